@@ -140,11 +140,10 @@ class Feed:
             for folder in self._inputs:
                 folder.mkdir()
             self._stage.resources.at_end(self.stop)
-        reader = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
-        frames = [reader.parquet(str(folder)) for folder in self._inputs]
+        inputs = [self.query.read(spark, str(folder), COLUMNS) for folder in self._inputs]
         with change_settings(spark, settings):
             out, checkpoint = (str(self._folder / name) for name in ("out", "checkpoint"))
-            self._running = self.query.start(frames, self._stage.window, out, checkpoint)
+            self._running = self.query.start(inputs, self._stage.window, out, checkpoint)
         return self._running
 
     def _next(self, query: StreamingQuery) -> MicroBatch:
@@ -153,11 +152,12 @@ class Feed:
         self._count += 1
         self._latest = [pc.max(table["ts"].cast(pa.int64())).as_py() for table in tables]
         before = processes.cpu_seconds(), processes.compiler_seconds()
-        progress = self._progress(query, sum(map(len, tables)))
+        rows = sum(map(len, tables))
+        progress = self._progress(query, len(tables) if self.query.counts_files else rows)
         assert self._folder is not None, "a query that runs has a folder"
         return MicroBatch(
             at=time.time(),
-            rows=sum(each.numInputRows for each in progress),
+            rows=rows,
             seconds=sum(each.durationMs["triggerExecution"] for each in progress) / 1_000,
             cpu_seconds=processes.cpu_seconds() - before[0],
             compiler_seconds=processes.compiler_seconds() - before[1],
@@ -181,7 +181,7 @@ class Feed:
             draft.rename(draft.with_name(name))
 
     def _progress(self, query: StreamingQuery, rows: int) -> list[StreamingQueryProgress]:
-        """Wait until the files have been worked at.
+        """Wait until so many rows, or files, have been worked at.
 
         That is one micro-batch, or one for each input if Spark looked just between two files.
         """

@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+import gpu_windows as gw
 from benchmarks.contest import Factory, Window, Work, stopwatch
 from benchmarks.data import SECOND
 from benchmarks.equality import DIGEST, ORIGIN, PAIRS, canonical
@@ -52,11 +54,17 @@ def session(more: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def on_spark(query: Query, *, floor: bool = False) -> Factory:
-    """Run a query from the Parquet files to Spark's ``noop`` sink."""
+def on_spark(query: Query, *, floor: bool = False, by_scan: bool = False) -> Factory:
+    """Run a query from the Parquet files to Spark's ``noop`` sink.
+
+    ``by_scan``: tasks read the files by themselves.
+    """
 
     def factory(stage: Stage) -> Work:
-        frame, window = stage.resources.frame, stage.window
+        resources, window = stage.resources, stage.window
+        frame: Any = resources.frame
+        if by_scan:
+            frame = gw.scan(resources.folder, resources.spark)
 
         def run() -> None:
             query(frame, window).write.format("noop").mode("overwrite").save()

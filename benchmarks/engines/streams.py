@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gpu_windows as gw
 from benchmarks.contest import Window
@@ -72,12 +72,19 @@ class StreamQuery(ABC):
     state_in: ClassVar[str]
     settings: ClassVar[Mapping[str, str]] = {}
     last_settings: ClassVar[Mapping[str, str]] = {}
+    #: Whether Spark's progress counts files in the place of their rows.
+    counts_files: ClassVar[bool] = False
+
+    def read(self, spark: SparkSession, folder: str, schema: str) -> Any:
+        """Return the files that come to a folder, one a micro-batch, as an input."""
+        reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        return reader.parquet(folder)
 
     @abstractmethod
     def start(
-        self, frames: Sequence[DataFrame], window: Window, out: str, checkpoint: str
+        self, inputs: Sequence[Any], window: Window, out: str, checkpoint: str
     ) -> StreamingQuery:
-        """Start it on streaming DataFrames; ``out``: the folder of its results."""
+        """Start it on what `read` returned; ``out``: the folder of its results."""
 
     @abstractmethod
     def results(self, spark: SparkSession, out: Path) -> DataFrame:
@@ -102,10 +109,10 @@ class OurQuery(StreamQuery):
     state_in: ClassVar[str] = "files"
 
     def start(
-        self, frames: Sequence[DataFrame], window: Window, out: str, checkpoint: str
+        self, inputs: Sequence[Any], window: Window, out: str, checkpoint: str
     ) -> StreamingQuery:
         """Start it."""
-        return gw.write_stream(self.query(*frames, window), out, checkpoint, trigger=_TRIGGER)
+        return gw.write_stream(self.query(*inputs, window), out, checkpoint, trigger=_TRIGGER)
 
     def results(self, spark: SparkSession, out: Path) -> DataFrame:
         """Return all that it has given."""
@@ -121,6 +128,17 @@ class OurQuery(StreamQuery):
         found = (checkpoint / FOLDER / "state").rglob("*")
         size = sum(path.stat().st_size for path in found if path.is_file())
         return StateSize(metrics[-1].state_rows, size, size, metrics[-1].state_bytes)
+
+
+@dataclass(frozen=True)
+class OurScan(OurQuery):
+    """The same over files that tasks read by themselves."""
+
+    counts_files: ClassVar[bool] = True
+
+    def read(self, spark: SparkSession, folder: str, schema: str) -> Any:
+        """Return the files that come to a folder as a scan."""
+        return gw.scan_stream(folder, spark, schema=schema, max_files_per_trigger=1)
 
 
 @dataclass(frozen=True)
@@ -142,14 +160,14 @@ class SparkQuery(StreamQuery):
     last_settings: ClassVar[Mapping[str, str]] = {**_ROCKSDB, **_COMPACTED, _WITHOUT_ROWS: "true"}
 
     def start(
-        self, frames: Sequence[DataFrame], window: Window, out: str, checkpoint: str
+        self, inputs: Sequence[Any], window: Window, out: str, checkpoint: str
     ) -> StreamingQuery:
         """Start it."""
 
         def write(results: DataFrame, number: int) -> None:
             results.write.mode("overwrite").parquet(f"{out}/batch={number}")
 
-        answer = self.query(*(frame.withWatermark("ts", BEHIND) for frame in frames), window)
+        answer = self.query(*(frame.withWatermark("ts", BEHIND) for frame in inputs), window)
         writer = answer.writeStream.outputMode("append").foreachBatch(write)
         return writer.option("checkpointLocation", checkpoint).trigger(**_TRIGGER).start()
 

@@ -11,6 +11,7 @@ BENCHMARK = Benchmark(
     size="5 seconds",
     contestants={
         "gpu_windows": spark.on_spark(ours.planned_sessions),
+        "gpu_windows_scan": spark.on_spark(ours.planned_sessions, by_scan=True),
         "spark": spark.on_spark(spark.sessions),
         "identity": spark.on_spark(spark.identity, floor=True),
     },

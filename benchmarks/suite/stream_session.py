@@ -18,6 +18,7 @@ BENCHMARK = replace(
     size="5 seconds",
     contestants={
         "gpu_windows": with_result(streams.OurQuery(ours.sessions)),
+        "gpu_windows_scan": with_result(streams.OurScan(ours.sessions)),
         "spark": with_result(streams.SparkQuery(spark.sessions)),
     },
     warmups=4,

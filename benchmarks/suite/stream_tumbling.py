@@ -16,6 +16,7 @@ BENCHMARK = Benchmark(
     size="1 minute",
     contestants={
         "gpu_windows": with_result(streams.OurQuery(ours.query)),
+        "gpu_windows_scan": with_result(streams.OurScan(ours.query)),
         "spark": with_result(streams.SparkQuery(spark.windows)),
     },
     peers=("spark",),

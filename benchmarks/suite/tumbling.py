@@ -11,6 +11,7 @@ BENCHMARK = Benchmark(
     size="1 minute",
     contestants={
         "gpu_windows": spark.on_spark(ours.planned),
+        "gpu_windows_scan": spark.on_spark(ours.planned, by_scan=True),
         "gpu_windows_kernels": spark.on_spark(ours.by_kernels),
         "spark": spark.on_spark(spark.windows),
         "polars": polars.from_parquet(polars.dynamic),
