@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -52,6 +53,36 @@ class Faults:
     loses: Callable[[str, str], bool] = lambda _, __: False
 
 
+@dataclass(frozen=True)
+class Request:
+    """A request that was answered.
+
+    Parameters
+    ----------
+    method, path : str
+    received, sent : int
+        Bytes of its body, and of that of the answer.
+    began, ended : float
+        Seconds of a clock.
+    """
+
+    method: str
+    path: str
+    received: int
+    sent: int
+    began: float
+    ended: float
+
+
+def count_rounds(requests: Iterable[Request]) -> int:
+    """Return how many requests came one after the other: those at the same time are one round."""
+    rounds, free = 0, -math.inf
+    for each in sorted(requests, key=lambda request: request.ended):
+        if each.began >= free:
+            rounds, free = rounds + 1, each.ended
+    return rounds
+
+
 @dataclass
 class S3Server:
     """A server, which runs until `serve_s3` ends.
@@ -60,15 +91,37 @@ class S3Server:
     ----------
     url : str
         Its endpoint.
+
+    Attributes
+    ----------
+    requests : collections.Counter
+        By method.
+    answered : list of Request
     """
 
     url: str = ""
     faults: Faults = field(default_factory=Faults)
     requests: Counter[str] = field(default_factory=Counter)
+    answered: list[Request] = field(default_factory=list)
     _app: Any = field(default_factory=lambda: DomainDispatcherApplication(create_backend_app))
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Answer a request."""
+        began = time.monotonic()
+        answer = [*self._answer(environ, start_response)]
+        self.answered.append(
+            Request(
+                method=environ["REQUEST_METHOD"],
+                path=environ["PATH_INFO"],
+                received=int(environ.get("CONTENT_LENGTH") or 0),
+                sent=sum(map(len, answer)),
+                began=began,
+                ended=time.monotonic(),
+            )
+        )
+        return answer
+
+    def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         faults = self.faults
         self.requests[method] += 1
