@@ -119,7 +119,15 @@ def main(
 ) -> None:
     """Measure requests and time of micro-batches, with blocks on the local disk and without."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    names = ("blocks on disk", "requests", "of the last one", "rounds", "bytes read", "written", "ms")
+    names = (
+        "blocks on disk",
+        "requests",
+        "of the last one",
+        "rounds",
+        "bytes read",
+        "written",
+        "ms",
+    )
     table = Table(*names)
     with (
         serve_s3() as server,

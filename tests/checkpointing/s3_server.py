@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
+from urllib.parse import parse_qs
 from uuid import uuid4
 
 import boto3
@@ -59,7 +60,7 @@ class Request:
 
     Parameters
     ----------
-    method, path : str
+    method, path, query : str
     received, sent : int
         Bytes of its body, and of that of the answer.
     began, ended : float
@@ -68,10 +69,25 @@ class Request:
 
     method: str
     path: str
+    query: str
     received: int
     sent: int
     began: float
     ended: float
+
+    @property
+    def kind(self) -> str:
+        """What is asked for: as `method`, and ``LIST`` and ``DELETE`` of several objects."""
+        asked = parse_qs(self.query, keep_blank_values=True)
+        if self.method == "GET" and {"list-type", "prefix"} & asked.keys():
+            return "LIST"
+        return "DELETE" if "delete" in asked else self.method
+
+    @property
+    def key(self) -> str:
+        """The name of the object; of a list what the names begin with."""
+        prefix = parse_qs(self.query).get("prefix")
+        return self.path.lstrip("/").partition("/")[2] if prefix is None else prefix[0]
 
 
 def count_rounds(requests: Iterable[Request]) -> int:
@@ -113,6 +129,7 @@ class S3Server:
             Request(
                 method=environ["REQUEST_METHOD"],
                 path=environ["PATH_INFO"],
+                query=environ["QUERY_STRING"],
                 received=int(environ.get("CONTENT_LENGTH") or 0),
                 sent=sum(map(len, answer)),
                 began=began,
