@@ -191,12 +191,18 @@ class S3Server:
         return [each["Key"] for page in pages for each in page.get("Contents", [])]
 
 
+class _Handler(MotoRequestHandler):
+    def handle_expect_100(self) -> bool:
+        """Leave the answer to werkzeug: clients take a second one for the last."""
+        return True
+
+
 @contextmanager
 def serve_s3() -> Iterator[S3Server]:
     """Run a server on a free port of loopback."""
     found = S3Server()
     server: BaseWSGIServer = make_server(
-        "127.0.0.1", 0, found, threaded=True, request_handler=MotoRequestHandler
+        "127.0.0.1", 0, found, threaded=True, request_handler=_Handler
     )
     found.url = f"http://127.0.0.1:{server.server_port}"
     thread = Thread(target=server.serve_forever, daemon=True)
