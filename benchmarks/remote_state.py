@@ -7,10 +7,13 @@ on an executor that had the shard before, and once none are.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import statistics
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -30,7 +33,7 @@ from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.rules import LONG_MAX
-from tests.checkpointing.s3_server import Faults, S3Server, serve_s3
+from tests.checkpointing.s3_server import Faults, Request, S3Server, count_rounds, serve_s3
 
 Ints = NDArray[np.int64]
 
@@ -38,6 +41,26 @@ Ints = NDArray[np.int64]
 _FILLED, _VALUE_BYTES = 50_000, 200
 
 app = typer.Typer(add_completion=False)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a micro-batch costs.
+
+    Parameters
+    ----------
+    requests : tuple of Request
+    seconds : float
+    """
+
+    requests: tuple[Request, ...]
+    seconds: float
+
+    @property
+    def kinds(self) -> str:
+        """How many requests there are of each method."""
+        counts = Counter(each.method for each in self.requests)
+        return ", ".join(f"{count} {method}" for method, count in sorted(counts.items()))
 
 
 class Shard:
@@ -75,20 +98,16 @@ class Shard:
         while self.size < size:
             self.touch(np.arange(self.keys, self.keys + _FILLED))
 
-    def measure(self, touched: int, delay_s: float) -> tuple[Counter[str], float]:
-        """Return the requests of a micro-batch that touches some keys, and its seconds."""
-        requests: Counter[str] = Counter()
-
-        def count(method: str, _: str) -> None:
-            requests[method] += 1
-
-        self._server.faults = Faults(status=count, delay_s=delay_s)
+    def measure(self, touched: int, delay_s: float) -> Cost:
+        """Return what a micro-batch costs that touches some keys."""
+        self._server.faults = Faults(delay_s=delay_s)
+        self._server.answered.clear()
         keys = np.unique(self._rng.integers(0, self.keys, touched))
         began = time.perf_counter()
         self.touch(keys)
-        took = time.perf_counter() - began
+        seconds = time.perf_counter() - began
         self._server.faults = Faults()
-        return requests, took
+        return Cost(tuple(self._server.answered), seconds)
 
 
 @app.command()
@@ -99,7 +118,17 @@ def main(
     turns: Annotated[int, typer.Option(help="Micro-batches that count.")] = 5,
 ) -> None:
     """Measure requests and time of micro-batches, with blocks on the local disk and without."""
-    table = Table("blocks on disk", "requests", "ms a micro-batch", "state", "keys")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    names = (
+        "blocks on disk",
+        "requests",
+        "of the last one",
+        "rounds",
+        "bytes read",
+        "written",
+        "ms",
+    )
+    table = Table(*names)
     with (
         serve_s3() as server,
         TemporaryDirectory() as folder,
@@ -114,18 +143,28 @@ def main(
                 if not has_blocks:
                     for path in Path(folder).iterdir():
                         shutil.rmtree(path)
+                        path.mkdir(mode=0o700)
                 found.append(shard.measure(touched, delay_ms / 1_000))
-            requests = statistics.median(sum(each.values()) for each, _ in found)
-            took = statistics.median(each for _, each in found)
-            kinds = dict(found[-1][0])
-            table.add_row(
-                "yes" if has_blocks else "no",
-                f"{requests:.0f} {kinds}",
-                f"{took * 1e3:.0f}",
-                decimal(shard.size),
-                f"{shard.keys:,}",
-            )
+            table.add_row("yes" if has_blocks else "no", *_medians(found))
+    title = f"{decimal(shard.size)}, {shard.keys:,} keys"
+    table.title = title
     Console(width=120).print(table)
+
+
+def _medians(costs: Sequence[Cost]) -> list[str]:
+    """Return medians of requests, rounds, bytes and milliseconds, as a table has them."""
+
+    def median(value: Callable[[Cost], float]) -> float:
+        return statistics.median(map(value, costs))
+
+    return [
+        f"{median(lambda cost: len(cost.requests)):.0f}",
+        costs[-1].kinds,
+        f"{median(lambda cost: count_rounds(cost.requests)):.0f}",
+        decimal(round(median(lambda cost: sum(each.sent for each in cost.requests)))),
+        decimal(round(median(lambda cost: sum(each.received for each in cost.requests)))),
+        f"{median(lambda cost: cost.seconds) * 1e3:.0f}",
+    ]
 
 
 if __name__ == "__main__":

@@ -143,6 +143,15 @@ class _CountingFiles:
         """Note which runs there are to be read."""
         self._runs = runs
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a request takes long."""
+        return self._files.is_remote
+
+    def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Have ranges at hand."""
+        self._files.prefetch(ranges)
+
     def write(self, name: str, parts: Iterable[bytes]) -> None:
         """Write a file."""
         self._files.write(name, self._counted(parts))

@@ -13,10 +13,11 @@ import struct
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 from uuid import uuid4
 
 from gpu_windows.errors import InvalidOptionError
@@ -26,11 +27,13 @@ BYTES_VARIABLE = "GPU_WINDOWS_BLOCK_CACHE_BYTES"
 _DEFAULT_BYTES = 1 << 30
 #: Where Spark lets tasks put files, of an executor.
 _SPARK_FOLDERS = "SPARK_LOCAL_DIRS"
-#: Bytes of a block, and of what is read at the end of a file at least.
-BLOCK, END = 1 << 18, 1 << 16
+#: Bytes of a block, and of what is read at the end of a file at least, which are not fewer.
+BLOCK, END = 1 << 16, 1 << 16
 #: Parts of the limit: written by a process before it looks for blocks to delete; freed then; read
 #: at once, more of which would only push out what others need.
 _CHECK_PART, _FREED_PART, _MAX_READ_PART = 64, 8, 16
+#: Bytes of blocks in memory, and of them those that are read at once.
+_MEMORY_BYTES, _MAX_READ_OF_MEMORY = 1 << 26, 1 << 24
 #: What a file takes on a disk at least.
 _DISK_BLOCK = 4_096
 #: Seconds after which the process that wrote a draft has died.
@@ -43,8 +46,57 @@ _MAGIC = b"gpbc"
 Ranges = Sequence[tuple[int, int]]
 
 
+class Blocks(Protocol):
+    """Blocks by their keys."""
+
+    @property
+    def max_read(self) -> int:
+        """Bytes that are read through it at once; more go past it."""
+
+    def has(self, key: str) -> bool:
+        """Whether a block is there; it may be damaged."""
+
+    def read(self, key: str) -> bytes | None:
+        """Return a block; None if it is not there, or damaged."""
+
+    def write(self, key: str, data: bytes) -> None:
+        """Keep a block, if it fits."""
+
+
+class MemoryBlocks:
+    """Blocks in memory, where a machine has no disk for them; the oldest ones go first.
+
+    A pickled one has none.
+    """
+
+    max_read = _MAX_READ_OF_MEMORY
+
+    def __init__(self) -> None:
+        self._blocks: dict[str, bytes] = {}
+        self._size = 0
+
+    def __reduce__(self) -> tuple[type[MemoryBlocks], tuple[()]]:
+        """Leave out the blocks."""
+        return MemoryBlocks, ()
+
+    def has(self, key: str) -> bool:
+        """Whether a block is there."""
+        return key in self._blocks
+
+    def read(self, key: str) -> bytes | None:
+        """Return a block; None if it is not there."""
+        return self._blocks.get(key)
+
+    def write(self, key: str, data: bytes) -> None:
+        """Keep a block."""
+        self._size += len(data) - len(self._blocks.pop(key, b""))
+        self._blocks[key] = data
+        while self._size > _MEMORY_BYTES:
+            self._size -= len(self._blocks.pop(next(iter(self._blocks))))
+
+
 class BlockCache:
-    """Blocks by their keys; those that were used the longest ago are deleted first.
+    """Blocks on a disk by their keys; those that were used the longest ago are deleted first.
 
     Nothing here raises `OSError`: without its disk a cache is empty.
 
@@ -58,7 +110,12 @@ class BlockCache:
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder, self.max_bytes = folder, max_bytes
+        self.max_read = max_bytes // _MAX_READ_PART
         self._unchecked = max_bytes  # look at once: others have written before
+
+    def has(self, key: str) -> bool:
+        """Whether a block is there; it may be damaged."""
+        return self._path(key).exists()
 
     def read(self, key: str) -> bytes | None:
         """Return a block; None if it is not there, or damaged."""
@@ -117,14 +174,27 @@ class BlockCache:
         return self._folder / hashlib.sha256(key.encode()).hexdigest()
 
 
+def find_missing(cache: Blocks, file: str, ranges: Ranges) -> list[tuple[int, int]]:
+    """Return the blocks that ranges touch and the cache has not: offset and length of each."""
+    numbers = {number for span in _spans(ranges) for number in span}
+    missing = (number for number in sorted(numbers) if not cache.has(f"{file}/{number}"))
+    return [(number * BLOCK, BLOCK) for number in missing]
+
+
+def keep_blocks(cache: Blocks, file: str, blocks: Ranges, contents: Iterable[bytes]) -> None:
+    """Keep blocks that were fetched, as `find_missing` gives them."""
+    for (offset, _), content in zip(blocks, contents, strict=True):
+        cache.write(f"{file}/{offset // BLOCK}", content)
+
+
 def read_through(
-    cache: BlockCache, file: str, ranges: Ranges, fetch: Callable[[Ranges], list[bytes]]
+    cache: Blocks, file: str, ranges: Ranges, fetch: Callable[[Ranges], list[bytes]]
 ) -> list[bytes]:
     """Return ranges of a file that never changes, from the cache where it has them.
 
     Parameters
     ----------
-    cache : BlockCache
+    cache : Blocks
     file : str
         What tells the file from all others.
     ranges : sequence of (int, int)
@@ -132,9 +202,9 @@ def read_through(
     fetch : callable
         Reads ranges of the file, called once at most.
     """
-    if sum(length for _, length in ranges) * _MAX_READ_PART > cache.max_bytes:
+    if sum(length for _, length in ranges) > cache.max_read:
         return fetch(ranges)
-    spans = [range(offset // BLOCK, -(-(offset + length) // BLOCK)) for offset, length in ranges]
+    spans = _spans(ranges)
     numbers = sorted({number for span in spans for number in span})
     cached = {number: cache.read(f"{file}/{number}") for number in numbers}
     blocks = {number: block for number, block in cached.items() if block is not None}
@@ -151,25 +221,60 @@ def read_through(
     return pieces
 
 
-def read_end_through(
-    cache: BlockCache, file: str, length: int, fetch: Callable[[int], bytes]
-) -> bytes:
+def _spans(ranges: Ranges) -> list[range]:
+    """Return the numbers of the blocks of each range."""
+    return [
+        range(offset // BLOCK, -(-(offset + length) // BLOCK) if length else 0)
+        for offset, length in ranges
+    ]
+
+
+def read_end_through(cache: Blocks, file: str, length: int, fetch: Callable[[int], bytes]) -> bytes:
     """Return the last bytes of a file that never changes; see `read_through`."""
     key = f"{file}/end"
     end = cache.read(key)
     if end is None or END <= len(end) < length:  # a shorter one is the whole file
         end = fetch(max(length, END))
         cache.write(key, end)
+        if len(end) < BLOCK:  # the whole file
+            cache.write(f"{file}/0", end)
     return end[max(len(end) - length, 0) :]
 
 
-def write_through(cache: BlockCache, file: str, data: bytes) -> None:
-    """Keep a file that was just written: who reads it next may be on this machine."""
-    if len(data) * _MAX_READ_PART > cache.max_bytes:
-        return
-    for begin in range(0, len(data), BLOCK):
-        cache.write(f"{file}/{begin // BLOCK}", data[begin : begin + BLOCK])
-    cache.write(f"{file}/end", data[-END:])
+class BlockWriter:
+    """Keeps a file that is being written: who reads it next may be on this machine.
+
+    Of a file that is too large the first blocks are kept, and its end.
+
+    Parameters
+    ----------
+    cache : Blocks
+    file : str
+        What tells the file from all others.
+    """
+
+    def __init__(self, cache: Blocks, file: str) -> None:
+        self._cache, self._file = cache, file
+        self._rest, self._end, self._size = bytearray(), b"", 0
+
+    def add(self, part: bytes) -> None:
+        """Add the next bytes."""
+        self._end = (self._end + part[-END:])[-END:]
+        if self._size > self._cache.max_read:
+            return
+        self._size += len(part)
+        self._rest += part
+        number = (self._size - len(self._rest)) // BLOCK
+        while len(self._rest) >= BLOCK:
+            self._cache.write(f"{self._file}/{number}", bytes(self._rest[:BLOCK]))
+            del self._rest[:BLOCK]
+            number += 1
+
+    def finish(self) -> None:
+        """Keep the last block and the end: the file is written."""
+        if self._rest and self._size <= self._cache.max_read:
+            self._cache.write(f"{self._file}/{self._size // BLOCK}", bytes(self._rest))
+        self._cache.write(f"{self._file}/end", self._end)
 
 
 def find_cache() -> BlockCache | None:

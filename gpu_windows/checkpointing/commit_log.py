@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from gpu_windows.checkpointing.files import CheckpointFiles
@@ -98,7 +99,7 @@ class CommitLog:
         OSError
             If the disk does not take it; then there is no such commit.
         """
-        self.check_is_last(commit.sequence - 1, commit.parent)
+        self._check_identity(commit.sequence - 1, commit.parent)
         name = _name(commit.sequence)
         if not self.files.create(name, commit.as_bytes):
             raise _concurrent(commit.sequence)
@@ -108,18 +109,22 @@ class CommitLog:
         self._known[name] = commit.files
 
     def check_is_in_reach(self) -> None:
-        """Raise `CheckpointError` unless this process sees the commits that there are."""
-        if not self.files.names(_COMMITS):
-            rule = (
-                "a checkpoint is where the driver and all executors reach it: on a shared disk, or "
-                "in a store of objects that they have credentials of"
-            )
-            raise CheckpointError(rule, value=self.files.root)
+        """Raise `CheckpointError` unless this process sees the commits that there are.
+
+        Of a store once a process: a disk may be unmounted meanwhile.
+        """
+        if self.files.is_remote:
+            _check_store(self.files)
+        else:
+            _check_commits(self.files)
 
     def check_is_last(self, sequence: int, identity: str) -> None:
         """Raise `ConcurrentQueryError` unless a commit is the last one; -1 is before all."""
         if self.files.exists(_name(sequence + 1)):
             raise _concurrent(sequence + 1)
+        self._check_identity(sequence, identity)
+
+    def _check_identity(self, sequence: int, identity: str) -> None:
         if sequence >= 0 and self._read(_name(sequence)).identity != identity:
             raise _concurrent(sequence)
 
@@ -214,6 +219,18 @@ class CommitLog:
         except FileNotFoundError as error:
             raise _concurrent(_sequence(name)) from error
         return StateCommit.from_bytes(data, name)
+
+
+def _check_commits(files: CheckpointFiles) -> None:
+    if not files.names(_COMMITS):
+        rule = (
+            "a checkpoint is where the driver and all executors reach it: on a shared disk, or "
+            "in a store of objects that they have credentials of"
+        )
+        raise CheckpointError(rule, value=files.root)
+
+
+_check_store = lru_cache(maxsize=16)(_check_commits)
 
 
 def _name(sequence: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Self
@@ -86,6 +86,26 @@ class CheckpointFiles(ABC):
         OSError
             `FileNotFoundError` if there is none.
         """
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a request takes so long that ranges are best asked for together."""
+        return False
+
+    def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Have ranges of state files at hand that are read next; a disk needs no such word.
+
+        Parameters
+        ----------
+        ranges : mapping
+            File to offsets and lengths, in bytes.
+
+        Raises
+        ------
+        OSError
+            `FileNotFoundError` if one of the files is not there.
+        """
+        del ranges
 
     @abstractmethod
     def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import time
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from errno import EEXIST
@@ -15,11 +15,15 @@ from typing import Any, BinaryIO
 from uuid import uuid4
 
 from gpu_windows.checkpointing.block_cache import (
-    BlockCache,
+    BLOCK,
+    Blocks,
+    BlockWriter,
+    MemoryBlocks,
     find_cache,
+    find_missing,
+    keep_blocks,
     read_end_through,
     read_through,
-    write_through,
 )
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.object_stores import (
@@ -31,6 +35,7 @@ from gpu_windows.checkpointing.object_stores import (
     parse_url,
     store_errors,
 )
+from gpu_windows.checkpointing.spans import cut_range, merge_ranges
 from gpu_windows.errors import CheckpointError
 
 #: What begins the names of files that are cached: those that are written once and read often.
@@ -40,7 +45,9 @@ _CACHED = "state/"
 _PART, _PARTS = 5 << 20, 4
 #: Bytes between two ranges that are read rather than asked for apart; and of a file that is read
 #: piece by piece, those that are asked for at once.
-_GAP, _READ_AHEAD = 1 << 20, 1 << 20
+_GAP, _READ_AHEAD = 1 << 16, 1 << 20
+#: Requests that are sent together: threads, and requests of each, as many as the library sends.
+_THREADS, _REQUESTS = 16, 10
 #: Seconds before each attempt to create a file.
 _CONFLICT_WAITS_S = (0.0, 0.1, 0.5)
 #: Tries of a request after the first one, and where the answer decides whether a query may start.
@@ -68,6 +75,9 @@ class ObjectFiles(CheckpointFiles):
 
     options: Options = field(default=(), repr=False)
     retries: int = _RETRIES
+    _memory: MemoryBlocks = field(
+        default_factory=MemoryBlocks, init=False, repr=False, compare=False
+    )
 
     def holds(self, other: CheckpointFiles) -> bool:
         """Whether another folder is this one, or one below it, whatever the scheme is called."""
@@ -120,34 +130,63 @@ class ObjectFiles(CheckpointFiles):
         A small one fails if there is another file of its name.
         """
         first, rest = _take(iter(parts), _PART)
+        cache = find_cache() if _is_cached(name) else None
+        kept = None if cache is None else BlockWriter(cache, self._key(name))
         if rest is not None:
             with self._request(name) as (obstore, store, path):
-                every = chain([first], rest)
+                every = _keeping(chain([first], rest), kept)
                 obstore.put(store, path, every, chunk_size=_PART, max_concurrency=_PARTS)
-            return
-        if not self.create(name, first):
+        elif self.create(name, first):
+            if kept is not None:
+                kept.add(first)
+        else:
             raise FileExistsError(EEXIST, "another file of this name is there", name)
-        if (cache := _cache_of(name)) is not None:
-            write_through(cache, self._key(name), first)
+        if kept is not None:
+            kept.finish()
 
     def read(self, name: str) -> bytes:
         """Return a file."""
         with self._request(name) as (obstore, store, path):
             return bytes(obstore.get(store, path).bytes())
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a request takes long: it does."""
+        return True
+
+    def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Fetch ranges of several files together, those that are not cached."""
+        cache = self._blocks
+        missing = {
+            name: find_missing(cache, self._key(name), each)
+            for name, each in ranges.items()
+            if _is_cached(name)
+        }
+        parts = [
+            (name, blocks[begin : begin + _REQUESTS])
+            for name, blocks in missing.items()
+            for begin in range(0, len(blocks), _REQUESTS)
+        ]
+        if not parts or sum(map(len, missing.values())) * BLOCK > cache.max_read:
+            return
+        with ThreadPoolExecutor(min(len(parts), _THREADS)) as threads:
+            contents = threads.map(lambda part: self._fetch_ranges(*part), parts)
+            for (name, blocks), each in zip(parts, contents, strict=True):
+                keep_blocks(cache, self._key(name), blocks, each)
+
     def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Return ranges of bytes of a file; those that lie close together are read at once."""
-        cache, fetch = _cache_of(name), partial(self._fetch_ranges, name)
-        if cache is None:
+        fetch = partial(self._fetch_ranges, name)
+        if not _is_cached(name):
             return fetch(ranges)
-        return read_through(cache, self._key(name), ranges, fetch)
+        return read_through(self._blocks, self._key(name), ranges, fetch)
 
     def read_end(self, name: str, length: int) -> bytes:
         """Return the last bytes of a file."""
-        cache, fetch = _cache_of(name), partial(self._fetch_end, name)
-        if cache is None:
+        fetch = partial(self._fetch_end, name)
+        if not _is_cached(name):
             return fetch(length)
-        return read_end_through(cache, self._key(name), length, fetch)
+        return read_end_through(self._blocks, self._key(name), length, fetch)
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
@@ -224,7 +263,7 @@ class ObjectFiles(CheckpointFiles):
         return files, [path.removeprefix(begin) for path in listing["common_prefixes"]]
 
     def _fetch_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        spans = _merge(ranges)
+        spans = merge_ranges(ranges, _GAP)
         try:
             contents = self._fetch_spans(name, spans)
         except (FileNotFoundError, PermissionError):
@@ -235,7 +274,7 @@ class ObjectFiles(CheckpointFiles):
                 raise
             spans = [(begin, end) for begin, end in spans if begin < size]
             contents = self._fetch_spans(name, spans)
-        return [_cut(spans, contents, offset, length) for offset, length in ranges]
+        return [cut_range(spans, contents, offset, length) for offset, length in ranges]
 
     def _fetch_spans(self, name: str, spans: Sequence[tuple[int, int]]) -> list[Any]:
         if not spans:
@@ -269,6 +308,11 @@ class ObjectFiles(CheckpointFiles):
         store = open_store(self._url, self.options, self.retries)
         with store_errors(name, self.options):
             yield obstore, store, self._path(name)
+
+    @property
+    def _blocks(self) -> Blocks:
+        """The blocks of state files: on the disk of this machine, else in memory."""
+        return find_cache() or self._memory
 
     @property
     def _url(self) -> ObjectUrl:
@@ -317,8 +361,16 @@ class _Reader(io.RawIOBase):
         return len(content)
 
 
-def _cache_of(name: str) -> BlockCache | None:
-    return find_cache() if name.startswith(_CACHED) else None
+def _is_cached(name: str) -> bool:
+    return name.startswith(_CACHED)
+
+
+def _keeping(parts: Iterable[bytes], kept: BlockWriter | None) -> Iterator[bytes]:
+    """Yield parts of a file, and add them to what is kept of it."""
+    for part in parts:
+        if kept is not None:
+            kept.add(part)
+        yield part
 
 
 def _take(parts: Iterator[bytes], limit: int) -> tuple[bytes, Iterator[bytes] | None]:
@@ -330,29 +382,3 @@ def _take(parts: Iterator[bytes], limit: int) -> tuple[bytes, Iterator[bytes] | 
         if size > limit:
             return b"".join(first), parts
     return b"".join(first), None
-
-
-def _merge(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans to read, begin and end of each, in order and with gaps between them.
-
-    The library merges ranges, too, but ends the process's thread where one is behind the end of the
-    file: as ranges of a damaged state file may be.
-    """
-    spans: list[tuple[int, int]] = []
-    for offset, length in sorted(ranges):
-        if spans and length and offset - spans[-1][1] <= _GAP:
-            spans[-1] = spans[-1][0], max(spans[-1][1], offset + length)
-        elif length:
-            spans.append((offset, offset + length))
-    return spans
-
-
-def _cut(
-    spans: Sequence[tuple[int, int]], contents: Sequence[Any], offset: int, length: int
-) -> bytes:
-    """Return a range out of the bytes of the spans; what these do not have is left out."""
-    number = bisect_right(spans, offset, key=lambda span: span[0]) - 1
-    if number < 0:
-        return b""
-    begin = offset - spans[number][0]
-    return bytes(memoryview(contents[number])[begin : begin + length])

@@ -92,11 +92,14 @@ class Engine:
         before = self._state_before(number, last)
         # A clock may be set back, and time does not go back here.
         planned_ms = max(spark_offsets.planned_at(record), last.planned_ms + 1)
-        self.log.check_is_last(last.sequence, last.identity)
-        commit = self.job.run(rows, before, number, digest, planned_ms)
+        try:
+            commit = self.job.run(rows, before, number, digest, planned_ms)
+        except Exception:
+            self.log.check_is_last(last.sequence, last.identity)  # else its files may be swept
+            raise
         self.log.add(commit)
         self._last = commit
-        self.deliver(commit, rows.sparkSession)
+        self._deliver_new(commit, rows.sparkSession)
         self.log.sweep(commit, self.keep)
         if not self._has_searched or commit.sequence % _SEARCH_EVERY == 0:
             self.log.sweep_failed_attempts()
@@ -118,8 +121,11 @@ class Engine:
     def deliver(self, commit: StateCommit, session: SparkSession) -> None:
         """Give the sink the results of the last commit, unless it has them."""
         if commit.sequence and not self.log.is_delivered(commit):
-            self.writer.write(self._sink_batch(commit, session))
-            self.log.mark_delivered(commit)
+            self._deliver_new(commit, session)
+
+    def _deliver_new(self, commit: StateCommit, session: SparkSession) -> None:
+        self.writer.write(self._sink_batch(commit, session))
+        self.log.mark_delivered(commit)
 
     def _read_offsets(self, number: int) -> bytes:
         try:

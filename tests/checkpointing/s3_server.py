@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
+from urllib.parse import parse_qs
 from uuid import uuid4
 
 import boto3
@@ -52,6 +54,51 @@ class Faults:
     loses: Callable[[str, str], bool] = lambda _, __: False
 
 
+@dataclass(frozen=True)
+class Request:
+    """A request that was answered.
+
+    Parameters
+    ----------
+    method, path, query : str
+    received, sent : int
+        Bytes of its body, and of that of the answer.
+    began, ended : float
+        Seconds of a clock.
+    """
+
+    method: str
+    path: str
+    query: str
+    received: int
+    sent: int
+    began: float
+    ended: float
+
+    @property
+    def kind(self) -> str:
+        """What is asked for: as `method`, and ``LIST`` and ``DELETE`` of several objects."""
+        asked = parse_qs(self.query, keep_blank_values=True)
+        if self.method == "GET" and {"list-type", "prefix"} & asked.keys():
+            return "LIST"
+        return "DELETE" if "delete" in asked else self.method
+
+    @property
+    def key(self) -> str:
+        """The name of the object; of a list what the names begin with."""
+        prefix = parse_qs(self.query).get("prefix")
+        return self.path.lstrip("/").partition("/")[2] if prefix is None else prefix[0]
+
+
+def count_rounds(requests: Iterable[Request]) -> int:
+    """Return how many requests came one after the other: those at the same time are one round."""
+    rounds, free = 0, -math.inf
+    for each in sorted(requests, key=lambda request: request.ended):
+        if each.began >= free:
+            rounds, free = rounds + 1, each.ended
+    return rounds
+
+
 @dataclass
 class S3Server:
     """A server, which runs until `serve_s3` ends.
@@ -60,15 +107,38 @@ class S3Server:
     ----------
     url : str
         Its endpoint.
+
+    Attributes
+    ----------
+    requests : collections.Counter
+        By method.
+    answered : list of Request
     """
 
     url: str = ""
     faults: Faults = field(default_factory=Faults)
     requests: Counter[str] = field(default_factory=Counter)
+    answered: list[Request] = field(default_factory=list)
     _app: Any = field(default_factory=lambda: DomainDispatcherApplication(create_backend_app))
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Answer a request."""
+        began = time.monotonic()
+        answer = [*self._answer(environ, start_response)]
+        self.answered.append(
+            Request(
+                method=environ["REQUEST_METHOD"],
+                path=environ["PATH_INFO"],
+                query=environ["QUERY_STRING"],
+                received=int(environ.get("CONTENT_LENGTH") or 0),
+                sent=sum(map(len, answer)),
+                began=began,
+                ended=time.monotonic(),
+            )
+        )
+        return answer
+
+    def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         faults = self.faults
         self.requests[method] += 1
@@ -121,12 +191,18 @@ class S3Server:
         return [each["Key"] for page in pages for each in page.get("Contents", [])]
 
 
+class _Handler(MotoRequestHandler):
+    def handle_expect_100(self) -> bool:
+        """Leave the answer to werkzeug: clients take a second one for the last."""
+        return True
+
+
 @contextmanager
 def serve_s3() -> Iterator[S3Server]:
     """Run a server on a free port of loopback."""
     found = S3Server()
     server: BaseWSGIServer = make_server(
-        "127.0.0.1", 0, found, threaded=True, request_handler=MotoRequestHandler
+        "127.0.0.1", 0, found, threaded=True, request_handler=_Handler
     )
     found.url = f"http://127.0.0.1:{server.server_port}"
     thread = Thread(target=server.serve_forever, daemon=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import os
 import random
@@ -15,10 +16,14 @@ from gpu_windows.checkpointing.block_cache import (
     BLOCK,
     END,
     BlockCache,
+    Blocks,
+    BlockWriter,
+    MemoryBlocks,
     find_cache,
+    find_missing,
+    keep_blocks,
     read_end_through,
     read_through,
-    write_through,
 )
 from gpu_windows.errors import InvalidOptionError
 
@@ -28,6 +33,18 @@ MIB = 1 << 20
 @pytest.fixture
 def cache(tmp_path: Path) -> BlockCache:
     return BlockCache(tmp_path, 64 * MIB)
+
+
+@pytest.fixture(params=["on a disk", "in memory"])
+def blocks(request: pytest.FixtureRequest, tmp_path: Path) -> Blocks:
+    return MemoryBlocks() if request.param == "in memory" else BlockCache(tmp_path, 64 * MIB)
+
+
+def write_through(cache: Blocks, name: str, content: bytes, part: int = 10_000) -> None:
+    writer = BlockWriter(cache, name)
+    for begin in range(0, len(content), part):
+        writer.add(content[begin : begin + part])
+    writer.finish()
 
 
 class File:
@@ -46,7 +63,7 @@ class File:
         return self.content[-length:]
 
 
-def test_ranges_are_those_of_the_file(cache: BlockCache) -> None:
+def test_ranges_are_those_of_the_file(blocks: Blocks) -> None:
     file, rng = File(3 * BLOCK + 77), random.Random(1)
     for _ in range(200):
         ranges = [
@@ -54,22 +71,53 @@ def test_ranges_are_those_of_the_file(cache: BlockCache) -> None:
             for _ in range(rng.randrange(4))
         ]
         expected = [file.content[offset : offset + length] for offset, length in ranges]
-        assert read_through(cache, "a", ranges, file.ranges) == expected
+        assert read_through(blocks, "a", ranges, file.ranges) == expected
         length = rng.choice([1, 100, END - 1, END, END + 1, 2 * BLOCK, 9 * BLOCK])
-        assert read_end_through(cache, "a", length, file.end) == file.content[-length:]
+        assert read_end_through(blocks, "a", length, file.end) == file.content[-length:]
     whole = [number for number, length in file.asked if length == BLOCK]
     assert len(whole) == len(set(whole))  # each block once
 
 
-def test_what_was_written_is_not_asked_for(cache: BlockCache) -> None:
-    file = File(2 * BLOCK + 5)
-    write_through(cache, "a", file.content)
-    assert read_through(cache, "a", [(BLOCK - 1, 2)], file.ranges) == [
-        file.content[BLOCK - 1 : BLOCK + 1]
-    ]
-    assert read_end_through(cache, "a", 40, file.end) == file.content[-40:]
+@pytest.mark.parametrize("size", [0, 5, END, BLOCK, BLOCK + 1, 2 * BLOCK + 5, 3 * BLOCK])
+@pytest.mark.parametrize("part", [1_000, BLOCK, 10 * BLOCK])
+def test_what_was_written_is_not_asked_for(blocks: Blocks, size: int, part: int) -> None:
+    file = File(size)
+    write_through(blocks, "a", file.content, part)
+    ranges = [(0, size), (size // 2, size - size // 2), (max(size - 3, 0), min(size, 2))]
+    expected = [file.content[offset : offset + length] for offset, length in ranges]
+    assert read_through(blocks, "a", ranges, file.ranges) == expected
+    assert read_end_through(blocks, "a", 40, file.end) == file.content[-40:]
     assert file.asked == []
-    assert read_through(cache, "b", [(0, 1)], File(9).ranges) == [File(9).content[:1]]
+    assert read_through(blocks, "b", [(0, 1)], File(9).ranges) == [File(9).content[:1]]
+
+
+def test_what_is_missing_is_kept_and_then_not_asked_for(blocks: Blocks) -> None:
+    file = File(5 * BLOCK + 9)
+    assert read_through(blocks, "a", [(BLOCK, 1)], file.ranges) == [file.content[BLOCK : BLOCK + 1]]
+    ranges = [(2 * BLOCK - 1, 2), (5 * BLOCK, 9), (3, 0)]
+    missing = find_missing(blocks, "a", ranges)
+    assert missing == [(2 * BLOCK, BLOCK), (5 * BLOCK, BLOCK)]
+    keep_blocks(blocks, "a", missing, file.ranges(missing))
+    assert find_missing(blocks, "a", ranges) == []
+    asked = [*file.asked]
+    expected = [file.content[offset : offset + length] for offset, length in ranges]
+    assert read_through(blocks, "a", ranges, file.ranges) == expected
+    assert file.asked == asked
+
+
+def test_blocks_in_memory_are_few_and_stay_where_they_are() -> None:
+    blocks = MemoryBlocks()
+    for number in range(2_000):
+        blocks.write(f"a/{number}", bytes(BLOCK))
+    assert [blocks.has(f"a/{number}") for number in (0, 900, 1_100, 1_999)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    blocks.write("a/1999", b"again")
+    assert blocks.read("a/1999") == b"again"
+    assert not copy.copy(blocks).has("a/1999")
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
@@ -119,8 +167,18 @@ def test_blocks_take_no_more_than_they_may(tmp_path: Path) -> None:
 def test_a_read_of_much_goes_past_the_cache(tmp_path: Path) -> None:
     cache, file = BlockCache(tmp_path, 4 * MIB), File(MIB)
     assert read_through(cache, "a", [(0, MIB)], file.ranges) == [file.content]
-    write_through(cache, "a", file.content)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_a_file_that_is_large_the_begin_and_the_end_are_kept(tmp_path: Path) -> None:
+    cache, file = BlockCache(tmp_path, 4 * MIB), File(MIB + 5)
+    write_through(cache, "a", file.content)
+    assert len(list(tmp_path.iterdir())) <= MIB // 4 // BLOCK + 2
+    assert read_through(cache, "a", [(7, 9)], file.ranges) == [file.content[7:16]]
+    assert read_end_through(cache, "a", 40, file.end) == file.content[-40:]
+    assert file.asked == []
+    offset = MIB - BLOCK
+    assert read_through(cache, "a", [(offset, BLOCK + 5)], file.ranges) == [file.content[offset:]]
 
 
 def test_a_disk_that_fails_is_an_empty_cache(tmp_path: Path) -> None:

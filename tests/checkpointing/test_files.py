@@ -203,3 +203,34 @@ def test_files_go_to_other_processes(files: CheckpointFiles) -> None:
     files.write("a/b", [b"x"])
     sent = pickle.loads(pickle.dumps(files))  # noqa: S301
     assert sent.read("a/b") == b"x"
+
+
+def test_what_was_fetched_is_not_asked_for_again(
+    files: CheckpointFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = {f"state/{name}": bytes([name]) * (300_000 + name) for name in range(3)}
+    for name, data in content.items():
+        files.write(name, [data[:1_000], data[1_000:]])
+    asked = {name: [(5, 10), (150_000, 3), (290_000, 99_999), (9, 0)] for name in content}
+    files.prefetch(asked)
+    files.prefetch({})
+    if files.is_remote:
+        monkeypatch.setattr(object_files, "import_obstore", no_library)
+    for name, ranges in asked.items():
+        found = [content[name][offset : offset + length] for offset, length in ranges]
+        assert files.read_ranges(name, ranges) == found
+
+
+def no_library() -> None:
+    raise AssertionError("nothing is asked for")
+
+
+def test_a_missing_file_among_those_that_are_fetched(files: CheckpointFiles) -> None:
+    files.write("state/a", [b"0123"])
+    asked = {"state/a": [(0, 1)], "state/b": [(0, 1)]}
+    if not files.is_remote:
+        files.prefetch(asked)  # a disk is asked when it is read
+        return
+    with pytest.raises(FileNotFoundError) as raised:
+        files.prefetch(asked)
+    assert raised.value.filename == "state/b"

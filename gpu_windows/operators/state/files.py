@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from errno import ENOENT
 from typing import Protocol
 
 
@@ -15,6 +16,19 @@ class StateFiles(Protocol):
         Raises
         ------
         OSError
+        """
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a request takes so long that ranges are best asked for together."""
+
+    def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Have ranges of several files at hand that are read next.
+
+        Raises
+        ------
+        OSError
+            `FileNotFoundError` if one of the files is not there.
         """
 
     def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -48,6 +62,14 @@ class MemoryFiles:
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
         self.files = {} if files is None else files
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a request takes long: it does not."""
+        return False
+
+    def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Do nothing: all is at hand."""
+
     def write(self, name: str, parts: Iterable[bytes]) -> None:
         """Write a file."""
         data = b"".join(parts)
@@ -66,5 +88,5 @@ class MemoryFiles:
 
     def _data(self, name: str) -> bytes:
         if name not in self.files:
-            raise FileNotFoundError(name)
+            raise FileNotFoundError(ENOENT, "there is no such file", name)
         return self.files[name]

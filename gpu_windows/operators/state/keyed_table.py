@@ -26,12 +26,12 @@ from gpu_windows.operators.state.entries import (
     unify_parts,
 )
 from gpu_windows.operators.state.hashes import among, distinct, union, without
-from gpu_windows.operators.state.key_filters import is_worth_reading, select_possible
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
-from gpu_windows.operators.state.row_kind import KeyColumns, places_of
+from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.runs import Block, Run
 from gpu_windows.operators.state.schemas import NOTHING
+from gpu_windows.operators.state.stored_entries import StoredEntries
 from gpu_windows.operators.state.timer_table import KEY, TimerTable
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -85,6 +85,7 @@ class KeyedTable(LogTable):
     ) -> None:
         super().__init__(log, name)
         self._lacking = Lacking(lacking, in_entries=key_columns is KeyColumns.NAMED)
+        self._entries = StoredEntries(log, name, self._lacking)
         self._count, self._numbers = count, numbers
         self._key_columns = key_columns
         saved = log.all_numbers(name)
@@ -168,82 +169,12 @@ class KeyedTable(LogTable):
 
         They are not noted as being in memory.
         """
-        missing, parts = distinct(keys), []
-        sources: list[Run | SavedEntries] = [*self.runs, *self.saved]
-        for source in reversed(sources):
-            if len(missing) == 0:
-                break
-            part, known = self._find_in(source, missing)
-            missing = without(missing, known)
-            parts += [part] if part is not None and len(part) else []
-        return Entries.concat(parts) if parts else None
-
-    def _find_in(self, source: Run | SavedEntries, keys: Ints) -> tuple[Entries | None, Ints]:
-        """Return the entries that a run has of some keys, and which of them it contains."""
-        if isinstance(source, Run):
-            keys, blocks = self._blocks_of(source, keys)
-            if len(blocks) == 0:
-                return None, keys[:0]
-            source = self._read(source, blocks)
-        hashes = hashes_of(source.entries)
-        mine = np.flatnonzero(among(hashes, keys))
-        known = union(hashes[mine], source.gone[among(source.gone, keys)])
-        return source.entries.take(mine), known
-
-    def _blocks_of(self, run: Run, keys: Ints) -> tuple[Ints, Ints]:
-        """Return which keys a run may contain, and its blocks that may have these."""
-        directory = self.log.directory(run)
-        blocks = self._blocks_with(run, keys)
-        if is_worth_reading(keys, len(directory.filters), len(blocks)):
-            keys = select_possible(
-                keys,
-                len(directory.filters),
-                lambda part: self.log.read_filter(run, part),
-                f"the filter of {self.name} in {run.file}",
-            )
-            blocks = self._blocks_with(run, keys)
-        return keys, blocks
-
-    def _blocks_with(self, run: Run, keys: Ints) -> Ints:
-        places = np.sort(places_of(keys))
-        none = np.zeros(len(places), np.int64)
-        return self.log.directory(run).find_blocks(places, none, none)
+        return self._entries.find(self.runs, self.saved, keys)
 
     def find_all(self) -> Entries | None:
         """Return all entries of all keys; None if there are none."""
-        newest = self._newest([*self.runs, *self.saved])
+        newest = self._entries.newest([*self.runs, *self.saved])
         return newest.entries if len(newest.entries) else None
-
-    def _read(self, run: Run, blocks: Ints) -> SavedEntries:
-        """Return what some blocks of a run have."""
-        return self._lacking.read(self.log.read_blocks(run, blocks))
-
-    def _newest(
-        self, sources: Sequence[Run | SavedEntries], low: int = LONG_MIN, high: int = LONG_MAX
-    ) -> SavedEntries:
-        """Return what the newest of some runs has of each key of a range of places."""
-        if len(sources) == 1 and (only := self._select(sources[0], low, high)) is not None:
-            return SavedEntries(only.entries, np.sort(only.gone))
-        parts: list[Entries] = []
-        known, gone = _NONE, [_NONE]
-        for source in reversed(sources):
-            each = self._select(source, low, high)
-            if each is None:
-                continue
-            hashes = hashes_of(each.entries)
-            parts.append(each.entries.take(np.flatnonzero(~among(hashes, known))))
-            gone.append(without(each.gone, known))
-            known = union(np.concatenate([hashes, each.gone]), known)
-        entries = Entries.concat(parts) if parts else Entries(pa.table({HASH: _NONE}))
-        return SavedEntries.sort(entries, np.sort(np.concatenate(gone)))
-
-    def _select(self, source: Run | SavedEntries, low: int, high: int) -> SavedEntries | None:
-        if isinstance(source, SavedEntries):
-            return source.select(low, high)
-        begins = self.log.directory(source).place
-        first, last = np.searchsorted(begins, [low, high]).tolist()
-        blocks = np.arange(max(first - 1, 0), last)
-        return self._read(source, blocks).select(low, high) if len(blocks) else None
 
     # ---- what a call leaves
 
@@ -304,7 +235,7 @@ class KeyedTable(LogTable):
     def _merge_saved(self) -> None:
         """Put what is in no run yet together, so that there are few parts of it."""
         while len(self.saved) > 1 and len(self.saved[-2]) <= 2 * len(self.saved[-1]):
-            merged = self._newest(self.saved[-2:])
+            merged = self._entries.newest(self.saved[-2:])
             self.saved[-2:] = [merged]
 
     def _others(self, keys: Ints) -> Entries | None:
@@ -368,7 +299,7 @@ class KeyedTable(LogTable):
         size = _LARGE_BYTES if self._whole >= _OFTEN else _BLOCK_BYTES
         schemas, low = self._schemas(sources), LONG_MIN
         for high in [*dict.fromkeys(place for place, _ in splits), LONG_MAX]:
-            newest = self._newest(sources, low, high)
+            newest = self._entries.newest(sources, low, high)
             low = high
             gone = newest.gone[:0] if are_oldest else newest.gone
             entries = self._select_rescaled(newest.entries)

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,8 +50,9 @@ Ints = NDArray[np.int64]
 
 #: The first key column of entries of keys, and which columns of these are named by a plan.
 _FIRST_KEY, _IN_ENTRIES = "key0", re.compile(r"key\d+$|__p[0-9a-f]+")
-#: Bytes of a run up to which it is read at once, directory and all.
-_SMALL_RUN = 1 << 15
+#: Bytes of a run up to which it is read at once, directory and all; and of the filter of a run up
+#: to which it is fetched with the directory.
+_SMALL_RUN, _SMALL_FILTER = 1 << 15, 1 << 18
 
 
 class StateLog:
@@ -86,6 +88,7 @@ class StateLog:
         self._directories: dict[tuple[str, int], Directory] = {}
         self._stored: dict[tuple[str, int], tuple[pa.Schema, ...]] = {}
         self._small: dict[tuple[str, int], bytes] = {}
+        self._has_fetched = False  # directories
 
     def reopen(self) -> StateLog:
         """Return the log as an operator finds it that starts from here."""
@@ -139,7 +142,10 @@ class StateLog:
     @property
     def live_size(self) -> int:
         """Bytes of all live runs."""
-        return sum(run.size for each in self._segments for run in each.values())
+        return sum(run.size for run in self._all_runs())
+
+    def _all_runs(self) -> Iterator[Run]:
+        return (run for each in self._segments for run in each.values())
 
     def drop(self, run: Run) -> None:
         """Forget a run."""
@@ -174,6 +180,7 @@ class StateLog:
         """
         at = run.file, run.begin
         if at not in self._directories:
+            self._fetch_directories()
             if run.size <= _SMALL_RUN:
                 (whole,) = self._read(run.file, [(run.begin, run.size)])
                 self._small[at] = whole
@@ -223,10 +230,8 @@ class StateLog:
 
     def _read_neighbours(self, run: Run, begins: Ints, blocks: Ints) -> Iterator[memoryview]:
         """Yield blocks; those that follow one another are read at once."""
-        firsts = np.flatnonzero(np.diff(blocks, prepend=-2) != 1)
-        lasts = np.append(firsts[1:], len(blocks)) - 1
-        low, high = begins[blocks[firsts]], begins[blocks[lasts] + 1]
-        ranges = [*zip((run.begin + low).tolist(), (high - low).tolist(), strict=True)]
+        firsts, lasts = _neighbours(blocks)
+        low, ranges = begins[blocks[firsts]], _ranges(run, begins, blocks)
         for data, first, last, base in zip(
             self._read(run.file, ranges), firsts, lasts, low, strict=True
         ):
@@ -242,30 +247,86 @@ class StateLog:
         StateCorruptedError
             If the file of the run is missing.
         """
-        sizes = self.directory(run).filters
-        (data,) = self._read(run.file, [(run.filters + sum(sizes[:part]), sizes[part])])
+        (data,) = self._read(run.file, [self._filter_range(run, part)])
         return data
 
+    def _filter_range(self, run: Run, part: int) -> tuple[int, int]:
+        sizes = self.directory(run).filters
+        return run.filters + sum(sizes[:part]), sizes[part]
+
     def _read(self, file: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        began = time.perf_counter_ns()
-        try:
+        with self._waiting(file):
             return self.files.read_ranges(file, ranges)
-        except FileNotFoundError as error:
-            raise missing_file(file) from error
-        finally:
-            self.waited_ns += time.perf_counter_ns() - began
 
     def check_files(self) -> None:
         """Raise `StateCorruptedError` if a file that has live runs is missing."""
+        header = 0, len(HEADER)
+        self._prefetch((name, header) for name in self.live_files)
         for name in self.live_files:
-            self._read(name, [(0, len(HEADER))])
+            self._read(name, [header])
+
+    @contextmanager
+    def _waiting(self, file: str = "") -> Iterator[None]:
+        """Count the time of a block; in it, a file that is gone is one that a commit needs."""
+        began = time.perf_counter_ns()
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise missing_file(file or str(error.filename)) from error
+        finally:
+            self.waited_ns += time.perf_counter_ns() - began
+
+    # ---- reading ahead: the files of a store are asked together for what is read next
+
+    def fetch_blocks(self, blocks: Iterable[tuple[Run, Ints]]) -> None:
+        """Have blocks of several runs at hand, where files are in a store.
+
+        Parameters
+        ----------
+        blocks : iterable of (Run, int64[k])
+            Runs, and numbers of their blocks, ascending. It is not looked at where files are on a
+            disk.
+
+        Raises
+        ------
+        StateCorruptedError
+            If a file is missing.
+        """
+        self._prefetch(
+            (run.file, each)
+            for run, numbers in blocks
+            if len(numbers) and (run.file, run.begin) not in self._small
+            for each in _ranges(run, self.directory(run).begins, numbers)
+        )
+
+    def fetch_filters(self, parts: Iterable[tuple[Run, Iterable[int]]]) -> None:
+        """Have parts of the filters of several runs at hand; see `fetch_blocks`."""
+        self._prefetch(
+            (run.file, self._filter_range(run, part)) for run, numbers in parts for part in numbers
+        )
+
+    def _fetch_directories(self) -> None:
+        """Have the directories of all tables at hand, and filters beside them."""
+        if not self._has_fetched:
+            self._has_fetched = True
+            self._prefetch(map(_directory_range, self._all_runs()))
+
+    def _prefetch(self, ranges: Iterable[tuple[str, tuple[int, int]]]) -> None:
+        if not self.files.is_remote:
+            return
+        every: dict[str, list[tuple[int, int]]] = {}
+        for file, each in ranges:
+            every.setdefault(file, []).append(each)
+        if every:
+            with self._waiting():
+                self.files.prefetch(every)
 
     # ---- writing
 
     @property
     def live_files(self) -> tuple[str, ...]:
         """Names of the files that a commit of this state needs, the newest one among them."""
-        files = dict.fromkeys(run.file for each in self._segments for run in each.values())
+        files = dict.fromkeys(run.file for run in self._all_runs())
         return tuple(dict.fromkeys((*files, *(() if self.newest is None else (self.newest,)))))
 
     def finish(self, name: str) -> str | None:
@@ -311,6 +372,26 @@ class StateLog:
     def saved_numbers(self) -> Mapping[str, Mapping[str, int]]:
         """Numbers, by owner and name."""
         return self._numbers
+
+
+def _neighbours(blocks: Ints) -> tuple[Ints, Ints]:
+    """Return the places of the first and the last ones of blocks that follow one another."""
+    firsts = np.flatnonzero(np.diff(blocks, prepend=-2) != 1)
+    return firsts, np.append(firsts[1:], len(blocks)) - 1
+
+
+def _ranges(run: Run, begins: Ints, blocks: Ints) -> list[tuple[int, int]]:
+    """Return the ranges of some blocks in their file: one of those that follow one another."""
+    firsts, lasts = _neighbours(blocks)
+    low, high = begins[blocks[firsts]], begins[blocks[lasts] + 1]
+    return [*zip((run.begin + low).tolist(), (high - low).tolist(), strict=True)]
+
+
+def _directory_range(run: Run) -> tuple[str, tuple[int, int]]:
+    """Return the file of a run, and what to fetch before its directory is known."""
+    begin = run.filters if run.directory - run.filters <= _SMALL_FILTER else run.directory
+    begin = run.begin if run.size <= _SMALL_RUN else begin
+    return run.file, (begin, run.end - begin)
 
 
 def _name(run: Run) -> str:

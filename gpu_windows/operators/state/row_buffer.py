@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.state.directory import find_split_points
+from gpu_windows.operators.state.directory import Directory, find_split_points
 from gpu_windows.operators.state.large_texts import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
@@ -130,19 +130,24 @@ class RowBuffer(LogTable):
         since, until = int(first.min()), int(last.max())
         order = np.argsort(places)  # searching is faster in order
         places, first, last = places[order], first[order], last[order]
-        for run in self.runs:
-            if run.since <= until and since <= run.greatest:
-                directory = self.log.directory(run)
-                blocks = directory.find_blocks(places, first, last)
-                asked = self._asked.setdefault((run.file, run.begin), set())
-                self._block_count += len(directory) if not asked else 0
-                asked.update(blocks.tolist())
-                rows = self._load(run, blocks)
-                if rows is not None:
-                    end = int(blocks[-1]) + 1
-                    following = LONG_MAX if end == len(directory) else int(directory.time[end])
-                    self._known_times[run.file, run.begin] = self._times(rows), following
-                    yield run, rows
+        found = [
+            (run, self.log.directory(run).find_blocks(places, first, last))
+            for run in self.runs
+            if run.since <= until and since <= run.greatest
+        ]
+        self.log.fetch_blocks(found)
+        for run, blocks in found:
+            directory = self.log.directory(run)
+            asked = self._asked.setdefault((run.file, run.begin), set())
+            self._block_count += len(directory) if not asked else 0
+            asked.update(blocks.tolist())
+            rows = self._load(run, blocks)
+            if rows is not None:
+                self._known_times[run.file, run.begin] = (
+                    self._times(rows),
+                    _after(directory, blocks),
+                )
+                yield run, rows
 
     def between(self, first: int, last: int) -> pa.Table | None:
         """Return the rows from one time to another, of a buffer of one place; None: there are none.
@@ -171,17 +176,19 @@ class RowBuffer(LogTable):
                 yield rows
 
     def _take_due_stored(self, until: int) -> list[pa.Table]:
-        found = []
-        for run in self.runs:
-            if run.since > until:
-                continue
-            directory, at = self.log.directory(run), np.zeros(1, np.int64)
-            blocks = directory.find_blocks(at, np.array([run.since]), np.array([until]))
-            rows = self._load(run, blocks)
+        found, at = [], np.zeros(1, np.int64)
+        due = [run for run in self.runs if run.since <= until]
+        bounds = [(np.array([run.since]), np.array([until])) for run in due]
+        directories = [self.log.directory(run) for run in due]
+        blocks = [
+            each.find_blocks(at, *times) for each, times in zip(directories, bounds, strict=True)
+        ]
+        self.log.fetch_blocks(zip(due, blocks, strict=True))
+        for run, directory, mine in zip(due, directories, blocks, strict=True):
+            rows = self._load(run, mine)
             assert rows is not None, "a run has a row at the time since which it has not expired"
-            times, end = self._times(rows), int(blocks[-1]) + 1
-            following = LONG_MAX if end == len(directory) else int(directory.time[end])
-            later = int(times[times > until].min(initial=following))
+            times = self._times(rows)
+            later = int(times[times > until].min(initial=_after(directory, mine)))
             found.append(rows.filter(pa.array(times <= until)))
             if run.greatest <= until:
                 self.log.drop(run)
@@ -287,6 +294,7 @@ class RowBuffer(LogTable):
         block_bytes = self._block_bytes(size)
         low = (LONG_MIN, LONG_MIN)
         for high in [*find_split_points(directories, _MERGED_BYTES), (LONG_MAX, LONG_MAX)]:
+            self.log.fetch_blocks((run, self._blocks_between(run, low, high)) for run in runs)
             parts = [self._load_between(run, low, high) for run in runs]
             rows = _concat([*parts, *(self._select_between(rows, low, high) for rows in new)])
             low = high
@@ -297,16 +305,18 @@ class RowBuffer(LogTable):
 
     def _load_between(self, run: Run, low: tuple[int, int], high: tuple[int, int]) -> pa.Table:
         """Return the rows of a run from one place and time on and before another."""
+        rows = self._load(run, self._blocks_between(run, low, high))
+        if rows is None:
+            return add_missing(self.log.directory(run).schemas[0].empty_table(), self._lacking)
+        return self._select_between(rows, low, high)
+
+    def _blocks_between(self, run: Run, low: tuple[int, int], high: tuple[int, int]) -> Ints:
         directory = self.log.directory(run)
         first, last = (
             int(directory.count_before(np.array([place]), np.array([at]), or_at=False)[0])
             for place, at in (low, high)
         )
-        blocks = np.arange(max(first - 1, 0), last)
-        rows = self._load(run, blocks)
-        if rows is None:
-            return add_missing(directory.schemas[0].empty_table(), self._lacking)
-        return self._select_between(rows, low, high)
+        return np.arange(max(first - 1, 0), last)
 
     def _select_between(
         self, rows: pa.Table, low: tuple[int, int], high: tuple[int, int]
@@ -360,6 +370,12 @@ class RowBuffer(LogTable):
     def _times(self, rows: pa.Table) -> Ints:
         times: Ints = rows.column(self.kind.time).to_numpy().astype(np.int64, copy=False)
         return times
+
+
+def _after(directory: Directory, blocks: Ints) -> int:
+    """Return the first time of the block after the last one of some; LONG_MAX: there is none."""
+    end = int(blocks[-1]) + 1
+    return LONG_MAX if end == len(directory) else int(directory.time[end])
 
 
 def _concat(tables: Sequence[pa.Table]) -> pa.Table | None:
