@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,8 +23,19 @@ from gpu_windows.spark_glue.types import to_arrow_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Settings with which Spark passes over files that it cannot read.
-_IGNORING = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+#: Settings with which Spark reads files otherwise than tasks do, if they have this value.
+_OTHERWISE = {
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.files.ignoreCorruptFiles": "true",
+    "spark.sql.files.ignoreMissingFiles": "true",
+    "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "true",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "legacy",
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    "spark.sql.parquet.int96RebaseModeInRead": "legacy",
+    "spark.sql.parquet.int96TimestampConversion": "true",
+}
+#: Notes of tables of Spark's at columns whose values are not those in files alone.
+_NOTES = ("__CHAR_VARCHAR", "EXISTS_DEFAULT")
 _GLOB = frozenset("*?[{")
 
 
@@ -48,6 +60,8 @@ def _list(frame: DataFrame, paths: Sequence[str]) -> FileScan:
     """
     conf = frame.sparkSession.conf
     check_settings(conf)
+    check_columns(frame)
+    _check_distinct(paths)
     found = [path_of(uri) for uri in frame.inputFiles()]
     schema = to_arrow_schema(frame.schema)
     if not found:
@@ -63,10 +77,29 @@ def _list(frame: DataFrame, paths: Sequence[str]) -> FileScan:
 
 
 def check_settings(conf: Conf) -> None:
-    """Raise `ScanError` where Spark passes over files that it cannot read."""
-    for name in _IGNORING:
-        if conf.get(name, None) == "true":
-            raise ScanError("Spark passes over files that it cannot read", value=name)
+    """Raise `ScanError` where Spark is set to read files otherwise than tasks do."""
+    for name, value in _OTHERWISE.items():
+        if str(conf.get(name, None)).lower() == value:
+            raise ScanError("files are read as Spark does by default", value=f"{name}={value}")
+
+
+def check_columns(frame: DataFrame) -> None:
+    """Raise `ScanError` for columns of tables whose values are not those in files alone."""
+    for field in frame.schema.fields:
+        if any(key.startswith(_NOTES) for key in field.metadata):
+            rule = "columns of CHAR, VARCHAR and with defaults are read by Spark"
+            raise ScanError(rule, value=field.dataType.simpleString(), column=field.name)
+
+
+def _check_distinct(paths: Sequence[str]) -> None:
+    """Raise `ScanError` where Spark may read a file twice, for it lists each once."""
+    roots = sorted(f"{root_of(path).rstrip('/')}/" for path in paths)
+    is_twice = any(other.startswith(one) for one, other in pairwise(roots))
+    if is_twice or any("{" in root for root in roots):
+        rule = "paths that are within each other, or may be, are read by Spark"
+        raise ScanError(rule, value=", ".join(paths))
+    if len(roots) > 1 and any(_GLOB.intersection(root) for root in roots):
+        raise ScanError("several paths with * are read by Spark", value=", ".join(paths))
 
 
 def check_partitions(
