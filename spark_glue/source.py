@@ -148,8 +148,9 @@ class SparkSource(Source):
         ``in_task``: the same change where tasks read the rows, or why these cannot make it.
         """
         rows = None if self.stage_rows is None else self.stage_rows.then(change)
-        scan = None if self.scan is None else self.scan.then(in_task)
-        return replace(self, frame=change(self.frame), stage_rows=rows, scan=scan)
+        frame = change(self.frame)
+        scan = None if self.scan is None else self.scan.then(in_task).alike(frame)
+        return replace(self, frame=frame, stage_rows=rows, scan=scan)
 
     def stamped(self) -> tuple[Source, str]:
         """Return this source with the time of each micro-batch in it, and that column's name."""

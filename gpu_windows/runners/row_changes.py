@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types
 
+from gpu_windows.errors import GpuWindowsError
 from gpu_windows.runners.arrow_source import ArrowSource
 from gpu_windows.runners.outputs import Source
+from gpu_windows.scans.parquet import Pruning
 
 
 class RowChange(ABC):
@@ -53,17 +55,21 @@ class FilterRows(RowChange):
         """Return the columns before it."""
         return columns | columns_of_texts([self.condition], schema)
 
-    def prunes(self, schema: pa.Schema) -> pc.Expression | None:
+    def prunes(self, schema: pa.Schema) -> Pruning | None:
         """Return the condition for the statistics of row groups, where these say enough of it.
 
         Of floats they do not: NaN is greater than all numbers, and no statistics count it.
         """
         from gpu_windows.expressions.arrow import ArrowExpressions
 
-        names = columns_of_texts([self.condition], schema)
-        if any(types.is_floating(schema.field(name).type) for name in names):
+        fields = [schema.field(name) for name in columns_of_texts([self.condition], schema)]
+        if any(types.is_floating(field.type) for field in fields):
             return None
-        return ArrowExpressions(schema).typed(self.condition).expression
+        try:
+            condition = ArrowExpressions(schema).typed(self.condition).expression
+        except GpuWindowsError:
+            return None  # it is computed of rows, and is no expression of Arrow's
+        return None if condition is None else Pruning(condition, tuple(fields))
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,11 @@ class AddColumns(RowChange):
     """Add columns, or replace those of the same names, by expressions in SQL."""
 
     texts: Mapping[str, str]
+
+    @property
+    def names_in_lower_case(self) -> frozenset[str]:
+        """Names of the columns, as Spark tells them apart."""
+        return frozenset(name.lower() for name in self.texts)
 
     def apply(self, source: ArrowSource) -> Source:
         """Return the rows that it makes."""
@@ -186,11 +197,15 @@ class ProjectRows(RowChange):
 
 def columns_of_texts(texts: Iterable[str], schema: pa.Schema) -> frozenset[str]:
     """Return the columns that expressions in SQL name."""
+    return frozenset().union(*(_columns_of_text(text, tuple(schema.names)) for text in texts))
+
+
+@lru_cache(1_000)  # a task asks for each of its files
+def _columns_of_text(text: str, known: tuple[str, ...]) -> frozenset[str]:
     from sqlglot import exp
 
     from gpu_windows.expressions.columns import names_of
     from gpu_windows.expressions.places import parsed_expression
 
-    names = names_of(schema.names)
-    nodes = (parsed_expression(text) for text in texts)
-    return frozenset(names.of(column) for node in nodes for column in node.find_all(exp.Column))
+    names = names_of(known)
+    return frozenset(names.of(each) for each in parsed_expression(text).find_all(exp.Column))

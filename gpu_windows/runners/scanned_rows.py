@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import and_
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyarrow import types
 
 from gpu_windows.runners.arrow_source import ArrowSource
 from gpu_windows.runners.outputs import Source
 from gpu_windows.runners.row_changes import AddColumns, FilterRows, ProjectRows, RowChange
 from gpu_windows.runners.row_stream import RowStream
+from gpu_windows.scans.parquet import Pruning
 from gpu_windows.scans.scan import FileScan
 from gpu_windows.scans.splits import Split
 
@@ -36,7 +37,7 @@ class ScannedPart:
         """Arrow schema of the rows that are made."""
         return self._schemas[-1]
 
-    @property
+    @cached_property
     def _schemas(self) -> list[pa.Schema]:
         """The schema before each change, and behind the last one."""
         source: Source = ArrowSource(self.scan.schema.empty_table(), as_declared=True)
@@ -58,7 +59,7 @@ class ScannedPart:
         needed, changes = self._narrow(columns)
 
         def batches() -> Iterator[pa.RecordBatch]:
-            return self.scan.read(split, needed, self._condition, threads=threads)
+            return self.scan.read(split, needed, self._pruning, threads=threads)
 
         rows: Source = ArrowSource(RowStream(self.scan.declared(needed), batches, ()))
         for change in changes:
@@ -73,23 +74,34 @@ class ScannedPart:
         for change, schema in zip(reversed(self.changes), self._schemas[-2::-1], strict=True):
             changes.append(change.narrow(needed))
             needed = change.reads(needed, schema)
-        return needed, changes[::-1]
+        return needed or frozenset([self._counted]), changes[::-1]
 
     @property
-    def _condition(self) -> pc.Expression | None:
+    def _counted(self) -> str:
+        """The column that tells how many rows there are, where no other one is needed."""
+        schema = self.scan.schema
+        plain = [field.name for field in schema if not types.is_nested(field.type)]
+        every: list[str] = [*self.scan.partitions, *plain, *schema.names]
+        return every[0]
+
+    @cached_property
+    def _pruning(self) -> Pruning | None:
         """What is true of a row group's rows that are used, as far as its statistics tell."""
-        conditions, columns = [], set(self.scan.schema.names) - {*self.scan.partitions}
-        for change in self.changes:
+        found, left = [], set(self.scan.schema.names) - {*self.scan.partitions}
+        for change, schema in zip(self.changes, self._schemas, strict=False):
             if isinstance(change, ProjectRows):
                 break
             if isinstance(change, AddColumns):
-                columns -= change.texts.keys()
+                left -= {name for name in left if name.lower() in change.names_in_lower_case}
             if isinstance(change, FilterRows):
-                schema = self.scan.schema
-                named = change.reads(frozenset(), schema) if columns else frozenset()
-                if named <= columns and (found := change.prunes(schema)) is not None:
-                    conditions.append(found)
-        return reduce(and_, conditions) if conditions else None
+                names = change.reads(frozenset(), schema)
+                if names <= left and (pruning := change.prunes(self.scan.schema)) is not None:
+                    found.append(pruning)
+        if not found:
+            return None
+        columns = {field.name: field for each in found for field in each.columns}
+        condition = reduce(and_, (each.condition for each in found))
+        return Pruning(condition, tuple(columns.values()))
 
 
 @dataclass(frozen=True)

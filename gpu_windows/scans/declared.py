@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.errors import ScanError
-
-_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 def find_columns(found: Sequence[str], wanted: Sequence[str], path: str) -> dict[str, str]:
@@ -18,21 +16,18 @@ def find_columns(found: Sequence[str], wanted: Sequence[str], path: str) -> dict
     Raises
     ------
     ScanError
-        If the file has several columns that differ by upper and lower case alone.
+        If the file has several columns of a wanted name, but for upper and lower case.
     """
-    exact = set(found)
     by_lower: dict[str, list[str]] = {}
     for name in found:
         by_lower.setdefault(name.lower(), []).append(name)
     columns: dict[str, str] = {}
     for name in wanted:
         alike = by_lower.get(name.lower(), [])
-        if name in exact:
-            columns[name] = name
-        elif len(alike) > 1:
+        if len(alike) > 1:
             rule = "names of columns differ by more than upper and lower case"
             raise ScanError(rule, value=f"{path}: {', '.join(alike)}", column=name)
-        elif alike:
+        if alike:
             columns[name] = alike[0]
     return columns
 
@@ -60,7 +55,7 @@ def as_declared(column: pa.Array, field: pa.Field, path: str, *, is_instant: boo
     reason = why_not(found, wanted, is_instant=is_instant)
     if reason is None:
         try:
-            return column.cast(wanted, safe=not types.is_timestamp(wanted) or not is_instant)
+            return column.cast(wanted)
         except pa.ArrowException as error:
             reason = str(error)
     rule = f"a column of a file has the type that the scan declares ({wanted}): {reason}"
@@ -68,47 +63,50 @@ def as_declared(column: pa.Array, field: pa.Field, path: str, *, is_instant: boo
 
 
 def why_not(found: pa.DataType, wanted: pa.DataType, *, is_instant: bool) -> str | None:
-    """Return why values of one type are not those of another, or None."""
+    """Return why values of one type are not those of another, or None.
+
+    Where it is None, a cast of Arrow gives each value exactly, or fails.
+    """
     if types.is_dictionary(found):
         found = found.value_type
+    if found == wanted or types.is_null(found):
+        return None
+    if types.is_nested(found) and found.id == wanted.id:
+        return _why_not_nested(found, wanted, is_instant=is_instant)
     if types.is_timestamp(found) and types.is_timestamp(wanted):
         has_zone = found.tz is not None or is_instant
         return None if has_zone == (wanted.tz is not None) else f"it is {found}"
-    kinds = (
-        types.is_signed_integer,
-        types.is_floating,
-        types.is_decimal,
-        lambda dtype: types.is_string(dtype) or types.is_large_string(dtype),
-        lambda dtype: types.is_binary(dtype) or types.is_large_binary(dtype),
+    if types.is_floating(found) and types.is_floating(wanted):
+        return None if found.bit_width <= wanted.bit_width else f"it is {found}"
+    alike = (
+        types.is_integer(found) and types.is_signed_integer(wanted),
+        types.is_decimal(found) and types.is_decimal(wanted),
+        _is_text(found) and _is_text(wanted),
+        _is_bytes(found) and _is_bytes(wanted),
     )
-    if any(kind(found) and kind(wanted) for kind in kinds):
-        return None
-    if types.is_nested(found) and found.id == wanted.id:
-        return None
-    if types.is_null(found) or found == wanted:
-        return None
-    return f"it is {found}"
+    return None if any(alike) else f"it is {found}"
 
 
-def partition_values(
-    names: Sequence[str], values: Sequence[str | None], schema: pa.Schema, path: str
-) -> Mapping[str, pa.Scalar]:
-    """Return the values of partition columns, of the types that are declared.
+def _why_not_nested(found: pa.DataType, wanted: pa.DataType, *, is_instant: bool) -> str | None:
+    """Return why values of a nested type are not those of another of the same kind, or None."""
+    if not types.is_struct(found):
+        pairs = [(found.field(n), wanted.field(n)) for n in range(found.num_fields)]
+    else:
+        names = [found.field(n).name for n in range(found.num_fields)]
+        lower, pairs = [name.lower() for name in names], []
+        for n in range(wanted.num_fields):
+            field = wanted.field(n)
+            if lower.count(field.name.lower()) != names.count(field.name):
+                return f"its field {field.name} has another name there: {', '.join(names)}"
+            if field.name in names:
+                pairs.append((found.field(names.index(field.name)), field))
+    reasons = (why_not(one.type, other.type, is_instant=is_instant) for one, other in pairs)
+    return next((reason for reason in reasons if reason is not None), None)
 
-    Raises
-    ------
-    ScanError
-        If the path has a value that is not of the type.
-    """
-    scalars = {}
-    for name, text in zip(names, values, strict=True):
-        dtype = schema.field(name).type
-        if text is None or text == _DEFAULT_PARTITION:
-            scalars[name] = pa.scalar(None, dtype)
-            continue
-        try:
-            scalars[name] = pa.scalar(text).cast(dtype)
-        except pa.ArrowException as error:
-            rule = f"the value of a partition is of the type that the scan declares ({dtype})"
-            raise ScanError(rule, value=f"{name}={text} in {path}", column=name) from error
-    return scalars
+
+def _is_text(dtype: pa.DataType) -> bool:
+    return bool(types.is_string(dtype) or types.is_large_string(dtype))
+
+
+def _is_bytes(dtype: pa.DataType) -> bool:
+    return bool(types.is_binary(dtype) or types.is_large_binary(dtype))

@@ -28,6 +28,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _REQUESTS = 32
 #: How often a request to a store is tried again.
 _RETRIES = 5
+_UNREADABLE = "a file of a scan is there, and may be read"
 
 
 @dataclass(frozen=True)
@@ -140,17 +141,11 @@ def open_file(file: ScannedFile, options: Options = ()) -> Any:
     ScanError
         If it is gone, or has changed since it was listed.
     """
-    length, version = _stat(file.path, options)
-    if (length, version) != (file.length, file.version):
+    opened = _open(file.path, options)
+    if _stat(file.path, options) != (file.length, file.version):  # only now: what is open stays
         rule = "a file has changed since it was listed: scan the folder again"
         raise ScanError(rule, value=file.path)
-    if is_object(file.path):
-        import obstore
-
-        store, key = _store(file.path, options)
-        with store_errors(file.path, options):
-            return obstore.open_reader(store, key)
-    return pa.OSFile(file.path)
+    return opened
 
 
 def store_options(path: str, setting: Setting) -> Options:
@@ -168,6 +163,19 @@ def _store(url: str, options: Options) -> tuple[ObjectStore, str]:
     return open_store(parsed, options, _RETRIES), parsed.path
 
 
+def _open(path: str, options: Options) -> Any:
+    try:
+        if is_object(path):
+            import obstore
+
+            store, key = _store(path, options)
+            with store_errors(path, options):
+                return obstore.open_reader(store, key)
+        return pa.OSFile(path)
+    except OSError as error:
+        raise ScanError(_UNREADABLE, value=f"{path}: {error}") from error
+
+
 def _stat(path: str, options: Options) -> tuple[int, str]:
     """Return the length of a file and its version."""
     try:
@@ -178,5 +186,5 @@ def _stat(path: str, options: Options) -> tuple[int, str]:
             return head["size"], head["e_tag"] or str(head["last_modified"])
         status = Path(path).stat()
     except OSError as error:
-        raise ScanError("a file of a scan cannot be read", value=f"{path}: {error}") from error
+        raise ScanError(_UNREADABLE, value=f"{path}: {error}") from error
     return status.st_size, str(status.st_mtime_ns)

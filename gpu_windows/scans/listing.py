@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 
 from gpu_windows.errors import ScanError
 from gpu_windows.scans.files import is_object, list_files, list_objects, root_of
 from gpu_windows.scans.parquet import ParquetFile
-from gpu_windows.scans.partitions import find_values, partition_names
+from gpu_windows.scans.partitions import (
+    find_values,
+    partition_names,
+    partition_type,
+    values_in_path,
+)
 from gpu_windows.scans.scan import FileScan
 from gpu_windows.scans.splits import Split
 
 #: What Spark's own sink of streams leaves in its folder: not all files there are results.
 _SINK_LOG = "_spark_metadata"
-#: Types that values of partitions have, if all are of them, in this order; else they are texts.
-_PARTITION_TYPES = (pa.int32(), pa.int64(), pa.float64(), pa.date32())
-_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+#: Ends the names of files that Hadoop copies now.
+_COPYING = "._COPYING_"
 
 
 def scan_folders(paths: Sequence[str]) -> FileScan:
@@ -33,7 +38,7 @@ def scan_folders(paths: Sequence[str]) -> FileScan:
     Raises
     ------
     ScanError
-        If there is no file, or it is no Parquet file.
+        If there is no file, or it is no Parquet file; if folders are not as Spark would read them.
     """
     roots = [root_of(path) for path in paths]
     found = [file for root in roots for file in _walk(root)]
@@ -42,49 +47,63 @@ def scan_folders(paths: Sequence[str]) -> FileScan:
     if not files:
         raise ScanError("a scan is of one file at least that has rows", value=", ".join(roots))
     first = files[0]
-    own = ParquetFile(Split(first, 0, first.length)).declared
-    partitions = [
-        pa.field(name, _partition_type([file.values[place] for file in files]))
+    partitions = {
+        name: pa.field(name, partition_type(name, {file.values[place] for file in files}))
         for place, name in enumerate(names)
-    ]
-    data = [field for field in own if field.name not in names]
-    return FileScan(pa.schema([*data, *partitions]), names, files)
+    }
+    own = ParquetFile(Split(first, 0, first.length)).declared
+    return FileScan(_with_partitions(own, partitions), names, files)
+
+
+def _with_partitions(own: pa.Schema, partitions: Mapping[str, pa.Field]) -> pa.Schema:
+    """Return the columns of files, those of partitions in their places, or else behind them."""
+    by_lower = {name.lower(): field for name, field in partitions.items()}
+    fields = [by_lower.pop(field.name.lower(), field) for field in own]
+    return pa.schema([*fields, *by_lower.values()])
 
 
 def _walk(root: str) -> Iterator[str]:
     """Yield the files of a folder, in the order of their names, or the one file that it is."""
-    if is_object(root):
-        every = list_objects(root)
-        yield from (path for path in every if not _is_hidden(path.removeprefix(root)))
-        return
-    if Path(root).is_file():
+    if not is_object(root) and Path(root).is_file():
         yield root
         return
+    for path in _objects(root) if is_object(root) else _files(root):
+        inner = path.removeprefix(root).strip("/")
+        if "/" in inner and not values_in_path(path, [root]):
+            rule = "folders within a scanned one are partitions (name=value): scan them each"
+            raise ScanError(rule, value=path)
+        yield path
+
+
+def _objects(root: str) -> Iterator[str]:
+    every = list_objects(root)
+    yield from (path for path in every if not _is_hidden(path.removeprefix(root)))
+
+
+def _files(root: str) -> Iterator[str]:
     if not Path(root).is_dir():
         raise ScanError("a scan is of files and folders that exist", value=root)
     if Path(root, _SINK_LOG).exists():
         rule = "a folder of Spark's own sink is read by Spark: its log says which files count"
         raise ScanError(rule, value=root)
-    for folder, inner, names in os.walk(root):
+    for folder, inner, names in os.walk(root, onerror=_refuse, followlinks=True):
+        above = (each for each in Path(folder).parents if each.is_relative_to(root))
+        if os.path.realpath(folder) in map(os.path.realpath, above):
+            raise ScanError("no folder of a scan is a link to one that it is in", value=folder)
         inner[:] = sorted(name for name in inner if not _is_hidden(name))
         yield from (str(Path(folder, name)) for name in sorted(names) if not _is_hidden(name))
+
+
+def _refuse(error: OSError) -> NoReturn:
+    raise ScanError("the folders of a scan may be read", value=str(error)) from error
 
 
 def _is_hidden(path: str) -> bool:
     """Whether Spark takes no notice of a file or folder."""
     return any(
-        name.startswith(".") or (name.startswith("_") and "=" not in name)
+        name.startswith(".")
+        or name.endswith(_COPYING)
+        or (name.startswith("_") and "=" not in name)
         for name in path.split("/")
         if name
     )
-
-
-def _partition_type(texts: Sequence[str | None]) -> pa.DataType:
-    values = pa.array([None if text == _DEFAULT_PARTITION else text for text in texts], pa.string())
-    for dtype in _PARTITION_TYPES:
-        try:
-            values.cast(dtype)
-        except pa.ArrowException:
-            continue
-        return pa.string() if values.null_count == len(values) else dtype
-    return pa.string()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -68,12 +70,19 @@ class ParquetFile:
 
     @property
     def declared(self) -> pa.Schema:
-        """The columns as a scan declares them: INT96 are instants, dictionaries plain values."""
+        """The columns as a scan declares them: INT96 are instants, dictionaries plain values.
+
+        Raises
+        ------
+        ScanError
+            If names differ by upper and lower case alone, or not at all.
+        """
+        find_columns(self.schema.names, self.schema.names, self._path)
         return pa.schema([pa.field(field.name, self._declared(field)) for field in self.schema])
 
     def _declared(self, field: pa.Field) -> pa.DataType:
-        if self._is_int96(field.name):
-            return pa.timestamp("us", "UTC")
+        if self._has_int96(field.name):
+            return _instants(field.type)
         return field.type.value_type if types.is_dictionary(field.type) else field.type
 
     def check(self, wanted: Sequence[pa.Field]) -> None:
@@ -82,31 +91,35 @@ class ParquetFile:
         for field in wanted:
             if field.name in names:
                 found = self.schema.field(names[field.name]).type
-                is_instant = self._is_int96(names[field.name])
+                is_instant = self._has_int96(names[field.name])
                 if (reason := why_not(found, field.type, is_instant=is_instant)) is not None:
                     rule = f"a column has the type that the scan declares ({field.type}): {reason}"
                     raise ScanError(rule, value=self._path, column=field.name)
 
     def batches(
-        self, wanted: Sequence[pa.Field], condition: pc.Expression | None, *, threads: bool
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the split, as batches of the columns that are wanted.
+        self, wanted: Sequence[pa.Field], pruning: Pruning | None, *, threads: bool
+    ) -> Iterator[tuple[int, list[pa.Array]]]:
+        """Yield the rows of the split: how many, and their columns that are wanted.
 
         Parameters
         ----------
         wanted : sequence of pyarrow.Field
             A column that the file has not is null.
-        condition : pyarrow.compute.Expression, optional
+        pruning : Pruning, optional
             Row groups of which statistics say that it is true of no row are left out.
         threads : bool
             Whether columns are decoded by several threads.
+
+        Raises
+        ------
+        ScanError
+            If a column cannot be read as it is declared, or the file is damaged.
         """
         names = find_columns(self.schema.names, [field.name for field in wanted], self._path)
-        groups = self._groups(condition)
-        if not names:
-            yield from self._nulls(groups, wanted)
-            return
-        for group in groups:
+        for group in self._groups(pruning):
+            if not names:
+                yield from self._nulls(group, wanted)
+                continue
             for batch in self._read(group, [*names.values()], threads=threads):
                 columns = [
                     self._column(batch, names[field.name], field)
@@ -114,30 +127,40 @@ class ParquetFile:
                     else pa.nulls(batch.num_rows, field.type)
                     for field in wanted
                 ]
-                yield pa.record_batch(columns, names=[field.name for field in wanted])
+                yield batch.num_rows, columns
 
-    def _groups(self, condition: pc.Expression | None) -> list[int]:
+    def _groups(self, pruning: Pruning | None) -> list[int]:
         """Return the row groups of the split that a condition leaves."""
         metadata = self._file.metadata
         edges = [_begin(metadata.row_group(number)) for number in range(metadata.num_row_groups)]
-        ends = [*edges[1:], self._split.file.length]
+        ends = [*edges, self._split.file.length][1:]
         mine = [
             number
             for number, (begin, end) in enumerate(zip(edges, ends, strict=True))
             if self._split.has_middle(begin, end - begin)
         ]
-        if condition is None or not mine:
+        if pruning is None or not mine or not pruning.suits(self.schema):
             return mine
         fragment = ds.ParquetFileFormat().make_fragment(self._source, row_groups=mine)
-        left = fragment.subset(condition, schema=self.schema)
+        try:
+            left = fragment.subset(pruning.condition, schema=self.schema)
+        except pa.ArrowException:  # such as a division by a zero that is all its values
+            return mine
         return [group.id for group in left.row_groups]
 
     def _read(self, group: int, names: list[str], *, threads: bool) -> Iterator[pa.RecordBatch]:
-        is_large = self._file.metadata.row_group(group).total_byte_size > _LARGE_GROUP
-        file = self._streamed if is_large else self._file
-        yield from file.iter_batches(
-            _BATCH_ROWS, row_groups=[group], columns=names, use_threads=threads
-        )
+        """Yield batches of a row group, of which not more than some megabytes are held."""
+        metadata = self._file.metadata.row_group(group)
+        size = metadata.total_byte_size
+        file = self._streamed if size > _LARGE_GROUP else self._file
+        most = max(1, _LARGE_GROUP * metadata.num_rows // max(size, 1))
+        try:
+            yield from file.iter_batches(
+                min(_BATCH_ROWS, most), row_groups=[group], columns=names, use_threads=threads
+            )
+        except (pa.ArrowException, OSError) as error:
+            rule = "a file of a scan is whole, and not encrypted"
+            raise ScanError(rule, value=f"{self._path}: {error}") from error
 
     @property
     def _streamed(self) -> pq.ParquetFile:
@@ -150,23 +173,29 @@ class ParquetFile:
             pre_buffer=False,
         )
 
-    def _nulls(self, groups: Sequence[int], wanted: Sequence[pa.Field]) -> Iterator[pa.RecordBatch]:
+    def _nulls(
+        self, group: int, wanted: Sequence[pa.Field]
+    ) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield rows none of whose columns the file has."""
-        rows = sum(self._file.metadata.row_group(group).num_rows for group in groups)
+        rows = self._file.metadata.row_group(group).num_rows
         for begin, end in pairwise([*range(0, rows, _BATCH_ROWS), rows]):
-            columns = [pa.nulls(end - begin, field.type) for field in wanted]
-            yield pa.record_batch(columns, names=[field.name for field in wanted])
+            yield end - begin, [pa.nulls(end - begin, field.type) for field in wanted]
 
     def _column(self, batch: pa.RecordBatch, name: str, field: pa.Field) -> pa.Array:
-        is_instant = self._is_int96(name)
+        is_instant = self._has_int96(name)
         column = as_declared(batch.column(name), field, self._path, is_instant=is_instant)
         self._check_calendar(column, field, is_int96=is_instant)
         return column
 
-    def _is_int96(self, name: str) -> bool:
+    def _has_int96(self, name: str) -> bool:
+        """Whether times of a column, or within it, are Spark's INT96."""
+        return any(path == name or path.startswith(f"{name}.") for path in self._int96)
+
+    @cached_property
+    def _int96(self) -> tuple[str, ...]:
         columns = self._file.schema
-        at = [n for n in range(len(columns)) if columns.column(n).path == name]
-        return bool(at) and columns.column(at[0]).physical_type == _INT96
+        every = (columns.column(n) for n in range(len(columns)))
+        return tuple(each.path for each in every if each.physical_type == _INT96)
 
     def _check_calendar(self, column: pa.Array, field: pa.Field, *, is_int96: bool) -> None:
         """Refuse days of the Julian calendar, which Spark would change into others."""
@@ -191,8 +220,46 @@ class ParquetFile:
         return key in notes or numbers < since
 
 
+@dataclass(frozen=True)
+class Pruning:
+    """What is true of all rows of a scan that are used.
+
+    Parameters
+    ----------
+    condition : pyarrow.compute.Expression
+    columns : tuple of pyarrow.Field
+        Those that it is over, as it takes them.
+    """
+
+    condition: pc.Expression
+    columns: tuple[pa.Field, ...]
+
+    def suits(self, schema: pa.Schema) -> bool:
+        """Whether statistics of columns of a file can be compared with it as they are."""
+        return all(
+            schema.names.count(field.name) == 1 and schema.field(field.name).type == field.type
+            for field in self.columns
+        )
+
+
+def _instants(dtype: pa.DataType) -> pa.DataType:
+    """Return a type with instants in place of times without a zone."""
+    if types.is_timestamp(dtype) and dtype.tz is None:
+        return pa.timestamp(dtype.unit, "UTC")
+    if types.is_struct(dtype):
+        fields = [dtype.field(n) for n in range(dtype.num_fields)]
+        return pa.struct([field.with_type(_instants(field.type)) for field in fields])
+    if types.is_map(dtype):
+        return pa.map_(_instants(dtype.key_type), _instants(dtype.item_type))
+    if types.is_list(dtype):
+        return pa.list_(dtype.value_field.with_type(_instants(dtype.value_type)))
+    return dtype
+
+
 def _begin(group: Any) -> int:
     """Return where a row group begins in its file."""
+    if not group.num_columns:
+        return 0
     first = group.column(0)
     if first.dictionary_page_offset is None:
         return int(first.data_page_offset)

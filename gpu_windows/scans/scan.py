@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from gpu_windows.checkpointing.object_stores import Options
-from gpu_windows.scans.declared import partition_values
 from gpu_windows.scans.files import ScannedFile
-from gpu_windows.scans.parquet import ParquetFile
+from gpu_windows.scans.parquet import ParquetFile, Pruning
+from gpu_windows.scans.partitions import partition_values
 from gpu_windows.scans.splits import Split
 
 
@@ -36,16 +35,19 @@ class FileScan:
     options: Options = field(default=(), repr=False)
 
     def check(self) -> None:
-        """Raise `ScanError` if the first file cannot be read as it is declared."""
+        """Raise `ScanError` for what cannot be read as declared of the first file, and of paths."""
         for file in self.files[:1]:
             wanted = [self.schema.field(name) for name in self._in_files(self.schema.names)]
             ParquetFile(Split(file, 0, file.length), self.options).check(wanted)
+        paths = {file.values: file.path for file in self.files}
+        for values, path in paths.items():
+            partition_values(self.partitions, values, self.schema, path)
 
     def read(
         self,
         split: Split,
         columns: Collection[str],
-        condition: pc.Expression | None = None,
+        pruning: Pruning | None = None,
         *,
         threads: bool = False,
     ) -> Iterator[pa.RecordBatch]:
@@ -55,20 +57,22 @@ class FileScan:
         ----------
         split : Split
         columns : collection of str
-            Those that are read, in the order of the schema.
-        condition : pyarrow.compute.Expression, optional
+            Those that are read, one at least, in the order of the schema.
+        pruning : Pruning, optional
         threads : bool
         """
         schema = self.declared(columns)
+        assert schema.names, "a batch without columns has no rows"
         wanted = [schema.field(name) for name in self._in_files(schema.names)]
         file = split.file
         values = partition_values(self.partitions, file.values, self.schema, file.path)
-        for batch in ParquetFile(split, self.options).batches(wanted, condition, threads=threads):
-            arrays = [
-                pa.repeat(values[name], batch.num_rows) if name in values else batch.column(name)
-                for name in schema.names
-            ]
-            yield pa.record_batch(arrays, schema=schema)
+        found = ParquetFile(split, self.options)
+        for rows, arrays in found.batches(wanted, pruning, threads=threads):
+            made = dict(zip((field.name for field in wanted), arrays, strict=True))
+            for name in schema.names:
+                if name in values:
+                    made[name] = pa.repeat(values[name], rows)
+            yield pa.record_batch([made[name] for name in schema.names], schema=schema)
 
     def declared(self, columns: Collection[str]) -> pa.Schema:
         """Return the schema of some of the columns."""

@@ -59,17 +59,25 @@ def split_files(files: Iterable[ScannedFile], size: int) -> Iterator[Split]:
             yield Split(file, start, min(start + size, file.length))
 
 
-def fill_bins(splits: Iterable[Split], size: int) -> list[tuple[Split, ...]]:
+def fill_bins(
+    splits: Iterable[tuple[int, Split]], size: int
+) -> list[tuple[tuple[int, Split], ...]]:
     """Return splits in as few bins as hold them, of ``size`` bytes and similar costs each.
 
     The longest split goes first, each into the bin that costs least until then.
+
+    Parameters
+    ----------
+    splits : iterable of (int, Split)
+        Each with the number of what it is part of.
+    size : int
     """
-    every = sorted(splits, key=lambda split: split.cost, reverse=True)
-    count = max(1, round(sum(split.cost for split in every) / size))
-    bins: list[list[Split]] = [[] for _ in range(min(count, len(every)))]
+    every = sorted(splits, key=lambda each: each[1].cost, reverse=True)
+    count = max(1, round(sum(split.cost for _, split in every) / size))
+    bins: list[list[tuple[int, Split]]] = [[] for _ in range(min(count, len(every)))]
     costs = [(0, number) for number in range(len(bins))]
-    for split in every:
+    for part, split in every:
         cost, number = heappop(costs)
-        bins[number].append(split)
+        bins[number].append((part, split))
         heappush(costs, (cost + split.cost, number))
     return [tuple(each) for each in bins]

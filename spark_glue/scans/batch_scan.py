@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from gpu_windows.scans.files import list_files, path_of, root_of, store_options
 from gpu_windows.scans.partitions import find_values, partition_names
 from gpu_windows.scans.scan import FileScan
 from gpu_windows.spark_glue.scans.task_scan import TaskScan
-from gpu_windows.spark_glue.settings import hadoop_setting
+from gpu_windows.spark_glue.settings import Conf, hadoop_setting
 from gpu_windows.spark_glue.source import SparkSource
 from gpu_windows.spark_glue.stream_inputs import StreamInput
 from gpu_windows.spark_glue.types import to_arrow_schema
@@ -22,16 +23,19 @@ from gpu_windows.spark_glue.types import to_arrow_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Settings with which Spark reads files otherwise than Arrow does: their values here.
-_SETTINGS = {
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.caseSensitive": "false",
-    "spark.sql.parquet.fieldId.read.enabled": "false",
-    "spark.sql.parquet.int96TimestampConversion": "false",
-    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+#: Settings with which Spark reads files otherwise than tasks do, if they have this value.
+_OTHERWISE = {
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.files.ignoreCorruptFiles": "true",
+    "spark.sql.files.ignoreMissingFiles": "true",
+    "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "true",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "legacy",
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    "spark.sql.parquet.int96RebaseModeInRead": "legacy",
+    "spark.sql.parquet.int96TimestampConversion": "true",
 }
+#: Notes of tables of Spark's at columns whose values are not those in files alone.
+_NOTES = ("__CHAR_VARCHAR", "EXISTS_DEFAULT")
 _GLOB = frozenset("*?[{")
 
 
@@ -55,7 +59,9 @@ def _list(frame: DataFrame, paths: Sequence[str]) -> FileScan:
         If tasks would not read what Spark reads.
     """
     conf = frame.sparkSession.conf
-    check_settings(frame.sparkSession)
+    check_settings(conf)
+    check_columns(frame)
+    _check_distinct(paths)
     found = [path_of(uri) for uri in frame.inputFiles()]
     schema = to_arrow_schema(frame.schema)
     if not found:
@@ -70,13 +76,30 @@ def _list(frame: DataFrame, paths: Sequence[str]) -> FileScan:
     return scan
 
 
-def check_settings(session: SparkSession) -> None:
-    """Raise `ScanError` where Spark reads files otherwise than Arrow does."""
-    for name, plain in _SETTINGS.items():
-        value = session.conf.get(name)
-        if value != plain:
-            rule = f"Spark reads files otherwise than Arrow does unless {name} is {plain}"
-            raise ScanError(rule, value=value)
+def check_settings(conf: Conf) -> None:
+    """Raise `ScanError` where Spark is set to read files otherwise than tasks do."""
+    for name, value in _OTHERWISE.items():
+        if str(conf.get(name, None)).lower() == value:
+            raise ScanError("files are read as Spark does by default", value=f"{name}={value}")
+
+
+def check_columns(frame: DataFrame) -> None:
+    """Raise `ScanError` for columns of tables whose values are not those in files alone."""
+    for field in frame.schema.fields:
+        if any(key.startswith(_NOTES) for key in field.metadata):
+            rule = "columns of CHAR, VARCHAR and with defaults are read by Spark"
+            raise ScanError(rule, value=field.dataType.simpleString(), column=field.name)
+
+
+def _check_distinct(paths: Sequence[str]) -> None:
+    """Raise `ScanError` where Spark may read a file twice, for it lists each once."""
+    roots = sorted(f"{root_of(path).rstrip('/')}/" for path in paths)
+    is_twice = any(other.startswith(one) for one, other in pairwise(roots))
+    if is_twice or any("{" in root for root in roots):
+        rule = "paths that are within each other, or may be, are read by Spark"
+        raise ScanError(rule, value=", ".join(paths))
+    if len(roots) > 1 and any(_GLOB.intersection(root) for root in roots):
+        raise ScanError("several paths with * are read by Spark", value=", ".join(paths))
 
 
 def check_partitions(

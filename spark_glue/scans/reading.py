@@ -21,7 +21,7 @@ Batches = Iterator[pa.RecordBatch]
 #: Settings of how many tasks run at a time, and how many bytes one of them reads.
 _PARALLELISM = ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism")
 _MOST_BYTES = "spark.sql.files.maxPartitionBytes"
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,15 @@ def read_in_tasks(
 
 
 def deal_splits(session: SparkSession, rows: ScannedRows) -> list[tuple[tuple[int, Split], ...]]:
-    """Return the splits of each task."""
+    """Return the splits of each task, with the number of the part that each is of."""
     files = [file for part in rows.parts for file in part.scan.files]
     size = split_bytes(files, _tasks_at_a_time(session), _most_bytes(session))
-    number = {id(file): n for n, part in enumerate(rows.parts) for file in part.scan.files}
-    bins = fill_bins(split_files(files, size), size)
-    return [tuple((number[id(split.file)], split) for split in each) for each in bins]
+    splits = (
+        (number, split)
+        for number, part in enumerate(rows.parts)
+        for split in split_files(part.scan.files, size)
+    )
+    return fill_bins(splits, size)
 
 
 def _tasks_at_a_time(session: SparkSession) -> int:
@@ -102,5 +105,5 @@ def _tasks_at_a_time(session: SparkSession) -> int:
 def _most_bytes(session: SparkSession) -> int:
     text = str(session.conf.get(_MOST_BYTES)).strip().lower()
     number = text.removesuffix("b")
-    digits = number.rstrip("kmg")
+    digits = number.rstrip("kmgtp")
     return int(digits) * _UNITS[number[len(digits) :]]

@@ -17,7 +17,11 @@ from gpu_windows.runners.scanned_rows import ScannedPart, ScannedRows
 from gpu_windows.scans.files import list_files, path_of_hadoop, root_of, store_options
 from gpu_windows.scans.partitions import find_values, partition_names
 from gpu_windows.scans.scan import FileScan
-from gpu_windows.spark_glue.scans.batch_scan import check_partitions, check_settings
+from gpu_windows.spark_glue.scans.batch_scan import (
+    check_columns,
+    check_partitions,
+    check_settings,
+)
 from gpu_windows.spark_glue.scans.reading import read_in_tasks
 from gpu_windows.spark_glue.scans.task_scan import ArrivingFiles, TaskScan
 from gpu_windows.spark_glue.settings import hadoop_setting
@@ -61,7 +65,8 @@ def _scan(frame: DataFrame, path: str, session: SparkSession, most: int | None) 
     files = reader.format("binaryFile").schema(_FILES).load(path).select("path")
     schema = to_arrow_schema(frame.schema)
     try:
-        check_settings(session)
+        check_settings(session.conf)
+        check_columns(frame)
         arriving = ArrivingFiles(files, (root_of(path),))
     except GpuWindowsError as error:
         return TaskScan(None, str(error))

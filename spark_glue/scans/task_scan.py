@@ -11,6 +11,7 @@ from gpu_windows.errors import GpuWindowsError
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.row_changes import RowChange
 from gpu_windows.runners.scanned_rows import ScannedRows
+from gpu_windows.spark_glue.types import to_arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,6 +67,19 @@ class TaskScan:
             return replace(self, rows=self.rows.then(change))
         except GpuWindowsError as error:
             return replace(self, rows=None, reason=str(error))
+
+    def alike(self, frame: DataFrame) -> Self:
+        """Return the same, or why tasks would not make the columns that a DataFrame has."""
+        if self.rows is None:
+            return self
+        found = {field.name: field.type for field in self.rows.schema}
+        wanted = {field.name: field.type for field in to_arrow_schema(frame.schema)}
+        unlike = [n for n in {**wanted, **found} if found.get(n) != wanted.get(n)]
+        if not unlike:
+            return self
+        name = unlike[0]
+        reason = f"column {name} is {wanted.get(name)} to Spark, and {found.get(name)} in a task"
+        return replace(self, rows=None, reason=reason)
 
     @classmethod
     def concat(cls, scans: Iterable[TaskScan | None]) -> Self | None:
