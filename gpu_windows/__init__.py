@@ -34,6 +34,7 @@ from gpu_windows.aggregates.built_in import min_ as min  # noqa: A004
 from gpu_windows.aggregates.built_in import sum_ as sum  # noqa: A004
 from gpu_windows.aggregates.user import AggregateFunction, UserAggregate, user_aggregate
 from gpu_windows.checkpoints import CheckpointState, CommitSummary, read_commits, read_state
+from gpu_windows.commits.write_target import WrittenParquet
 from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
 from gpu_windows.datastream.interval_joined import IntervalJoin, IntervalJoined
 from gpu_windows.datastream.joined import (
@@ -292,6 +293,7 @@ __all__ = [
     "WindowedCoGroup",
     "WindowedJoin",
     "WindowedStream",
+    "WrittenParquet",
     "approx_count_distinct",
     "approx_quantile",
     "arg_max",
