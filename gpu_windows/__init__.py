@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from gpu_windows.aggregates.built_in import sum_ as sum  # noqa: A004
     from gpu_windows.aggregates.user import AggregateFunction, UserAggregate, user_aggregate
     from gpu_windows.checkpoints import CheckpointState, CommitSummary, read_commits, read_state
+    from gpu_windows.commits.write_target import WrittenParquet
     from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
     from gpu_windows.datastream.interval_joined import IntervalJoin, IntervalJoined
     from gpu_windows.datastream.joined import (
@@ -175,6 +176,7 @@ _HOMES = {
     ),
     "aggregates.user": "AggregateFunction UserAggregate user_aggregate",
     "checkpoints": "CheckpointState CommitSummary read_commits read_state",
+    "commits.write_target": "WrittenParquet",
     "datastream.broadcast": "BroadcastConnectedStream BroadcastStream",
     "datastream.interval_joined": "IntervalJoin IntervalJoined",
     "datastream.joined": "CoGroupedStreams JoinedStreams WindowedCoGroup WindowedJoin",
@@ -300,7 +302,8 @@ __all__ = [
     "ValueState", "ValueStateDescriptor", "VectorCoGroupFunction", "VectorProcessFunction",
     "VectorResult", "VectorWindowFunction", "Vectorised", "VersionJoined", "WatermarkStrategy",
     "WindowAssigner", "WindowBatch", "WindowContext", "WindowPairContext", "WindowedCoGroup",
-    "WindowedJoin", "WindowedStream", "approx_count_distinct", "approx_quantile", "arg_max",
+    "WindowedJoin", "WindowedStream", "WrittenParquet", "approx_count_distinct", "approx_quantile",
+    "arg_max",
     "arg_min", "bool_and", "bool_or", "collect_list", "configure", "count", "count_distinct",
     "dense_rank", "drop_repeats", "first", "lag", "last", "lead", "max", "mean", "median",
     "min", "plot_firings", "quantile", "rank", "read_commits", "read_output",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,10 +32,13 @@ from gpu_windows.spark_glue.workers import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from gpu_windows.runners.scanned_rows import ScannedRows
 
+#: What a task makes of its shards, which it is given as Arrow batches.
+LastStep = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 #: Setting of the number of partitions of a shuffle.
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -80,26 +83,41 @@ def tagged(rows: BatchRows, plan: Plan, side: str | None = None) -> DataFrame:
 
     ``side``: the tag of the side output that is asked for instead of the results.
     """
+    schema = to_spark_schema(tagged_schema(plan, side), _keys_only(rows.frame, plan))
+    share = gpu_share(rows.frame.sparkSession.conf)
+    return run_shards(rows, plan, lambda packed: RunShards(plan, packed, share, side), schema)
+
+
+def run_shards(
+    rows: BatchRows, plan: Plan, make: Callable[[bool], LastStep], schema: StructType
+) -> DataFrame:
+    """Return what the last step of a query makes of its shards.
+
+    Parameters
+    ----------
+    rows : BatchRows
+    plan : Plan
+    make : callable
+        Returns the step, given whether rows come packed: see `RunShards`.
+    schema : pyspark.sql.types.StructType
+        Of what it makes.
+    """
     frame = rows.frame
-    schema = to_spark_schema(tagged_schema(plan, side), _keys_only(frame, plan))
     conf = frame.sparkSession.conf
     share, most = gpu_share(conf), blob_bytes(conf)
-    of_blobs, of_rows = (
-        RunShards(plan, packed=packed, gpu_share=share, side=side) for packed in (True, False)
-    )
     if packs_rows(plan):
         first: MakePartials | PackRows = PackRows(plan, most=most)
         if isinstance(plan, WindowPlan) and plan.order:
             first = MakePartials(plan, most, share)
         blobs = rows.map(plan, first, to_spark_schema(PACKED, StructType()))
         together = blobs.repartition(SHARD).sortWithinPartitions(SHARD)
-        return together.mapInArrow(of_blobs, schema)
+        return together.mapInArrow(make(True), schema)
     columns = columns_of(frame, plan)
     if isinstance(plan, WindowPlan) and plan.makes_partials:
         sorted_rows = _sharded(spark_partials(columns, plan), plan, ())
     else:
         sorted_rows = _sharded(columns, plan, plan.order)
-    return sorted_rows.mapInArrow(of_rows, schema)
+    return sorted_rows.mapInArrow(make(False), schema)
 
 
 def columns_of(frame: DataFrame, plan: Plan, more: Sequence[str] = ()) -> DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
+from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.functions.two_inputs import DELETED, MARKS
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
@@ -27,6 +28,7 @@ from gpu_windows.spark_glue.batch import (
     untagged,
     user_total,
 )
+from gpu_windows.spark_glue.batch_writing import PublicResults, ResultWriter
 from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_of_partials
 from gpu_windows.spark_glue.ranking import kept_results
 from gpu_windows.spark_glue.result_time import with_result_time
@@ -34,6 +36,7 @@ from gpu_windows.spark_glue.row_reasons import reason_of_row
 from gpu_windows.spark_glue.selected import SelectedInSpark, selected
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.source import SparkSource
+from gpu_windows.spark_glue.types import to_arrow_schema
 from gpu_windows.spark_glue.watermarks import without_markers
 
 if TYPE_CHECKING:
@@ -113,6 +116,24 @@ class SparkOutputs(SelectedInSpark):
         if observation is not None:
             partials = partials.observe(observation, *totals_of_partials(plan))
         return results(partials, plan)
+
+    def _write_parquet(self, target: WriteTarget) -> WrittenParquet:
+        return self._writer.write(self.result(), target)
+
+    @property
+    def _writer(self) -> ResultWriter:
+        schema = self.result().schema
+        results = PublicResults(
+            self.plan, self._source.public, self.selections, to_arrow_schema(schema)
+        )
+        return ResultWriter(self._source.frame.sparkSession, self._batch_rows, results, schema)
+
+    def explain(self) -> str:
+        """Return what is computed, and why Spark would write the results, if it would."""
+        reason, text = self._writer.why_by_spark(), super().explain()
+        if reason is None:
+            return text
+        return f"{text}\nwriting   write_parquet has Spark write: {reason}"
 
     def rows(self, stage: Stage) -> Source:
         """Return the results as rows."""

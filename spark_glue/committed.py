@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import LongType, StructType
 
 from gpu_windows.commits.completeness import Missing, check_generations
-from gpu_windows.commits.records import COMMITS, OWNERS, Commit, check_output
+from gpu_windows.commits.records import COMMITS, OWNERS, Commit, Owner, check_output
 from gpu_windows.errors import NameClashError, OutputError
 from gpu_windows.spark_glue.commit_source import CommitSource
 from gpu_windows.spark_glue.ownership import owners
@@ -25,10 +26,15 @@ def read_output(
     session: SparkSession, path: str, output: str, micro_batch: str | None, missing: Missing
 ) -> DataFrame:
     """Read what `gpu_windows.read_output` describes."""
-    schema = _schema(session, path, output, micro_batch, missing)
+    found = _owners(session, path, missing)
     texts = sorted(read_texts(session, f"{literal(path)}/{COMMITS}", many=True), reverse=True)
     commits = {commit.position: commit for commit in map(Commit.from_text, texts)}  # the least
     in_order = [commits[position] for position in sorted(commits)]
+    owner = found[-1]
+    if owner.is_bounded:
+        in_order = in_order[-1:]
+        owner = _writer(session, path, found, in_order)
+    schema = _schema(owner, output, micro_batch)
     files = complete_files(session, path, output, in_order, missing)
     if micro_batch is None or not files:
         return read_files(session, schema, files)
@@ -46,7 +52,11 @@ def stream_output(
     missing: Missing,
 ) -> DataFrame:
     """Read what `gpu_windows.read_output_stream` describes."""
-    schema = _schema(session, path, output, micro_batch, missing)
+    owner = _owners(session, path, missing)[-1]
+    if owner.is_bounded:
+        rule = "what write_parquet has written does not grow: read it by read_output"
+        raise OutputError(rule, value=path)
+    schema = _schema(owner, output, micro_batch)
     session.dataSource.register(CommitSource)
     reader = session.readStream.format(CommitSource.name()).schema(schema)
     reader = reader.option("uri", _uri(session, path)).option("output", output)
@@ -63,17 +73,35 @@ def _uri(session: SparkSession, path: str) -> str:
     return files_of(session, f"{literal(path)}/{OWNERS}")[0].rpartition(f"/{OWNERS}/")[0]
 
 
-def _schema(
-    session: SparkSession, path: str, output: str, micro_batch: str | None, missing: Missing
-) -> StructType:
+def _owners(session: SparkSession, path: str, missing: Missing) -> list[Owner]:
+    """Return the queries that wrote to a path, in order, at least one."""
     found = owners(session, path)
     if not found:
-        raise OutputError("the path must hold what write_stream wrote there", value=path)
-    if missing == "raise":
+        rule = "the path must hold what write_stream wrote there, or write_parquet"
+        raise OutputError(rule, value=path)
+    if missing == "raise" and not found[-1].is_bounded:  # of those only the last counts
         check_generations(path, [owner.generation for owner in found])
-    schemas = found[-1].schemas
-    check_output(output, schemas)
-    written = StructType.fromJson(json.loads(schemas[output]))
+    return found
+
+
+def _writer(
+    session: SparkSession, path: str, found: Iterable[Owner], commits: Iterable[Commit]
+) -> Owner:
+    """Return the bounded query whose write counts.
+
+    ``found``: those that had begun; ``commits``: the write that counts, if one is complete.
+    """
+    for commit in commits:
+        for owner in (*found, *owners(session, path)):  # it may have begun since
+            if owner.generation == commit.generation:
+                return owner
+    rule = "no write to the path is complete, or it was replaced just now: read it again"
+    raise OutputError(rule, value=path)
+
+
+def _schema(owner: Owner, output: str, micro_batch: str | None) -> StructType:
+    check_output(output, owner.schemas)
+    written = StructType.fromJson(json.loads(owner.schemas[output]))
     schema = to_spark_schema(to_arrow_schema(written), StructType())  # nullable, as files are
     if micro_batch is None:
         return schema

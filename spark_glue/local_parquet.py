@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -16,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import types as spark
 
+from gpu_windows.commits.parquet_files import ParquetEncoding
+from gpu_windows.commits.write_target import CODECS
 from gpu_windows.spark_glue.local_texts import make_folder, sync_folders
 
 if TYPE_CHECKING:
@@ -33,16 +33,6 @@ _CALENDARS = (
 )
 #: Says that files are to be encrypted.
 _CRYPTO = "parquet.crypto.factory.class"
-#: Spark's names of what files are compressed by, and those of PyArrow.
-_CODECS: Mapping[str, str] = {
-    "none": "NONE",
-    "uncompressed": "NONE",
-    "snappy": "SNAPPY",
-    "gzip": "GZIP",
-    "zstd": "ZSTD",
-    "brotli": "BROTLI",
-    "lz4_raw": "LZ4",
-}
 _INT96, _MICROS = "INT96", "TIMESTAMP_MICROS"
 #: What Spark notes in a file: its version, by which it knows the calendar, and the schema.
 _VERSION, _SCHEMA = "org.apache.spark.version", "org.apache.spark.sql.parquet.row.metadata"
@@ -80,17 +70,26 @@ class LocalParquet:
     version: str
 
     @classmethod
-    def of_session(cls, session: SparkSession) -> Self | None:
-        """Return how, by the settings of a session; None if only Spark can write such files."""
+    def of_session(cls, session: SparkSession, compression: str | None = None) -> Self | None:
+        """Return how, by the settings of a session; None if only Spark can write such files.
+
+        ``compression``: Spark's name of another one than the session's.
+        """
         conf = session.conf
-        codec, times = (conf.get(_CODEC) or "").lower(), (conf.get(_TIMES) or "").upper()
+        codec = (compression or conf.get(_CODEC) or "").lower()
+        times = (conf.get(_TIMES) or "").upper()
         is_legacy = (conf.get(_LEGACY_FORMAT) or "").lower() == "true" or any(
             (conf.get(each) or "").upper() == "LEGACY" for each in _CALENDARS
         )
         encrypts = conf.get(_CRYPTO, None) or conf.get(f"spark.hadoop.{_CRYPTO}", None)
-        if codec not in _CODECS or times not in (_INT96, _MICROS) or encrypts or is_legacy:
+        if codec not in CODECS or times not in (_INT96, _MICROS) or encrypts or is_legacy:
             return None
-        return cls(_CODECS[codec], times == _INT96, session.version)
+        return cls(CODECS[codec], times == _INT96, session.version)
+
+    def encoding(self, schema: spark.StructType) -> ParquetEncoding:
+        """Return how files of a schema of Spark's are encoded."""
+        notes = {_VERSION: self.version, _SCHEMA: schema.json()}
+        return ParquetEncoding(self.codec, self.int96, notes)
 
     def takes(self, schema: spark.StructType) -> bool:
         """Whether it writes all columns as Spark would."""
@@ -135,16 +134,7 @@ class LocalParquet:
         sync_folders([folder, *named_in])
 
     def _write_file(self, schema: spark.StructType, table: pa.Table, path: Path) -> None:
-        notes = {_VERSION: self.version, _SCHEMA: schema.json()}
         with path.open("xb") as opened:
-            with pq.ParquetWriter(
-                opened,
-                table.schema,
-                compression=self.codec,
-                use_deprecated_int96_timestamps=self.int96,
-                store_schema=False,
-            ) as writer:
-                writer.write_table(table)
-                writer.add_key_value_metadata(notes)
+            self.encoding(schema).write([table], table.schema, opened)
             opened.flush()
             os.fsync(opened.fileno())

@@ -51,6 +51,9 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
     if not found:
         return Owner(0, known, schemas)
     last = found[-1]
+    if last.is_bounded:
+        rule = "the path holds what write_parquet has written: a stream writes to another one"
+        raise OutputError(rule, value=path)
     if last.query != known and not takes_over:
         rule = (
             "the path holds results of a query with another checkpoint: write to another path, or "

@@ -46,7 +46,8 @@ def complete_files(
     paths = []
     for commit in having:
         folder = commit.outputs[output].folder
-        names = select_files(path, commit, output, found[folder], missing)
+        there = commit.outputs[output].choose_files(found[folder])
+        names = select_files(path, commit, output, there, missing)
         pattern = literal(f"{path}/{folder}")
         is_whole = names and len(names) == len(found[folder])
         paths += [pattern] if is_whole else [f"{pattern}/{name}" for name in names]

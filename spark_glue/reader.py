@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from gpu_windows.runners.choosing import Selection
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.micro_batches.staged import StagedResults
 from gpu_windows.spark_glue.output_kinds import LATE, RESULT, kinds_of, late_schema
+from gpu_windows.spark_glue.public_rows import public_rows
 from gpu_windows.spark_glue.ranking import kept_results
 from gpu_windows.spark_glue.result_time import with_result_time
 from gpu_windows.spark_glue.selected import selected
@@ -25,9 +26,6 @@ from gpu_windows.spark_glue.types import to_spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-#: What Spark's TIMESTAMP is in Arrow.
-_TIMESTAMP = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True)
@@ -133,20 +131,13 @@ class Reader:
             if self.selections or query.ranking is not None:
                 return self.results(staged, 1).toArrow()
             rows = staged.table(kind, self.plan.result_schema)
-            return self._to_public(rows, query.window_columns, (NO_KEY, SPREAD, *MARKS))
+            own = (NO_KEY, SPREAD, *MARKS)
+            return public_rows(rows, self.public, query.window_columns, own)
         if name == records.LATE:
-            return self._to_public(staged.table(kind, late_schema(self.plan)), [query.time], OWN)
+            rows = staged.table(kind, late_schema(self.plan))
+            return public_rows(rows, self.public, [query.time], OWN)
         tags = {side_name(tag): schema for tag, schema in query.side_outputs.items()}
-        return self._to_public(staged.table(kind, tags[name]), (), (NO_KEY,))
-
-    def _to_public(self, rows: pa.Table, ticks: Collection[str], own: Collection[str]) -> pa.Table:
-        """Return what users see of rows: times of ticks, columns of ours left out, their names."""
-        columns = {
-            name: rows[name].cast(_TIMESTAMP) if name in ticks else rows[name]
-            for name in rows.column_names
-            if name not in own
-        }
-        return pa.table({self.public.get(name, name): found for name, found in columns.items()})
+        return public_rows(staged.table(kind, tags[name]), self.public, (), (NO_KEY,))
 
     def _read(
         self, staged: StagedResults, kind: int, schema: pa.Schema, files: int | None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pyspark.sql.types import StructType
 
+from gpu_windows.commits.write_target import WriteTarget
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.options import MOST_SHARDS
 from gpu_windows.planning.planner import plan
@@ -188,6 +189,9 @@ class StreamOutputs(SelectedInSpark):
 
     def _side(self, tag: str) -> NoReturn:
         raise _is_written(f"side({tag!r})")
+
+    def _write_parquet(self, target: WriteTarget) -> NoReturn:
+        raise _is_written(f"write_parquet({str(target.path)!r})")
 
     def metrics(self) -> NoReturn:
         """Raise `UnsupportedQueryError`: `gpu_windows.watch` and `MetricsListener` have them."""

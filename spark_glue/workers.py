@@ -35,6 +35,11 @@ from gpu_windows.spark_glue.settings import LARGE_TASKS
 COUNTERS, USER_COUNTERS, USER_COUNTS = "__counters", "__user_counters", "__user_counts"
 #: All of them, in their order.
 TAGS = (COUNTERS, USER_COUNTERS, USER_COUNTS)
+#: Their fields.
+TAG_FIELDS = tuple(
+    pa.field(name, pa.list_(dtype))
+    for name, dtype in zip(TAGS, (pa.int64(), pa.string(), pa.int64()), strict=True)
+)
 
 #: Rows after which a shard's end is used to let go of what is in memory.
 _SHARD_ROWS = 1 << 20
@@ -48,9 +53,7 @@ def tagged_schema(plan: Plan, side: str | None = None) -> pa.Schema:
     ``side``: the tag of the side output that stands for the results.
     """
     rows = plan.result_schema if side is None else plan.query.side_outputs[side]
-    types = (pa.int64(), pa.string(), pa.int64())
-    tags = [pa.field(name, pa.list_(dtype)) for name, dtype in zip(TAGS, types, strict=True)]
-    return pa.schema([*rows, *tags])
+    return pa.schema([*rows, *TAG_FIELDS])
 
 
 @dataclass(frozen=True)
@@ -113,77 +116,92 @@ class RunShards:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
+        run, schema = self.start(), tagged_schema(self.plan, self.side)
+        for table in run.results(batches):
+            for name in TAGS:
+                table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+            yield from table.cast(schema).to_batches(_OUTPUT_ROWS)
+        columns = [_nothing(field) for field in schema]
+        columns[-len(TAGS) :] = tag_values(run.counters)
+        yield pa.record_batch(columns, schema=schema)
+
+    def start(self) -> ShardRun:
+        """Return what makes the results of a Spark task."""
         spare_modules()
         use_task_device(self.gpu_share)
-        run = _ShardRun(self.plan, self.side)
-        if self.packed:
-            pieces = unpack(batches, rows_a_call(self.plan))
-        else:
-            tables = gather_calls(self.plan, as_planned(batches))
-            pieces = cut(tables, everywhere=self.plan.query.broadcasts)
-        for piece in pieces:
-            yield from run.feed(piece)
-        yield from run.finish()
-        yield run.counted()
+        return ShardRun(self.plan, self.side, packed=self.packed)
 
 
-class _ShardRun:
-    """One shard after the other (several small ones at once) through an operator."""
+class ShardRun:
+    """One shard after the other (several small ones at once) through an operator.
 
-    def __init__(self, plan: Plan, side: str | None) -> None:
-        self._plan, self._side = plan, side
-        self._schema = tagged_schema(plan, side)
-        self._counters = Counters()
+    Parameters
+    ----------
+    plan : Plan
+    side : str, optional
+        The tag of the side output that is given instead of the results.
+    packed : bool
+        Whether rows come as blobs.
+    """
+
+    def __init__(self, plan: Plan, side: str | None, *, packed: bool) -> None:
+        self._plan, self._side, self._packed = plan, side, packed
+        #: What has been counted so far.
+        self.counters = Counters()
         self._operator = self._fresh()
         # each shard keeps its own of what is broadcast
         self._most = 1 if plan.query.broadcasts else _SHARD_ROWS
         self._shard = -1
         self._rows = 0
 
+    def results(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """Yield the results of a partition."""
+        if self._packed:
+            pieces = unpack(batches, rows_a_call(self._plan))
+        else:
+            tables = gather_calls(self._plan, as_planned(batches))
+            pieces = cut(tables, everywhere=self._plan.query.broadcasts)
+        for piece in pieces:
+            yield from self._feed(piece)
+        yield from self._finish()
+
     def _fresh(self) -> Operator:
         return build_operator(self._plan, in_order=False, threads=task_threads(self._plan))
 
-    def feed(self, piece: Piece) -> Iterator[pa.RecordBatch]:
+    def _feed(self, piece: Piece) -> Iterator[pa.Table]:
         if piece.first != self._shard and self._rows >= self._most:
-            yield from self.finish()
+            yield from self._finish()
             self._operator, self._rows = self._fresh(), 0
         self._shard, data = piece.last, piece.rows
         self._rows += len(data)
         plan, operator = self._plan, self._operator
         if isinstance(operator, FiringOperator) and _of_partials(plan):
             partials, counters = split_unused(plan, data)
-            self._counters += counters
+            self.counters += counters
             operator.merge(partials)
         else:
-            yield from self._results(operator.process(data))
+            yield from self._taken(operator.process(data))
 
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        yield from self._results(self._operator.advance_watermark(LONG_MAX))
+    def _finish(self) -> Iterator[pa.Table]:
+        yield from self._taken(self._operator.advance_watermark(LONG_MAX))
 
-    def _results(self, emissions: Iterator[Emission]) -> Iterator[pa.RecordBatch]:
-        schema = self._schema
+    def _taken(self, emissions: Iterator[Emission]) -> Iterator[pa.Table]:
         for emission in emissions:
-            self._counters += emission.counters
-            table = emission.results if self._side is None else self._aside(emission)
-            for name in TAGS:
-                table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
-            yield from table.cast(schema).to_batches(_OUTPUT_ROWS)
+            self.counters += emission.counters
+            yield emission.results if self._side is None else self._aside(emission)
 
     def _aside(self, emission: Emission) -> pa.Table:
         assert self._side is not None
         rows = emission.sides.get(self._side)
         return self._plan.query.side_outputs[self._side].empty_table() if rows is None else rows
 
-    def counted(self) -> pa.RecordBatch:
-        schema = self._schema
-        counts = [getattr(self._counters, name) for name in Counters.names()]
-        columns = [_nothing(field) for field in schema]
-        user = dict(self._counters.user)
-        said = (counts, [*user], [*user.values()])
-        columns[-len(TAGS) :] = [
-            pa.array([each], schema.field(name).type) for name, each in zip(TAGS, said, strict=True)
-        ]
-        return pa.record_batch(columns, schema=schema)
+
+def tag_values(counters: Counters) -> list[pa.Array]:
+    """Return the values of `TAGS` in a row of counters."""
+    counts = [getattr(counters, name) for name in Counters.names()]
+    user = dict(counters.user)
+    values = (counts, [*user], [*user.values()])
+    return [pa.array([each], field.type) for each, field in zip(values, TAG_FIELDS, strict=True)]
 
 
 def _nothing(field: pa.Field) -> pa.Array:

@@ -188,3 +188,7 @@ class CheckpointFiles(ABC):
         """Delete files, those that are there."""
         for name in names:
             self.delete(name)
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete the files in a folder and in those below it, those that are there."""
+        self.delete_all(self.walk(folder))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 from typing import BinaryIO
 from uuid import uuid4
 
@@ -122,6 +123,11 @@ class LocalFiles(CheckpointFiles):
     def delete(self, name: str) -> None:
         """Delete a file, if it is there."""
         self._path(name).unlink(missing_ok=True)
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete a folder with all that is in it, if it is there; drafts, too."""
+        with suppress(FileNotFoundError):
+            rmtree(self._path(folder))
 
     def _path(self, name: str) -> Path:
         return Path(self.root, name)

@@ -11,12 +11,8 @@ from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.locations import open_checkpoint
 from gpu_windows.commits.records import BLOCK, COMMITS, OWNERS, Owner
+from gpu_windows.commits.texts import TEXT, number_of, numbered_folders, read_texts
 from gpu_windows.errors import CheckpointError, OutputError
-
-#: The file of a text in its folder, as processes of ours write it.
-_TEXT = "part-00000.txt"
-#: What names of files begin with that are no texts.
-_HIDDEN = ("_", ".")
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,9 @@ class PathResults:
             If it is no path of results, or none on a disk, or another query may write there.
         """
         files = _open_path(path)
-        texts = (text for folder in _folders(files, OWNERS) for text in _texts(files, folder))
+        texts = (
+            text for folder in numbered_folders(files, OWNERS) for text in read_texts(files, folder)
+        )
         by_number = {
             each.generation: each for each in map(Owner.from_text, sorted(texts, reverse=True))
         }
@@ -67,8 +65,8 @@ class PathResults:
         """
         last = self.owners[-1]
         owner = replace(last, generation=last.generation + 1, query=lineage)
-        is_taken = any(_texts(self.files, owner.folder))
-        if is_taken or not self.files.create(f"{owner.folder}/{_TEXT}", owner.text.encode()):
+        is_taken = any(read_texts(self.files, owner.folder))
+        if is_taken or not self.files.create(f"{owner.folder}/{TEXT}", owner.text.encode()):
             rule = "a query of another checkpoint has taken over the path"
             raise OutputError(rule, value=self.files.root)
 
@@ -86,10 +84,10 @@ class PathResults:
         for owner in reversed(self.owners):
             if owner.query in self.lineages:
                 generation = f"{COMMITS}/{owner.folder.rpartition('/')[2]}"
-                for block in reversed(_folders(self.files, generation)):
-                    if _number(block) >= number // BLOCK:
-                        every = reversed(_folders(self.files, block))
-                        yield from (each for each in every if _number(each) > number)
+                for block in reversed(numbered_folders(self.files, generation)):
+                    if number_of(block) >= number // BLOCK:
+                        every = reversed(numbered_folders(self.files, block))
+                        yield from (each for each in every if number_of(each) > number)
 
 
 def _open_path(path: str | PathLike[str]) -> LocalFiles:
@@ -105,21 +103,3 @@ def _open_path(path: str | PathLike[str]) -> LocalFiles:
     if not isinstance(files, LocalFiles):
         raise OutputError(rule, value=fspath(path))
     return files
-
-
-def _folders(files: CheckpointFiles, folder: str) -> list[str]:
-    """Return the folders in a folder whose names are numbers, in order."""
-    entries = files.below(folder).entries() or []
-    return [f"{folder}/{name}" for name in entries if name.isdigit()]
-
-
-def _number(folder: str) -> int:
-    return int(folder.rpartition("/")[2])
-
-
-def _texts(files: CheckpointFiles, folder: str) -> Iterator[str]:
-    for name in files.names(folder):
-        if not name.rpartition("/")[2].startswith(_HIDDEN):
-            text = files.read(name).decode().strip()
-            if text:
-                yield text

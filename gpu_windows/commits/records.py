@@ -11,6 +11,9 @@ A path of results holds::
 A generation begins where a query of another checkpoint takes over, and where a query has more
 columns than it had. A text is JSON and names its
 format. A micro-batch without rows leaves nothing.
+
+A bounded query writes there by `gpu_windows.Outputs.write_parquet`: each write is a generation of
+one micro-batch, whose text names its files. The last one that is complete counts, and no other.
 """
 
 from __future__ import annotations
@@ -62,11 +65,14 @@ class Owner:
         What tells its checkpoint from others.
     schemas : dict of str to str
         Outputs to their schemas, as Spark writes them in JSON.
+    is_bounded : bool
+        Whether it is a write of a bounded query, which replaces those before it.
     """
 
     generation: int
     query: str
     schemas: Mapping[str, str]
+    is_bounded: bool = False
 
     @property
     def folder(self) -> str:
@@ -94,15 +100,30 @@ class Owner:
         """
         with _as_written():
             found = _read(text)
-            return cls(found["generation"], found["query"], found["schemas"])
+            bounded = found.get("is_bounded", False)
+            return cls(found["generation"], found["query"], found["schemas"], bounded)
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a micro-batch wrote of one output: ``folder`` below the path, and how many rows."""
+    """What a micro-batch wrote of one output.
+
+    Parameters
+    ----------
+    folder : str
+        Below the path.
+    rows : int
+    files : dict of str to int, optional
+        Names of the files in it that count, and their rows. None: all of them do.
+    """
 
     folder: str
     rows: int
+    files: Mapping[str, int] | None = None
+
+    def choose_files(self, found: Mapping[str, int | None]) -> dict[str, int | None]:
+        """Return those of the files in the folder, with their rows, that count."""
+        return {n: rows for n, rows in found.items() if self.files is None or n in self.files}
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.top import ranked
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
@@ -20,6 +22,8 @@ from gpu_windows.query.base import REASON, Query
 from gpu_windows.query.validation import check_free, check_time, check_union, require_column
 from gpu_windows.runners.local import (
     LocalRun,
+    batches_for,
+    emissions,
     run,
     to_microseconds,
     with_timestamps,
@@ -280,11 +284,33 @@ class ArrowOutputs(Outputs):
 
     def _check_selection(self) -> None:
         """Try it on no rows."""
+        self._no_results()
+
+    def _no_results(self) -> pa.Table:
+        """Return results without a row."""
         plan = self.plan
         sides = {tag: schema.empty_table() for tag, schema in plan.query.side_outputs.items()}
         nothing = with_timestamps(plan, plan.result_schema.empty_table())
         empty = LocalRun(nothing, plan.query.schema.empty_table(), Counters(), sides)
-        selected(self._results(empty), self.selections)
+        return selected(self._results(empty), self.selections)
+
+    def _write_parquet(self, target: WriteTarget) -> WrittenParquet:
+        from gpu_windows.runners.local_writing import write_here
+
+        return write_here(target, self._no_results().schema, self._parts())
+
+    def _parts(self) -> Iterator[tuple[pa.Table, Counters]]:
+        """Yield results as they are made, and what is counted; ranked ones come at once."""
+        if self._found is None and self.plan.query.ranking is None:
+            for emission in self._emissions():
+                table = without_own(with_timestamps(self.plan, emission.results))
+                yield selected(table, self.selections), emission.counters
+        else:
+            yield selected(self._results(self._run), self.selections), self._run.counters
+
+    def _emissions(self) -> Iterator[Emission]:
+        """Run the query, and keep nothing."""
+        return emissions(self.plan, batches_for(self.plan, self.data), in_order=False)
 
     def _side(self, tag: str) -> pa.Table:
         """Return the rows of a side output, in the order in which they were given."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +11,7 @@ from pyarrow import types
 
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.expressions.nanoseconds import refuse_nanoseconds
+from gpu_windows.operators.base import Emission
 from gpu_windows.operators.calls import is_on_device, rows_a_call
 from gpu_windows.operators.columns.device_table import (
     device_tables,
@@ -23,7 +25,7 @@ from gpu_windows.query.base import Query
 from gpu_windows.query.validation import check_time
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.arrow_source import ArrowOutputs, ArrowSource
-from gpu_windows.runners.local import LocalRun, run, run_batches
+from gpu_windows.runners.local import LocalRun, batches_for, emissions, run_batches
 from gpu_windows.runners.outputs import Outputs, Source
 
 #: How partials are combined, and what they take of a row, that are made of lanes.
@@ -116,14 +118,22 @@ class CudfOutputs(ArrowOutputs):
         self._source = source
 
     def _evaluate(self) -> LocalRun:
-        """Run the query, on the device if all that it needs can stay there."""
+        """Run the query."""
+        schema = self._source.schema if self._stays else self._source._data.schema
+        return run_batches(self.plan, self._batches(), schema)
+
+    def _emissions(self) -> Iterator[Emission]:
+        """Run the query, and keep nothing."""
+        return emissions(self.plan, self._batches(), in_order=False)
+
+    def _batches(self) -> Iterable[Any]:
+        """Return what operators take: on the device if all that they need can stay there."""
         planned, source = self.plan, self._source
         if not self._stays:
-            return run(planned, source._data)
+            return batches_for(planned, source._data)
         time, rows = planned.query.time, rows_a_call(planned)
         device = planned.query.options.device
-        tables = device_tables(source.frame, source.schema, time, rows, device)
-        return run_batches(planned, tables, source.schema)
+        return device_tables(source.frame, source.schema, time, rows, device)
 
     @property
     def _stays(self) -> bool:

@@ -75,29 +75,17 @@ def run_batches(
         Of the input.
     in_order : bool
     """
-    threads = planned.query.options.threads or cores()
-    operator = build_operator(planned, in_order=in_order, threads=threads)
     counters = Counters()
     results, unused = [], []
     sides = {tag: [schema.empty_table()] for tag, schema in planned.query.side_outputs.items()}
-
-    def take(emissions: Iterator[Emission]) -> None:
-        nonlocal counters
-        for emission in emissions:
-            counters += emission.counters
-            if len(emission.results):
-                results.append(emission.results)
-            if len(emission.late):
-                unused.append(emission.late)
-            for tag, rows in emission.sides.items():
-                sides[tag].append(rows)
-
-    alone = threads == 1 or is_on_device(planned)
-    together = 1 if alone else max(1, _BATCHES_PER_THREAD * threads // planned.batches_a_call)
-    with closing(operator):
-        for some in batched(batches, together):
-            take(operator.process(some[0] if len(some) == 1 else pa.concat_tables(some)))
-        take(operator.advance_watermark(LONG_MAX))
+    for emission in emissions(planned, batches, in_order=in_order):
+        counters += emission.counters
+        if len(emission.results):
+            results.append(emission.results)
+        if len(emission.late):
+            unused.append(emission.late)
+        for tag, rows in emission.sides.items():
+            sides[tag].append(rows)
     table = pa.concat_tables(results) if results else planned.result_schema.empty_table()
     return LocalRun(
         with_timestamps(planned, table),
@@ -105,6 +93,20 @@ def run_batches(
         counters,
         {tag: pa.concat_tables(tables) for tag, tables in sides.items()},
     )
+
+
+def emissions(
+    planned: Plan, batches: Iterable[Any], *, in_order: bool = True
+) -> Iterator[Emission]:
+    """Yield what a plan's operator gives for a bounded input, as it gives it; see `run_batches`."""
+    threads = planned.query.options.threads or cores()
+    operator = build_operator(planned, in_order=in_order, threads=threads)
+    alone = threads == 1 or is_on_device(planned)
+    together = 1 if alone else max(1, _BATCHES_PER_THREAD * threads // planned.batches_a_call)
+    with closing(operator):
+        for some in batched(batches, together):
+            yield from operator.process(some[0] if len(some) == 1 else pa.concat_tables(some))
+        yield from operator.advance_watermark(LONG_MAX)
 
 
 def batches_for(planned: Plan, source: pa.Table | RowStream) -> Iterator[pa.Table]:

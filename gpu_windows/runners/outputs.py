@@ -17,6 +17,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import OWN, Query
 from gpu_windows.runners.choosing import Selection, check_selection, named_columns
 from gpu_windows.runners.stages import Stage
+from gpu_windows.runners.writes_parquet import WritesParquet
 from gpu_windows.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Frame = Any
 
 
-class Outputs(ABC):
+class Outputs(WritesParquet):
     """The outputs of one query."""
 
     plan: Plan
@@ -78,7 +79,7 @@ class Outputs(ABC):
     def _check_selection(self) -> None:
         """Raise `QueryError` unless the last selection is one of these results."""
 
-    def _check_by_row(self, texts: Sequence[str]) -> None:  # noqa: B027 - Arrow has no others
+    def _check_by_row(self, texts: Sequence[str]) -> None:
         """Raise `QueryError` unless expressions are of one result alone."""
 
     def _check_among(self, names: Sequence[str], where: str) -> None:

@@ -172,13 +172,13 @@ def test_a_shard_at_a_time_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None
     stage = PartialStage(planned)
     batch, _counts = packing.pack(planned, stage.run(with_arrival(table).to_batches()))
     seen: list[int] = []
-    fresh = workers._ShardRun._fresh
+    fresh = workers.ShardRun._fresh
 
     def counted(run: Any) -> Any:
         seen.append(1)
         return fresh(run)
 
-    monkeypatch.setattr(workers._ShardRun, "_fresh", counted)
+    monkeypatch.setattr(workers.ShardRun, "_fresh", counted)
     small = Options(device="cpu", shards=50, batch_rows=10)
     planned = plan(query(SlidingEventTimeWindows(10, 5), options=small), bounded=True)
     found = pa.Table.from_batches(list(workers.RunShards(planned, packed=True)([batch])))

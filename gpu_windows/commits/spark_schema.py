@@ -1,0 +1,75 @@
+"""The schema of results as Spark writes it in JSON, of results that Spark has not made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.errors import ColumnTypeError
+
+#: What tells a type, and what Spark calls it that reads it from a Parquet file.
+_SIMPLE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (types.is_boolean, "boolean"),
+    (types.is_int8, "byte"),
+    (types.is_int16, "short"),
+    (types.is_uint8, "short"),
+    (types.is_int32, "integer"),
+    (types.is_uint16, "integer"),
+    (types.is_int64, "long"),
+    (types.is_uint32, "long"),
+    (types.is_uint64, "decimal(20,0)"),
+    (types.is_float32, "float"),
+    (types.is_float64, "double"),
+    (types.is_string, "string"),
+    (types.is_large_string, "string"),
+    (types.is_string_view, "string"),
+    (types.is_binary, "binary"),
+    (types.is_large_binary, "binary"),
+    (types.is_date32, "date"),
+)
+_LISTS = (types.is_list, types.is_large_list)
+
+
+def spark_schema(schema: pa.Schema) -> str:
+    """Return the schema with which Spark reads a Parquet file of an Arrow table, in JSON.
+
+    Raises
+    ------
+    ColumnTypeError
+        If Spark has no type for a column, or would read it as another one.
+    """
+    return json.dumps(_struct(schema, None))
+
+
+def _struct(fields: Any, column: str | None) -> dict[str, Any]:
+    named = [
+        {"name": f.name, "type": _type(f.type, column or f.name), "nullable": True, "metadata": {}}
+        for f in fields
+    ]
+    return {"type": "struct", "fields": named}
+
+
+def _type(dtype: pa.DataType, column: str) -> Any:
+    for matches, name in _SIMPLE:
+        if matches(dtype):
+            return name
+    if types.is_dictionary(dtype):
+        return _type(dtype.value_type, column)
+    if types.is_decimal128(dtype):
+        return f"decimal({dtype.precision},{dtype.scale})"
+    if types.is_timestamp(dtype) and dtype.unit in ("us", "ms"):
+        return "timestamp_ntz" if dtype.tz is None else "timestamp"
+    if any(matches(dtype) for matches in _LISTS):
+        element = _type(dtype.value_type, column)
+        return {"type": "array", "elementType": element, "containsNull": True}
+    if types.is_struct(dtype):
+        return _struct(dtype, column)
+    if types.is_map(dtype):
+        key, value = (_type(each, column) for each in (dtype.key_type, dtype.item_type))
+        return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
+    rule = "a column of this type is not read from Parquet by Spark as it was written: cast it"
+    raise ColumnTypeError(rule, value=dtype, column=column)

@@ -1,0 +1,157 @@
+"""Where results of a bounded query go, as its user says it, and what has been written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, Literal, Self, get_args
+
+import pyarrow as pa
+
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.locations import open_checkpoint
+from gpu_windows.checkpointing.store_options import Setting
+from gpu_windows.errors import CheckpointError, InvalidOptionError, OutputError, QueryError
+from gpu_windows.operators.counters import Counters
+
+#: What becomes of an earlier write to the path.
+Mode = Literal["error", "overwrite"]
+#: Spark's names of what files are compressed by, and those of PyArrow.
+CODECS: Mapping[str, str] = {
+    "none": "NONE",
+    "uncompressed": "NONE",
+    "snappy": "SNAPPY",
+    "gzip": "GZIP",
+    "zstd": "ZSTD",
+    "brotli": "BROTLI",
+    "lz4_raw": "LZ4",
+}
+
+
+@contextmanager
+def says_path_of_results() -> Iterator[None]:
+    """Raise `OutputError` where what is said of files of checkpoints is broken by those here."""
+    try:
+        yield
+    except CheckpointError as error:
+        rule = error.rule.replace("a checkpoint", "a path of results")
+        raise OutputError(rule, value=error.value) from error
+
+
+@dataclass(frozen=True)
+class WriteTarget:
+    """Where results are to be written, and how: what `gpu_windows.Outputs.write_parquet` takes.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    mode : {"error", "overwrite"}
+    compression : str, optional
+        As Spark calls it. None: the session's.
+
+    Raises
+    ------
+    QueryError
+        If one is something else.
+    """
+
+    path: str | PathLike[str]
+    mode: Mode = "error"
+    compression: str | None = None
+
+    def __post_init__(self) -> None:
+        path: Any = self.path
+        if not isinstance(path, str | PathLike) or not str(path):
+            raise QueryError("a path is text, or os.PathLike", value=repr(path))
+        if self.mode not in get_args(Mode):
+            rule = 'mode is "error" or "overwrite"; to add to results, run a streaming query'
+            raise InvalidOptionError(rule, value=repr(self.mode))
+        if self.compression is not None:
+            codec_of(self.compression)
+
+    def open(self, setting: Setting | None = None) -> CheckpointFiles:
+        """Return the files of the path; nothing is read or written yet.
+
+        Raises
+        ------
+        OutputError
+            If it is in a store that is not taken.
+        """
+        with says_path_of_results():
+            return open_checkpoint(self.path, *([] if setting is None else [setting]))
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file that was written: its name in its folder, its rows and its bytes."""
+
+    name: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class WrittenParquet:
+    """What `gpu_windows.Outputs.write_parquet` has written.
+
+    Parameters
+    ----------
+    path : str
+        As `gpu_windows.read_output` takes it.
+    files : tuple of str
+        Paths or URLs of the Parquet files, which any reader may be given; none where there are no
+        results.
+    rows, bytes : int
+        Of all files.
+    written_by : str
+        ``"tasks"`` of Spark by Arrow, ``"spark"``, or ``"process"``: the local runner.
+    counters : dict of str to int, optional
+        Those of `gpu_windows.Outputs.metrics`. None where Spark has written: ask for `metrics`.
+    user_counters : dict of str to int
+        Of user code.
+    """
+
+    path: str
+    files: tuple[str, ...] = field(repr=False)
+    rows: int
+    bytes: int
+    written_by: str
+    counters: Mapping[str, int] | None = None
+    user_counters: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        path: str,
+        files: tuple[str, ...],
+        written: Collection[WrittenFile],
+        written_by: str,
+        counters: Counters | None,
+    ) -> Self:
+        """Return what is said of files that were written, and of what was counted."""
+        rows, size = (sum(getattr(each, n) for each in written) for n in ("rows", "bytes"))
+        if counters is None:
+            return cls(path, files, rows, size, written_by)
+        own = {name: getattr(counters, name) for name in counters.names()}
+        return cls(path, files, rows, size, written_by, own, dict(counters.user))
+
+
+def codec_of(compression: str) -> str:
+    """Return PyArrow's name of a compression, given Spark's.
+
+    Raises
+    ------
+    InvalidOptionError
+        If there is none of this name, or it is not in this PyArrow.
+    """
+    given: object = compression
+    codec = CODECS.get(given.lower()) if isinstance(given, str) else None
+    if codec is None:
+        rule = f"compression is one of {', '.join(CODECS)}"
+        raise InvalidOptionError(rule, value=repr(compression))
+    if codec != "NONE" and not pa.Codec.is_available(codec.lower()):
+        rule = "this PyArrow was built without it: take another compression"
+        raise InvalidOptionError(rule, value=repr(compression))
+    return codec

@@ -1,0 +1,70 @@
+"""Outputs whose results a query writes to a path itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from os import PathLike
+
+from gpu_windows.commits.write_target import Mode, WriteTarget, WrittenParquet
+
+
+class WritesParquet(ABC):
+    """What of the outputs of a query writes."""
+
+    def write_parquet(
+        self, path: str | PathLike[str], *, mode: Mode = "error", compression: str | None = None
+    ) -> WrittenParquet:
+        """Run the query of a bounded input and write its results as Parquet files, all or none.
+
+        On Spark the tasks that make results write them, so that none crosses to Java and back;
+        where they cannot, Spark writes, and `explain` says why. The local runner writes results as
+        they come. Once all is written, a text at the path says which files count: until then a
+        reader has the write before, and after a failure, too. Read by `gpu_windows.read_output`,
+        or give the returned files to any reader of Parquet.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A folder on a disk that the driver and all executors reach by it, or a URL ``s3a://``,
+            ``gs://`` or ``abfss://``. It is for writes of bounded queries alone.
+        mode : {"error", "overwrite"}
+            What becomes of an earlier write there. One that was replaced keeps its files until the
+            next write, for who reads them.
+        compression : str, optional
+            As Spark calls it: none, snappy, gzip, zstd, brotli, lz4_raw. Default: the session's,
+            snappy without Spark.
+
+        Returns
+        -------
+        WrittenParquet
+            Files, rows, bytes and counters.
+
+        Raises
+        ------
+        OutputError
+            If results are there already, or something else; if the path cannot be written to, or
+            tasks do not reach it; if another write begins meanwhile.
+        UnsupportedQueryError
+            If the input is a stream: that is for `gpu_windows.write_stream`.
+        ColumnTypeError
+            Without Spark: if a column has a type that Spark does not read as it was written.
+        InvalidOptionError
+            If mode or compression is something else.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import gpu_windows as gw
+        >>> import pyarrow as pa
+        >>> rows = pa.table({"user": ["ann", "ann"], "ts": pa.array([1, 2], pa.timestamp("us"))})
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> users = gw.stream(rows).event_time("ts", in_order).key_by("user")
+        >>> outputs = users.window(gw.TumblingEventTimeWindows.of("1 hour")).outputs(n=gw.count())
+        >>> outputs.write_parquet(tempfile.mkdtemp() + "/out").rows
+        1
+        """
+        return self._write_parquet(WriteTarget(path, mode, compression))
+
+    @abstractmethod
+    def _write_parquet(self, target: WriteTarget) -> WrittenParquet:
+        """Run the query and write its results."""

@@ -1,0 +1,33 @@
+"""Arrow tables of an operator as users see them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pyarrow as pa
+
+#: What Spark's TIMESTAMP is in Arrow.
+_TIMESTAMP = pa.timestamp("us", "UTC")
+
+
+def public_rows(
+    rows: pa.Table, public: Mapping[str, str], ticks: Collection[str], own: Collection[str]
+) -> pa.Table:
+    """Return what users see of rows.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+    public : mapping of str to str
+        Names of columns to those that the user gave them.
+    ticks : collection of str
+        Columns of ticks, which become timestamps.
+    own : collection of str
+        Columns of ours, which are left out.
+    """
+    columns = {
+        name: rows[name].cast(_TIMESTAMP) if name in ticks else rows[name]
+        for name in rows.column_names
+        if name not in own
+    }
+    return pa.table({public.get(name, name): found for name, found in columns.items()})
