@@ -16,7 +16,7 @@ from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.commits.records import COMMITS, OWNERS, RESULT, Commit, Owner, Part, part_folder
 from gpu_windows.commits.texts import HIDDEN, TEXT, number_of, numbered_folders, read_texts
 from gpu_windows.commits.write_target import Mode, WrittenFile, says_path_of_results
-from gpu_windows.errors import OutputError
+from gpu_windows.errors import CheckpointError, OutputError
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +38,7 @@ class BoundedWrite:
         self._owner = owner
         self._mode = mode
         attempt = uuid4().hex[:8]
+        self._may_count = False
         #: Where its files belong, below the path.
         self.folder = part_folder(RESULT, owner.generation, 0, attempt)
 
@@ -86,13 +87,18 @@ class BoundedWrite:
 
     @contextmanager
     def abandoned_on_error(self) -> Iterator[None]:
-        """Delete what has been written if it fails; what remains is never read."""
+        """Delete what has been written if it fails; what remains is never read.
+
+        Unless the text may be there that says that it counts, whatever the store has answered.
+        """
         try:
             yield
         except BaseException:
+            if self._may_count:
+                raise
             try:
                 self._files.delete_folder(self.folder)
-            except OSError as error:
+            except (OSError, CheckpointError) as error:
                 folder = f"{self._files.root}/{self.folder}"
                 logger.warning("files of a failed write stay until the next one: %s", folder)
                 logger.debug("they cannot be deleted", exc_info=error)
@@ -117,10 +123,20 @@ class BoundedWrite:
         with _says_what_fails(self._files):
             self._check_files(rows)
             before = self._check_still_last()
-            if not self._files.create(f"{commit.folder}/{TEXT}", commit.text.encode()):
-                raise OutputError("the write is complete already", value=self._files.root)
+            self._may_count = True
+            if not self._create(f"{commit.folder}/{TEXT}", commit.text):
+                self._may_count = False
+                rule = "another process has written the text of this write"
+                raise OutputError(rule, value=self._files.root)
         self._sweep(rows, before)
         return tuple(f"{self._files.root}/{self.folder}/{name}" for name in sorted(rows))
+
+    def _create(self, name: str, text: str) -> bool:
+        try:
+            return self._files.create(name, text.encode())
+        except OSError as error:
+            rule = f"whether the write counts is not known, read the path: {error}"
+            raise OutputError(rule, value=self._files.root) from error
 
     def _check_files(self, names: Iterable[str]) -> None:
         found = {name.rpartition("/")[2] for name in self._files.names(self.folder)}
@@ -156,7 +172,7 @@ class BoundedWrite:
             for folder in (*numbered_folders(files, COMMITS), *numbered_folders(files, OWNERS)):
                 if number_of(folder) not in (before, own) and number_of(folder) < own:
                     files.delete_folder(folder)
-        except OSError as error:
+        except (OSError, CheckpointError) as error:
             logger.warning("files that no longer count stay until the next write: %s", error)
 
 

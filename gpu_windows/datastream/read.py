@@ -1,4 +1,4 @@
-"""Read what streaming queries wrote: complete micro-batches, each once."""
+"""Read what queries wrote to a path: complete micro-batches, each once, or one complete write."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ def read_output(
     missing: Missing = "raise",
 ) -> DataFrame:
     """Read what `gpu_windows.write_stream` wrote to a path, while it writes or afterwards.
+
+    Also the last complete write of `gpu_windows.Outputs.write_parquet`.
 
     The DataFrame holds the micro-batches that are complete now, and stays the same however long
     the query goes on. A job of Spark's reads the footers of all files before, to see whether they
@@ -51,8 +53,8 @@ def read_output(
     Raises
     ------
     OutputError
-        If there are no results of `write_stream`, or no such output, or a micro-batch has not the
-        rows that it has written.
+        If there are no results of `write_stream` or `write_parquet`, or no such output, or a
+        micro-batch has not the rows that it has written.
     NameClashError
         If the output has a column of the name ``micro_batch``.
     QueryError
@@ -104,7 +106,8 @@ def read_output_stream(
     Raises
     ------
     OutputError
-        If there are no results of `write_stream`, or no such output.
+        If there are no results of `write_stream`, or no such output, or they are those of
+        `write_parquet`, which do not grow.
     NameClashError
         If the output has a column of the name ``micro_batch``.
     QueryError

@@ -56,7 +56,8 @@ class WritesParquet(ABC):
         >>> import tempfile
         >>> import gpu_windows as gw
         >>> import pyarrow as pa
-        >>> rows = pa.table({"user": ["ann", "ann"], "ts": pa.array([1, 2], pa.timestamp("us"))})
+        >>> times = pa.array([1, 2], pa.timestamp("us", "UTC"))
+        >>> rows = pa.table({"user": ["ann", "ann"], "ts": times})
         >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
         >>> users = gw.stream(rows).event_time("ts", in_order).key_by("user")
         >>> outputs = users.window(gw.TumblingEventTimeWindows.of("1 hour")).outputs(n=gw.count())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -118,14 +119,15 @@ def test_a_path_that_holds_results_or_other_things(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     stream = Owner(0, "a" * 32, {"result": TEXT_OF_ROWS})
     LocalFiles(str(tmp_path / "stream")).create(f"{stream.folder}/{TEXT}", stream.text.encode())
+    modes: tuple[Mode, ...] = ("error", "overwrite")
     for name, rule in (
         ("other", "files that write_parquet has not written: .*data.csv"),
         ("file", "cannot be used"),
         ("stream", "belongs to a streaming query"),
     ):
-        for mode in ("error", "overwrite"):
+        for mode in modes:
             with pytest.raises(errors.OutputError, match=rule.replace(": ", ".*")):
-                begin(tmp_path / name, mode)  # type: ignore[arg-type]
+                begin(tmp_path / name, mode)
     assert [each.name for each in (tmp_path / "other").iterdir()] == ["data.csv"]
 
 
@@ -146,6 +148,31 @@ def test_a_write_that_fails_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), write.abandoned_on_error():
         raise ZeroDivisionError
     assert not (tmp_path / write.folder).exists()
+
+
+@dataclass(frozen=True)
+class LosingFiles(LocalFiles):
+    """Creates the text that a write counts, and answers that it has failed."""
+
+    def create(self, name: str, data: bytes) -> bool:
+        created = super().create(name, data)
+        if name.startswith("commits/"):
+            raise TimeoutError("no answer")
+        return created
+
+
+def test_files_that_may_count_are_not_deleted(tmp_path: Path) -> None:
+    write = BoundedWrite.begin(LosingFiles(str(tmp_path)), TEXT_OF_ROWS, "error")
+    written = write_file(write)
+    with (
+        pytest.raises(
+            errors.OutputError, match=r"whether the write counts is not known.*no answer"
+        ),
+        write.abandoned_on_error(),
+    ):
+        write.commit(written)
+    part = commit_of(tmp_path, 0).outputs["result"]
+    assert pq.read_table(tmp_path / part.folder / written[0].name).equals(ROWS)
 
 
 def test_an_error_of_the_rows_is_not_one_of_the_disk(tmp_path: Path) -> None:

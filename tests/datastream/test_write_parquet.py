@@ -107,6 +107,7 @@ class Failing(gw.ProcessWindowFunction):
     def process(
         self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
     ) -> Iterator[dict[str, Any]]:
+        assert isinstance(context.window, gw.TimeWindow)
         if context.window.start >= 100 * SECOND:
             raise ValueError("no more")
         yield {"n": len(rows)}

@@ -204,7 +204,7 @@ def sinks(spark: SparkSession, folder: Path) -> Names:
     frame = spark.readStream.schema("sensor string, ts timestamp, value double").parquet("in")
     keyed = gw.stream(frame.withColumnRenamed("value", "amount")).event_time("ts", _WATERMARKS)
     windowed = keyed.key_by("sensor").window(gw.TumblingEventTimeWindows.of("10 minutes"))
-    return {**names, "windowed": windowed}
+    return {**names, "windowed": windowed, "watermarks": _WATERMARKS}
 
 
 def sql(spark: SparkSession, folder: Path) -> Names:

@@ -82,6 +82,18 @@ def test_sliding_windows(remote: SparkSession, table: pa.Table, slide: str, part
     assert through_connect.rejected().count() == 30
 
 
+def test_results_that_tasks_write(remote: SparkSession, table: pa.Table, tmp_path: Path) -> None:
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    frame = remote.createDataFrame(table.to_pandas())
+    keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")
+    windowed = keyed.window(gw.SlidingEventTimeWindows.of("1 minute", "10 s"))
+    outputs = windowed.outputs(n=gw.count(), at=gw.max("ts"))
+    written = outputs.write_parquet(tmp_path / "out")
+    found = gw.read_output(remote, tmp_path / "out").toArrow()
+    assert rows_of(found) == rows_of(outputs.result().toArrow())
+    assert (written.written_by, written.rows) == ("tasks", len(found))
+
+
 def test_expressions_and_collect(remote: SparkSession, table: pa.Table) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -42,6 +42,7 @@ class Dying(gw.ProcessWindowFunction):
         self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
     ) -> Iterator[dict[str, Any]]:
         """Yield the number of rows."""
+        assert isinstance(context.window, gw.TimeWindow)
         is_last = context.window.end >= ROWS // KEYS * SECOND
         if key["key"] == 3 and is_last and Path(self.marker).exists():
             Path(self.marker).unlink()
