@@ -187,6 +187,30 @@ def test_refusals(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None
             gw.write_stream(sliding(incoming), sink, tmp_path / "checkpoint")
 
 
+def test_spark_reads_what_the_local_runner_wrote(spark: SparkSession, tmp_path: Path) -> None:
+    table = rows()
+    names = pa.array([f"k{n % 8}" for n in range(len(table))])
+    more = {
+        "word": names.dictionary_encode(),
+        "large": names.cast(pa.large_string()),
+        "u": table["key"].cast(pa.uint32()),
+        "d": table["v"].cast(pa.decimal128(19, 0)).cast(pa.decimal128(12, 0)),
+        "at": table["ts"].cast(pa.timestamp("ms", "UTC")),
+    }
+    for name, column in more.items():
+        table = table.append_column(name, column)
+    outputs = windowed(table, "large", "u", "at").outputs(
+        d=gw.max("d"), f=gw.mean("v"), words=gw.last("word")
+    )
+    written = outputs.write_parquet(tmp_path / "out")
+    assert written.written_by == "process"
+    found = gw.read_output(spark, tmp_path / "out")
+    assert found.schema == spark.read.parquet(*written.files).schema
+    expected = outputs.result()
+    by = [(name, "ascending") for name in ("u", "at", "window_start")]
+    assert found.toArrow().sort_by(by).to_pylist() == expected.sort_by(by).to_pylist()
+
+
 @pytest.mark.thorough
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")
 def test_a_disk_that_is_full(frame: DataFrame, tmp_path: Path) -> None:
