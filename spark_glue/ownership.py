@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
@@ -60,9 +60,19 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
             "go on there by ParquetSink(path, takes_over=True), after which that query may not"
         )
         raise OutputError(rule, value=path)
-    is_ours = last.query == known
-    grows = _check_columns(last.schemas, schemas, may_grow=is_ours)
-    return Owner(last.generation + 1, known, schemas) if grows or not is_ours else last
+    written = _last_written(query.session, path, found)
+    if written is not None:
+        _check_columns(written.schemas, schemas, may_grow=written.query == known)
+    is_same = last.query == known and _all_columns(last.schemas) == _all_columns(schemas)
+    return last if is_same else Owner(last.generation + 1, known, schemas)
+
+
+def _last_written(session: SparkSession, path: str, found: Sequence[Owner]) -> Owner | None:
+    """Return the owner of the newest generation that has results; None: there are none."""
+    for owner in reversed(found):
+        if read_texts(session, f"{literal(path)}/{blocks_from(owner.generation, 0)}"):
+            return owner
+    return None
 
 
 def claim(query: SinkQuery, path: str, owner: Owner) -> None:
@@ -118,9 +128,8 @@ def known_commit(session: SparkSession, path: str, owner: Owner, number: int) ->
     return next(iter(commits), None)
 
 
-def _check_columns(before: Mapping[str, str], now: Mapping[str, str], *, may_grow: bool) -> bool:
-    """Refuse other columns; return whether there are more of them, which ``may_grow`` allows."""
-    grows = False
+def _check_columns(before: Mapping[str, str], now: Mapping[str, str], *, may_grow: bool) -> None:
+    """Refuse other columns, but more of them if ``may_grow``."""
     for output, schema in now.items():
         was, is_ = (_columns(text) for text in (before.get(output), schema))
         added = [name for name, _ in is_ if name not in dict(was)]
@@ -130,8 +139,10 @@ def _check_columns(before: Mapping[str, str], now: Mapping[str, str], *, may_gro
                 f"{_shown(before.get(output))}"
             )
             raise OutputError(rule, value=_shown(schema))
-        grows = grows or bool(added)
-    return grows
+
+
+def _all_columns(schemas: Mapping[str, str]) -> dict[str, list[tuple[str, str]]]:
+    return {output: _columns(schema) for output, schema in schemas.items()}
 
 
 def _columns(schema: str | None) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from gpu_windows.checkpointing.object_stores import Options
-from gpu_windows.errors import GpuWindowsError
+from gpu_windows.errors import GpuWindowsError, ScanError
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import Query
 from gpu_windows.runners.scanned_rows import ScannedPart, ScannedRows
@@ -67,10 +67,20 @@ def _scan(frame: DataFrame, path: str, session: SparkSession, most: int | None) 
     try:
         check_settings(session.conf)
         check_columns(frame)
+        _check_names(schema)
         arriving = ArrivingFiles(files, (root_of(path),))
     except GpuWindowsError as error:
         return TaskScan(None, str(error))
     return TaskScan(ScannedRows((ScannedPart(FileScan(schema)),)), arriving=arriving)
+
+
+def _check_names(schema: pa.Schema) -> None:
+    """Raise `ScanError` for names of what Spark tells of files: they may be partitions."""
+    own = {part.split()[0].lower() for part in _FILES.split(", ")}
+    for name in schema.names:
+        if name.lower() in own:
+            rule = "a stream with a column of this name is read by Spark"
+            raise ScanError(rule, value=name, column=name)
 
 
 def why_not_in_tasks(query: Query) -> str | None:

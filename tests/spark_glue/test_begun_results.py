@@ -221,6 +221,9 @@ def test_a_start_without_a_micro_batch_has_begun_nothing(
     with pytest.raises(StateMismatchError, match="begin_empty="):
         write(outputs(spark, begun, NEW), root)
     write(outputs(spark, begun, NEW), root, begin_empty=ADDED)
+    before = results(spark, root)
+    write(outputs(spark, begun, OLD), root)  # a deployment that is undone
+    assert [(w, k) for w, k, _ in results(spark, root)] == [(w, k) for w, k, _ in before]
 
 
 def test_a_path_has_no_fewer_columns(spark: SparkSession, begun: Path, root: Path) -> None:

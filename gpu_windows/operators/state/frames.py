@@ -59,7 +59,7 @@ def pack_batches(tables: Sequence[pa.Table]) -> bytes:
     """
     parts = [[*_to_batches(table)] for table in tables]
     sink = pa.BufferOutputStream()
-    sink.write(struct.pack(f"<{len(parts)}I", *map(len, parts)))
+    sink.write(struct.pack(f"<{len(parts)}Q", *map(len, parts)))  # what follows stays aligned
     for batch in chain.from_iterable(parts):
         sink.write(batch.serialize())
     return pack_frame(sink.getvalue())
@@ -76,7 +76,7 @@ def unpack_batches(
         If these are not the bytes that were written.
     """
     reader = pa.BufferReader(unpack_frame(frame, where))
-    counts = struct.unpack(f"<{len(schemas)}I", reader.read(4 * len(schemas)))
+    counts = struct.unpack(f"<{len(schemas)}Q", reader.read(8 * len(schemas)))
     return tuple(
         pa.Table.from_batches(
             [pa.ipc.read_record_batch(pa.ipc.read_message(reader), schema) for _ in range(count)],

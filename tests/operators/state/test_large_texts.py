@@ -113,3 +113,12 @@ def test_a_micro_batch_names_what_does_not_fit(where: str, monkeypatch: pytest.M
 def test_other_errors_of_arrow_stay() -> None:
     with pytest.raises(pa.ArrowInvalid, match="Could not convert"), naming_overflow():
         pa.array(["x"], pa.int64())
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_buffers_of_a_frame_are_aligned(count: int) -> None:
+    tables = [pa.table({"a": pa.array([number, 7], pa.int64())}) for number in range(count)]
+    found = unpack_batches(pack_batches(tables), [table.schema for table in tables], "a test")
+    assert [table["a"].to_pylist() for table in found] == [[n, 7] for n in range(count)]
+    values = [table["a"].chunk(0).to_numpy() for table in found]
+    assert all(each.flags.aligned for each in values)
