@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -31,15 +32,16 @@ class ReadSplits:
     Parameters
     ----------
     rows : ScannedRows
-    bins : tuple of tuple of (int, Split)
-        Of each task: the number of the part of ``rows`` that a split is of, and the split.
+    bins : tuple of bytes
+        Of each task: its splits, see `deal_splits`. They are pickled one by one, so that a task
+        makes no objects of those of all others.
     plan : Plan
     step : callable
         Takes the batches, see `gpu_windows.spark_glue.batch.columns_of`.
     """
 
     rows: ScannedRows
-    bins: tuple[tuple[tuple[int, Split], ...], ...]
+    bins: tuple[bytes, ...]
     plan: Plan
     step: Callable[[Iterable[pa.RecordBatch]], Batches]
 
@@ -53,7 +55,8 @@ class ReadSplits:
         carrier = plan.query.watermark_column
         needed = {*plan.input_columns, *([] if carrier is None else [carrier])}
         for number in numbers:
-            for part, split in self.bins[number]:
+            mine: tuple[tuple[int, Split], ...] = pickle.loads(self.bins[number])  # noqa: S301
+            for part, split in mine:
                 for batch in self.rows.parts[part].read(split, needed):
                     yield from self._as_input(batch)
 
@@ -75,9 +78,9 @@ def read_in_tasks(
     schema: StructType,
 ) -> DataFrame:
     """Return what a step makes of the rows of files, which tasks read."""
-    bins = deal_splits(session, rows)
+    bins = tuple(pickle.dumps(each) for each in deal_splits(session, rows))
     parts = tuple(replace(part, scan=replace(part.scan, files=())) for part in rows.parts)
-    read = ReadSplits(ScannedRows(parts), tuple(bins), plan, step)
+    read = ReadSplits(ScannedRows(parts), bins, plan, step)
     return session.range(0, len(bins), 1, max(1, len(bins))).mapInArrow(read, schema)
 
 

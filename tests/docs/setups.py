@@ -253,6 +253,7 @@ PLAIN: dict[str, Callable[[], Names]] = {
     "docs/kafka.md": nothing,
     "docs/match.md": match,
     "docs/over.md": over,
+    "docs/scans.md": nothing,
     "docs/tables.md": nothing,
     "docs/windows.md": windows,
 }
