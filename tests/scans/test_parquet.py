@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -257,6 +259,30 @@ def test_a_large_row_group_is_read_in_parts(tmp_path: Path) -> None:
     sizes = [batch.nbytes for batch in scan.read(whole, ["t"])]
     assert max(sizes) < 70 << 20
     assert sum(sizes) > len(texts) * 10_000
+
+
+@pytest.mark.thorough
+def test_no_row_group_is_held_whole(tmp_path: Path) -> None:
+    """One of 120 MB, of which two of eight columns are read, in a process of its own."""
+    rows = 2_000_000
+    columns = {f"c{n}": pa.array(range(n, rows + n)) for n in range(8)}
+    pq.write_table(
+        pa.table(columns), tmp_path / "a", rows, use_dictionary=False, compression="none"
+    )
+    program = (
+        "import sys, pyarrow\n"
+        "from gpu_windows.scans.listing import scan_folders\n"
+        "from gpu_windows.scans.splits import Split\n"
+        "scan = scan_folders(sys.argv[1:])\n"
+        "whole = Split(scan.files[0], 0, scan.files[0].length)\n"
+        "print(sum(batch.num_rows for batch in scan.read(whole, ['c1', 'c6'])))\n"
+        "print(pyarrow.default_memory_pool().max_memory())\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    found, most = map(int, run.stdout.split())
+    assert found == rows
+    assert 0 < most < 24 << 20
 
 
 def test_files_that_are_gone_when_they_are_listed(tmp_path: Path) -> None:
