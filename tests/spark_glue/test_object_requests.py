@@ -19,10 +19,10 @@ from tests.spark_glue.drivers import Driver, Rows, Writer
 from tests.spark_glue.test_engine import check
 
 pytestmark = pytest.mark.thorough
-#: Of a micro-batch of one shard with results, after the first ones: by the driver, of which four
-#: look for other drivers; by tasks, whose state was written on the same machine.
-DRIVER = {"GET offsets": 1, "HEAD commits": 2, "GET commits": 2, "PUT commits": 1, "LIST": 2,
-          "HEAD delivered": 1, "GET results": 1, "PUT delivered": 1, "DELETE": 2}  # fmt: skip
+#: Of a micro-batch of one shard with results, after the first ones: by the driver; by tasks, whose
+#: state was written on the same machine.
+DRIVER = {"GET offsets": 1, "GET commits": 1, "PUT commits": 1, "LIST": 2, "GET results": 1,
+          "PUT delivered": 1, "DELETE": 2}  # fmt: skip
 WRITTEN = {"PUT state": 1, "PUT results": 1}
 #: Seconds by which every answer is late.
 DELAY_S = 0.02
