@@ -93,13 +93,18 @@ def test_a_driver_that_runs_meanwhile_ends_and_a_start_refuses_what_it_has_plann
     before = contents(tmp_path)
     with pytest.raises(ConcurrentQueryError):
         driver.engine(Rows(5), 4)
-    assert contents(tmp_path) == before
+    after = contents(tmp_path)
+    unnamed = after.keys() - before.keys()  # files of a commit that there is not
+    folders = {name.rpartition("/")[0].split("/")[2] for name in unnamed}
+    assert folders <= {"results", "state"}
+    assert {name: after[name] for name in before} == before
     text = r"Stop all queries .* \(again, with the same --output\) to commit 5, got"
     with pytest.raises(StateMismatchError, match=text):
         start(tmp_path)
     back(tmp_path, 5)
     run(tmp_path, 5)
     assert read_sums(tmp_path / "out") == sums(5)
+    assert unnamed.isdisjoint(contents(tmp_path))
 
 
 def test_what_a_driver_plans_until_it_is_fenced_off_is_removed(
