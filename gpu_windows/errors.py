@@ -195,7 +195,7 @@ class StateMismatchError(StateError):
 
 
 class ConcurrentQueryError(StateError):
-    """Two drivers run a query on one checkpoint: this one has ended, and changed nothing more."""
+    """Two drivers run a query on one checkpoint: this one has ended, its files do not count."""
 
 
 class CheckpointError(StateError):
