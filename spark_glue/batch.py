@@ -14,11 +14,12 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.options import MOST_SHARDS
 from gpu_windows.planning.plan import PartialsBy, Plan, WindowPlan
 from gpu_windows.spark_glue.device import gpu_share
+from gpu_windows.spark_glue.fragments import NUMBER, PACKED, SHARD
 from gpu_windows.spark_glue.names import quoted
-from gpu_windows.spark_glue.packing import PACKED, SHARD, shard_count
+from gpu_windows.spark_glue.packing import shard_count
 from gpu_windows.spark_glue.partials import spark_partials
 from gpu_windows.spark_glue.scans.reading import read_in_tasks
-from gpu_windows.spark_glue.settings import blob_bytes
+from gpu_windows.spark_glue.settings import fragment_bytes
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.workers import (
     COUNTERS,
@@ -104,13 +105,13 @@ def run_shards(
     """
     frame = rows.frame
     conf = frame.sparkSession.conf
-    share, most = gpu_share(conf), blob_bytes(conf)
+    share, most = gpu_share(conf), fragment_bytes(conf)
     if packs_rows(plan):
         first: MakePartials | PackRows = PackRows(plan, most=most)
         if isinstance(plan, WindowPlan) and plan.order:
             first = MakePartials(plan, most, share)
-        blobs = rows.map(plan, first, to_spark_schema(PACKED, StructType()))
-        together = blobs.repartition(SHARD).sortWithinPartitions(SHARD)
+        packed = rows.map(plan, first, to_spark_schema(PACKED, StructType()))
+        together = packed.repartition(SHARD).sortWithinPartitions(SHARD, NUMBER)
         return together.mapInArrow(make(True), schema)
     columns = columns_of(frame, plan)
     if isinstance(plan, WindowPlan) and plan.makes_partials:
@@ -168,8 +169,7 @@ def _keys_only(frame: DataFrame, plan: Plan) -> StructType:
 
 def untagged(frame: DataFrame) -> DataFrame:
     """Keep the rows of a tagged DataFrame that are not counters, times in ticks."""
-    names = [name for name in frame.columns if name not in TAGS]
-    return frame.where(F.col(COUNTERS).isNull()).select(*map(quoted, names))
+    return frame.where(F.col(COUNTERS).isNull()).drop(*TAGS)
 
 
 def as_timestamps(frame: DataFrame, ticks: Collection[str]) -> DataFrame:
@@ -184,9 +184,10 @@ def as_timestamps(frame: DataFrame, ticks: Collection[str]) -> DataFrame:
 
 def renamed(frame: DataFrame, public: Mapping[str, str]) -> DataFrame:
     """Give columns of expressions the names that the user gave them."""
-    return frame.select(
-        *(F.col(quoted(name)).alias(public.get(name, name)) for name in frame.columns)
-    )
+    names = frame.columns
+    if public.keys().isdisjoint(names):  # each projection takes Spark milliseconds to analyze
+        return frame
+    return frame.select(*(F.col(quoted(name)).alias(public.get(name, name)) for name in names))
 
 
 def total() -> list[Column]:

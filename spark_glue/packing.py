@@ -1,12 +1,10 @@
-"""Tables of partials as a few Arrow IPC blobs: a shuffle then moves blobs instead of rows."""
+"""Tables of rows or partials as a few Arrow IPC streams: a shuffle moves these instead of rows."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,22 +14,16 @@ from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.columns.key_groups import groups_of_rows, shards_of_groups
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.planning.plan import Plan
+from gpu_windows.spark_glue.fragments import SHARD, Cutter, join_fragments, send_whole
 
-Item = TypeVar("Item")
-
-#: Names of the shard column and of the blob column.
-SHARD, BLOB = "__shard", "__blob"
-
-PACKED = pa.schema([pa.field(SHARD, pa.int64()), pa.field(BLOB, pa.binary())])
-
-#: Rows in one blob at most, and about how many bytes in those that are sent at once.
-_BLOB_ROWS, _BATCH_BYTES = 1 << 17, 1 << 26
-#: Bytes of a large blob.
-LARGE_BLOB = 1 << 18
+#: Rows in one message at most, and about how many bytes.
+_MESSAGE_ROWS, _MESSAGE_BYTES = 1 << 17, 1 << 22
+#: About how many bytes of messages are sent at once.
+_BATCH_BYTES = 1 << 26
 #: Without options a writer looks for some in the environment, which takes as long as to write.
 _PLAIN = pa.ipc.IpcWriteOptions()
-#: Bytes of a blob where nothing is known of how many Spark sends to Python at once.
-BLOB_BYTES = 1 << 16
+#: Bytes of a fragment where nothing is known of how many Spark sends to Python at once.
+FRAGMENT_BYTES = 1 << 16
 
 
 def shards_of(plan: Plan, table: pa.Table) -> NDArray[np.int64]:
@@ -69,10 +61,10 @@ def pack(
     plan: Plan,
     tables: Iterable[pa.Table],
     ids: Sequence[int] | None = None,
-    most: int = BLOB_BYTES,
-    large: int = 0,
+    most: int = FRAGMENT_BYTES,
+    sender: int = 0,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows (shard, blob) for the shards that a table has rows of.
+    """Yield rows of `PACKED` for the shards that a table has rows of.
 
     Parameters
     ----------
@@ -81,30 +73,29 @@ def pack(
         Rows or partials with the key columns.
     ids : sequence of int, optional
         What to call shard 0, 1 and so on, if not that.
-    most, large : int
-        See `Room`; there is one for each shard.
+    most, sender : int
+        See `Cutter`.
     """
-    rooms: defaultdict[int, Room] = defaultdict(lambda: Room(most, large))
+    cutter = Cutter(most, sender)
     for table in tables:
         found: list[int] = []
-        blobs: list[bytes] = []
+        messages: list[bytes] = []
         size = 0
         for shard, batch in _by_shard(plan, table):
-            for blob in rooms[shard].blobs(batch):
+            for message in _batch_messages(batch, _MESSAGE_BYTES):
                 found.append(shard if ids is None else ids[shard])
-                blobs.append(blob)
-                size += len(blob)
+                messages.append(message)
+                size += len(message)
                 if size > _BATCH_BYTES:
-                    yield _packed(found, blobs)
-                    found, blobs, size = [], [], 0
+                    yield cutter.cut(found, messages)
+                    found, messages, size = [], [], 0
         if found:
-            yield _packed(found, blobs)
+            yield cutter.cut(found, messages)
 
 
-def for_all(plan: Plan, blob: bytes, ids: Sequence[int] | None = None) -> pa.RecordBatch:
-    """Return rows (shard, blob) that bring every shard a blob. ``ids``: see `pack`."""
-    shards = [*range(shard_count(plan))] if ids is None else [*ids]
-    return _packed(shards, [blob] * len(shards))
+def send_to_all(plan: Plan, message: bytes, ids: Sequence[int] | None = None) -> pa.RecordBatch:
+    """Return rows of `PACKED` that bring every shard a small message. ``ids``: see `pack`."""
+    return send_whole(range(shard_count(plan)) if ids is None else ids, message)
 
 
 def _by_shard(plan: Plan, table: pa.Table) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -118,10 +109,6 @@ def _by_shard(plan: Plan, table: pa.Table) -> Iterator[tuple[int, pa.RecordBatch
         edges = np.flatnonzero(np.diff(here, prepend=-1)).tolist()
         for begin, end in pairwise([*edges, len(batch)]):
             yield int(here[begin]), batch.slice(begin, end - begin)
-
-
-def _packed(ids: list[int], blobs: list[bytes]) -> pa.RecordBatch:
-    return pa.record_batch([pa.array(ids, pa.int64()), pa.array(blobs, pa.binary())], schema=PACKED)
 
 
 @dataclass(frozen=True)
@@ -138,7 +125,8 @@ def unpack(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[Piece]:
     waiting: list[pa.Table] = []
     first = last = -1
     count = 0
-    for shard, table in _blobs(batches):
+    for shard, message in join_fragments(batches):
+        table = from_ipc(message)
         if shard != last and count >= rows:
             yield Piece(first, last, pa.concat_tables(waiting))
             waiting, count = [], 0
@@ -147,13 +135,6 @@ def unpack(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[Piece]:
         count += len(table)
     if waiting:
         yield Piece(first, last, pa.concat_tables(waiting))
-
-
-def _blobs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
-    for batch in batches:
-        blobs = batch.column(1)
-        for row, shard in enumerate(batch.column(0).to_pylist()):
-            yield shard, from_ipc(blobs[row].as_buffer())
 
 
 def cut(tables: Iterable[pa.Table], *, everywhere: bool = False) -> Iterator[Piece]:
@@ -171,73 +152,27 @@ def cut(tables: Iterable[pa.Table], *, everywhere: bool = False) -> Iterator[Pie
             yield Piece(int(shards[begin]), int(shards[end - 1]), piece)
 
 
-class Room:
-    """How large the blobs are that a sender makes for a receiver.
-
-    Spark sends so many blobs together as a batch has rows, whatever their size. So each is small,
-    but for the first ones of a few senders: a large one costs no more than a small one.
-
-    Parameters
-    ----------
-    most : int
-        Bytes of a blob, unless it is of one row.
-    large : int
-        Bytes that the large ones may have together.
-    """
-
-    def __init__(self, most: int, large: int = 0) -> None:
-        self._most = most
-        self._left = large
-
-    def blobs(self, batch: pa.RecordBatch) -> Iterator[bytes]:
-        """Yield a batch as Arrow IPC streams."""
-        size = pa.ipc.get_record_batch_size(batch)
-        if self._most < size <= self._left:
-            for blob in _batch_blobs(batch, max(self._most, LARGE_BLOB)):
-                self._left -= len(blob)
-                yield blob
-        else:
-            yield from _batch_blobs(batch, self._most)
+def to_messages(table: pa.Table, most: int = _MESSAGE_BYTES) -> Iterator[bytes]:
+    """Yield a table as Arrow IPC streams of at most ``most`` bytes, but for those of one row."""
+    for begin in range(0, len(table), _MESSAGE_ROWS):
+        for batch in table.slice(begin, _MESSAGE_ROWS).combine_chunks().to_batches():
+            yield from _batch_messages(batch, most)
 
 
-def by_bytes(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Yield items together, so that an array holds them, and a receiver; a large one alone."""
-    waiting: list[Item] = []
-    total = 0
-    for item in items:
-        if waiting and total + size(item) > _BATCH_BYTES:
-            yield waiting
-            waiting, total = [], 0
-        waiting.append(item)
-        total += size(item)
-    if waiting:
-        yield waiting
-
-
-def to_blobs(table: pa.Table, room: Room) -> Iterator[bytes]:
-    """Yield a table as Arrow IPC streams."""
-    for begin in range(0, len(table), _BLOB_ROWS):
-        for batch in table.slice(begin, _BLOB_ROWS).combine_chunks().to_batches():
-            yield from room.blobs(batch)
-
-
-def _batch_blobs(batch: pa.RecordBatch, most: int) -> Iterator[bytes]:
-    """Yield streams of at most ``most`` bytes, but for those of one row.
-
-    A slice of a batch costs little, and its size is known at once.
-    """
+def _batch_messages(batch: pa.RecordBatch, most: int) -> Iterator[bytes]:
+    """Yield the streams of a batch. A slice of it costs little, and its size is known at once."""
     room = most - most // 8  # for the schema
     size = pa.ipc.get_record_batch_size(batch)
-    rows = min(_BLOB_ROWS, max(1, room * len(batch) // size))
+    rows = min(_MESSAGE_ROWS, max(1, room * len(batch) // size))
     for begin in range(0, len(batch), rows):
         part = batch.slice(begin, min(rows, len(batch) - begin))
-        blob = to_ipc(part)
-        if len(blob) <= most or len(part) == 1:
-            yield blob
+        message = to_ipc(part)
+        if len(message) <= most or len(part) == 1:
+            yield message
         else:  # its rows are wider than most
             half = len(part) // 2
-            yield from _batch_blobs(part.slice(0, half), most)
-            yield from _batch_blobs(part.slice(half), most)
+            yield from _batch_messages(part.slice(0, half), most)
+            yield from _batch_messages(part.slice(half), most)
 
 
 def to_ipc(rows: pa.Table | pa.RecordBatch) -> bytes:

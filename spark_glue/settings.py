@@ -21,15 +21,12 @@ ARROW_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 #: From this limit on Spark does not measure a batch. Below it measures the batch after every row,
 #: which takes longer than writing the row: crossing then takes two to three times as long.
 UNMEASURED = 2**31 - 1
-#: Bytes of packed rows that cross together at most, and the least and the most in one blob. Arrow's
+#: Bytes of fragments that cross together at most, and the least and the most in one. Arrow's
 #: buffers double, so more than 1 GiB in a batch fail; a worker holds a batch twice.
-TOGETHER, _LEAST_BLOB, _MOST_BLOB = 1 << 28, 1 << 12, 1 << 24
-#: Bytes that large blobs may have besides where they cross together, and how many tasks before a
-#: shuffle make some: those with the least numbers.
-_LARGE_TOGETHER, LARGE_TASKS = 1 << 27, 32
+TOGETHER, _LEAST_FRAGMENT, _MOST_FRAGMENT = 1 << 28, 1 << 12, 1 << 24
 #: Rows of a batch from which on more gain little.
 ENOUGH_ROWS = 16_384
-#: Rows of a batch: enough, and few enough for blobs of 8 KiB.
+#: Rows of a batch: enough, and few enough for fragments of 8 KiB.
 ROWS = 32_768
 
 #: Rows of a batch where nothing is set.
@@ -57,7 +54,7 @@ def configure(
     and crossing takes two to three times as long. So what bounds a batch, of this package and of
     other Python code of the session, is the number of its rows: take fewer if they are very wide
     (32,768 rows of 10 KB are 330 MB; more than 1 GB of a column fail). Many more make streams
-    slower, which pack rows into the smaller blobs the more of them may cross together.
+    slower, which send the smaller fragments the more of them may cross together.
 
     Where the builder names a local master, workers are run by the Python that runs this, as
     `session` has it, and on Linux the JVM reaches them by Unix domain sockets, which saves 40 ms a
@@ -156,8 +153,8 @@ def hadoop_setting(conf: Conf) -> Callable[[str], str | None]:
     return get
 
 
-def blob_bytes(conf: Conf) -> int:
-    """Return how many bytes of rows to pack into a blob, which is a row of Spark's.
+def fragment_bytes(conf: Conf) -> int:
+    """Return how many bytes to send in a fragment, which is a row of Spark's.
 
     Spark sends so many rows together as `ARROW_ROWS` says, whatever their size where `ARROW_BYTES`
     is `UNMEASURED`.
@@ -168,33 +165,13 @@ def blob_bytes(conf: Conf) -> int:
         If neither bounds what crosses together.
     """
     rows = _number(conf.get(ARROW_ROWS, _SPARKS_ROWS)) or 0
-    if rows > 0 and rows * _LEAST_BLOB <= 2 * TOGETHER:
-        return min(max(TOGETHER // rows, _LEAST_BLOB), _MOST_BLOB)
+    if rows > 0 and rows * _LEAST_FRAGMENT <= 2 * TOGETHER:
+        return min(max(TOGETHER // rows, _LEAST_FRAGMENT), _MOST_FRAGMENT)
     if 0 < byte_count(conf.get(ARROW_BYTES, None)) < UNMEASURED:
-        return _LEAST_BLOB << 4
-    rule = (
-        f"{ARROW_ROWS} must be in 1..{2 * TOGETHER // _LEAST_BLOB}: it bounds what crosses at once"
-    )
+        return _LEAST_FRAGMENT << 4
+    most = 2 * TOGETHER // _LEAST_FRAGMENT
+    rule = f"{ARROW_ROWS} must be in 1..{most}: it bounds what crosses at once"
     raise UnsupportedQueryError(rule, value=rows)
-
-
-def large_bytes(shards: int, partitions: int) -> tuple[int, int]:
-    """Return how many bytes may be sent in large blobs.
-
-    Parameters
-    ----------
-    shards, partitions : int
-        Of a shuffle; as many shards in each partition.
-
-    Returns
-    -------
-    before : int
-        By each of `LARGE_TASKS` tasks before the shuffle, to each shard.
-    behind : int
-        By each shard behind it.
-    """
-    in_partition = -(-shards // partitions)
-    return _LARGE_TOGETHER // LARGE_TASKS // in_partition, _LARGE_TOGETHER // shards
 
 
 _SIZE = re.compile(r"(\d+)([bkmgt]?)(?:i?b)?", re.IGNORECASE)

@@ -22,13 +22,12 @@ from gpu_windows.spark_glue.crossing import as_planned
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.packing import (
-    BLOB_BYTES,
+    FRAGMENT_BYTES,
     Piece,
     cut,
     pack,
     unpack,
 )
-from gpu_windows.spark_glue.settings import LARGE_TASKS
 
 #: Names of the columns of counters in the tagged output: ours; those of user code and their counts.
 #: Not a map: the RAPIDS Accelerator takes `mapInArrow` to the GPU for arrays, not for maps.
@@ -60,11 +59,11 @@ def tagged_schema(plan: Plan, side: str | None = None) -> pa.Schema:
 class MakePartials:
     """First stage: a task's rows to partials of slices, packed by shard.
 
-    ``most``: bytes of a blob; ``gpu_share``: how much of a GPU is a task's.
+    ``most``: bytes of a fragment; ``gpu_share``: how much of a GPU is a task's.
     """
 
     plan: WindowPlan
-    most: int = BLOB_BYTES
+    most: int = FRAGMENT_BYTES
     gpu_share: float = 1.0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -72,21 +71,20 @@ class MakePartials:
         spare_modules()
         use_task_device(self.gpu_share)
         stage = PartialStage(self.plan, threads=task_threads(self.plan))
-        yield from pack(self.plan, stage.run(as_planned(batches)), most=self.most)
+        tables = stage.run(as_planned(batches))
+        yield from pack(self.plan, tables, most=self.most, sender=_task_number())
 
 
 @dataclass(frozen=True)
 class PackRows:
     """First stage without partials: a task's rows, packed by shard.
 
-    ``ids``: what shards are called, if not by their numbers; ``most``, ``large``: bytes of blobs,
-    see `gpu_windows.spark_glue.packing.Room`; of the first tasks only these are large.
+    ``ids``: what shards are called, if not by their numbers; ``most``: bytes of a fragment.
     """
 
     plan: Plan
     ids: tuple[int, ...] | None = None
-    most: int = BLOB_BYTES
-    large: int = 0
+    most: int = FRAGMENT_BYTES
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
@@ -95,16 +93,14 @@ class PackRows:
 
     def packed(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Yield tables, packed."""
-        context = TaskContext.get()
-        is_first = context is None or context.partitionId() < LARGE_TASKS
-        yield from pack(self.plan, tables, self.ids, self.most, self.large if is_first else 0)
+        yield from pack(self.plan, tables, self.ids, self.most, _task_number())
 
 
 @dataclass(frozen=True)
 class RunShards:
     """Last stage: a partition's partials (or rows), sorted by shard, to results.
 
-    ``packed``: they come from `MakePartials`, as blobs; else as rows with a column `SHARD`.
+    ``packed``: they come from `MakePartials`, in messages; else as rows with a column `SHARD`.
     ``gpu_share``: how much of a GPU is a task's. ``side``: the tag of the side output that is given
     instead of the results.
     """
@@ -118,8 +114,8 @@ class RunShards:
         """Run in a Spark task."""
         run, schema = self.start(), tagged_schema(self.plan, self.side)
         for table in run.results(batches):
-            for name in TAGS:
-                table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+            for field in TAG_FIELDS:
+                table = table.append_column(field, _null_lists(len(table), field.type))
             yield from table.cast(schema).to_batches(_OUTPUT_ROWS)
         columns = [_nothing(field) for field in schema]
         columns[-len(TAGS) :] = tag_values(run.counters)
@@ -141,7 +137,7 @@ class ShardRun:
     side : str, optional
         The tag of the side output that is given instead of the results.
     packed : bool
-        Whether rows come as blobs.
+        Whether rows come in messages.
     """
 
     def __init__(self, plan: Plan, side: str | None, *, packed: bool) -> None:
@@ -196,6 +192,12 @@ class ShardRun:
         return self._plan.query.side_outputs[self._side].empty_table() if rows is None else rows
 
 
+def _task_number() -> int:
+    """Return the number of this task among those before the shuffle; 0 where Spark runs none."""
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
+
+
 def tag_values(counters: Counters) -> list[pa.Array]:
     """Return the values of `TAGS` in a row of counters."""
     counts = [getattr(counters, name) for name in Counters.names()]
@@ -209,6 +211,14 @@ def _nothing(field: pa.Field) -> pa.Array:
     if field.nullable:
         return pa.nulls(1, field.type)
     return pa.array([0]).cast(field.type)
+
+
+def _null_lists(length: int, dtype: pa.ListType) -> pa.Array:
+    """Return null lists; those of `pyarrow.nulls` have memory for values, which Arrow sends."""
+    valid, offsets = bytes(-(-length // 8)), bytes(4 * (length + 1))
+    buffers = [pa.py_buffer(valid), pa.py_buffer(offsets)]
+    values = pa.array([], dtype.value_type)
+    return pa.ListArray.from_buffers(dtype, length, buffers, length, children=[values])
 
 
 def _of_partials(plan: Plan) -> TypeGuard[WindowPlan]:

@@ -17,7 +17,7 @@ from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.guard import are_rejected, set_aside
 from gpu_windows.spark_glue.micro_batches.reported_watermarks import ReportedWatermarks
-from gpu_windows.spark_glue.packing import for_all
+from gpu_windows.spark_glue.packing import send_to_all
 from gpu_windows.spark_glue.workers import PackRows
 
 
@@ -42,7 +42,7 @@ class PackMicroBatch:
     gpu_share: float = 1.0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run in a Spark task: input rows to rows (shard, blob)."""
+        """Run in a Spark task: input rows to rows of `PACKED`."""
         spare_modules()
         reported = ReportedWatermarks()
         tables = set_aside(gather_calls(self.plan, as_planned(batches)))
@@ -51,7 +51,7 @@ class PackMicroBatch:
             tables = self._with_partials(tables)
         yield from self.rows.packed(tables)
         if reported.watermarks:
-            yield for_all(self.plan, reported.message, self.rows.ids)
+            yield send_to_all(self.plan, reported.as_bytes, self.rows.ids)
 
     def _with_partials(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         assert isinstance(self.plan, WindowPlan)

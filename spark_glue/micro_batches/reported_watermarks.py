@@ -78,17 +78,17 @@ class ReportedWatermarks:
         """Take the watermark of an input, by its number."""
         self.watermarks[number] = max(watermark, self.watermarks.get(number, watermark))
 
-    def add_message(self, message: bytes) -> None:
+    def add_bytes(self, message: bytes) -> None:
         """Take what a task has reported."""
         for number, watermark in _ENTRY.iter_unpack(message[len(_MAGIC) :]):
             self.add(number, watermark)
 
     @property
-    def message(self) -> bytes:
-        """What has been reported, for `add_message`."""
+    def as_bytes(self) -> bytes:
+        """What has been reported, as a message that `add_bytes` reads."""
         return _MAGIC + b"".join(_ENTRY.pack(*entry) for entry in self.watermarks.items())
 
 
-def is_message(blob: bytes | pa.Buffer) -> bool:
-    """Whether a blob that was sent is a message."""
-    return bytes(blob[: len(_MAGIC)]) == _MAGIC
+def holds_watermarks(message: bytes | pa.Buffer) -> bool:
+    """Whether a message is of watermarks, not of rows."""
+    return bytes(message[: len(_MAGIC)]) == _MAGIC

@@ -17,17 +17,18 @@ from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.base import Emission
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.device import task_threads, use_task_device
+from gpu_windows.spark_glue.fragments import join_fragments
 from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.micro_batches.open_shard import open_shard
 from gpu_windows.spark_glue.micro_batches.progress import watermark_after
 from gpu_windows.spark_glue.micro_batches.records import REPORT, SCHEMA, ShardReport
 from gpu_windows.spark_glue.micro_batches.reported_watermarks import (
     ReportedWatermarks,
-    is_message,
+    holds_watermarks,
 )
 from gpu_windows.spark_glue.micro_batches.shard_run import ShardRun
 from gpu_windows.spark_glue.output_kinds import LATE, RESULT, SIDES
-from gpu_windows.spark_glue.packing import Room, from_ipc, to_blobs
+from gpu_windows.spark_glue.packing import from_ipc, to_messages
 from gpu_windows.spark_glue.times import to_ticks
 from gpu_windows.watermarks import Valve
 
@@ -85,20 +86,20 @@ class RunMicroBatch:
     gpu_share: float = 1.0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run in a Spark task: rows (shard, blob) to rows of `records.SCHEMA`."""
+        """Run in a Spark task: rows of `PACKED` to rows of `records.SCHEMA`."""
         spare_modules()
         use_task_device(self.gpu_share)
         self.log.check_is_in_reach()
         numbers = {each: number for number, each in enumerate(self.ids)}
         finished: set[int] = set()
-        for shard, blobs in groupby(_blobs(batches), itemgetter(0)):
+        for shard, messages in groupby(join_fragments(batches), itemgetter(0)):
             if shard in finished:  # its second half would begin from the state before the first one
                 rule = "a shuffle brings the rows of a shard one after the other"
                 raise StateCorruptedError(rule, value=f"shard {numbers[shard]}")
             finished.add(shard)
-            yield self._run(numbers[shard], (blob for _, blob in blobs))
+            yield self._run(numbers[shard], (message for _, message in messages))
 
-    def _run(self, shard: int, blobs: Iterator[pa.Buffer]) -> pa.RecordBatch:
+    def _run(self, shard: int, messages: Iterator[pa.Buffer]) -> pa.RecordBatch:
         """Run a shard; return its results and its report."""
         query, reported = self.plan.query, ReportedWatermarks(self.known)
 
@@ -107,7 +108,7 @@ class RunMicroBatch:
 
         log = open_shard(self.plan, self.log.files, self.newest, shard, self._file(shard))
         run = ShardRun(self.plan, log, to_ticks(self.now_ms), task_threads(self.plan))
-        tables = map(from_ipc, _without_messages(blobs, reported))
+        tables = _read_tables(messages, reported)
         emissions = run.emissions(
             tables, lambda: watermark_after(query, after(), self.reached, self.now_ms)
         )
@@ -145,31 +146,20 @@ class RunMicroBatch:
         return few, None
 
 
-def _blobs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Buffer]]:
-    """Yield the shard and the blob of each row; those of a shard follow one another."""
-    for batch in batches:
-        blobs = batch.column(1)
-        for row, shard in enumerate(batch.column(0).to_pylist()):
-            yield shard, blobs[row].as_buffer()
-
-
-def _without_messages(
-    blobs: Iterable[pa.Buffer], reported: ReportedWatermarks
-) -> Iterator[pa.Buffer]:
-    """Yield the blobs of rows; note the watermarks that others report."""
+def _read_tables(messages: Iterable[pa.Buffer], reported: ReportedWatermarks) -> Iterator[pa.Table]:
+    """Yield the tables that were sent; note the watermarks that others report."""
     control = pa.py_buffer(CONTROL)
-    for blob in blobs:
-        if is_message(blob):
-            reported.add_message(blob.to_pybytes())
-        elif not blob.equals(control):
-            yield blob
+    for message in messages:
+        if holds_watermarks(message):
+            reported.add_bytes(message.to_pybytes())
+        elif not message.equals(control):
+            yield from_ipc(message)
 
 
 def _pack(emissions: Iterable[Emission], first_kind: int) -> Iterator[Blob]:
     """Yield what an operator gave as Arrow IPC streams, each with its kind."""
-    room = Room(_MAX_BLOB_BYTES)
     for emission in emissions:
         tables = [(RESULT, emission.results), (LATE, emission.late)]
         for kind, table in [*tables, *enumerate(emission.sides.values(), SIDES)]:
-            for blob in to_blobs(table, room):
+            for blob in to_messages(table, _MAX_BLOB_BYTES):
                 yield first_kind + kind, blob

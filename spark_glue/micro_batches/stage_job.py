@@ -21,6 +21,7 @@ from gpu_windows.monitoring.progress import BatchMetrics, HeldWatermark, instant
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MIN
+from gpu_windows.spark_glue.fragments import NUMBER, PACKED, SHARD, send_whole
 from gpu_windows.spark_glue.micro_batches.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.micro_batches.progress import (
     next_call_ms,
@@ -30,7 +31,6 @@ from gpu_windows.spark_glue.micro_batches.progress import (
 )
 from gpu_windows.spark_glue.micro_batches.records import REPORT, SCHEMA, ShardReport
 from gpu_windows.spark_glue.micro_batches.shard_task import CONTROL, RunMicroBatch
-from gpu_windows.spark_glue.packing import PACKED, SHARD
 from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.scans.stream_scan import StreamScan
 from gpu_windows.spark_glue.stage_rows import Frames
@@ -150,7 +150,7 @@ class StageJob:
             packed = self.scan.map(rows, self.plan, pack, schema)
         shards = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
         if len(self._ids) > self.partitions:  # so that a task holds the rows of one
-            shards = shards.sortWithinPartitions(SHARD)
+            shards = shards.sortWithinPartitions(SHARD, NUMBER)
         run = self._shard_task(before, valve, reached, times)
         given = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
         return self._finish(given, before, times)
@@ -251,7 +251,7 @@ class StageJob:
         To make it takes 20 ms, so all micro-batches have the same one.
         """
         if not self._controls:
-            table = pa.table([list(self._ids), [CONTROL] * len(self._ids)], schema=PACKED)
+            table = pa.Table.from_batches([send_whole(self._ids, CONTROL)])
             frame = rows.sparkSession.createDataFrame(table, to_spark_schema(PACKED, StructType()))
             self._controls.append(frame.coalesce(1))  # a task, not one a core
         return self._controls[0]

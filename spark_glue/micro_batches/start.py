@@ -28,7 +28,7 @@ from gpu_windows.spark_glue.output_kinds import first_kind
 from gpu_windows.spark_glue.packing import shard_count
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.py_files import show_py_files
-from gpu_windows.spark_glue.settings import blob_bytes, hadoop_setting, large_bytes
+from gpu_windows.spark_glue.settings import fragment_bytes, hadoop_setting
 from gpu_windows.spark_glue.stage_rows import combine_streams
 from gpu_windows.spark_glue.stages import StageOfQuery
 from gpu_windows.spark_glue.stream_outputs import StreamOutputs
@@ -132,8 +132,7 @@ def _stage_job(
     plan = stage.reader.plan
     shards = shard_count(plan)
     partitions = min(shards, shuffle_partitions(session))
-    large, _ = large_bytes(shards, partitions)
-    packing = PackRows(plan, shard_ids(shards, partitions), blob_bytes(session.conf), large)
+    packing = PackRows(plan, shard_ids(shards, partitions), fragment_bytes(session.conf))
     is_last = number == len(stages) - 1
     return StageJob(
         name=stage.name,

@@ -23,6 +23,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.result_rows import timed_results
+from gpu_windows.spark_glue.fragments import join_fragments
 from gpu_windows.spark_glue.micro_batches.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.micro_batches.shard_run import _in_order as in_order
 from gpu_windows.spark_glue.output_kinds import LATE, RESULT
@@ -193,8 +194,8 @@ class Execution:
         pack = PackMicroBatch(planned, PackRows(planned), LONG_MIN if known is None else known)
         found: Rows = defaultdict(list)
         for packed in pack(batch for table in tables for batch in table.to_batches()):
-            for shard, blob in zip(*(column.to_pylist() for column in packed), strict=True):
-                found[shard].append(from_ipc(blob))
+            for shard, message in join_fragments([packed]):
+                found[shard].append(from_ipc(message))
         return found
 
 

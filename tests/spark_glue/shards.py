@@ -15,6 +15,7 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import REASON
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
+from gpu_windows.spark_glue.fragments import join_fragments
 from gpu_windows.spark_glue.micro_batches.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.micro_batches.progress import (
     next_call_ms,
@@ -23,7 +24,7 @@ from gpu_windows.spark_glue.micro_batches.progress import (
 )
 from gpu_windows.spark_glue.micro_batches.reported_watermarks import (
     ReportedWatermarks,
-    is_message,
+    holds_watermarks,
 )
 from gpu_windows.spark_glue.micro_batches.shard_run import FinishedRun, ShardRun
 from gpu_windows.spark_glue.packing import from_ipc
@@ -85,18 +86,18 @@ class Shards:
         self.called = bool(tasks) or (self.next_call_ms is not None and self.next_call_ms <= now)
         if not self.called:
             return [], []
-        blobs = self._packed(tasks)
+        messages = self._packed(tasks)
         results: list[Any] = []
         late: list[Any] = []
-        runs = [self._run(n, now, blobs[n], results, late) for n in range(len(self.logs))]
+        runs = [self._run(n, now, messages[n], results, late) for n in range(len(self.logs))]
         (self.valve,) = {valve for _, valve in runs}
         next_times = [finished.next_times for finished, _ in runs]
         self.next_call_ms = next_call_ms(self.plan.query, self.valve, next_times, now)
         self.reached = watermark_after(self.plan.query, self.valve, self.reached, now)
         return sorted(results), sorted(late)
 
-    def _packed(self, tasks: tuple[list[Row], ...]) -> dict[int, list[bytes]]:
-        blobs: dict[int, list[bytes]] = defaultdict(list)
+    def _packed(self, tasks: tuple[list[Row], ...]) -> dict[int, list[pa.Buffer]]:
+        messages: dict[int, list[pa.Buffer]] = defaultdict(list)
         inputs = len(self.plan.query.watermarks.inputs)
         under = LONG_MIN if self.reached is None else self.reached
         pack = PackMicroBatch(self.plan, PackRows(self.plan), under)
@@ -106,12 +107,12 @@ class Shards:
             if inputs > 1:
                 table = table.append_column(INPUT, pa.array([row[3] for row in task], pa.int32()))
             for batch in pack(table.to_batches()):
-                for shard, blob in zip(*(column.to_pylist() for column in batch), strict=True):
-                    blobs[shard].append(blob)
-        return blobs
+                for shard, message in join_fragments([batch]):
+                    messages[shard].append(message)
+        return messages
 
     def _run(
-        self, number: int, now: int, blobs: list[bytes], results: Any, late: Any
+        self, number: int, now: int, messages: list[pa.Buffer], results: Any, late: Any
     ) -> tuple[FinishedRun, Valve]:
         """Run a shard; return what it reports, and how far it knows the inputs to be."""
         query, reported = self.plan.query, ReportedWatermarks()
@@ -120,11 +121,11 @@ class Shards:
             return self.valve.after(now, reported.watermarks, query.watermarks.timeouts)
 
         def tables() -> Any:
-            for blob in blobs:
-                if is_message(blob):
-                    reported.add_message(blob)
+            for message in messages:
+                if holds_watermarks(message):
+                    reported.add_bytes(message.to_pybytes())
                 else:
-                    yield from_ipc(blob)
+                    yield from_ipc(message)
 
         def watermark() -> int | None:
             return watermark_after(query, after(), self.reached, now)

@@ -1,4 +1,4 @@
-"""What crosses a shuffle: shards by value, blobs, and shards run one after the other."""
+"""What crosses a shuffle: shards by value, messages, and shards run one after the other."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ from tests.query.queries import assigners, query, rows_of, tables
 
 workers = pytest.importorskip("gpu_windows.spark_glue.workers")
 packing = pytest.importorskip("gpu_windows.spark_glue.packing")
+fragments = pytest.importorskip("gpu_windows.spark_glue.fragments")
+PACKED, SHARD, BLOB = fragments.PACKED, fragments.SHARD, fragments.BLOB
+Cutter, join_fragments = fragments.Cutter, fragments.join_fragments
 
 
 @examples(40)
@@ -35,21 +38,15 @@ def test_packed_partials_of_several_tasks_give_what_one_run_gives(
 ) -> None:
     planned = plan(query(assigner, options=Options(device="cpu", shards=shards)), bounded=True)
     rows = with_arrival(table)
-    packed: list[tuple[int, bytes]] = []
+    packed = []
     for task in range(tasks):
         part = rows.take(pa.array(np.arange(task, len(rows), tasks)))
         stage = PartialStage(planned)
-        for batch in packing.pack(planned, stage.run(part.to_batches())):
-            packed += zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    packed.sort(key=lambda row: row[0])
-    batch = pa.record_batch(
-        [
-            pa.array([s for s, _ in packed], pa.int64()),
-            pa.array([b for _, b in packed], pa.binary()),
-        ],
-        schema=packing.PACKED,
+        packed += packing.pack(planned, stage.run(part.to_batches()), most=200, sender=task)
+    together = pa.Table.from_batches(packed, PACKED).sort_by([(SHARD, "ascending")])
+    found = pa.Table.from_batches(
+        list(workers.RunShards(planned, packed=True)(together.to_batches(max_chunksize=7)))
     )
-    found = pa.Table.from_batches(list(workers.RunShards(planned, packed=True)([batch])))
     results = found.filter(pa.compute.is_null(found.column(workers.COUNTERS)))
     whole = local.run(planned, table)
     assert rows_of(results.drop_columns([*workers.TAGS])) == rows_of(whole.results)
@@ -59,85 +56,67 @@ def test_packed_partials_of_several_tasks_give_what_one_run_gives(
 
 @examples(60)
 @given(st.lists(st.integers(0, 5_000), max_size=60), st.sampled_from([1, 700, 4_096, 20_000]))
-def test_blobs_have_few_bytes_or_one_row(lengths: list[int], most: int) -> None:
+def test_messages_have_few_bytes_or_one_row(lengths: list[int], most: int) -> None:
     table = pa.table({"text": ["x" * length for length in lengths], "n": range(len(lengths))})
-    packed = list(packing.to_blobs(table, packing.Room(most)))
-    found = [packing.from_ipc(blob) for blob in packed]
-    assert all(
-        len(blob) <= most or len(part) == 1 for blob, part in zip(packed, found, strict=True)
-    )
+    messages = list(packing.to_messages(table, most))
+    found = [packing.from_ipc(each) for each in messages]
+    assert all(len(m) <= most or len(part) == 1 for m, part in zip(messages, found, strict=True))
     assert [row for part in found for row in part.to_pylist()] == table.to_pylist()
 
 
 def test_a_table_is_not_cut_more_than_need_be() -> None:
     table = pa.table({"n": np.arange(1 << 20)})
-    packed = list(packing.to_blobs(table, packing.Room(1 << 16)))
-    assert len(packed) < 1.3 * table.nbytes / (1 << 16)
-    assert max(map(len, packed)) <= 1 << 16
+    messages = list(packing.to_messages(table, 1 << 16))
+    assert len(messages) < 1.3 * table.nbytes / (1 << 16)
+    assert max(map(len, messages)) <= 1 << 16
 
 
 @pytest.mark.parametrize("shards", [1, 7, 300, 1 << 16])
 def test_every_row_reaches_its_shard(shards: int) -> None:
     planned, table = plan_of(shards), keyed(3_000)
-    (packed,) = packing.pack(planned, [table], most=1 << 20)
-    found = packed.column(0).to_pylist()
-    assert found == sorted(set(found))
+    (packed,) = packing.pack(planned, [table], most=1 << 12)
+    messages = dict(join_fragments([packed]))
+    assert [*messages] == sorted(messages)
     places = {n: i for i, n in enumerate(table["i"].to_pylist())}
     expected = packing.shards_of(planned, table)
-    for shard, blob in zip(found, packed.column(1), strict=True):
-        rows = [places[n] for n in packing.from_ipc(blob.as_buffer())["i"].to_pylist()]
+    for shard, message in messages.items():
+        rows = [places[n] for n in packing.from_ipc(message)["i"].to_pylist()]
         assert rows == np.flatnonzero(expected == shard).tolist()
     (piece,) = packing.unpack([packed], 1 << 20)
-    assert (piece.first, piece.last, len(piece.rows)) == (found[0], found[-1], 3_000)
+    assert (piece.first, piece.last, len(piece.rows)) == (min(messages), max(messages), 3_000)
 
 
-def test_the_first_blobs_for_a_shard_are_large() -> None:
-    planned, table, most, large = plan_of(3), keyed(60_000), 1 << 12, 1 << 20
-    batches = list(packing.pack(planned, [table] * 4, most=most, large=large))
-    whole = pa.Table.from_batches(batches)
-    sizes = pa.compute.binary_length(whole.column(1)).to_numpy()
-    for shard in range(3):
-        own = sizes[whole.column(0).to_numpy() == shard]
-        (small,) = np.nonzero(own <= most)
-        assert large / 2 < own[own > most].sum() <= 1.05 * large
-        assert own.max() <= packing.LARGE_BLOB
-        assert np.all(own[small[0] + 1 :] <= most)
-    (piece,) = packing.unpack(batches, 1 << 20)
-    assert len(piece.rows) == 4 * 60_000
+def test_rows_wider_than_a_fragment_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 20 MB crosses as many small rows of Spark's, and a batch holds no two such."""
+    monkeypatch.setattr(packing, "_BATCH_BYTES", 1 << 20)
+    rows = keyed(2).append_column("text", pa.array(["a" * 20_000_000, "b" * 20_000_000]))
+    batches = list(packing.pack(plan_of(1), [rows], most=1 << 13))
+    assert [len(batch) for batch in batches] == [2_442, 2_442]
+    sizes = pa.compute.binary_length(pa.Table.from_batches(batches).column(BLOB))
+    assert pa.compute.max(sizes).as_py() == 1 << 13
+    (piece,) = packing.unpack(batches, 10)
+    assert piece.rows.equals(rows.combine_chunks())
 
 
-def test_what_is_small_anyway_leaves_the_large_blobs_to_others() -> None:
-    room = packing.Room(1 << 12, 1 << 18)
-    few, many = (keyed(rows).to_batches()[0] for rows in (20, 8_000))
-    for _ in range(1_000):
-        assert len(list(room.blobs(few))) == 1
-    assert len(list(room.blobs(many))) == 1 < len(list(packing.Room(1 << 12).blobs(many)))
-
-
-def test_no_rows_are_no_blobs() -> None:
+def test_no_rows_are_no_messages() -> None:
     assert list(packing.pack(plan_of(3), [keyed(0)])) == []
-    assert list(packing.to_blobs(keyed(0), packing.Room(100))) == []
+    assert list(packing.to_messages(keyed(0), 100)) == []
     assert list(packing.unpack([], 10)) == []
-    assert list(packing.unpack(packing.PACKED.empty_table().to_batches(), 10)) == []
+    assert list(packing.unpack(PACKED.empty_table().to_batches(), 10)) == []
 
 
 def test_a_message_goes_to_every_shard() -> None:
     """By what shards are called in the shuffle, or by their numbers."""
     for ids, names in ((None, [0, 1, 2]), ([7, 2, 5], [7, 2, 5])):
-        sent = packing.for_all(plan_of(3), b"mark", ids)
-        assert sent.schema == packing.PACKED
-        assert [column.to_pylist() for column in sent.columns] == [names, [b"mark"] * 3]
+        sent = packing.send_to_all(plan_of(3), b"mark", ids)
+        assert sent.schema == PACKED
+        found = [(shard, message.to_pybytes()) for shard, message in join_fragments([sent])]
+        assert found == [(name, b"mark") for name in names]
 
 
 def test_pieces_are_cut_where_a_shard_begins() -> None:
-    blobs = [(0, 2), (0, 2), (1, 1), (2, 9), (2, 1), (4, 1)]
-    packed = pa.record_batch(
-        [
-            pa.array([shard for shard, _ in blobs], pa.int64()),
-            pa.array([packing.to_ipc(keyed(rows)) for _, rows in blobs], pa.binary()),
-        ],
-        schema=packing.PACKED,
-    )
+    shards, counts = (0, 0, 1, 2, 2, 4), (2, 2, 1, 9, 1, 1)
+    packed = Cutter(1 << 9).cut(shards, [packing.to_ipc(keyed(rows)) for rows in counts])
     pieces = [(p.first, p.last, len(p.rows)) for p in packing.unpack([packed], 3)]
     assert pieces == [(0, 0, 4), (1, 2, 11), (4, 4, 1)]
 

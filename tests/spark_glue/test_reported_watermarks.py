@@ -23,7 +23,7 @@ from gpu_windows.spark_glue.micro_batches.progress import (
 )
 from gpu_windows.spark_glue.micro_batches.reported_watermarks import (
     ReportedWatermarks,
-    is_message,
+    holds_watermarks,
 )
 from gpu_windows.spark_glue.packing import to_ipc
 from gpu_windows.spark_glue.times import follows_clock
@@ -56,12 +56,12 @@ def test_a_message_is_told_from_rows() -> None:
     for number, watermark in ((0, 5), (3, LONG_MAX), (0, 7), (0, 6), (1, LONG_MIN)):
         reported.add(number, watermark)
     other = ReportedWatermarks({0: 2, 2: 4})
-    other.add_message(reported.message)
+    other.add_bytes(reported.as_bytes)
     assert other.watermarks == {0: 7, 1: LONG_MIN, 2: 4, 3: LONG_MAX}
-    assert is_message(reported.message)
-    assert is_message(pa.py_buffer(reported.message))
-    assert len(reported.message) == 4 + 3 * 12
-    assert not is_message(to_ipc(windows_of_ten(STRICT).schema.empty_table()))
+    assert holds_watermarks(reported.as_bytes)
+    assert holds_watermarks(pa.py_buffer(reported.as_bytes))
+    assert len(reported.as_bytes) == 4 + 3 * 12
+    assert not holds_watermarks(to_ipc(windows_of_ten(STRICT).schema.empty_table()))
 
 
 def test_a_valve_comes_back_from_a_commit() -> None:

@@ -18,10 +18,9 @@ from gpu_windows.spark_glue.settings import (
     ARROW_ROWS,
     SETTINGS,
     TOGETHER,
-    blob_bytes,
     byte_count,
     crosses_quickly,
-    large_bytes,
+    fragment_bytes,
 )
 from gpu_windows.spark_glue.sockets import UNIX_SOCKETS, socket_settings
 from gpu_windows.windows import (
@@ -77,35 +76,21 @@ def test_batches_of_few_rows_are_slow_too(rows: str | None, quick: bool) -> None
         ("1000000", "64MB", 1 << 16),
     ],
 )
-def test_blobs_that_cross_together_are_bounded(rows: str, bytes_: str, size: int) -> None:
-    assert blob_bytes({ARROW_ROWS: rows, ARROW_BYTES: bytes_}) == size
+def test_fragments_that_cross_together_are_bounded(rows: str, bytes_: str, size: int) -> None:
+    assert fragment_bytes({ARROW_ROWS: rows, ARROW_BYTES: bytes_}) == size
     assert min(int(rows) or 1, (64 << 20) // size) * size <= 2 * TOGETHER
 
 
-@pytest.mark.parametrize(
-    ("shards", "partitions", "before", "behind"),
-    [
-        (4, 4, 1 << 22, 1 << 25),
-        (200, 200, 1 << 22, (1 << 27) // 200),
-        (12, 4, (1 << 22) // 3, (1 << 27) // 12),
-    ],
-)
-def test_large_blobs_of_all_senders_cross_together(
-    shards: int, partitions: int, before: int, behind: int
-) -> None:
-    assert large_bytes(shards, partitions) == (before, behind)
-
-
-def test_blobs_where_nothing_is_set(spark: SparkSession) -> None:
-    assert blob_bytes(spark.conf) == (1 << 28) // 10_000
+def test_fragments_where_nothing_is_set(spark: SparkSession) -> None:
+    assert fragment_bytes(spark.conf) == (1 << 28) // 10_000
     with change_settings(spark, {ARROW_BYTES: "2147483647", ARROW_ROWS: "4096"}):
-        assert blob_bytes(spark.conf) == 1 << 16
+        assert fragment_bytes(spark.conf) == 1 << 16
 
 
 @pytest.mark.parametrize("rows", ["0", "-1", "200000"])
 def test_nothing_bounds_what_crosses_together(rows: str) -> None:
     with pytest.raises(UnsupportedQueryError, match=r"in 1\.\.131072: it bounds what crosses"):
-        blob_bytes({ARROW_ROWS: rows, ARROW_BYTES: "2147483647"})
+        fragment_bytes({ARROW_ROWS: rows, ARROW_BYTES: "2147483647"})
 
 
 def test_configure_takes_a_builder_only() -> None:

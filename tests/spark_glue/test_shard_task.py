@@ -12,9 +12,9 @@ from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.planning.planner import plan
+from gpu_windows.spark_glue.fragments import send_whole
 from gpu_windows.spark_glue.micro_batches.progress import read_valve
 from gpu_windows.spark_glue.micro_batches.shard_task import CONTROL, RunMicroBatch
-from gpu_windows.spark_glue.packing import PACKED
 from gpu_windows.watermarks import WatermarkStrategy
 from tests.spark_glue.shards import windows_of_ten
 
@@ -39,7 +39,7 @@ def make_task(folder: Path, shards: int) -> RunMicroBatch:
 
 
 def controls(*shards: int) -> list[pa.RecordBatch]:
-    return [pa.record_batch([[*shards], [CONTROL] * len(shards)], schema=PACKED)]
+    return [send_whole(shards, CONTROL)]
 
 
 def test_every_shard_runs_once(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.spark_glue.fragments import join_fragments
 from gpu_windows.spark_glue.packing import from_ipc, pack, shards_of
 from gpu_windows.watermarks import ClockWatermarks
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
@@ -30,8 +31,8 @@ from tests.operators.slices.tasks import parts_of
 from tests.query.queries import AGGREGATES, SCHEMA, assigners, query, rows_of, tables
 from tests.spark_glue.shard import Shard
 
-#: Bytes of a blob.
-_BLOB = 1 << 11
+#: Rows that a shard takes at once.
+_ROWS = 32
 #: What the watermark that tasks know is more than the true one; None: they know none.
 AHEAD = st.sampled_from([None, 0, 1, 7, 40, LONG_MAX])
 
@@ -49,8 +50,9 @@ def sent(
         rows = part.select(planned.input_columns)
         stage = TimelyStage(planned, LONG_MIN if latest is None else latest, worth=worth)
         made = [rows] if latest is None else stage.split(rows)
-        for batch in pack(planned, made, most=_BLOB):
-            yield from (from_ipc(blob.as_buffer()) for blob in batch.column(1))
+        for _, message in join_fragments(pack(planned, made, most=1 << 11)):
+            table = from_ipc(message)
+            yield from (table.slice(begin, _ROWS) for begin in range(0, len(table), _ROWS))
 
 
 def given_of(
