@@ -175,6 +175,9 @@ class _Waiting:
 
     def add(self, part: _Part) -> _Part | None:
         """Add a part; return the message that it completes."""
+        if (part.shard, part.first) in self._by_first or (part.shard, part.end) in self._by_end:
+            rule = "a shuffle brings every fragment of a message once"
+            raise StateCorruptedError(rule, value=f"one of shard {part.shard} again")
         part = part.copy()
         before = self._by_end.pop((part.shard, part.first), None) if part.continues else None
         if before is not None:

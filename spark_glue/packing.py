@@ -20,8 +20,13 @@ from gpu_windows.spark_glue.fragments import SHARD, Cutter, join_fragments, send
 _MESSAGE_ROWS, _MESSAGE_BYTES = 1 << 17, 1 << 22
 #: About how many bytes of messages are sent at once.
 _BATCH_BYTES = 1 << 26
+#: Bytes of a message from which on it is compressed: that makes a shuffle and both crossings of it
+#: cheaper than it is itself; a smaller one would take its reader twice as long.
+_WORTH_COMPRESSING = 1 << 15
 #: Without options a writer looks for some in the environment, which takes as long as to write.
 _PLAIN = pa.ipc.IpcWriteOptions()
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_READ = pa.ipc.IpcReadOptions(use_threads=False)
 #: Bytes of a fragment where nothing is known of how many Spark sends to Python at once.
 FRAGMENT_BYTES = 1 << 16
 
@@ -176,14 +181,15 @@ def _batch_messages(batch: pa.RecordBatch, most: int) -> Iterator[bytes]:
 
 
 def to_ipc(rows: pa.Table | pa.RecordBatch) -> bytes:
-    """Return rows as an Arrow IPC stream."""
+    """Return rows as an Arrow IPC stream, a large one compressed."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema, options=_PLAIN) as writer:
+    options = _PLAIN if rows.nbytes < _WORTH_COMPRESSING else _COMPRESSED
+    with pa.ipc.new_stream(sink, rows.schema, options=options) as writer:
         writer.write(rows)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-def from_ipc(blob: bytes | pa.Buffer) -> pa.Table:
+def from_ipc(message: bytes | pa.Buffer) -> pa.Table:
     """Read an Arrow IPC stream."""
-    with pa.ipc.open_stream(blob) as reader:
+    with pa.ipc.open_stream(message, options=_READ) as reader:
         return reader.read_all()

@@ -89,13 +89,27 @@ def test_every_row_reaches_its_shard(shards: int) -> None:
 def test_rows_wider_than_a_fragment_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of 20 MB crosses as many small rows of Spark's, and a batch holds no two such."""
     monkeypatch.setattr(packing, "_BATCH_BYTES", 1 << 20)
-    rows = keyed(2).append_column("text", pa.array(["a" * 20_000_000, "b" * 20_000_000]))
+    noise = [np.random.default_rng(seed).bytes(20_000_000) for seed in range(2)]
+    rows = keyed(2).append_column("noise", pa.array(noise))
     batches = list(packing.pack(plan_of(1), [rows], most=1 << 13))
     assert [len(batch) for batch in batches] == [2_442, 2_442]
     sizes = pa.compute.binary_length(pa.Table.from_batches(batches).column(BLOB))
     assert pa.compute.max(sizes).as_py() == 1 << 13
     (piece,) = packing.unpack(batches, 10)
     assert piece.rows.equals(rows.combine_chunks())
+
+
+def test_large_messages_are_compressed() -> None:
+    """And what is not made smaller by that, or is small anyway, crosses as it is."""
+    few, many = keyed(40), keyed(40_000)
+    noise = pa.table({"noise": [np.random.default_rng(1).bytes(1 << 20)]})
+    sizes = [sum(map(len, packing.to_messages(each))) for each in (few, many, noise)]
+    assert sizes[0] > few.nbytes
+    assert sizes[1] < 0.7 * many.nbytes
+    assert sizes[2] < 1.01 * noise.nbytes
+    for rows in (few, many, noise):
+        (found,) = map(packing.from_ipc, packing.to_messages(rows))
+        assert found.equals(rows.combine_chunks())
 
 
 def test_no_rows_are_no_messages() -> None:
