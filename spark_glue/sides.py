@@ -14,7 +14,7 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.runners.outputs import Side
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.stage_rows import Change
-from gpu_windows.spark_glue.types import check_name
+from gpu_windows.spark_glue.types import check_name, to_arrow, to_spark
 from gpu_windows.spark_glue.upstream import Adoption
 from gpu_windows.spark_glue.watermarks import (
     check_reserved_columns,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def change_sides(
-    keys: Sequence[str], left: tuple[Side, DataFrame], right: tuple[Side, DataFrame]
+    keys: Sequence[pa.Field], left: tuple[Side, DataFrame], right: tuple[Side, DataFrame]
 ) -> tuple[list[Change], list[Adoption]]:
     """Return what makes columns of both of each side's rows, and what is behind each.
 
@@ -39,11 +39,12 @@ def change_sides(
         kinds = ["a stream" if frame.isStreaming else "a batch" for _, frame in (left, right)]
         rule = "both inputs of a join are streams, or none is"
         raise QueryError(rule, value=" with ".join(kinds))
+    names = [field.name for field in keys]
     for side, frame in (left, right):
-        for name in (*keys, *side.columns):
+        for name in (*names, *side.columns):
             check_name(name)
         if frame.isStreaming:
-            check_reserved_columns(pa.schema([(n, pa.null()) for n in (*keys, *side.columns)]))
+            check_reserved_columns(pa.schema([(n, pa.null()) for n in (*names, *side.columns)]))
     watermarks = joined_watermarks(left[0].watermarks, right[0].watermarks)
     changes: list[Change] = [
         _change(keys, left, right, watermarks, is_left=True),
@@ -61,7 +62,7 @@ def _adopt(side: Side) -> Adoption:
 
 
 def _change(
-    keys: Sequence[str],
+    keys: Sequence[pa.Field],
     own: tuple[Side, DataFrame],
     other: tuple[Side, DataFrame],
     watermarks: WatermarkStrategy,
@@ -73,8 +74,8 @@ def _change(
     time, carrier, columns = side.time, side.carrier, dict(side.columns)
     nothing = [_nothing(other_frame, each).alias(name) for name, each in theirs.columns.items()]
     shared = [
-        (name, column, _nothing(other_frame, its_column) if column is None else None)
-        for name, column, its_column in zip(keys, side.keys, theirs.keys, strict=True)
+        (key, column, _nothing(other_frame, its_column) if column is None else None)
+        for key, column, its_column in zip(keys, side.keys, theirs.keys, strict=True)
     ]
     first = 0 if is_left else len(theirs.watermarks.inputs)
     progress = progress_of_input(its, watermarks, first) if is_stream else []
@@ -88,8 +89,8 @@ def _change(
         return frame.select(
             F.lit(is_left).alias(SIDE),
             *(
-                (_plain(frame, str(column)) if null is None else null).alias(name)
-                for name, column, null in shared
+                (_widened(frame, str(column), key) if null is None else null).alias(key.name)
+                for key, column, null in shared
             ),
             F.col(quoted(time)).alias(TIME),
             *((*values, *nothing) if is_left else (*nothing, *values)),
@@ -103,6 +104,12 @@ def _nothing(frame: DataFrame, name: str | None) -> Column:
     """Return null, of the type that a column has; one of the two sides has it."""
     assert name is not None
     return F.lit(None).cast(frame.schema[name].dataType)
+
+
+def _widened(frame: DataFrame, name: str, field: pa.Field) -> Column:
+    """Return a column in the type that it has together with that of the other side."""
+    column, dtype = _plain(frame, name), frame.schema[name].dataType
+    return column if to_arrow(dtype) == field.type else column.cast(to_spark(field.type))
 
 
 def _plain(frame: DataFrame, name: str) -> Column:

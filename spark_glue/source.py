@@ -18,9 +18,9 @@ from gpu_windows.query.base import OWN, Query
 from gpu_windows.query.validation import (
     check_free,
     check_time,
-    check_union,
     no_instant,
     require_column,
+    union_schema,
 )
 from gpu_windows.runners.choosing import Selection
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
@@ -49,7 +49,7 @@ from gpu_windows.spark_glue.stream_inputs import (
     time_inputs,
 )
 from gpu_windows.spark_glue.this_python import warn_of_other_python
-from gpu_windows.spark_glue.types import check_name, to_arrow_schema, to_spark
+from gpu_windows.spark_glue.types import check_name, in_type, to_arrow_schema, to_spark
 from gpu_windows.spark_glue.upstream import Adoption, Upstream
 from gpu_windows.spark_glue.watermarks import (
     check_reserved_columns,
@@ -237,44 +237,53 @@ class SparkSource(Source):
         """Return the rows of all DataFrames; on streams each keeps its own watermark."""
         together = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
         counts = accumulate((len(each.watermarks.inputs) for each in inputs), initial=0)
+        named = [self._named(each, inputs[0].time) for each in inputs]
+        schema = union_schema([without_progress(each.schema) for each in named])
         parts = [
-            self._of_union(each, inputs[0].time, together, first)
-            for each, first in zip(inputs, counts, strict=False)
+            source._of_union(each, schema, inputs[0].time, together, first)
+            for source, each, first in zip(named, inputs, counts, strict=False)
         ]
         return replace(self, **_put_together(parts))
 
-    def _of_union(
-        self, part: Input, time: str, together: WatermarkStrategy, first: int
-    ) -> SparkSource:
-        """Return a DataFrame with this one's columns, its event time called ``time``.
-
-        ``together``: the watermarks of the union; ``first``: the number of this input in it.
-        """
+    def _named(self, part: Input, time: str) -> SparkSource:
+        """Return an input of a union, its event time called ``time``."""
         source, is_stream = part.source, self.frame.isStreaming
         if not isinstance(source, SparkSource) or source.frame.isStreaming != is_stream:
             rule = "a union is of streams, or of DataFrames that are none"
             raise QueryError(rule, value=type(source).__name__)
         if not isinstance(part.watermarks, UnionWatermarks):
             check_reserved_columns(source.schema)
-        its, watermarks = part.time, part.watermarks
+        its = part.time
         names = {time if name == its else name: name for name in source.schema.names}
         renamed = pa.schema([source.schema.field(old).with_name(new) for new, old in names.items()])
-        other = source._then(
+        return source._then(
             lambda frame: frame.withColumnRenamed(its, time), ProjectRows(renamed, names, {})
         )
-        own, found = (without_progress(each) for each in (self.schema, other.schema))
-        check_union(own, found)
-        columns = [F.col(quoted(name)) for name in own.names]
-        if not is_stream:
-            alike = ProjectRows(own, {name: name for name in own.names}, {})
-            return other._then(lambda frame: frame.select(*columns), alike)
-        adopted = other.adopt(time, watermarks)
+
+    def _of_union(
+        self,
+        part: Input,
+        schema: pa.Schema,
+        time: str,
+        together: WatermarkStrategy,
+        first: int,
+    ) -> SparkSource:
+        """Return the rows of this input with the columns of a union.
+
+        ``together``: the watermarks of the union; ``first``: the number of this input in it.
+        """
+        columns = [in_type(self.frame, field) for field in schema]
+        if not self.frame.isStreaming:
+            alike = ProjectRows(schema, {name: name for name in schema.names}, {})
+            return self._then(lambda frame: frame.select(*columns), alike)
+        watermarks = part.watermarks
+        adopted = self.adopt(time, watermarks)
         more = progress_of_input(watermarks, together, first)
 
         def project(frame: DataFrame) -> DataFrame:
             return with_progress(frame, time, watermarks).select(*columns, *more)
 
-        return replace(other._then(project, _OF_STREAMS), adopted=adopted)
+        return replace(self._then(project, _OF_STREAMS), adopted=adopted)
 
     def adopt(self, time: str, watermarks: WatermarkStrategy) -> Adoption:
         """Return what a query takes over of these rows' past: see `Upstream.adopt`."""
@@ -286,7 +295,7 @@ class SparkSource(Source):
         """Return what the user calls a column."""
         return self.public.get(column, column)
 
-    def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
+    def tagged(self, keys: Sequence[pa.Field], left: Side, right: Side) -> Source:
         """Return the rows of two DataFrames; on streams each keeps its own watermark."""
         sides = [_source_of(each) for each in (left, right)]
         changes, adopted = change_sides(keys, (left, sides[0].frame), (right, sides[1].frame))

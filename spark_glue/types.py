@@ -5,12 +5,19 @@ Written out because PySpark's own functions change their signature between versi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 from pyarrow import types as arrow
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql import types as spark
 
 from gpu_windows.aggregates.collations import collation_of, with_collation
 from gpu_windows.errors import ColumnNameError
+from gpu_windows.spark_glue.names import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 _SIMPLE: dict[type[spark.DataType], pa.DataType] = {
     spark.BooleanType: pa.bool_(),
@@ -81,6 +88,14 @@ def to_spark(dtype: pa.DataType) -> spark.DataType:
 def _spark_type(field: pa.Field) -> spark.DataType:
     collation = collation_of(field)
     return to_spark(field.type) if collation is None else spark.StringType(collation)
+
+
+def in_type(frame: DataFrame, field: pa.Field) -> Column:
+    """Return a column of a DataFrame in a type that holds its values, under its name."""
+    column = F.col(quoted(field.name))
+    if to_arrow(frame.schema[field.name].dataType) == field.type:
+        return column
+    return column.cast(to_spark(field.type)).alias(field.name)
 
 
 def to_spark_schema(schema: pa.Schema, like: spark.StructType) -> spark.StructType:

@@ -26,6 +26,7 @@ from gpu_windows.aggregates.argument_types import (
     lane_of,
 )
 from gpu_windows.aggregates.partials import ROWS, TIMES, Combine, Lift, Partial
+from gpu_windows.column_types.uses import USES, remedy_of
 from gpu_windows.errors import UnsupportedAggregateError
 
 
@@ -294,14 +295,14 @@ def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:
     column = _column(aggregate)
     dtype = pa.null() if column is None else schema.field(column).type
     if not definition.accepts(dtype):
-        rule = f"{aggregate.function} takes {definition.accepts_text}"
+        remedy = remedy_of(aggregate.function)
+        rule = f"{aggregate.function} takes {definition.accepts_text}: {remedy}"
         raise UnsupportedAggregateError(rule, value=str(dtype), column=column)
     if aggregate.is_distinct and not is_comparable(dtype):
-        raise UnsupportedAggregateError(
-            "distinct takes simple types", value=str(dtype), column=column
-        )
+        rule = f"distinct takes simple types: {remedy_of('count_distinct')}"
+        raise UnsupportedAggregateError(rule, value=str(dtype), column=column)
     if isinstance(aggregate.by, str) and not is_ordered(schema.field(aggregate.by).type):
-        rule = f"the ordering of {aggregate.function} takes {_ORDERED}"
+        rule = f"the ordering of {aggregate.function} takes {_ORDERED}: {USES['by'].remedy}"
         value = str(schema.field(aggregate.by).type)
         raise UnsupportedAggregateError(rule, value=value, column=aggregate.by)
     where = aggregate.where

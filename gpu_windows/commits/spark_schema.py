@@ -16,26 +16,23 @@ _SIMPLE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (types.is_boolean, "boolean"),
     (types.is_int8, "byte"),
     (types.is_int16, "short"),
-    (types.is_uint8, "short"),
     (types.is_int32, "integer"),
-    (types.is_uint16, "integer"),
     (types.is_int64, "long"),
-    (types.is_uint32, "long"),
-    (types.is_uint64, "decimal(20,0)"),
     (types.is_float32, "float"),
     (types.is_float64, "double"),
     (types.is_string, "string"),
-    (types.is_large_string, "string"),
-    (types.is_string_view, "string"),
     (types.is_binary, "binary"),
-    (types.is_large_binary, "binary"),
     (types.is_date32, "date"),
 )
-_LISTS = (types.is_list, types.is_large_list)
 
 
 def spark_schema(schema: pa.Schema) -> str:
     """Return the schema with which Spark reads a Parquet file of an Arrow table, in JSON.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of logical types.
 
     Raises
     ------
@@ -57,13 +54,11 @@ def _type(dtype: pa.DataType, column: str) -> Any:
     for matches, name in _SIMPLE:
         if matches(dtype):
             return name
-    if types.is_dictionary(dtype):
-        return _type(dtype.value_type, column)
     if types.is_decimal128(dtype):
         return f"decimal({dtype.precision},{dtype.scale})"
-    if types.is_timestamp(dtype) and dtype.unit in ("us", "ms"):
+    if types.is_timestamp(dtype) and dtype.unit == "us":
         return "timestamp_ntz" if dtype.tz is None else "timestamp"
-    if any(matches(dtype) for matches in _LISTS):
+    if types.is_list(dtype):
         element = _type(dtype.value_type, column)
         return {"type": "array", "elementType": element, "containsNull": True}
     if types.is_struct(dtype):

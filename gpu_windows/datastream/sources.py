@@ -10,9 +10,9 @@ import pyarrow as pa
 from gpu_windows.datastream.scan import Scan
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.arrow_input import arrow_table, gives_arrow
-from gpu_windows.runners.arrow_source import ArrowSource
 from gpu_windows.runners.cudf_source import CudfSource, is_cudf
 from gpu_windows.runners.outputs import Source
+from gpu_windows.runners.physical_source import source_of_arrow
 from gpu_windows.runners.row_stream import RowStream
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def source_of(source: Any) -> Source:
     if isinstance(source, Scan):
         return source.source
     if isinstance(source, pa.Table):
-        return ArrowSource(source)
+        return source_of_arrow(source)
     if isinstance(source, pa.RecordBatchReader):
-        return ArrowSource(RowStream.of(source))
+        return source_of_arrow(RowStream.of(source))
     kind = type(source)
     if kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame":
         from gpu_windows.spark_glue.source import SparkSource
@@ -43,7 +43,7 @@ def source_of(source: Any) -> Source:
     if is_cudf(source):
         return CudfSource(source)
     if gives_arrow(source):
-        return ArrowSource(arrow_table(source))
+        return source_of_arrow(arrow_table(source))
     rule = (
         "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader, or a "
         "table that gives Arrow, as those of pandas, Polars and DuckDB do (collect() a lazy one)"

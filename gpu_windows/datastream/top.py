@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from gpu_windows.functions.top import (
     Top,
-    check_carried,
     check_count,
     check_number,
     check_order,
@@ -40,7 +39,6 @@ def top(
     """
     order = zip(by, directions(descending, len(by)), strict=True)
     check_order(source.schema, by)
-    check_carried(source.schema, carried)
     seen = tuple(dict.fromkeys((*carried, *by)))
     fields = [source.schema.field(name).with_name(source.public_name(name)) for name in carried]
     output = pa.schema([*fields, pa.field(check_number(number), pa.int64(), nullable=False)])

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import listed
-from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.errors import QueryError
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.options import Options, change_options
 from gpu_windows.query.base import NO_TIME
 from gpu_windows.query.process import ProcessQuery
-from gpu_windows.query.validation import check_distinct, check_reserved
+from gpu_windows.query.validation import check_distinct, check_reserved, require_common
 from gpu_windows.runners.outputs import Outputs, Side, Source
 from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 
@@ -142,7 +142,7 @@ class TwoInputs:
             rule = "a stream is joined with a keyed one: gw.stream(...).event_time(...).key_by(...)"
             raise QueryError(rule, value=type(self.right).__name__)
         self._check_keys()
-        self._check_types(self.left.time, self.right.time, "event time")
+        self._common_type(self.left.time, self.right.time, "event time")
 
     def _check_keys(self) -> None:
         ours, its = self.left.keys, self.right.keys
@@ -150,7 +150,7 @@ class TwoInputs:
             rule = "both inputs have keys of as many columns"
             raise QueryError(rule, value=f"{', '.join(ours)} and {', '.join(its)}")
         for pair in zip(ours, its, strict=True):
-            self._check_types(*pair, "a key")
+            self._common_type(*pair, "a key")
 
     @property
     def _right_keys(self) -> tuple[str | None, ...]:
@@ -181,12 +181,23 @@ class TwoInputs:
         )
         return TwoInputs(left, right)
 
-    def _check_types(self, left: str, right: str, role: str) -> None:
+    def _common_type(self, left: str, right: str | None, role: str) -> pa.DataType:
+        """Return the type that columns of both sides have together."""
         ours = self.left.source.schema.field(left).type
-        its = self.right.source.schema.field(right).type
-        if ours != its:
-            rule = f"{role} has the same type in both inputs: it is {ours} in the left one"
-            raise ColumnTypeError(rule, value=str(its), column=right)
+        if right is None:
+            return ours
+        its = self.right.source.schema.field(right)
+        return require_common(ours, its, f"{role} has the same type in both inputs")
+
+    def _fields(self, names: Sequence[str], shared: Sequence[str]) -> list[pa.Field]:
+        """Return keys and what is seen of both sides, in the types that both have together."""
+        its_keys = (*self._right_keys, *shared)
+        roles = ("a key",) * len(self.left.keys) + ("what is seen of both sides",) * len(shared)
+        fields = map(self.left.source.schema.field, (*self.left.keys, *shared))
+        return [
+            field.with_name(name).with_type(self._common_type(field.name, right, role))
+            for name, field, right, role in zip(names, fields, its_keys, roles, strict=True)
+        ]
 
     def tagged(
         self,
@@ -213,13 +224,12 @@ class TwoInputs:
         its = Side(right_source, other.time, other.watermarks, its_keys, right_columns)
         for source, name in product((left_source, right_source), shared):
             source.name(name, None)  # it is there
-        for name in shared:
-            self._check_types(name, name, "what is seen of both sides")
         keys = tuple(left_source.public_name(name) for name in self.left.keys)
         orders = tuple(f"__order_{i}" for i in range(len(order)))
         names = (SIDE, TIME, *keys, *seen, *ours.columns, *its.columns)
         check_distinct(names)
-        source = left_source.tagged((*keys, *orders, *seen), ours, its)
+        fields = self._fields((*keys, *orders, *seen), shared)
+        source = left_source.tagged(fields, ours, its)
         watermarks = joined_watermarks(one.watermarks, other.watermarks)
         return Tagged(source, watermarks, keys, (*ours.columns,), (*its.columns,), orders)
 

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from pyarrow import types
 from sqlglot import exp
 
-from gpu_windows.expressions.numbers import decimal_of, is_number, widened
+from gpu_windows.column_types.widening import decimal_of
+from gpu_windows.expressions.numbers import is_number, widened
 from gpu_windows.expressions.places import refused
 from gpu_windows.expressions.types import INSTANT
 from gpu_windows.expressions.values import Guard, Value, call

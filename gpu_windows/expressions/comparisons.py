@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from pyarrow import types
 from sqlglot import exp
 
-from gpu_windows.expressions.numbers import DIGITS, decimal_of, is_number, widened
+from gpu_windows.column_types.widening import common_decimal
+from gpu_windows.expressions.numbers import is_number, widened
 from gpu_windows.expressions.places import refused
 from gpu_windows.expressions.types import INSTANT
 from gpu_windows.expressions.values import Value, call, null_of
@@ -43,12 +44,10 @@ def _common_number(kinds: set[pa.DataType], node: exp.Expr) -> pa.DataType:
     if any(map(types.is_floating, kinds)):
         return pa.float64()
     if any(map(types.is_decimal, kinds)):
-        decimals = [decimal_of(kind) for kind in kinds]
-        scale = max(kind.scale for kind in decimals)
-        digits = scale + max(kind.precision - kind.scale for kind in decimals)
-        if digits > DIGITS:
+        decimal = common_decimal(kinds)
+        if decimal is None:
             raise refused(node, "decimals of one type have up to 38 digits")
-        return pa.decimal128(digits, scale)
+        return decimal
     return max(kinds, key=lambda kind: kind.bit_width)
 
 

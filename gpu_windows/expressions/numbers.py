@@ -12,15 +12,13 @@ import pyarrow.compute as pc
 from pyarrow import types
 from sqlglot import exp
 
+from gpu_windows.column_types.logical import DIGITS
+from gpu_windows.column_types.widening import WHOLE_DIGITS, decimal_of
 from gpu_windows.expressions.places import refused
 from gpu_windows.expressions.values import Guard, Value, call
 
 _INT, _LONG = 2**31, 2**63
-#: Digits that a decimal has at most.
-DIGITS = 38
 _WRITTEN = re.compile(r"\d+(\.\d*)?|\.\d+", re.ASCII)
-#: Digits of whole numbers, as Spark makes decimals of them.
-_WHOLE = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
 
 
 def number(node: exp.Expr, text: str) -> pa.Scalar:
@@ -51,12 +49,7 @@ def number(node: exp.Expr, text: str) -> pa.Scalar:
 
 def is_number(dtype: pa.DataType) -> bool:
     """Whether a type is one of numbers, as Spark has them."""
-    return bool(dtype in _WHOLE or types.is_floating(dtype) or types.is_decimal128(dtype))
-
-
-def decimal_of(dtype: pa.DataType) -> pa.DataType:
-    """Return the type of decimals that Spark makes of whole numbers, or one of decimals itself."""
-    return dtype if types.is_decimal(dtype) else pa.decimal128(_WHOLE[dtype], 0)
+    return bool(dtype in WHOLE_DIGITS or types.is_floating(dtype) or types.is_decimal128(dtype))
 
 
 def widened(value: Value, dtype: pa.DataType) -> Value:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 from sqlglot import exp
 
+from gpu_windows.column_types.logical import logical_type
 from gpu_windows.expressions.nanoseconds import (
     in_microseconds,
     is_of_nanoseconds,
@@ -16,9 +15,6 @@ from gpu_windows.expressions.nanoseconds import (
 )
 from gpu_windows.expressions.places import refused
 from gpu_windows.expressions.values import Value, call
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: Spark's TIMESTAMP: an instant; what it shows of it is in the zone of the session, here UTC.
 INSTANT = pa.timestamp("us", "UTC")
@@ -37,19 +33,6 @@ _TYPES = {
     exp.DType.TIMESTAMPTZ: INSTANT,
     exp.DType.TIMESTAMPLTZ: INSTANT,
     exp.DType.TIMESTAMPNTZ: pa.timestamp("us"),
-}
-#: Types of columns, and those that Spark has for their values.
-_WIDER: Mapping[pa.DataType, pa.DataType] = {
-    pa.large_string(): pa.string(),
-    pa.string_view(): pa.string(),
-    pa.large_binary(): pa.binary(),
-    pa.binary_view(): pa.binary(),
-    pa.uint8(): pa.int16(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-    pa.uint64(): pa.decimal128(20, 0),
-    pa.float16(): pa.float32(),
-    pa.date64(): pa.date32(),
 }
 
 
@@ -108,19 +91,13 @@ def as_in_spark(column: Value, name: str, *, of: str | None = None, rounds: bool
         joins, where there are no rows yet, Arrow refuses it when it comes.
     """
     dtype = column.dtype
-    if types.is_dictionary(dtype):
-        return as_in_spark(column.cast(dtype.value_type), name, of=of, rounds=rounds)
     if is_of_nanoseconds(dtype) and not types.is_time(dtype):
         column = _round_down(column) if rounds else _exact(column, name, of)
     if types.is_timestamp(dtype):
         return column.cast(pa.timestamp("us", None if dtype.tz is None else "UTC"))
     if types.is_duration(dtype):
         return column.cast(pa.duration("us"))
-    if types.is_decimal(dtype) and not types.is_decimal128(dtype) and dtype.precision <= 38:
-        return column.cast(pa.decimal128(dtype.precision, dtype.scale))
-    if types.is_fixed_size_binary(dtype) and not types.is_decimal(dtype):
-        return column.cast(pa.binary())
-    return column.cast(_WIDER.get(dtype, dtype))
+    return column.cast(dtype if types.is_nested(dtype) else logical_type(dtype))
 
 
 def _round_down(column: Value) -> Value:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import types
 
 from gpu_windows.aggregates.argument_types import is_comparable
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, QueryError
@@ -171,12 +170,3 @@ def check_number(name: Any, what: str = "number") -> str:
     if not isinstance(name, str) or not name:
         raise QueryError(f"{what} is the name of a result column", value=repr(name))
     return name
-
-
-def check_carried(schema: pa.Schema, columns: Sequence[str]) -> None:
-    """Raise `ColumnTypeError` for columns of which rows cannot be taken."""
-    for name in columns:
-        dtype = schema.field(name).type
-        if types.is_string_view(dtype) or types.is_binary_view(dtype):
-            rule = "columns of results are not views of strings or binary: cast them"
-            raise ColumnTypeError(rule, value=str(dtype), column=name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gpu_windows.errors import ColumnTypeError, InvalidDurationError
+from gpu_windows.errors import InvalidDurationError
 from gpu_windows.functions.patterns.match import Match
 from gpu_windows.query.base import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -28,11 +28,6 @@ class MatchQuery(Query):
         within = self.match.within
         if within is not None and not 0 < within < LONG_MAX:
             raise InvalidDurationError("a match is within some time", value=within)
-        for name in self.match.columns:
-            dtype = self.schema.field(name).type
-            if pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype):
-                rule = "columns of rows that are kept are not views of strings or binary: cast them"
-                raise ColumnTypeError(rule, value=str(dtype), column=self.shown(name))
 
     @property
     def used_columns(self) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import pyarrow as pa
 from gpu_windows.aggregates.collations import compared_by, with_collations_of
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.errors import (
-    ColumnTypeError,
     InvalidFrameError,
     QueryError,
     UnsupportedAggregateError,
@@ -58,11 +57,6 @@ class OverQuery(Query):
             raise QueryError("over needs at least one aggregate, such as total=gw.sum('amount')")
         for column in over.columns:
             _check_aggregate(column)
-        for name in over.carried:
-            dtype = self.schema.field(name).type
-            if pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype):
-                rule = "columns of results are not views of strings or binary: cast them"
-                raise ColumnTypeError(rule, value=str(dtype), column=name)
         if over.usable_ticks[0] >= over.usable_ticks[1]:
             rule = "a frame must leave times that fit 64 bits with it"
             raise InvalidFrameError(rule, value=over.describe())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.aggregates.argument_types import is_ordered
+from gpu_windows.column_types.uses import USES
+from gpu_windows.column_types.widening import common_type
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     ColumnNotFoundError,
@@ -169,19 +171,43 @@ def no_instant(role: str, dtype: pa.DataType, shown: str, name: str) -> ColumnTy
     return ColumnTypeError(f"{role} must be TIMESTAMP: {how}", value=shown, column=name)
 
 
-def check_union(wanted: pa.Schema, found: pa.Schema) -> None:
-    """Refuse inputs of a union whose columns differ."""
-    odd = set(wanted.names) ^ set(found.names) or {
-        name for name in found.names if found.names.count(name) > 1
-    }
-    if odd:
-        rule = "inputs of a union have the same columns"
-        raise QueryError(rule, value=", ".join(sorted(odd)))
-    for field in wanted:
-        other = found.field(field.name).type
-        if other != field.type:
-            rule = f"inputs of a union have columns of the same types: it is {field.type} in one"
-            raise ColumnTypeError(rule, value=str(other), column=field.name)
+def union_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the columns of a union, in the order of the first input: see `common_type`.
+
+    Raises
+    ------
+    QueryError
+        If inputs have other columns, or types that no type holds together.
+    """
+    wanted = schemas[0]
+    for found in schemas[1:]:
+        odd = set(wanted.names) ^ set(found.names) or {
+            name for name in found.names if found.names.count(name) > 1
+        }
+        if odd:
+            rule = "inputs of a union have the same columns"
+            raise QueryError(rule, value=", ".join(sorted(odd)))
+        rule = "inputs of a union have columns of the same types"
+        wanted = pa.schema(
+            field.with_type(require_common(field.type, found.field(field.name), rule))
+            for field in wanted
+        )
+    return wanted
+
+
+def require_common(one: pa.DataType, other: pa.Field, rule: str) -> pa.DataType:
+    """Return the type that columns of two inputs have together: see `common_type`.
+
+    Raises
+    ------
+    ColumnTypeError
+        If there is none: with the rule, and what to do.
+    """
+    dtype = common_type(one, other.type)
+    if dtype is None:
+        how = f"{rule}, or types that one holds exactly: it is {one} in the first one; cast one"
+        raise ColumnTypeError(how, value=str(other.type), column=other.name)
+    return dtype
 
 
 def check_key(name: str, dtype: pa.DataType) -> None:
@@ -192,7 +218,7 @@ def check_key(name: str, dtype: pa.DataType) -> None:
     elif not (
         is_ordered(dtype) or is_text(dtype) or types.is_decimal(dtype) or types.is_uint64(dtype)
     ):
-        rule = "a key must be of a simple type or a struct of them"
+        rule = f"a key must be of a simple type or a struct of them: {USES['key'].remedy}"
         raise ColumnTypeError(rule, value=str(dtype), column=name)
 
 

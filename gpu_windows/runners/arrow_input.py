@@ -9,7 +9,6 @@ from typing import Any, Protocol, TypeGuard
 from weakref import ref
 
 import pyarrow as pa
-from pyarrow import types
 
 from gpu_windows.errors import QueryError, ReadTwiceError
 from gpu_windows.runners.row_stream import READ_TWICE
@@ -36,8 +35,7 @@ def gives_arrow(source: object) -> TypeGuard[GivesArrow]:
 def arrow_table(source: Any) -> pa.Table:
     """Return the rows of something that gives Arrow, in one table.
 
-    Views of texts and of binary, in which Polars gives them, and dictionaries (categories) become
-    plain columns; an index of pandas is a column if it has a name.
+    An index of pandas is a column if it has a name.
 
     Raises
     ------
@@ -53,12 +51,7 @@ def arrow_table(source: Any) -> pa.Table:
         raise QueryError(rule, value=f"{type(source).__name__}: {error}") from error
     _check_first_reading(source, len(table))
     unnamed = [name for name in table.column_names if _UNNAMED_INDEX.fullmatch(name)]
-    table = table.drop_columns(unnamed).replace_schema_metadata(None)
-    for place, field in enumerate(table.schema):
-        if types.is_dictionary(field.type):
-            table = table.set_column(place, field.name, _decoded(table.column(place)))
-    plain = pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
-    return table if plain.equals(table.schema) else table.cast(plain)
+    return table.drop_columns(unnamed).replace_schema_metadata(None)
 
 
 def _check_first_reading(source: object, rows: int) -> None:
@@ -73,25 +66,3 @@ def _check_first_reading(source: object, rows: int) -> None:
         elif number in _has_given:
             value = f"a {type(source).__name__} that gave rows before and gives none now"
             raise ReadTwiceError(READ_TWICE, value=value)
-
-
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the values of a column of dictionaries."""
-    dtype = _plain(column.type.value_type)
-    chunks = (chunk.dictionary.cast(dtype).take(chunk.indices) for chunk in column.chunks)
-    return pa.chunked_array(chunks, dtype)
-
-
-def _plain(dtype: pa.DataType) -> pa.DataType:
-    """Return the type without views, within lists and structs too."""
-    if types.is_string_view(dtype):
-        return pa.large_string()
-    if types.is_binary_view(dtype):
-        return pa.large_binary()
-    if types.is_struct(dtype):
-        return pa.struct([field.with_type(_plain(field.type)) for field in dtype])
-    if types.is_list(dtype):
-        return pa.list_(dtype.value_field.with_type(_plain(dtype.value_type)))
-    if types.is_large_list(dtype):
-        return pa.large_list(dtype.value_field.with_type(_plain(dtype.value_type)))
-    return dtype

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import types
 
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.expressions.nanoseconds import in_microseconds, is_of_nanoseconds
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.top import ranked
@@ -19,13 +19,12 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import REASON, Query
-from gpu_windows.query.validation import check_free, check_time, check_union, require_column
+from gpu_windows.query.validation import check_free, check_time, require_column, union_schema
 from gpu_windows.runners.local import (
     LocalRun,
     batches_for,
     emissions,
     run,
-    to_microseconds,
     with_timestamps,
     without_markers,
     without_own,
@@ -35,6 +34,7 @@ from gpu_windows.runners.result_rows import timed_results
 from gpu_windows.runners.row_stream import RowStream, join_readers
 from gpu_windows.runners.selected import extended, filtered, selected
 from gpu_windows.runners.stages import Stage
+from gpu_windows.runners.together import in_types, tagged_schema
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -79,14 +79,13 @@ class ArrowSource(Source):
         """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
         dtype = self.schema.field(column).type
-        if not types.is_timestamp(dtype) or dtype.unit == "us":
+        if not is_of_nanoseconds(dtype):
             return self
         at = self.schema.get_field_index(column)
         field = pa.field(column, pa.timestamp("us", dtype.tz))
 
         def convert(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
-            ticks = to_microseconds(data.column(at), column, role)
-            return data.set_column(at, field, ticks.cast(field.type))
+            return data.set_column(at, field, in_microseconds(data.column(at), column, role))
 
         if isinstance(self._data, pa.Table):
             return ArrowSource(convert(self._data))
@@ -169,47 +168,42 @@ class ArrowSource(Source):
 
     def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of one table or reader after the other."""
-        schema = pa.schema([field.with_nullable(True) for field in self.schema])
-        parts = []
+        parts, schemas = [], []
         for each in inputs:
             if not isinstance(each.source, ArrowSource):
                 raise QueryError("a union is of inputs of one kind", value=type(each).__name__)
             names = [inputs[0].time if n == each.time else n for n in each.source.schema.names]
-            check_union(
-                schema,
-                pa.schema([f.with_name(n) for f, n in zip(each.source.schema, names, strict=True)]),
-            )
+            fields = zip(each.source.schema, names, strict=True)
+            schemas.append(pa.schema([f.with_name(n).with_nullable(True) for f, n in fields]))
             parts.append((each.source._data, names))
+        schema = union_schema(schemas)
         readers = join_readers(data for data, _ in parts)
         if all(isinstance(data, pa.Table) for data, _ in parts):
             named = (data.rename_columns(names).select(schema.names) for data, names in parts)
-            return ArrowSource(pa.concat_tables(table.cast(schema) for table in named))
+            return ArrowSource(pa.concat_tables(in_types(table, schema) for table in named))
 
         def batches() -> Iterator[pa.RecordBatch]:
             for data, names in parts:
                 for batch in data.to_batches() if isinstance(data, pa.Table) else data:
-                    yield pa.record_batch(batch.columns, names=names).select(schema.names)
+                    rows = pa.Table.from_arrays(batch.columns, names).select(schema.names)
+                    yield from in_types(rows, schema).to_batches()
 
         return ArrowSource(RowStream(schema, batches, readers))
 
-    def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
+    def tagged(self, keys: Sequence[pa.Field], left: Side, right: Side) -> Source:
         """Return the rows of the left table or reader, then those of the right one.
 
         Those of a side that is broadcast come first.
         """
-        named = [
-            *zip((*keys, TIME), (*left.keys, left.time), (left,) * (len(keys) + 1), strict=True),
-            *((n, column, side) for side in (left, right) for n, column in side.columns.items()),
-        ]
-        fields = (side.source.schema.field(c).with_name(n) for n, c, side in named)
-        schema = pa.schema([pa.field(SIDE, pa.bool_()), *(f.with_nullable(True) for f in fields)])
+        schema = tagged_schema(keys, left, right)
+        names = [field.name for field in keys]
         both = ((left, True), (right, False))
         sides = sorted(both, key=lambda side: not side[0].is_broadcast)
         readers = join_readers(_data_of(side) for side in (left, right))
 
         def batches() -> Iterator[pa.RecordBatch]:
             for side, is_left in sides:
-                yield from _tagged(schema, keys, side, is_left=is_left)
+                yield from _tagged(schema, names, side, is_left=is_left)
 
         if any(isinstance(_data_of(side), RowStream) for side in (left, right)):
             return ArrowSource(RowStream(schema, batches, readers))
@@ -242,7 +236,7 @@ def _tagged(
             arrays[field.name] if field.name in arrays else pa.nulls(len(rows), field.type)
             for field in schema
         ]
-        yield from pa.table(whole, schema.names).cast(schema).to_batches()
+        yield from in_types(pa.table(whole, schema.names), schema).to_batches()
 
 
 class ArrowOutputs(Outputs):
@@ -323,7 +317,9 @@ class ArrowOutputs(Outputs):
         results = self._run.results if times.sides else self._results(self._run)
         time = query.shown(times.name)
         chosen = (each.keeping(time) for each in self.selections)
-        return ArrowSource(selected(timed_results(results, times), chosen))
+        from gpu_windows.runners.physical_source import source_of_arrow
+
+        return source_of_arrow(selected(timed_results(results, times), chosen))
 
     def late(self) -> pa.Table:
         """Return no row: a bounded input is complete before a window closes."""

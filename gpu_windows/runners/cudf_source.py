@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
+from gpu_windows.column_types.logical import logical_schema, logical_table, logical_type
 from gpu_windows.expressions.nanoseconds import refuse_nanoseconds
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.calls import is_on_device, rows_a_call
@@ -58,14 +59,24 @@ class CudfSource(ArrowSource):
 
     @cached_property
     def _data(self) -> pa.Table:
-        return host_table(self.frame)
+        return logical_table(host_table(self.frame))
 
     @cached_property
     def schema(self) -> pa.Schema:
         """Arrow schema of the columns; those without nulls are not nullable."""
-        fields = host_table(self.frame.head(0)).schema
+        fields = logical_schema(self._forms)
         nullable = (self.frame[name].null_count > 0 for name in fields.names)
         return pa.schema([f.with_nullable(some) for f, some in zip(fields, nullable, strict=True)])
+
+    @cached_property
+    def _forms(self) -> pa.Schema:
+        """The columns as they are on the device."""
+        return host_table(self.frame.head(0)).schema
+
+    def is_logical(self, column: str) -> bool:
+        """Whether a column has the form of its logical type on the device."""
+        field: pa.Field = self._forms.field(column)
+        return bool(field.type == logical_type(field.type))
 
     @property
     def readers(self) -> tuple[object, ...]:
@@ -75,7 +86,7 @@ class CudfSource(ArrowSource):
     def timed(self, column: str, role: str) -> Source:
         """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
-        dtype = self.schema.field(column).type
+        dtype = self._forms.field(column).type
         if not types.is_timestamp(dtype) or dtype.unit == "us":
             return self
         numbers = whole_numbers(self.frame[column])
@@ -98,7 +109,7 @@ def _check_whole(numbers: Any, dtype: pa.DataType, name: str, role: str) -> None
 
 
 def _microseconds(numbers: Any, unit: str) -> Any:
-    """Return int64 of a unit in microseconds; see `gpu_windows.runners.local.to_microseconds`."""
+    """Return int64 of a unit in microseconds; those that do not fit are the first or last."""
     if unit == "ns":
         return numbers // 1_000
     factor = _MICROSECONDS[unit]
@@ -140,6 +151,8 @@ class CudfOutputs(ArrowOutputs):
         """Whether the rows stay on the device."""
         planned, query = self.plan, self.plan.query
         if planned.strategy is not Strategy.SLICES or not is_on_device(planned):
+            return False
+        if not all(map(self._source.is_logical, planned.input_columns)):
             return False
         return query.watermark_column is None and all(map(self._is_folded, planned.partials))
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from gpu_windows.column_types.logical import logical_table
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.evictors import Element, Evictor, EvictorContext
 from gpu_windows.functions.built_in import Collect
@@ -230,10 +231,11 @@ def _carried(row: Mapping[str, Any], query: WindowQuery) -> int:
 
 def _numbered(sample: pa.Table, query: WindowQuery) -> pa.Table:
     """Return the rows with their number, and times and watermarks in ticks."""
-    rows = sample
-    for name in filter(None, {query.time, query.watermark_column}):
-        at = sample.schema.get_field_index(name)
-        rows = rows.set_column(at, name, to_ticks(sample.column(at), name))
+    times = {name for name in (query.time, query.watermark_column) if name is not None}
+    rows = logical_table(sample, clipped=times)
+    for name in times:
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, name, to_ticks(rows.column(at), name))
     return rows.append_column(_NUMBER, pa.array(np.arange(len(rows))))
 
 

@@ -19,11 +19,10 @@ from gpu_windows.expressions.nanoseconds import in_microseconds
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.calls import gather_calls, is_on_device, rows_a_call
-from gpu_windows.operators.columns.lanes import from_lane, to_lane
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.query.base import OWN, REASON
-from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.row_stream import RowStream
 
 #: Rows of a slice of a table that is handed to an operator at once, at least.
@@ -161,24 +160,7 @@ def cores() -> int:
 
 def to_ticks(column: pa.ChunkedArray, name: str, use: str = "an event time") -> pa.ChunkedArray:
     """Return event times as int64 microseconds; int64 stays as it is."""
-    if types.is_timestamp(column.type) and column.type.unit != "us":
-        return to_microseconds(column, name, use)
-    return column.cast(pa.int64())
-
-
-def to_microseconds(column: pa.Array | pa.ChunkedArray, name: str, use: str) -> pa.Array:
-    """Return timestamps of any unit as int64 microseconds; for errors see `in_microseconds`.
-
-    What does not fit becomes the first or last int64, which is out of range for every window.
-    """
-    if column.type.unit == "ns":
-        return in_microseconds(column, name, use).cast(pa.int64())
-    lane = to_lane(column)
-    factor = {"s": 1_000_000, "ms": 1_000}[column.type.unit]
-    most = LONG_MAX // factor
-    ticks = np.clip(lane.values, -most, most) * factor
-    ticks = np.where(lane.values > most, LONG_MAX, ticks)
-    return from_lane(np.where(lane.values < -most, LONG_MIN, ticks), lane.valid, pa.int64())
+    return in_microseconds(column, name, use).cast(pa.int64())
 
 
 def with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
-from pyarrow import types
 
+from gpu_windows.column_types.logical import logical_schema, logical_table
 from gpu_windows.commits.bounded_write import BoundedWrite
 from gpu_windows.commits.parquet_files import ParquetEncoding, write_parquet_file
 from gpu_windows.commits.spark_schema import spark_schema
@@ -37,8 +37,8 @@ def write_here(
     OutputError
         If the path does not take it.
     """
-    files, text = target.open(), spark_schema(schema)
-    plain = _without_dictionaries(schema)
+    plain = logical_schema(schema)
+    files, text = target.open(), spark_schema(plain)
     write = BoundedWrite.begin(files, text, target.mode)
     counters = Counters()
 
@@ -46,7 +46,7 @@ def write_here(
         nonlocal counters
         for table, counted in parts:
             counters += counted
-            yield table.cast(plain)
+            yield logical_table(table)
 
     encoding = ParquetEncoding(codec_of(target.compression or _COMPRESSION))
     with write.abandoned_on_error():
@@ -54,10 +54,3 @@ def write_here(
         found = [] if written is None else [written]
         paths = write.commit(found)
     return WrittenParquet.of(files.root, paths, found, "process", counters)
-
-
-def _without_dictionaries(schema: pa.Schema) -> pa.Schema:
-    """Return a schema without dictionaries, which differ from one part to the next."""
-    return pa.schema(
-        f.with_type(f.type.value_type) if types.is_dictionary(f.type) else f for f in schema
-    )

@@ -368,10 +368,11 @@ class Source(ABC):
         return column
 
     @abstractmethod
-    def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
+    def tagged(self, keys: Sequence[pa.Field], left: Side, right: Side) -> Source:
         """Return the rows of two inputs: `SIDE`, ``keys``, `TIME`, the columns of each.
 
-        The columns of the other side are null in a row.
+        Keys have the types that both sides have together. The columns of the other side are null in
+        a row.
 
         Raises
         ------

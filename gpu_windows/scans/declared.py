@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyarrow import types
 
+from gpu_windows.column_types.logical import logical_type, plain_array
 from gpu_windows.errors import ScanError
 
 
@@ -55,7 +56,7 @@ def as_declared(column: pa.Array, field: pa.Field, path: str, *, is_instant: boo
     reason = why_not(found, wanted, is_instant=is_instant)
     if reason is None:
         try:
-            return column.cast(wanted)
+            return plain_array(column).cast(wanted)
         except pa.ArrowException as error:
             reason = str(error)
     rule = f"a column of a file has the type that the scan declares ({wanted}): {reason}"
@@ -67,8 +68,7 @@ def why_not(found: pa.DataType, wanted: pa.DataType, *, is_instant: bool) -> str
 
     Where it is None, a cast of Arrow gives each value exactly, or fails.
     """
-    if types.is_dictionary(found):
-        found = found.value_type
+    found, wanted = logical_type(found), logical_type(wanted)
     if found == wanted or types.is_null(found):
         return None
     if types.is_nested(found) and found.id == wanted.id:
@@ -79,10 +79,8 @@ def why_not(found: pa.DataType, wanted: pa.DataType, *, is_instant: bool) -> str
     if types.is_floating(found) and types.is_floating(wanted):
         return None if found.bit_width <= wanted.bit_width else f"it is {found}"
     alike = (
-        types.is_integer(found) and types.is_signed_integer(wanted),
+        types.is_integer(found) and types.is_integer(wanted),
         types.is_decimal(found) and types.is_decimal(wanted),
-        _is_text(found) and _is_text(wanted),
-        _is_bytes(found) and _is_bytes(wanted),
     )
     return None if any(alike) else f"it is {found}"
 
@@ -102,11 +100,3 @@ def _why_not_nested(found: pa.DataType, wanted: pa.DataType, *, is_instant: bool
                 pairs.append((found.field(names.index(field.name)), field))
     reasons = (why_not(one.type, other.type, is_instant=is_instant) for one, other in pairs)
     return next((reason for reason in reasons if reason is not None), None)
-
-
-def _is_text(dtype: pa.DataType) -> bool:
-    return bool(types.is_string(dtype) or types.is_large_string(dtype))
-
-
-def _is_bytes(dtype: pa.DataType) -> bool:
-    return bool(types.is_binary(dtype) or types.is_large_binary(dtype))

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from gpu_windows.checkpointing.object_stores import Options
+from gpu_windows.column_types.logical import logical_type
 from gpu_windows.errors import ScanError
 from gpu_windows.scans.declared import as_declared, find_columns, why_not
 from gpu_windows.scans.files import open_file
@@ -70,7 +71,7 @@ class ParquetFile:
 
     @property
     def declared(self) -> pa.Schema:
-        """The columns as a scan declares them: INT96 are instants, dictionaries plain values.
+        """The columns as a scan declares them: of logical types; INT96 are instants.
 
         Raises
         ------
@@ -82,8 +83,8 @@ class ParquetFile:
 
     def _declared(self, field: pa.Field) -> pa.DataType:
         if self._has_int96(field.name):
-            return _instants(field.type)
-        return field.type.value_type if types.is_dictionary(field.type) else field.type
+            return _instants(logical_type(field.type))
+        return logical_type(field.type)
 
     def check(self, wanted: Sequence[pa.Field]) -> None:
         """Raise `ScanError` if a column that is there cannot be read as it is declared."""
@@ -237,7 +238,8 @@ class Pruning:
     def suits(self, schema: pa.Schema) -> bool:
         """Whether statistics of columns of a file can be compared with it as they are."""
         return all(
-            schema.names.count(field.name) == 1 and schema.field(field.name).type == field.type
+            schema.names.count(field.name) == 1
+            and logical_type(schema.field(field.name).type) == field.type
             for field in self.columns
         )
 

@@ -167,25 +167,7 @@ class _Join:
         ours, its = self._columns
         if not keys:
             return [ours.added(_HERE)], [its.added(_HERE)]
-        pairs = [*map(self._alike, keys)]
-        return [ours.name(one) for one, _ in pairs], [its.name(other) for _, other in pairs]
-
-    def _alike(self, pair: tuple[exp.Expr, exp.Expr]) -> tuple[exp.Expr, exp.Expr]:
-        """Return both sides of an equation of integers as BIGINT, where they are of two types."""
-        of = [*zip(self._columns, pair, strict=True)]
-        names = [columns.name(node) for columns, node in of]
-        streams = (columns.stream.value for columns, _ in of)
-        one, other = (
-            stream.source.schema.field(name).type
-            for stream, name in zip(streams, names, strict=True)
-        )
-        if one == other or not all(map(pa.types.is_signed_integer, (one, other))):
-            return pair
-        left, right = (
-            node if kind == pa.int64() else exp.cast(node.copy(), exp.DType.BIGINT)
-            for kind, node in zip((one, other), pair, strict=True)
-        )
-        return left, right
+        return [ours.name(one) for one, _ in keys], [its.name(other) for _, other in keys]
 
     def _of_windows(
         self, keys: Sequence[tuple[exp.Expr, exp.Expr]], rest: Sequence[exp.Expr]

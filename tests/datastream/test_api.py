@@ -350,7 +350,7 @@ def test_duplicate_columns_that_are_not_used() -> None:
 
 def test_unsigned_64_bits_do_not_wrap() -> None:
     table = flights(big=pa.array([2**63 + 5, 1, 2, 3, 4], pa.uint64()))
-    with pytest.raises(errors.UnsupportedAggregateError, match="uint64"):
+    with pytest.raises(errors.UnsupportedAggregateError, match=r"decimal128\(20, 0\)"):
         windowed(table).aggregate(top=gw.max("big"))
     keyed = gw.stream(table).event_time("ts", WATERMARKS).key_by("big")
     result = keyed.window(gw.TumblingEventTimeWindows.of("1 hour")).aggregate(n=gw.count())
@@ -373,6 +373,6 @@ def test_coarse_times_beyond_microseconds_are_rejected_not_lost() -> None:
 
 
 def test_keys_that_cannot_be_encoded_are_refused() -> None:
-    for origin in (pa.array(["a"] * 5).dictionary_encode(), pa.nulls(5)):
+    for origin in (pa.array([["a"]] * 5), pa.nulls(5)):
         with pytest.raises(errors.ColumnTypeError, match="a key must be"):
             windowed(flights(origin=origin)).aggregate(n=gw.count())

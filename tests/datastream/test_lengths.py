@@ -157,7 +157,8 @@ def test_changed_keys_cost_what_changed_however_long_windows_are() -> None:
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 def test_a_row_too_late_for_its_last_slide_is_given_back(engine: Any) -> None:
     """Of changed keys it would make no window fire, though longer ones that hold it are to come."""
-    rows = pa.table({"k": ["a", "b", "b"], "ts": pa.array([25, 12, 24], pa.timestamp("s", "UTC"))})
+    times = pa.array([25, 12, 24], pa.timestamp("s", "UTC")).cast(pa.timestamp("us", "UTC"))
+    rows = pa.table({"k": ["a", "b", "b"], "ts": times})
     keyed = gw.stream(rows).event_time("ts", MONOTONOUS).key_by("k")
     windows = keyed.window(gw.MultiLengthEventTimeWindows.of("10 seconds", "1 minute"))
     made = windows.options(engine=engine, device="cpu").changed_keys().outputs(n=gw.count()).plan

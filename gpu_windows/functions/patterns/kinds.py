@@ -65,20 +65,16 @@ def kind_of(dtype: pa.DataType) -> Kind | None:
         return NOTHING
     if types.is_boolean(dtype):
         return FLAG
-    if types.is_unsigned_integer(dtype):  # of Spark's types the next wider one
-        return Kind(Meaning.WHOLE, 2 * dtype.bit_width) if dtype.bit_width < 64 else None
     if types.is_integer(dtype):
         return Kind(Meaning.WHOLE, dtype.bit_width)
     if types.is_floating(dtype):
-        return Kind(Meaning.FLOAT, max(dtype.bit_width, 32))
+        return Kind(Meaning.FLOAT, dtype.bit_width)
     if types.is_timestamp(dtype):
         zoned = "TIMESTAMP" if dtype.tz is not None else "TIMESTAMP_NTZ"
         return Kind(Meaning.TIME, of=zoned)
     if types.is_duration(dtype):
         return DURATION
-    if types.is_dictionary(dtype):
-        return kind_of(dtype.value_type)
-    text = types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)
+    text = types.is_string(dtype) or types.is_large_string(dtype)
     if text or is_comparable(dtype):
         return Kind(Meaning.RANKED, of="STRING" if text else str(dtype))
     return None

@@ -133,11 +133,8 @@ def _ranks(columns: Sequence[pa.Array]) -> list[Ints]:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """Return values in one array, texts of all kinds as one type."""
-    dtype = column.type
-    if types.is_dictionary(dtype):
-        return _plain(column.cast(dtype.value_type))
-    if types.is_string(dtype) or types.is_string_view(dtype):
+    """Return values in one array, which large texts may be."""
+    if types.is_string(column.type):
         column = column.cast(pa.large_string())
     return one_chunk(column)
 

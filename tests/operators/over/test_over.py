@@ -8,7 +8,6 @@ from hypothesis import given
 
 import gpu_windows as gw
 from gpu_windows.errors import (
-    ColumnTypeError,
     InvalidDurationError,
     InvalidFrameError,
     NameClashError,
@@ -156,12 +155,5 @@ def test_names_and_functions_that_mean_something_else() -> None:
     renamed = ROWS.rename_columns(["k", "ts", "i", "x", "b", "d", "__number"])
     with pytest.raises(QueryError, match="__number"):
         gw.stream(renamed).event_time("ts", WATERMARKS).key_by("k").over(gw.Rows(1)).aggregate(
-            n=gw.count()
-        )
-    views = ROWS.set_column(0, "k", ROWS.column("k")).append_column(
-        "text", pa.array(["a"] * len(ROWS), pa.string_view())
-    )
-    with pytest.raises(ColumnTypeError, match="views"):
-        gw.stream(views).event_time("ts", WATERMARKS).key_by("k").over(gw.Rows(1)).aggregate(
             n=gw.count()
         )

@@ -1,0 +1,236 @@
+"""Logical types of columns, and the one place where other forms of the same values become them.
+
+Arrow has several forms for the same values: a text is a string, a large string, a view, an entry of
+a dictionary. Logical types are those that Spark has, so that operators see one form of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from gpu_windows.errors import ColumnTypeError
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+#: Digits that a decimal of Spark's has at most.
+DIGITS = 38
+#: Forms, and the logical types of what they hold.
+_LOGICAL = {
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(),
+    pa.date64(): pa.date32(),
+    pa.time32("s"): pa.time64("us"),
+    pa.time32("ms"): pa.time64("us"),
+    pa.duration("s"): pa.duration("us"),
+    pa.duration("ms"): pa.duration("us"),
+}
+_LISTS = (
+    types.is_list,
+    types.is_large_list,
+    types.is_fixed_size_list,
+    types.is_list_view,
+    types.is_large_list_view,
+)
+#: So many microseconds are one of a unit.
+_MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
+
+
+def logical_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type that Spark has for the values of a column.
+
+    Times keep their zone, which tells how an instant is shown. Times and durations of nanoseconds
+    stay, for they may be finer than Spark's; so does what Spark has no type for.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> logical_type(pa.dictionary(pa.int8(), pa.large_string()))
+    DataType(string)
+    >>> logical_type(pa.list_view(pa.uint16()))
+    ListType(list<item: int32>)
+    """
+    if isinstance(dtype, pa.BaseExtensionType):
+        return logical_type(dtype.storage_type)
+    if types.is_dictionary(dtype) or types.is_run_end_encoded(dtype):
+        return logical_type(dtype.value_type)
+    if types.is_decimal(dtype):
+        is_wide = dtype.precision > DIGITS
+        return dtype if is_wide else pa.decimal128(dtype.precision, dtype.scale)
+    if types.is_timestamp(dtype):
+        return pa.timestamp("us", dtype.tz) if dtype.unit in _MICROSECONDS else dtype
+    if types.is_fixed_size_binary(dtype):
+        return pa.binary()
+    if types.is_nested(dtype):
+        return _logical_nested(dtype)
+    return _LOGICAL.get(dtype, dtype)
+
+
+def _logical_nested(dtype: pa.DataType) -> pa.DataType:
+    if any(is_list(dtype) for is_list in _LISTS):
+        return pa.list_(_logical_field(dtype.value_field))
+    if types.is_struct(dtype):
+        return pa.struct([_logical_field(field) for field in dtype])
+    if types.is_map(dtype):
+        key, item = _logical_field(dtype.key_field), _logical_field(dtype.item_field)
+        return pa.map_(key, item, keys_sorted=dtype.keys_sorted)
+    return dtype
+
+
+def _logical_field(field: pa.Field) -> pa.Field:
+    """Return a field with the logical type; what was noted at another form is not of this one."""
+    dtype = logical_type(field.type)
+    return field if dtype == field.type else field.with_type(dtype).remove_metadata()
+
+
+def logical_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the same columns with logical types."""
+    return pa.schema([_logical_field(field) for field in schema])
+
+
+def is_logical(schema: pa.Schema) -> bool:
+    """Whether all columns have logical types."""
+    return all(field.type == logical_type(field.type) for field in schema)
+
+
+def logical_table(table: pa.Table, clipped: Collection[str] = ()) -> pa.Table:
+    """Return a table with logical types; columns that have these are not copied.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    clipped : collection of str
+        Columns of times whose values, where they do not fit microseconds, become the first or last
+        int64: event times, which are out of range for every window there.
+
+    Raises
+    ------
+    ColumnTypeError
+        If a value has no place in the logical type.
+    """
+    for at, field in enumerate(table.schema):
+        dtype = logical_type(field.type)
+        if dtype != field.type:
+            to = _clipped if field.name in clipped else logical_array
+            chunks = (to(chunk, dtype, field.name) for chunk in table.column(at).chunks)
+            pieces = [piece for chunk in chunks for piece in chunk]
+            table = table.set_column(at, _logical_field(field), pa.chunked_array(pieces, dtype))
+    return table
+
+
+def logical_batches(
+    batch: pa.RecordBatch, clipped: Collection[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a batch with logical types: see `logical_table`."""
+    yield from logical_table(pa.Table.from_batches([batch]), clipped).to_batches()
+
+
+def logical_array(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Array]:
+    """Return the values of an array in its logical type: in pieces, where one does not hold them.
+
+    Parameters
+    ----------
+    array : pyarrow.Array
+    dtype : pyarrow.DataType
+        The logical type of its values.
+    name : str
+        Of the column, for errors.
+
+    Raises
+    ------
+    ColumnTypeError
+        If a value has no place in it.
+    """
+    try:
+        return [plain_array(array).cast(dtype)]
+    except pa.ArrowNotImplementedError as error:
+        rule = f"values of this type are read as {dtype}, and Arrow cannot do that: cast it first"
+        raise ColumnTypeError(rule, value=str(array.type), column=name) from error
+    except pa.ArrowException:
+        return _in_pieces(array, dtype, name)
+
+
+def _in_pieces(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Array]:
+    """Return the values of an array that is not cast as a whole; see `logical_array`."""
+    if len(array) > 1:
+        half = len(array) // 2
+        parts = (array.slice(0, half), array.slice(half))
+        return [piece for part in parts for piece in logical_array(_copied(part), dtype, name)]
+    try:
+        return [plain_array(_copied(array)).cast(dtype)]
+    except pa.ArrowException as error:
+        rule = f"a value of {array.type} is read as {dtype}, in which it has no place: "
+        raise ColumnTypeError(rule + _remedy(array.type), value=error, column=name) from error
+
+
+def plain_array(array: pa.Array) -> pa.Array:
+    """Return values in a form that Arrow can cast: no type of somebody's own, no runs or entries.
+
+    Arrow casts dictionaries, but not those of views, and of views of lists whole ones alone.
+    """
+    if isinstance(array, pa.ExtensionArray):
+        return plain_array(array.storage)
+    if types.is_run_end_encoded(array.type):
+        return plain_array(pc.run_end_decode(array))
+    if types.is_dictionary(array.type):
+        entries = plain_array(array.dictionary).cast(logical_type(array.type.value_type))
+        return entries.take(array.indices)
+    if not types.is_nested(array.type) or _is_castable(array.type):
+        return array
+    if types.is_struct(array.type):
+        parts = [plain_array(part) for part in array.flatten()]
+        fields = [f.with_type(p.type) for f, p in zip(array.type, parts, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=array.is_null())
+    if types.is_map(array.type):
+        return array
+    lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64())
+    offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
+    entries = plain_array(array.flatten())
+    return pa.LargeListArray.from_arrays(offsets, entries, mask=array.is_null())
+
+
+def _is_castable(dtype: pa.DataType) -> bool:
+    """Whether Arrow casts a type to its logical one."""
+    if isinstance(dtype, pa.BaseExtensionType) or types.is_run_end_encoded(dtype):
+        return False
+    if types.is_dictionary(dtype):
+        view = (types.is_string_view, types.is_binary_view)
+        return not any(is_view(dtype.value_type) for is_view in view)
+    if types.is_list_view(dtype) or types.is_large_list_view(dtype):
+        return False  # of a slice Arrow makes a list with too few offsets
+    if any(is_list(dtype) for is_list in _LISTS):
+        return _is_castable(dtype.value_type)
+    return not types.is_struct(dtype) or all(_is_castable(field.type) for field in dtype)
+
+
+def _copied(array: pa.Array) -> pa.Array:
+    """Return the same values, with offsets that count from the first of them."""
+    return array.take(pa.array(range(len(array)), pa.int64()))
+
+
+def _remedy(dtype: pa.DataType) -> str:
+    if types.is_date64(dtype):
+        return "cast it to a timestamp, or round it to days"
+    if types.is_timestamp(dtype) or types.is_duration(dtype):
+        return "set it to null where it does not fit int64 microseconds"
+    return "shorten it"
+
+
+def _clipped(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Array]:
+    """Return times in microseconds; those that do not fit are the first or last of int64."""
+    del name
+    factor = _MICROSECONDS[array.type.unit]
+    ticks, most = array.cast(pa.int64()), LONG_MAX // factor
+    high, low = pc.greater(ticks, most), pc.less(ticks, -most)
+    small = pc.if_else(pc.or_(high, low), 0, ticks)
+    beyond = pc.if_else(high, LONG_MAX, pc.if_else(low, LONG_MIN, pc.multiply(small, factor)))
+    return [beyond.cast(dtype)]

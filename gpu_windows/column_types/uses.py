@@ -1,0 +1,162 @@
+"""What may be done with columns of each type: the table behind ``docs/types.md``, as data.
+
+A test walks it through the local runner, Spark and the shards of streams, cell by cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gpu_windows.column_types.logical import logical_type
+
+#: Logical types by their names in SQL; of types with parameters one of each kind.
+LOGICAL: Mapping[str, pa.DataType] = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "DECIMAL(18, 2)": pa.decimal128(18, 2),
+    "DECIMAL(20, 0)": pa.decimal128(20, 0),
+    "STRING": pa.string(),
+    "BINARY": pa.binary(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+    "TIMESTAMP of ns": pa.timestamp("ns", "UTC"),
+    "TIMESTAMP_NTZ": pa.timestamp("us"),
+    "INTERVAL DAY TO SECOND": pa.duration("us"),
+    "TIME": pa.time64("us"),
+    "ARRAY<INT>": pa.list_(pa.int32()),
+    "STRUCT<x INT>": pa.struct([("x", pa.int32())]),
+    "MAP<STRING, INT>": pa.map_(pa.string(), pa.int32()),
+}
+#: Other forms of values, each of which is read as its logical type.
+FORMS: tuple[pa.DataType, ...] = (
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int32(), pa.string()),
+    pa.run_end_encoded(pa.int32(), pa.string()),
+    pa.large_binary(),
+    pa.binary_view(),
+    pa.binary(2),
+    pa.uint8(),
+    pa.uint16(),
+    pa.uint32(),
+    pa.uint64(),
+    pa.float16(),
+    pa.decimal32(9, 2),
+    pa.decimal64(18, 2),
+    pa.date64(),
+    pa.time32("ms"),
+    pa.duration("s"),
+    pa.timestamp("s", "UTC"),
+    pa.timestamp("ms", "Europe/Zurich"),
+    pa.timestamp("us", "Europe/Zurich"),
+    pa.large_list(pa.int32()),
+    pa.list_view(pa.int32()),
+    pa.list_(pa.uint16(), 2),
+)
+#: Types that Spark has not, so that their columns are in Arrow tables and files alone.
+NOT_IN_SPARK = frozenset({"TIMESTAMP of ns", "TIME"})
+
+_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+_PLAIN = (*_WHOLE, "FLOAT", "DOUBLE")
+_NUMBERS = (*_PLAIN, "DECIMAL(18, 2)")
+_TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP of ns", "TIMESTAMP_NTZ")
+_ORDERED = (*_NUMBERS, "BOOLEAN", *_TIMES)
+_SIMPLE = (*_ORDERED, "DECIMAL(20, 0)", "STRING", "BINARY")
+_NUMBER = 'make a number of it, with_columns(n="CAST(x AS DOUBLE)")'
+_ORDER = "order by a number or a time that is made of it"
+_SINGLE = "take its parts one by one, or a number or text of it"
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a column may be.
+
+    Parameters
+    ----------
+    title : str
+        In words, or as it is called.
+    takes : tuple of str
+        The logical types that it takes, by their names.
+    gives : str
+        The type of the result, and how exact it is.
+    remedy : str
+        What to do with columns of other types.
+    """
+
+    title: str
+    takes: tuple[str, ...]
+    gives: str
+    remedy: str = ""
+
+
+#: Uses by their names.
+USES: Mapping[str, Use] = {
+    "key": Use("a key, of windows and of joins", (*_SIMPLE, "STRUCT<x INT>"), "its type", _SINGLE),
+    "event_time": Use(
+        "event time",
+        ("TIMESTAMP", "TIMESTAMP of ns", "BIGINT"),
+        "its type; of ns what is finer than a microsecond is refused",
+        "make a TIMESTAMP of it: with to_timestamp, timestamp_seconds or timestamp_millis",
+    ),
+    "order": Use("the order of `top`", _SIMPLE, "exact", _SINGLE),
+    "count": Use("`count`", tuple(LOGICAL), "BIGINT, exact"),
+    "sum": Use("`sum`", _NUMBERS, "BIGINT; DOUBLE; DECIMAL of 10 digits more", _NUMBER),
+    "mean": Use("`mean`", _NUMBERS, "DOUBLE; DECIMAL of 4 digits more", _NUMBER),
+    "variance": Use("`variance`, `stddev`", _NUMBERS, "DOUBLE", _NUMBER),
+    "min": Use("`min`, `max`", _ORDERED, "its type, exact", _ORDER),
+    "by": Use("the order of `arg_min`, `arg_max`", _ORDERED, "exact", _ORDER),
+    "first": Use("`first`, `last`, `arg_min`, `arg_max`", tuple(LOGICAL), "its type, exact"),
+    "collect_list": Use("`collect_list`", tuple(LOGICAL), "ARRAY of its type, exact"),
+    "count_distinct": Use("`count_distinct`, DISTINCT", _SIMPLE, "BIGINT, exact", _SINGLE),
+    "quantile": Use("`quantile`, `median`", _PLAIN, "DOUBLE", _NUMBER),
+    "approx_quantile": Use("`approx_quantile`", _PLAIN, "DOUBLE, an estimate", _NUMBER),
+    "approx_count_distinct": Use(
+        "`approx_count_distinct`", (*_ORDERED, "STRING"), "BIGINT, an estimate", _SINGLE
+    ),
+    "bool_and": Use(
+        "`bool_and`, `bool_or`, a condition of `filter`",
+        ("BOOLEAN",),
+        "BOOLEAN",
+        "compare it with something",
+    ),
+    "frame": Use("`sum` over a frame", _NUMBERS, "as `sum`", _NUMBER),
+    "lag": Use("`lag`, `lead`", tuple(LOGICAL), "its type, exact"),
+    "carried": Use("a column of a row in results", tuple(LOGICAL), "its type, exact"),
+    "result": Use("a column of what a function gives", tuple(LOGICAL), "its type, exact"),
+    "state": Use("a value in state", tuple(LOGICAL), "its type, exact"),
+}
+
+#: Aggregates that take what another one takes.
+_ALIKE = {
+    "max": "min",
+    "stddev": "variance",
+    "bool_or": "bool_and",
+    "last": "first",
+    "arg_min": "first",
+    "arg_max": "first",
+    "rank": "count",
+    "dense_rank": "count",
+}
+
+
+def remedy_of(function: str) -> str:
+    """Return what to do with columns that an aggregate does not take."""
+    return USES[_ALIKE.get(function, function)].remedy
+
+
+def name_of(dtype: pa.DataType) -> str:
+    """Return the name of the logical type of a form."""
+    logical = logical_type(dtype)
+    if pa.types.is_decimal(logical):
+        return "DECIMAL(18, 2)" if logical.precision <= 18 else "DECIMAL(20, 0)"
+    zoned = pa.types.is_timestamp(logical) and logical.tz is not None
+    alike = pa.timestamp(logical.unit, "UTC") if zoned else logical
+    return next(name for name, each in LOGICAL.items() if each == alike)

@@ -1,0 +1,92 @@
+"""The type that columns of two inputs have together: that of one of them, or a wider one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.column_types.logical import DIGITS
+
+#: Digits of whole numbers, as Spark makes decimals of them.
+WHOLE_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
+#: Types of which a column of microseconds is one with a column of nanoseconds, if that is exact.
+_TIMED: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], pa.DataType]], ...] = (
+    (types.is_duration, lambda _: pa.duration("us")),
+    (types.is_time64, lambda _: pa.time64("us")),
+)
+
+
+def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return the type in which values of two logical types are the same as before, if any.
+
+    Whole numbers have the wider type, floats too, and whole numbers with decimals are decimals that
+    hold both, as Spark widens them. Instants of two zones are of the first one's zone. With times
+    of nanoseconds those of microseconds are of microseconds.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> common_type(pa.int32(), pa.decimal128(4, 2))
+    Decimal128Type(decimal128(12, 2))
+    >>> common_type(pa.int64(), pa.float64()) is None
+    True
+    """
+    if one == other or types.is_null(other):
+        return one
+    if types.is_null(one):
+        return other
+    if types.is_timestamp(one) and types.is_timestamp(other):
+        return None if (one.tz is None) != (other.tz is None) else pa.timestamp("us", one.tz)
+    for is_of, coarse in _TIMED:
+        if is_of(one) and is_of(other):
+            return coarse(one)
+    if one in WHOLE_DIGITS and other in WHOLE_DIGITS:
+        return max(one, other, key=lambda dtype: dtype.bit_width)
+    if types.is_floating(one) and types.is_floating(other):
+        return max(one, other, key=lambda dtype: dtype.bit_width)
+    if _is_exact(one) and _is_exact(other):
+        return common_decimal((one, other))
+    return _common_nested(one, other)
+
+
+def _is_exact(dtype: pa.DataType) -> bool:
+    """Whether values are whole numbers or decimals."""
+    return dtype in WHOLE_DIGITS or types.is_decimal128(dtype)
+
+
+def decimal_of(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of decimals that Spark makes of whole numbers, or one of decimals itself."""
+    return dtype if types.is_decimal(dtype) else pa.decimal128(WHOLE_DIGITS[dtype], 0)
+
+
+def common_decimal(dtypes: Iterable[pa.DataType]) -> pa.DataType | None:
+    """Return the decimals that hold those of several types, or whole numbers; None if none do."""
+    decimals = [decimal_of(dtype) for dtype in dtypes]
+    scale = max(each.scale for each in decimals)
+    digits = scale + max(each.precision - each.scale for each in decimals)
+    return pa.decimal128(digits, scale) if digits <= DIGITS else None
+
+
+def _common_nested(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return the type of structs, lists or maps whose parts have common types, if they do."""
+    if not types.is_nested(one) or one.id != other.id:
+        return None
+    if types.is_map(one):
+        key = common_type(one.key_type, other.key_type)
+        item = common_type(one.item_type, other.item_type)
+        return None if key is None or item is None else pa.map_(key, item)
+    if types.is_list(one):
+        field = _common_field(one.value_field, other.value_field)
+        return None if field is None else pa.list_(field)
+    if not types.is_struct(one) or [f.name for f in one] != [f.name for f in other]:
+        return None
+    fields = [_common_field(ours, its) for ours, its in zip(one, other, strict=True)]
+    return None if any(field is None for field in fields) else pa.struct(fields)
+
+
+def _common_field(one: pa.Field, other: pa.Field) -> pa.Field | None:
+    dtype = common_type(one.type, other.type)
+    nullable = one.nullable or other.nullable
+    return None if dtype is None else one.with_type(dtype).with_nullable(nullable)
