@@ -181,6 +181,10 @@ def sql(
         list[str] | None,
         typer.Option(metavar="[NAME=]COLUMN", help="The time of all tables, or of one; repeated."),
     ] = None,
+    time_zone: Annotated[
+        str | None,
+        typer.Option(metavar="ZONE", help="Of times without a zone, such as Europe/Zurich."),
+    ] = None,
     runner: Annotated[SqlRunnerName, typer.Option(help="Where to run.")] = SqlRunnerName.LOCAL,
     rows: Annotated[int, typer.Option(min=0, help="Most rows that are shown.")] = 20,
     output: Annotated[
@@ -201,6 +205,7 @@ def sql(
         file=file,
         tables=table or [],
         event_times=event_time or [],
+        time_zone=time_zone,
         on_spark=runner is SqlRunnerName.SPARK,
         rows=rows,
         output=output,

@@ -13,6 +13,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import TimestampType
 
+from gpu_windows.column_types.local_times import check_local
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.query.base import OWN, Query
 from gpu_windows.query.validation import (
@@ -31,9 +32,11 @@ from gpu_windows.runners.row_changes import (
     FilterRows,
     ProjectRows,
     RowChange,
+    TakeLocalTime,
 )
 from gpu_windows.runners.stages import check_distinct_stages
 from gpu_windows.spark_glue.expressions import refused, says_what_spark_refuses
+from gpu_windows.spark_glue.local_times import instants_in_spark
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.scans.expressions import why_not_alike
 from gpu_windows.spark_glue.scans.sides import sides_in_tasks
@@ -228,6 +231,15 @@ class SparkSource(Source):
             found = self.schema.field(column).type
             raise no_instant(role, found, dtype.simpleString(), column)
         return replace(self, inputs=time_inputs(self.inputs, self.public_name(column)))
+
+    def localized(self, column: str, zone: str) -> Source:
+        """Return this source with instants, whatever the zone of the session."""
+        require_column(self.schema, column)
+        check_local(self.schema.field(column))
+        instants = instants_in_spark(F.col(quoted(column)), zone)
+        return self._then(
+            lambda frame: frame.withColumn(column, instants), TakeLocalTime(column, zone, "UTC")
+        )
 
     def with_input_name(self, name: str) -> Source:
         """Return this source with its input, if that is one without a name, called so."""

@@ -104,7 +104,8 @@ USES: Mapping[str, Use] = {
         "event time",
         ("TIMESTAMP", "TIMESTAMP of ns", "BIGINT"),
         "its type; of ns what is finer than a microsecond is refused",
-        "make a TIMESTAMP of it: with to_timestamp, timestamp_seconds or timestamp_millis",
+        "say time_zone= of a TIMESTAMP_NTZ; make a TIMESTAMP of others with to_timestamp, "
+        "timestamp_seconds or timestamp_millis",
     ),
     "order": Use("the order of `top`", _SIMPLE, "exact", _SINGLE),
     "count": Use("`count`", tuple(LOGICAL), "BIGINT, exact"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gpu_windows.datastream.broadcast import BroadcastStream
+from gpu_windows.datastream.event_times import with_time
 from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.match import MatchStream
@@ -23,7 +24,7 @@ from gpu_windows.datastream.window_rows import with_windows
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import ColumnNotFoundError, QueryError
 from gpu_windows.options import Duration
-from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
+from gpu_windows.query.base import NO_KEY, NO_TIME
 from gpu_windows.query.changes import FIRING
 from gpu_windows.query.result_times import WINDOW_TIME
 from gpu_windows.query.validation import check_distinct, check_reserved
@@ -191,7 +192,13 @@ class Stream(_Unkeyed):
         _check_columns(self.source, columns)
         return Stream(self.source.extended(columns))
 
-    def event_time(self, column: str | Column, watermarks: WatermarkStrategy) -> TimedStream:
+    def event_time(
+        self,
+        column: str | Column,
+        watermarks: WatermarkStrategy,
+        *,
+        time_zone: str | None = None,
+    ) -> TimedStream:
         """Say when rows happened.
 
         Parameters
@@ -201,27 +208,19 @@ class Stream(_Unkeyed):
             is null are counted and kept apart, unless no part of the query needs a time.
         watermarks : WatermarkStrategy
             How long to wait for rows that come late. A bounded input is waited for to the end.
+        time_zone : str, optional
+            Of a column without a zone, TIMESTAMP_NTZ: where the clocks were that show it, such as
+            ``"Europe/Zurich"``. A time that they show twice is the first of both instants, and one
+            that they leave out is as much later as they go forward: so does Spark cast them.
 
         Raises
         ------
         QueryError
-            If a column is not there, or its type is no instant.
+            If a column is not there, its type is no instant, or has a zone besides ``time_zone``.
         PrecisionError
             If a time of an Arrow table is no whole microsecond.
         """
-        if not isinstance(watermarks, WatermarkStrategy):
-            rule = (
-                "event_time takes a WatermarkStrategy, such as "
-                "gw.WatermarkStrategy.for_bounded_out_of_orderness('5 seconds')"
-            )
-            raise QueryError(rule, value=repr(watermarks))
-        source, name = self.source.name(column, "__event_time")
-        source = source.timed(name, "event time")
-        if watermarks.column is not None:
-            source, carrier = source.name(watermarks.column, "watermark")
-            source = source.timed(carrier, CARRIER)
-            watermarks = replace(watermarks, column=carrier)
-        return TimedStream(source, name, watermarks)
+        return TimedStream(*with_time(self.source, column, watermarks, time_zone))
 
     def window_time(self, watermarks: WatermarkStrategy | None = None) -> TimedStream:
         """Let the results of windows happen at the last tick of their windows.

@@ -143,10 +143,8 @@ def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
     dtype = schema.field(name).type
     if types.is_timestamp(dtype) and dtype.tz is None:
         rule = (
-            f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: "
-            "convert it, e.g. with to_utc_timestamp (an Arrow column with "
-            "pyarrow.compute.assume_timezone, of pandas with .dt.tz_localize, of Polars with "
-            ".dt.replace_time_zone), in the time zone that it was written in"
+            f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: say the time zone that it "
+            "was written in, as event_time(..., time_zone='Europe/Zurich')"
         )
         raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
     if not (types.is_timestamp(dtype) or types.is_int64(dtype)):

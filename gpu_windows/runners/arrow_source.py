@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_windows.column_types.local_times import check_local, instants_of
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.expressions.nanoseconds import in_microseconds, is_of_nanoseconds
@@ -81,11 +82,24 @@ class ArrowSource(Source):
         dtype = self.schema.field(column).type
         if not is_of_nanoseconds(dtype):
             return self
+        to = pa.timestamp("us", dtype.tz)
+        return self._replaced(column, to, lambda times: in_microseconds(times, column, role))
+
+    def localized(self, column: str, zone: str) -> Source:
+        """Return this source with instants, which are shown in the zone."""
+        require_column(self.schema, column)
+        field = self.schema.field(column)
+        check_local(field)
+        to = pa.timestamp(field.type.unit, zone)
+        return self._replaced(column, to, lambda times: instants_of(times, zone))
+
+    def _replaced(self, column: str, dtype: pa.DataType, make: Callable[[Any], Any]) -> Source:
+        """Return this source with what is made of a column in its place."""
         at = self.schema.get_field_index(column)
-        field = pa.field(column, pa.timestamp("us", dtype.tz))
+        field = pa.field(column, dtype)
 
         def convert(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
-            return data.set_column(at, field, in_microseconds(data.column(at), column, role))
+            return data.set_column(at, field, make(data.column(at)))
 
         if isinstance(self._data, pa.Table):
             return ArrowSource(convert(self._data))

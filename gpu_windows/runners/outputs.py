@@ -290,6 +290,18 @@ class Source(ABC):
         """
 
     @abstractmethod
+    def localized(self, column: str, zone: str) -> Source:
+        """Return this source with instants in place of times without a zone.
+
+        See `gpu_windows.column_types.local_times.instants_of`.
+
+        Raises
+        ------
+        ColumnTypeError
+            If the column has no such times.
+        """
+
+    @abstractmethod
     def filtered(self, condition: str) -> Source:
         """Return this source with the rows only for which a condition in SQL is true.
 

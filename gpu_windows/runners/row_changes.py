@@ -158,6 +158,47 @@ class TakeTime(RowChange):
 
 
 @dataclass(frozen=True)
+class TakeLocalTime(RowChange):
+    """Take a column without a zone as instants.
+
+    Parameters
+    ----------
+    column, zone : str
+        See `gpu_windows.runners.outputs.Source.localized`.
+    shown : str
+        The zone in which they are shown.
+    """
+
+    column: str
+    zone: str
+    shown: str
+
+    def apply(self, source: ArrowSource) -> Source:
+        """Return the rows that it makes."""
+        rows = source.localized(self.column, self.zone)
+        return rows if self.shown == self.zone else self._shown(rows)
+
+    def _shown(self, rows: Source) -> Source:
+        assert isinstance(rows, ArrowSource)
+        fields = [
+            field.with_type(pa.timestamp(field.type.unit, self.shown))
+            if field.name == self.column
+            else field
+            for field in rows.schema
+        ]
+        schema = pa.schema(fields)
+        return rows.mapped(schema, lambda batch: batch.cast(schema))
+
+    def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
+        """Return the columns before it."""
+        return columns
+
+    def narrow(self, columns: frozenset[str]) -> RowChange:
+        """Return the change, or none."""
+        return self if self.column in columns else AddColumns({})
+
+
+@dataclass(frozen=True)
 class ProjectRows(RowChange):
     """Give rows the columns of a union or of a join.
 

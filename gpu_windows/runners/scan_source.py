@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpu_windows.column_types.local_times import check_local
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
-from gpu_windows.query.validation import check_free, check_time
+from gpu_windows.query.validation import check_free, check_time, require_column
 from gpu_windows.runners.arrow_source import ArrowOutputs, ArrowSource
 from gpu_windows.runners.local import cores
 from gpu_windows.runners.outputs import Outputs, Source
@@ -21,6 +22,7 @@ from gpu_windows.runners.row_changes import (
     AddLastTicks,
     FilterRows,
     RowChange,
+    TakeLocalTime,
     TakeTime,
 )
 from gpu_windows.runners.row_stream import RowStream
@@ -63,6 +65,12 @@ class ScanSource(ArrowSource):
         """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
         return self._then(TakeTime(column, role))
+
+    def localized(self, column: str, zone: str) -> Source:
+        """Return this source with instants, which are shown in the zone."""
+        require_column(self.schema, column)
+        check_local(self.schema.field(column))
+        return self._then(TakeLocalTime(column, zone, zone))
 
     def constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with a column that has one value."""

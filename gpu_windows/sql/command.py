@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gpu_windows.column_types.local_times import check_zone
 from gpu_windows.errors import GpuWindowsError, QueryError
 from gpu_windows.sql.files import reader, streams_of
 from gpu_windows.sql.query import SqlQuery, sql
@@ -35,6 +36,8 @@ class Request:
         ``NAME=PATH`` of files of Parquet or CSV, or of folders of Parquet files.
     event_times : sequence of str
         ``COLUMN`` for all tables, or ``NAME=COLUMN`` for one.
+    time_zone : str, optional
+        Of event times without one.
     on_spark : bool
         Whether Spark runs it.
     rows : int
@@ -49,6 +52,7 @@ class Request:
     file: str | None
     tables: Sequence[str]
     event_times: Sequence[str] = field(default=())
+    time_zone: str | None = None
     on_spark: bool = False
     rows: int = 20
     output: Path | None = None
@@ -71,7 +75,9 @@ def run(request: Request) -> int:
     try:
         text = _text(request)
         with reader(on_spark=request.on_spark) as read:
-            query = sql(text, **streams_of(request.tables, request.event_times, read))
+            zone = None if request.time_zone is None else check_zone(request.time_zone)
+            streams = streams_of(request.tables, request.event_times, read, zone)
+            query = sql(text, **streams)
             if request.explain:
                 console.print(Text(query.explain()), soft_wrap=True)
             elif request.output is not None:

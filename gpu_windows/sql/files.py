@@ -10,13 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from gpu_windows.datastream.event_times import has_no_zone
 from gpu_windows.datastream.stream import stream
 from gpu_windows.errors import QueryError
+from gpu_windows.query.validation import require_column
 from gpu_windows.watermarks import WatermarkStrategy
 
 
 def streams_of(
-    tables: Sequence[str], event_times: Sequence[str], read: Callable[[Path], Any]
+    tables: Sequence[str],
+    event_times: Sequence[str],
+    read: Callable[[Path], Any],
+    time_zone: str | None = None,
 ) -> dict[str, Any]:
     """Return streams by name.
 
@@ -28,6 +33,8 @@ def streams_of(
         ``COLUMN`` for all tables, or ``NAME=COLUMN`` for one.
     read : callable
         Returns the table at a path: see `reader`.
+    time_zone : str, optional
+        Of event times without one.
 
     Raises
     ------
@@ -43,7 +50,12 @@ def streams_of(
         begun = stream(read(Path(path)))
         column = times.get(name, times.get(None))
         waits = WatermarkStrategy.for_monotonous_timestamps()  # files are waited for to their end
-        streams[name] = begun if column is None else begun.event_time(column, waits)
+        if column is None:
+            streams[name] = begun
+            continue
+        require_column(begun.source.schema, column)
+        zone = time_zone if has_no_zone(begun.source, column) else None
+        streams[name] = begun.event_time(column, waits, time_zone=zone)
     unknown = [name for name in times if name is not None and name not in streams]
     if unknown:
         raise QueryError("--event-time names one of the tables", value=unknown[0])

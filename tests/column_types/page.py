@@ -43,6 +43,16 @@ forms for the same values: they become the logical type when a table, a reader o
 that does not fit 64 bits of microseconds (as event time it is a rejected row, as any time that is
 out of range).
 """
+_LOCAL = """\
+## Times without a zone
+
+A TIMESTAMP_NTZ (an Arrow timestamp without a zone) names no instant, so as event time it is refused
+until the zone is said: `event_time("ts", watermarks, time_zone="Europe/Zurich")`, on tables, files
+and DataFrames alike, batch and streaming; `gpu-windows sql --time-zone`. The zone of the session
+has no part in it. Where clocks go back and show a time twice, it is the first of both instants;
+a time that they leave out is as much later as they go forward: 02:30 on the day of summer time is
+03:30. So does Spark cast them. Rows of such times are therefore in the windows of those instants.
+"""
 _TWO = """\
 ## Columns of two inputs
 
@@ -89,6 +99,7 @@ def page_text() -> str:
             "`-` is refused with a typed error before anything runs.\n",
             _table(["type", *numbered.values()], matrix),
             _TWO,
+            _LOCAL,
         ]
     )
 

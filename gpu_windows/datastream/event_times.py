@@ -1,0 +1,49 @@
+"""The event time of rows, and the column that carries their watermarks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyarrow import types
+
+from gpu_windows.column_types.local_times import check_zone
+from gpu_windows.errors import QueryError
+from gpu_windows.query.base import CARRIER
+from gpu_windows.runners.outputs import Source
+from gpu_windows.watermarks import WatermarkStrategy
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import Column
+
+
+def with_time(
+    source: Source, column: str | Column, watermarks: WatermarkStrategy, time_zone: str | None
+) -> tuple[Source, str, WatermarkStrategy]:
+    """Return rows with an event time, its name, and the watermarks.
+
+    For parameters and errors see `gpu_windows.datastream.stream.Stream.event_time`.
+    """
+    if not isinstance(watermarks, WatermarkStrategy):
+        rule = (
+            "event_time takes a WatermarkStrategy, such as "
+            "gw.WatermarkStrategy.for_bounded_out_of_orderness('5 seconds')"
+        )
+        raise QueryError(rule, value=repr(watermarks))
+    source, name = source.name(column, "__event_time")
+    if time_zone is not None:
+        source = source.localized(name, check_zone(time_zone))
+    source = source.timed(name, "event time")
+    if watermarks.column is not None:
+        source, carrier = source.name(watermarks.column, "watermark")
+        if time_zone is not None and has_no_zone(source, carrier):
+            source = source.localized(carrier, time_zone)
+        source = source.timed(carrier, CARRIER)
+        watermarks = replace(watermarks, column=carrier)
+    return source, name, watermarks
+
+
+def has_no_zone(source: Source, column: str) -> bool:
+    """Whether a column has times without a zone."""
+    dtype = source.schema.field(column).type
+    return bool(types.is_timestamp(dtype) and dtype.tz is None)
