@@ -144,7 +144,8 @@ def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
     if types.is_timestamp(dtype) and dtype.tz is None:
         rule = (
             f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: say the time zone that it "
-            "was written in, as event_time(..., time_zone='Europe/Zurich')"
+            "was written in, as event_time(..., time_zone='Europe/Zurich'), or --time-zone of the "
+            "command"
         )
         raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
     if not (types.is_timestamp(dtype) or types.is_int64(dtype)):

@@ -9,11 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+from pyarrow import types
 
+from gpu_windows.column_types.logical import logical_table
 from gpu_windows.datastream.event_times import has_no_zone
 from gpu_windows.datastream.stream import stream
 from gpu_windows.errors import QueryError
-from gpu_windows.query.validation import require_column
+from gpu_windows.expressions.nanoseconds import in_microseconds
+from gpu_windows.query.validation import no_instant, require_column
 from gpu_windows.watermarks import WatermarkStrategy
 
 
@@ -54,6 +57,9 @@ def streams_of(
             streams[name] = begun
             continue
         require_column(begun.source.schema, column)
+        dtype = begun.source.schema.field(column).type
+        if types.is_integer(dtype) and _is_csv(Path(path)):  # seconds, as likely as microseconds
+            raise no_instant("event time", dtype, str(dtype), column)
         zone = time_zone if has_no_zone(begun.source, column) else None
         streams[name] = begun.event_time(column, waits, time_zone=zone)
     unknown = [name for name in times if name is not None and name not in streams]
@@ -124,18 +130,41 @@ _QUIET = {
 
 def _dataset(path: Path) -> Any:
     """Return the files at a path; what cannot be read is refused here."""
-    kind = "csv" if path.suffix.lower() == ".csv" else "parquet"
+    kind = "csv" if _is_csv(path) else "parquet"
     try:
-        return ds.dataset(path, format=kind)
+        return ds.dataset(path, format=kind, partitioning="hive" if path.is_dir() else None)
     except (OSError, pa.ArrowException) as error:
         said = str(error).partition("\n")[0]
         raise QueryError(f"{path} cannot be read as {kind}: {said}") from error
 
 
-def _frame(spark: Any, path: Path) -> Any:
-    from gpu_windows.spark_glue.names import quoted
+def _is_csv(path: Path) -> bool:
+    """Whether files are CSV, which may be compressed; a folder is what its first file is."""
+    if path.is_dir():
+        files = (each for each in sorted(path.rglob("*")) if each.is_file())
+        path = next((each for each in files if each.name[0] not in "._"), path)
+    return path.name.lower().endswith((".csv", ".csv.gz"))
 
-    columns = _dataset(path).schema.names
-    if path.suffix.lower() == ".csv":
-        return spark.read.csv(str(path), header=True, inferSchema=True)
-    return spark.read.parquet(str(path)).select(*map(quoted, columns))
+
+def _frame(spark: Any, path: Path) -> Any:
+    """Return the same rows as a DataFrame; CSV is read by Arrow, for Spark has other nulls there.
+
+    Raises
+    ------
+    PrecisionError
+        If a time of CSV is finer than a microsecond.
+    """
+    from pyspark.sql.types import StructType
+
+    from gpu_windows.spark_glue.names import quoted
+    from gpu_windows.spark_glue.types import to_spark_schema
+
+    if not _is_csv(path):
+        columns = map(quoted, _dataset(path).schema.names)
+        return spark.read.parquet(str(path)).select(*columns)
+    table = logical_table(_dataset(path).to_table())
+    for at, field in enumerate(table.schema):
+        times = in_microseconds(table.column(at), field.name, "a time of CSV on Spark")
+        column = times.cast(pa.string()) if types.is_null(times.type) else times
+        table = table.set_column(at, field.name, column)
+    return spark.createDataFrame(table, schema=to_spark_schema(table.schema, StructType()))

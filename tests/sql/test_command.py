@@ -113,6 +113,79 @@ def test_a_table_is_a_folder_or_csv_too(flights: Path, tmp_path: Path) -> None:
         assert rows(output) == EXPECTED
 
 
+#: Files in the manner of public ones: text, time, and the hours of New York that rows are in.
+PUBLIC = {
+    "taxi": (
+        "VendorID,tpep_pickup_datetime,fare\n1,2024-03-10 01:57:55,17.7\n2,2024-03-10 02:30:00,1\n",
+        "tpep_pickup_datetime",
+        ["06:00", "07:00"],
+    ),
+    "flights": (
+        "carrier,time_hour,delay\nUA,2013-01-01T10:00:00Z,2\nAA,2013-01-01T11:00:00Z,NA\n",
+        "time_hour",
+        ["10:00", "11:00"],
+    ),
+    "weather": ("STATION,DATE,TMP\n7,2023-01-01T00:51:00,8.9\n7,2023-01-01T01:51:00,\n", "DATE",
+                ["05:00", "06:00"]),
+    "bikes": ("ride,at\nA,2024-11-03 01:30:00.123\nB,2024-11-03 01:30:00.000\n", "at", ["05:00"]),
+    "ticks": ("symbol,time,price\nX,2024-01-02 09:30:00.000000001,1.5\n", "time", "microseconds"),
+    "logs": ("host,time,bytes\n1,10/Oct/2000:13:55:36 -0700,2\n", "time", "make one of texts"),
+    "epoch": ("k,ts\na,1704067200\n", "ts", "timestamp_seconds"),
+    "daily": ("symbol,date\nX,2024-01-02\n", "date", "make one of dates"),
+}  # fmt: skip
+PER_HOUR = """SELECT window_start, COUNT(*) AS n FROM TUMBLE(TABLE t, DESCRIPTOR(`{time}`),
+INTERVAL '1' HOUR) GROUP BY window_start, window_end"""
+
+
+def check_public(name: str, folder: Path, *more: str) -> None:
+    text, time, wanted = PUBLIC[name]
+    (folder / "part=1").mkdir()
+    (folder / "part=1" / "a.csv").write_text(text)
+    output, query = folder / "out.parquet", PER_HOUR.format(time=time)
+    for path in (folder / "part=1" / "a.csv", folder / "part=1", folder):
+        said = ("--query", query, "--table", f"t={path}", "--event-time", time, *more)
+        zoned = ask(*said, "--time-zone", "America/New_York", "--output", output)
+        if isinstance(wanted, str):
+            assert zoned.exit_code == 2
+            assert wanted in zoned.stderr
+            continue
+        assert (zoned.exit_code, zoned.stderr) == (0, "")
+        starts = sorted(_in_ticks(pq.read_table(output))["window_start"].to_pylist())
+        output.unlink()
+        assert [f"{start // 3_600_000_000 % 24:02}:00" for start in starts] == wanted
+        if "Z" not in text:
+            unzoned = ask(*said)
+            assert unzoned.exit_code == 2
+            assert "--time-zone" in unzoned.stderr
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_files_in_the_manner_of_public_ones(name: str, tmp_path: Path) -> None:
+    check_public(name, tmp_path)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_same_files_on_spark(name: str, tmp_path: Path, spark: SparkSession) -> None:
+    assert spark.version
+    check_public(name, tmp_path, "--runner", "spark")
+
+
+def test_partitions_of_folders_are_columns(tmp_path: Path) -> None:
+    for day in (1, 2):
+        (tmp_path / f"day={day}").mkdir()
+        (tmp_path / f"day={day}" / "a.csv").write_text(f"k,ts\na,2024-01-0{day} 12:00:00\n")
+    text = """SELECT day, COUNT(*) AS n FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' DAY)
+    GROUP BY day, window_start, window_end"""
+    said = ("--query", text, "--table", f"t={tmp_path}", "--event-time", "ts", "--time-zone", "UTC")
+    result = ask(*said, "--output", tmp_path / "out.parquet")
+    assert (result.exit_code, result.stderr) == (0, "")
+    rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert [(row["day"], row["n"]) for row in rows] == [(1, 1), (2, 1)]
+    bad = ask(*said[:-1], "Mars/Olympus")
+    assert (bad.exit_code, "a time zone is one of" in bad.stderr) == (2, True)
+
+
 def test_a_table_may_have_a_time_of_its_own(flights: Path, tmp_path: Path) -> None:
     other = tmp_path / "landed.parquet"
     landed = pq.read_table(flights).rename_columns(["origin", "at", "delay", "day"])
