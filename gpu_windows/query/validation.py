@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.aggregates.argument_types import is_ordered
+from gpu_windows.aggregates.argument_types import is_comparable, is_text
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     ColumnNotFoundError,
@@ -189,14 +189,6 @@ def check_key(name: str, dtype: pa.DataType) -> None:
     if types.is_struct(dtype):
         for child in dtype:
             check_key(f"{name}.{child.name}", child.type)
-    elif not (
-        is_ordered(dtype) or is_text(dtype) or types.is_decimal(dtype) or types.is_uint64(dtype)
-    ):
+    elif not is_comparable(dtype):
         rule = "a key must be of a simple type or a struct of them"
         raise ColumnTypeError(rule, value=str(dtype), column=name)
-
-
-def is_text(dtype: pa.DataType) -> bool:
-    """Whether values are strings or binary."""
-    text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return any(is_type(dtype) for is_type in text)
