@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 import pyarrow as pa
 from pyarrow import types
@@ -106,9 +107,26 @@ def require_column(schema: pa.Schema, name: str) -> None:
     if len(indices) > 1:
         raise NameClashError("the input has several columns of this name", value=repr(name))
     if not indices:
-        known = ", ".join(each for each in schema.names if not _RESERVED.fullmatch(each.lower()))
-        rule = f"the input has no such column; it has {known}"
+        fields = [each for each in schema if not _RESERVED.fullmatch(each.name.lower())]
+        known = ", ".join(each.name for each in fields)
+        rule = f"the input has no such column{_remedy(name, fields)}; it has {known}"
         raise ColumnNotFoundError(rule, column=name)
+
+
+def _remedy(name: str, fields: Sequence[pa.Field]) -> str:
+    """Return what to write instead of the name of a column that there is not; empty: unknown."""
+    names = [field.name for field in fields]
+    plain = name.replace("`", "")
+    if plain != name and plain in names:
+        return f": names are written without backticks, {plain}"
+    struct, _, inner = plain.partition(".")
+    if inner and any(field.name == struct and types.is_struct(field.type) for field in fields):
+        new = inner.replace(".", "_")
+        return f": of a struct make a column first, with_columns({new}={plain!r})"
+    by_lower = {each.lower(): each for each in names}
+    near = [by_lower[plain.lower()]] if plain.lower() in by_lower else []
+    near = near or get_close_matches(plain, names, 1, 0.75)
+    return f": did you mean {near[0]}" if near else ""
 
 
 def check_free(schema: pa.Schema, name: str) -> None:
