@@ -109,13 +109,6 @@ class _Columns:
     def at_least_one(self, counts: Column) -> Column:
         return F.greatest(counts, F.lit(1))
 
-    def if_finite(self, of: Column, values: Column) -> Column:
-        finite = F.abs(of) < F.lit(float("inf"))  # NaN is larger than any number
-        return F.when(finite, values).otherwise(F.lit(float("nan")))
-
-    def root(self, values: Column) -> Column:
-        return F.sqrt(values)
-
     def result(self, bound: BoundAggregate, values: Column, some: Column | None) -> Column:
         dtype = bound.result_type
         if types.is_timestamp(dtype):

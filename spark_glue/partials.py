@@ -91,12 +91,6 @@ def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
         yield F.count(_among(value, partial))
         return
     value = _among(_lane(str(partial.column), plan), partial)
-    if partial.combine is Combine.MOMENTS:
-        value = value.cast("double")
-        yield F.count(value)
-        yield F.avg(value)
-        yield F.var_pop(value) * F.count(value)
-        return
     if partial.lift is Lift.HIGH:
         value = F.shiftright(value, 32)
     elif partial.lift is Lift.LOW:

@@ -42,7 +42,11 @@ def mean(column: str | Column) -> Aggregate:
 
 
 def variance(column: str | Column, *, ddof: int = 1) -> Aggregate:
-    """Variance (sample, or population with ``ddof=0``); null for fewer than ``ddof + 1`` values."""
+    """Variance (sample, or population with ``ddof=0``); null for fewer than ``ddof + 1`` values.
+
+    It is within 1e-13 of the exact one, relative, also where values are 1e9 standard deviations
+    away from 0. A value that is infinite or NaN makes it NaN; equal values have one of exactly 0.
+    """
     return Aggregate("variance", column, ddof=_ddof(ddof))
 
 

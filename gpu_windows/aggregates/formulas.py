@@ -26,12 +26,6 @@ class Evaluator(Protocol[Result_co]):
     def at_least_one(self, counts: Any) -> Any:
         """Return counts to divide by."""
 
-    def if_finite(self, of: Any, values: Any) -> Any:
-        """Return values, and NaN where ``of`` is infinite or NaN."""
-
-    def root(self, values: Any) -> Any:
-        """Return square roots; a negative value may give anything but an error."""
-
     def result(self, bound: BoundAggregate, values: Any, some: Any | None) -> Result_co:
         """Return a result column; ``some`` None: everywhere."""
 
@@ -88,27 +82,10 @@ def _ratio(bound: BoundAggregate, states: Sequence[State], by: Evaluator[Result]
     return by.result(bound, parts[0][0] / n, some)
 
 
-def _spread(bound: BoundAggregate, states: Sequence[State], by: Evaluator[Result]) -> Result:
-    return by.result(bound, *_variance(bound, states, by))
-
-
-def _root_spread(bound: BoundAggregate, states: Sequence[State], by: Evaluator[Result]) -> Result:
-    variance, some = _variance(bound, states, by)
-    return by.result(bound, by.root(variance), some)
-
-
-def _variance(bound: BoundAggregate, states: Sequence[State], by: Evaluator[Any]) -> Any:
-    n, mean, m2 = states[0]
-    degrees = n - bound.aggregate.ddof
-    return by.if_finite(mean, m2 / by.at_least_one(degrees)), degrees > 0
-
-
 #: The formula of each way to lower that is one.
 FORMULAS: dict[Lower, Callable[[BoundAggregate, Sequence[State], Evaluator[Any]], Any]] = {
     Lower.COUNT: _count,
     Lower.RANK: _rank,
     Lower.VALUE: _value,
     Lower.RATIO: _ratio,
-    Lower.SPREAD: _spread,
-    Lower.ROOT_SPREAD: _root_spread,
 }

@@ -56,6 +56,8 @@ def _why_not_spark(query: WindowQuery, partials: tuple[Partial, ...]) -> str | N
             return f"column {partial.column!r} is {query.schema.field(str(partial.column)).type}"
         if partial.combine is Combine.PICK:
             return "first, last, arg_min and arg_max pick rows in order of arrival"
+        if partial.combine is Combine.MOMENTS:
+            return "Spark's variance loses the digits that values have in common"
         if partial.combine.is_sketch:
             return "the DataSketches library makes sketches"
         if partial.column is not None and partial.lift is not Lift.ONE:

@@ -21,5 +21,6 @@ DeviceBools: TypeAlias = Any
 DeviceBytes: TypeAlias = Any
 #: int64 or float64.
 DeviceLane: TypeAlias = Any
-#: (count: int64, mean: float64, sum of squared deviations from it: float64).
-DeviceMoments: TypeAlias = tuple[DeviceInts, DeviceFloats, DeviceFloats]
+#: (count: int64, the words of the mean, which is their sum: float64 each, the sum of squared
+#: deviations from it: float64). Of no values all are 0.
+DeviceMoments: TypeAlias = tuple[DeviceInts, DeviceFloats, DeviceFloats, DeviceFloats]

@@ -154,13 +154,13 @@ class Reduce(Protocol[G_contra]):
             The sums of ``value >> 32`` and of ``value & (2**32 - 1)``: 0 where no row is valid.
         """
 
-    def moments(
-        self, groups: G_contra, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats
-    ) -> DeviceMoments:
+    def moments(self, groups: G_contra, n: DeviceInts, *parts: DeviceFloats) -> DeviceMoments:
         """Combine the moments of the rows of every group, [n] each, to [count] each."""
 
     def moments_of(self, groups: G_contra, values: DeviceLane, valid: DeviceBools) -> DeviceMoments:
         """Return the moments of the valid values of every group: [n] each, to [count] each.
+
+        Every int64 is taken as it is, also where it is no float64.
 
         Parameters
         ----------
@@ -197,9 +197,7 @@ class Running(Protocol):
     def fold(self, how: int, begins: DeviceInts, values: DeviceLane) -> DeviceLane:
         """Fold int64[m] or float64[m] by ADD, LEAST or GREATEST (`gpu_windows.rules`)."""
 
-    def moments(
-        self, begins: DeviceInts, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats
-    ) -> DeviceMoments:
+    def moments(self, begins: DeviceInts, n: DeviceInts, *parts: DeviceFloats) -> DeviceMoments:
         """Combine moments, [m] each."""
 
     def pick(self, begins: DeviceInts, rank: DeviceInts, valid: DeviceBools) -> DeviceInts:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import rules
+from gpu_windows.kernels.cpu.moments import FOLLOWS, Moments, empty_moments, whole
 from gpu_windows.kernels.cpu.search import first_from
 from gpu_windows.kernels.cpu.types import (
     BOOLS,
@@ -297,59 +298,79 @@ def combine(how: int, found: Ranges, values: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-@kernel((BOOLS, INTS, FLOATS, FLOATS, *[OUT_INTS, OUT_FLOATS, OUT_FLOATS] * 2))
-def _scan_moments(
-    same: Any, n: Any, mean: Any, m2: Any,
-    prefix_n: Any, prefix_mean: Any, prefix_m2: Any,
-    suffix_n: Any, suffix_mean: Any, suffix_m2: Any,
+@kernel((BOOLS, *[INTS, FLOATS, FLOATS, FLOATS], *[OUT_INTS, OUT_FLOATS, OUT_FLOATS, OUT_FLOATS]))
+def _prefix_moments(
+    same: Any, n: Any, high: Any, low: Any, m2: Any,
+    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
 ) -> None:  # fmt: skip
+    count, shift, mean, squares, rest = 0, 0.0, 0.0, 0.0, 0.0
     for e in range(same.size):
-        prefix_n[e], prefix_mean[e], prefix_m2[e] = n[e], mean[e], m2[e]
-        if same[e]:
-            prefix_n[e], prefix_mean[e], prefix_m2[e] = rules.moments(
-                prefix_n[e - 1], prefix_mean[e - 1], prefix_m2[e - 1], n[e], mean[e], m2[e]
-            )
+        if not same[e]:
+            count, squares, rest = 0, 0.0, 0.0
+        if count == 0:
+            shift = high[e]
+        apart = (high[e] - shift) + low[e]
+        count, mean, more = rules.moments(count, mean, 0.0, n[e], apart, m2[e])
+        squares, off = rules.two_sum(squares, more)
+        rest += off
+        out_n[e], out_m2[e] = count, whole(squares, rest)
+        out_high[e], out_low[e] = rules.two_sum(shift, mean)
+        if e % FOLLOWS == 0:
+            shift, mean = out_high[e], out_low[e]
+
+
+@kernel((BOOLS, *[INTS, FLOATS, FLOATS, FLOATS], *[OUT_INTS, OUT_FLOATS, OUT_FLOATS, OUT_FLOATS]))
+def _suffix_moments(
+    same: Any, n: Any, high: Any, low: Any, m2: Any,
+    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
+) -> None:  # fmt: skip
+    count, shift, mean, squares, rest = 0, 0.0, 0.0, 0.0, 0.0
     for d in range(1, same.size + 1):
         e = same.size - d
-        suffix_n[e], suffix_mean[e], suffix_m2[e] = n[e], mean[e], m2[e]
-        if d > 1 and same[e + 1]:
-            suffix_n[e], suffix_mean[e], suffix_m2[e] = rules.moments(
-                n[e], mean[e], m2[e], suffix_n[e + 1], suffix_mean[e + 1], suffix_m2[e + 1]
-            )
+        if d == 1 or not same[e + 1]:
+            count, squares, rest = 0, 0.0, 0.0
+        if count == 0:
+            shift = high[e]
+        apart = (high[e] - shift) + low[e]
+        count, mean, more = rules.moments(count, mean, 0.0, n[e], apart, m2[e])
+        squares, off = rules.two_sum(squares, more)
+        rest += off
+        out_n[e], out_m2[e] = count, whole(squares, rest)
+        out_high[e], out_low[e] = rules.two_sum(shift, mean)
+        if e % FOLLOWS == 0:
+            shift, mean = out_high[e], out_low[e]
 
 
-@kernel((INTS, INTS, BYTES, *[INTS, FLOATS, FLOATS] * 2, OUT_INTS, OUT_FLOATS, OUT_FLOATS))
+@kernel((INTS, INTS, BYTES, *[INTS, FLOATS, FLOATS, FLOATS] * 2, OUT_INTS, *[OUT_FLOATS] * 3))
 def _join_moments(
     first: Any, last: Any, halves: Any,
-    prefix_n: Any, prefix_mean: Any, prefix_m2: Any,
-    suffix_n: Any, suffix_mean: Any, suffix_m2: Any,
-    out_n: Any, out_mean: Any, out_m2: Any,
+    prefix_n: Any, prefix_high: Any, prefix_low: Any, prefix_m2: Any,
+    suffix_n: Any, suffix_high: Any, suffix_low: Any, suffix_m2: Any,
+    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
 ) -> None:  # fmt: skip
     for i in range(halves.size):
-        left, right = first[i], last[i]
-        if halves[i] == PREFIX:
-            out_n[i], out_mean[i], out_m2[i] = prefix_n[right], prefix_mean[right], prefix_m2[right]
-        elif halves[i] == SUFFIX:
-            out_n[i], out_mean[i], out_m2[i] = suffix_n[left], suffix_mean[left], suffix_m2[left]
-        else:
-            out_n[i], out_mean[i], out_m2[i] = rules.moments(
-                suffix_n[left], suffix_mean[left], suffix_m2[left],
-                prefix_n[right], prefix_mean[right], prefix_m2[right],
-            )  # fmt: skip
-
-
-Moments = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+        n, high, low, m2 = 0, 0.0, 0.0, 0.0
+        if halves[i] != PREFIX:
+            e = first[i]
+            n, high, low, m2 = suffix_n[e], suffix_high[e], suffix_low[e], suffix_m2[e]
+        if halves[i] != SUFFIX:
+            e = last[i]
+            n, high, low, m2 = rules.wide_moments(
+                n, high, low, m2, prefix_n[e], prefix_high[e], prefix_low[e], prefix_m2[e]
+            )
+        out_n[i], out_high[i], out_low[i], out_m2[i] = n, high, low, m2
 
 
 def moments(found: Ranges, values: Moments) -> Moments:
     """See `contract.windows.Combine.moments`."""
     if found.is_single:
-        n, mean, m2 = values
-        return n[found.last], mean[found.last], m2[found.last]
-    scans = [np.empty_like(part) for part in (*values, *values)]
-    _scan_moments(found.same, *values, *scans)
-    out = np.empty(found.count, np.int64), np.empty(found.count), np.empty(found.count)
-    _join_moments(found.first, found.last, found.halves, *scans, *out)
+        n, high, low, m2 = values
+        return n[found.last], high[found.last], low[found.last], m2[found.last]
+    prefix, suffix = empty_moments(len(found.same)), empty_moments(len(found.same))
+    _prefix_moments(found.same, *values, *prefix)
+    _suffix_moments(found.same, *values, *suffix)
+    out = empty_moments(found.count)
+    _join_moments(found.first, found.last, found.halves, *prefix, *suffix, *out)
     return out
 
 

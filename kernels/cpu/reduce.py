@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import rules
 from gpu_windows.kernels.cpu.grouping import Groups
+from gpu_windows.kernels.cpu.moments import moments, moments_of
 from gpu_windows.kernels.cpu.types import (
     BOOLS,
     CELLS,
@@ -24,6 +25,8 @@ from gpu_windows.kernels.cpu.types import (
     OUT_INTS,
 )
 from gpu_windows.rules import IDENTITIES
+
+__all__ = ["ALL", "count", "exact_sum", "moments", "moments_of", "pick", "reduce"]
 
 ALL: NDArray[np.bool_] = np.empty(0, np.bool_)
 
@@ -56,32 +59,6 @@ def _count(cells: Any, valid: Any, out: Any) -> None:
     for i in range(cells.size):
         if valid[i]:
             out[cells[i]] += 1
-
-
-@kernel((CELLS, INTS, FLOATS, FLOATS, OUT_INTS, OUT_FLOATS, OUT_FLOATS))
-def _moments(
-    cells: Any, n: Any, mean: Any, m2: Any, out_n: Any, out_mean: Any, out_m2: Any
-) -> None:
-    for i in range(cells.size):
-        c = cells[i]
-        out_n[c], out_mean[c], out_m2[c] = rules.moments(
-            out_n[c], out_mean[c], out_m2[c], n[i], mean[i], m2[i]
-        )
-
-
-@kernel(
-    (CELLS, INTS, BOOLS, OUT_INTS, OUT_FLOATS, OUT_FLOATS),
-    (CELLS, FLOATS, BOOLS, OUT_INTS, OUT_FLOATS, OUT_FLOATS),
-)
-def _moments_of(
-    cells: Any, values: Any, valid: Any, out_n: Any, out_mean: Any, out_m2: Any
-) -> None:
-    for i in range(cells.size):
-        if valid.size == 0 or valid[i]:
-            c = cells[i]
-            out_n[c], out_mean[c], out_m2[c] = rules.moments(
-                out_n[c], out_mean[c], out_m2[c], 1, float(values[i]), 0.0
-            )
 
 
 @kernel((CELLS, INTS, BOOLS, OUT_INTS))
@@ -118,30 +95,6 @@ def exact_sum(
     high, low = (np.zeros(groups.size, np.int64) for _ in range(2))
     _exact_sum(groups.cells, values, valid, high, low)
     return groups.take(high), groups.take(low)
-
-
-def moments(
-    groups: Groups, n: NDArray[np.int64], mean: NDArray[np.float64], m2: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """See `contract.groups.Reduce.moments`."""
-    out = _no_moments(groups.size)
-    _moments(groups.cells, n, mean, m2, *out)
-    n, mean, m2 = map(groups.take, out)
-    return n, mean, m2
-
-
-def moments_of(
-    groups: Groups, values: NDArray[Any], valid: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """See `contract.groups.Reduce.moments_of`."""
-    out = _no_moments(groups.size)
-    _moments_of(groups.cells, values, valid, *out)
-    n, mean, m2 = map(groups.take, out)
-    return n, mean, m2
-
-
-def _no_moments(count: int) -> tuple[NDArray[Any], ...]:
-    return np.zeros(count, np.int64), np.zeros(count), np.zeros(count)
 
 
 def pick(groups: Groups, rank: NDArray[np.int64], valid: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import rules
+from gpu_windows.kernels.cpu.moments import FOLLOWS, Moments, empty_moments, whole
 from gpu_windows.kernels.cpu.types import BOOLS, FLOATS, INT, INTS, OUT_FLOATS, OUT_INTS
 
 Ints = NDArray[np.int64]
@@ -22,10 +23,10 @@ def fold(how: int, begins: Ints, values: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def moments(begins: Ints, n: Ints, mean: Floats, m2: Floats) -> tuple[Ints, Floats, Floats]:
+def moments(begins: Ints, n: Ints, *parts: Floats) -> Moments:
     """See `contract.groups.Running.moments`."""
-    out = np.empty_like(n), np.empty_like(mean), np.empty_like(m2)
-    _moments(begins, n, mean, m2, *out)
+    out = empty_moments(len(n))
+    _moments(begins, n, *parts, *out)
     return out
 
 
@@ -45,16 +46,25 @@ def _fold(how: Any, begins: Any, values: Any, out: Any) -> None:
             out[i] = rules.fold(how, out[i - 1], values[i])
 
 
-@kernel((INTS, INTS, FLOATS, FLOATS, OUT_INTS, OUT_FLOATS, OUT_FLOATS))
-def _moments(begins: Any, n: Any, mean: Any, m2: Any, ns: Any, means: Any, m2s: Any) -> None:
+@kernel((INTS, *[INTS, FLOATS, FLOATS, FLOATS], *[OUT_INTS, OUT_FLOATS, OUT_FLOATS, OUT_FLOATS]))
+def _moments(
+    begins: Any, n: Any, high: Any, low: Any, m2: Any,
+    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
+) -> None:  # fmt: skip
     for run in range(begins.size):
         end = begins[run + 1] if run + 1 < begins.size else n.size
-        first = begins[run]
-        ns[first], means[first], m2s[first] = n[first], mean[first], m2[first]
-        for i in range(first + 1, end):
-            ns[i], means[i], m2s[i] = rules.moments(
-                ns[i - 1], means[i - 1], m2s[i - 1], n[i], mean[i], m2[i]
-            )
+        count, shift, mean, squares, rest = 0, 0.0, 0.0, 0.0, 0.0
+        for i in range(begins[run], end):
+            if count == 0:
+                shift = high[i]
+            apart = (high[i] - shift) + low[i]
+            count, mean, more = rules.moments(count, mean, 0.0, n[i], apart, m2[i])
+            squares, off = rules.two_sum(squares, more)
+            rest += off
+            out_n[i], out_m2[i] = count, whole(squares, rest)
+            out_high[i], out_low[i] = rules.two_sum(shift, mean)
+            if i % FOLLOWS == 0:
+                shift, mean = out_high[i], out_low[i]
 
 
 @kernel((INTS, INTS, BOOLS, OUT_INTS))

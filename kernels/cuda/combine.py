@@ -124,38 +124,43 @@ def combine(how: int, found: Ranges, values: DeviceLane) -> DeviceLane:
 # ---- moments
 
 
-@kernel((INTS, INTS, BYTES, *[INT, INTS32, *[INTS, FLOATS, FLOATS] * 2] * 2, INTS, FLOATS, FLOATS))
+_STATE = [INTS, FLOATS, FLOATS, FLOATS]
+
+
+@kernel((INTS, INTS, BYTES, *[INT, INTS32, *_STATE * 2] * 2, *_STATE))
 def _join_moments(
     first: Any, last: Any, halves: Any,
-    before: Any, heads: Any, prefix_n: Any, prefix_mean: Any, prefix_m2: Any,
-    before_n: Any, before_mean: Any, before_m2: Any,
-    after: Any, tails: Any, suffix_n: Any, suffix_mean: Any, suffix_m2: Any,
-    after_n: Any, after_mean: Any, after_m2: Any,
-    out_n: Any, out_mean: Any, out_m2: Any,
+    before: Any, heads: Any, prefix_n: Any, prefix_high: Any, prefix_low: Any, prefix_m2: Any,
+    before_n: Any, before_high: Any, before_low: Any, before_m2: Any,
+    after: Any, tails: Any, suffix_n: Any, suffix_high: Any, suffix_low: Any, suffix_m2: Any,
+    after_n: Any, after_high: Any, after_low: Any, after_m2: Any,
+    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
 ) -> None:  # fmt: skip
     for i in range(cuda.grid(1), halves.size, cuda.gridsize(1)):
-        n, mean, m2 = 0, 0.0, 0.0
+        n, high, low, m2 = 0, 0.0, 0.0, 0.0
         if halves[i] != PREFIX:
-            n, mean, m2 = moments_at(
-                after, tails, suffix_n, suffix_mean, suffix_m2,
-                after_n, after_mean, after_m2, first[i],
+            n, high, low, m2 = moments_at(
+                after, tails, suffix_n, suffix_high, suffix_low, suffix_m2,
+                after_n, after_high, after_low, after_m2, first[i],
             )  # fmt: skip
         if halves[i] != SUFFIX:
-            right_n, right_mean, right_m2 = moments_at(
-                before, heads, prefix_n, prefix_mean, prefix_m2,
-                before_n, before_mean, before_m2, last[i],
+            right_n, right_high, right_low, right_m2 = moments_at(
+                before, heads, prefix_n, prefix_high, prefix_low, prefix_m2,
+                before_n, before_high, before_low, before_m2, last[i],
             )  # fmt: skip
-            n, mean, m2 = rules.moments(n, mean, m2, right_n, right_mean, right_m2)
-        out_n[i], out_mean[i], out_m2[i] = n, mean, m2
+            n, high, low, m2 = rules.wide_moments(
+                n, high, low, m2, right_n, right_high, right_low, right_m2
+            )
+        out_n[i], out_high[i], out_low[i], out_m2[i] = n, high, low, m2
 
 
 def moments(found: Ranges, values: DeviceMoments) -> DeviceMoments:
     """See `contract.windows.Combine.moments`."""
     if found.is_single:
-        n, mean, m2 = (primitives.gather(part, found.last) for part in values)
-        return n, mean, m2
-    n, mean, m2 = _joined(MOMENTS, _join_moments, found, (), values)
-    return n, mean, m2
+        n, high, low, m2 = (primitives.gather(part, found.last) for part in values)
+    else:
+        n, high, low, m2 = _joined(MOMENTS, _join_moments, found, (), values)
+    return n, high, low, m2
 
 
 # ---- pick

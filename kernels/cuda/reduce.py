@@ -26,7 +26,7 @@ from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.grouping import Groups
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import BOOLS, FLOAT, FLOATS, INT, INTS
-from gpu_windows.rules import ADD, IDENTITIES
+from gpu_windows.rules import ADD, BLOCK, IDENTITIES
 
 ALL: HostBools = np.empty(0, np.bool_)
 
@@ -74,36 +74,75 @@ def _count(begins: Any, ends: Any, order: Any, valid: Any, out: Any) -> None:
         out[p] = total
 
 
-@kernel((INTS, INTS, INT, INTS, INTS, FLOATS, FLOATS, INTS, FLOATS, FLOATS))
+@kernel((INTS, INTS, INT, INTS, *[INTS, FLOATS, FLOATS, FLOATS] * 2))
 def _moments(
-    begins: Any, ends: Any, ordered: Any, order: Any, n: Any, mean: Any, m2: Any,
-    out_n: Any, out_mean: Any, out_m2: Any,
+    begins: Any, ends: Any, ordered: Any, order: Any, n: Any, high: Any, low: Any, m2: Any,
+    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
 ) -> None:  # fmt: skip
     for p in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
-        total_n, total_mean, total_m2 = 0, 0.0, 0.0
+        count, upper, lower, squares = 0, 0.0, 0.0, 0.0
         for i in range(begins[p], ends[p]):
             row = order[i] if ordered else i
-            total_n, total_mean, total_m2 = rules.moments(
-                total_n, total_mean, total_m2, n[row], mean[row], m2[row]
+            count, upper, lower, squares = rules.wide_moments(
+                count, upper, lower, squares, n[row], high[row], low[row], m2[row]
             )
-        out_n[p], out_mean[p], out_m2[p] = total_n, total_mean, total_m2
+        out_n[p], out_high[p], out_low[p], out_m2[p] = count, upper, lower, squares
 
 
-@kernel(
-    (INTS, INTS, INTS, INTS, INT, BOOLS, INTS, FLOATS, FLOATS),
-    (INTS, INTS, INTS, FLOATS, INT, BOOLS, INTS, FLOATS, FLOATS),
-)
-def _moments_of(
+@kernel((INTS, INTS, INTS, FLOATS, INT, BOOLS, INTS, FLOATS, FLOATS, FLOATS))
+def _moments_of_floats(
     begins: Any, ends: Any, order: Any, values: Any, masked: Any, valid: Any,
-    out_n: Any, out_mean: Any, out_m2: Any,
+    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
 ) -> None:  # fmt: skip
     for p in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
-        n, mean, m2 = 0, 0.0, 0.0
+        n, high, low, m2 = 0, 0.0, 0.0, 0.0
+        count, shift, total, squares = 0, 0.0, 0.0, 0.0
         for i in range(begins[p], ends[p]):
             row = order[i]
             if not masked or valid[row]:
-                n, mean, m2 = rules.moments(n, mean, m2, 1, float(values[row]), 0.0)
-        out_n[p], out_mean[p], out_m2[p] = n, mean, m2
+                if count == 0:
+                    shift = values[row]
+                apart = values[row] - shift
+                total += apart
+                squares += apart * apart
+                count += 1
+            if count == BLOCK or (count > 0 and i == ends[p] - 1):
+                upper, lower = shift, 0.0
+                mean, more = rules.shifted_moments(count, total, squares)
+                upper, mean = rules.two_sum(upper, mean)
+                n, high, low, m2 = rules.wide_moments(
+                    n, high, low, m2, count, upper, mean + lower, more
+                )
+                count, total, squares = 0, 0.0, 0.0
+        out_n[p], out_high[p], out_low[p], out_m2[p] = n, high, low, m2
+
+
+@kernel((INTS, INTS, INTS, INTS, INT, BOOLS, INTS, FLOATS, FLOATS, FLOATS))
+def _moments_of_ints(
+    begins: Any, ends: Any, order: Any, values: Any, masked: Any, valid: Any,
+    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
+) -> None:  # fmt: skip
+    for p in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
+        n, high, low, m2 = 0, 0.0, 0.0, 0.0
+        count, shift, total, squares = 0, 0, 0.0, 0.0
+        for i in range(begins[p], ends[p]):
+            row = order[i]
+            if not masked or valid[row]:
+                if count == 0:
+                    shift = values[row]
+                apart = rules.difference(values[row], shift)
+                total += apart
+                squares += apart * apart
+                count += 1
+            if count == BLOCK or (count > 0 and i == ends[p] - 1):
+                upper, lower = rules.words_of(shift)
+                mean, more = rules.shifted_moments(count, total, squares)
+                upper, mean = rules.two_sum(upper, mean)
+                n, high, low, m2 = rules.wide_moments(
+                    n, high, low, m2, count, upper, mean + lower, more
+                )
+                count, total, squares = 0, 0.0, 0.0
+        out_n[p], out_high[p], out_low[p], out_m2[p] = n, high, low, m2
 
 
 @kernel((INTS, INTS, INTS, INTS, INT, BOOLS, INTS))
@@ -168,11 +207,11 @@ def _fold_pieces(how: int, groups: Groups, values: Any) -> Any:
     return values
 
 
-def moments(groups: Groups, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats) -> DeviceMoments:
+def moments(groups: Groups, n: DeviceInts, *parts: DeviceFloats) -> DeviceMoments:
     """See `contract.groups.Reduce.moments`."""
     first = groups.levels[0]
     out = _empty_moments(first.count)
-    _moments(first.count, first.begins, first.ends, 1, groups.order, n, mean, m2, *out)
+    _moments(first.count, first.begins, first.ends, 1, groups.order, n, *parts, *out)
     return _moments_of_pieces(groups, out)
 
 
@@ -181,7 +220,8 @@ def moments_of(groups: Groups, values: DeviceLane, valid: DeviceBools) -> Device
     first, masked = groups.levels[0], int(len(valid) > 0)
     out = _empty_moments(first.count)
     places = first.begins, first.ends, groups.order
-    _moments_of(first.count, *places, values, masked, valid, *out)
+    add = _moments_of_ints if values.dtype == np.int64 else _moments_of_floats
+    add(first.count, *places, values, masked, valid, *out)
     return _moments_of_pieces(groups, out)
 
 
@@ -195,8 +235,8 @@ def _moments_of_pieces(groups: Groups, state: DeviceMoments) -> DeviceMoments:
 
 
 def _empty_moments(count: int) -> DeviceMoments:
-    n, mean, m2 = (primitives.empty(count, dtype) for dtype in (np.int64, np.float64, np.float64))
-    return n, mean, m2
+    high, low, m2 = (primitives.empty(count, np.float64) for _ in range(3))
+    return primitives.empty(count, np.int64), high, low, m2
 
 
 def pick(groups: Groups, rank: DeviceInts, valid: DeviceBools) -> DeviceInts:

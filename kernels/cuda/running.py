@@ -25,12 +25,10 @@ def fold(how: int, begins: DeviceInts, values: DeviceLane) -> DeviceLane:
     return FOLD.up_to((how,), begins, (values,))[0]
 
 
-def moments(
-    begins: DeviceInts, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats
-) -> DeviceMoments:
+def moments(begins: DeviceInts, n: DeviceInts, *parts: DeviceFloats) -> DeviceMoments:
     """See `contract.groups.Running.moments`."""
-    ns, means, m2s = MOMENTS.up_to((), begins, (n, mean, m2))
-    return ns, means, m2s
+    ns, highs, lows, m2s = MOMENTS.up_to((), begins, (n, *parts))
+    return ns, highs, lows, m2s
 
 
 def pick(begins: DeviceInts, rank: DeviceInts, valid: DeviceBools) -> DeviceInts:

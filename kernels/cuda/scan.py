@@ -204,77 +204,87 @@ FOLD = Scan(_fold_tiles, _fold_together)
 # ---- moments
 
 
+_STATE = [INTS, FLOATS, FLOATS, FLOATS]
+
+
 @device_function
 def _moments(
-    towards: Any, n: Any, mean: Any, m2: Any, far_n: Any, far_mean: Any, far_m2: Any
-) -> Any:
+    towards: Any, n: Any, high: Any, low: Any, m2: Any,
+    far_n: Any, far_high: Any, far_low: Any, far_m2: Any,
+) -> Any:  # fmt: skip
     """Return two partials combined, the earlier one first."""
     if towards == BEFORE:
-        return rules.moments(far_n, far_mean, far_m2, n, mean, m2)
-    return rules.moments(n, mean, m2, far_n, far_mean, far_m2)
+        return rules.wide_moments(far_n, far_high, far_low, far_m2, n, high, low, m2)
+    return rules.wide_moments(n, high, low, m2, far_n, far_high, far_low, far_m2)
 
 
 @device_function
 def moments_at(
-    towards: Any, edges: Any, n: Any, mean: Any, m2: Any,
-    sums_n: Any, sums_mean: Any, sums_m2: Any, entry: Any,
+    towards: Any, edges: Any, n: Any, high: Any, low: Any, m2: Any,
+    sums_n: Any, sums_high: Any, sums_low: Any, sums_m2: Any, entry: Any,
 ) -> Any:  # fmt: skip
     """Return the scan of an entry."""
     tile = entry // TILE
     if edges[entry] // TILE == tile:
-        return n[entry], mean[entry], m2[entry]
+        return n[entry], high[entry], low[entry], m2[entry]
     far = tile + towards
     return _moments(
-        towards, n[entry], mean[entry], m2[entry], sums_n[far], sums_mean[far], sums_m2[far]
-    )
+        towards, n[entry], high[entry], low[entry], m2[entry],
+        sums_n[far], sums_high[far], sums_low[far], sums_m2[far],
+    )  # fmt: skip
 
 
-@kernel((INT, INTS32, INTS, FLOATS, FLOATS, INTS32, *[INTS, FLOATS, FLOATS] * 2))
+@kernel((INT, INTS32, *_STATE, INTS32, *_STATE * 2))
 def _moments_tiles(
-    towards: Any, edges: Any, n: Any, mean: Any, m2: Any, ends: Any,
-    parts_n: Any, parts_mean: Any, parts_m2: Any,
-    totals_n: Any, totals_mean: Any, totals_m2: Any,
+    towards: Any, edges: Any, n: Any, high: Any, low: Any, m2: Any, ends: Any,
+    parts_n: Any, parts_high: Any, parts_low: Any, parts_m2: Any,
+    totals_n: Any, totals_high: Any, totals_low: Any, totals_m2: Any,
 ) -> None:  # fmt: skip
     shared_n = cuda.shared.array(TILE, n.dtype)
-    shared_mean = cuda.shared.array(TILE, mean.dtype)
+    shared_high = cuda.shared.array(TILE, high.dtype)
+    shared_low = cuda.shared.array(TILE, low.dtype)
     shared_m2 = cuda.shared.array(TILE, m2.dtype)  # a line each: the simulator tells them apart so
     lane = cuda.threadIdx.x
     for tile in range(cuda.blockIdx.x, ends.size, cuda.gridDim.x):
         entry = tile * TILE + lane
         within = entry < edges.size
         edge, place = (edges[entry], entry) if within else (entry, 0)
-        held_n, held_mean, held_m2 = n[place], mean[place], m2[place]
+        held_n, held_high, held_low, held_m2 = n[place], high[place], low[place], m2[place]
         distance = 1
         while distance < TILE:
-            shared_n[lane], shared_mean[lane], shared_m2[lane] = held_n, held_mean, held_m2
+            shared_n[lane], shared_m2[lane] = held_n, held_m2
+            shared_high[lane], shared_low[lane] = held_high, held_low
             cuda.syncthreads()
             if _joins(towards, edge, entry, lane, distance):
                 other = lane + towards * distance
-                held_n, held_mean, held_m2 = _moments(
-                    towards, held_n, held_mean, held_m2,
-                    shared_n[other], shared_mean[other], shared_m2[other],
+                held_n, held_high, held_low, held_m2 = _moments(
+                    towards, held_n, held_high, held_low, held_m2,
+                    shared_n[other], shared_high[other], shared_low[other], shared_m2[other],
                 )  # fmt: skip
             cuda.syncthreads()
             distance *= 2
         if within:
-            parts_n[entry], parts_mean[entry], parts_m2[entry] = held_n, held_mean, held_m2
+            parts_n[entry], parts_m2[entry] = held_n, held_m2
+            parts_high[entry], parts_low[entry] = held_high, held_low
             if _is_last_of_tile(towards, entry, lane, edges.size):
-                totals_n[tile], totals_mean[tile], totals_m2[tile] = held_n, held_mean, held_m2
+                totals_n[tile], totals_m2[tile] = held_n, held_m2
+                totals_high[tile], totals_low[tile] = held_high, held_low
                 ends[tile] = edge // TILE
 
 
-@kernel((INT, INTS32, *[INTS, FLOATS, FLOATS] * 3))
+@kernel((INT, INTS32, *_STATE * 3))
 def _moments_together(
-    towards: Any, edges: Any, n: Any, mean: Any, m2: Any,
-    sums_n: Any, sums_mean: Any, sums_m2: Any, out_n: Any, out_mean: Any, out_m2: Any,
+    towards: Any, edges: Any, n: Any, high: Any, low: Any, m2: Any,
+    sums_n: Any, sums_high: Any, sums_low: Any, sums_m2: Any,
+    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
 ) -> None:  # fmt: skip
     for i in range(cuda.grid(1), edges.size, cuda.gridsize(1)):
-        out_n[i], out_mean[i], out_m2[i] = moments_at(
-            towards, edges, n, mean, m2, sums_n, sums_mean, sums_m2, i
+        out_n[i], out_high[i], out_low[i], out_m2[i] = moments_at(
+            towards, edges, n, high, low, m2, sums_n, sums_high, sums_low, sums_m2, i
         )
 
 
-#: No parameters. State: (int64[m], float64[m], float64[m]).
+#: No parameters. State: (int64[m], float64[m], float64[m], float64[m]).
 MOMENTS = Scan(_moments_tiles, _moments_together)
 
 

@@ -61,8 +61,10 @@ def evaluate(backend: Backend, case: Frames) -> Results:
     for verb, how in HOWS.items():
         made[f"{verb} ints"] = backend.combine.combine(how, found, ints)
         made[f"{verb} floats"] = backend.combine.combine(how, found, floats)
-    parts = place(np.ones(len(case.ints), np.int64)), floats, place(np.zeros(len(case.ints)))
-    made |= dict(zip(("n", "mean", "m2"), backend.combine.moments(found, parts), strict=True))
+    ones, zeros = np.ones(len(case.ints), np.int64), np.zeros(len(case.ints))
+    parts = place(ones), floats, place(zeros), place(zeros)
+    n, mean, _, m2 = backend.combine.moments(found, parts)
+    made |= {"n": n, "mean": mean, "m2": m2}
     made["pick"] = backend.combine.pick(found, ints)
     back = found.take(place(np.arange(found.count)[::-1].copy()))
     made["least ints from the last"] = backend.combine.combine(rules.LEAST, back, ints)

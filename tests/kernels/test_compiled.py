@@ -13,7 +13,7 @@ pytestmark = pytest.mark.ptx
 
 TESTS = Path(__file__).parents[1]
 #: What the simulator runs too, but for what is about the simulator.
-_NAMES = "encoding joins kernels keys lengths machines over ranges running sketches texts"
+_NAMES = "encoding joins kernels keys lengths machines moments over ranges running sketches texts"
 SHARED = [TESTS / "simulator" / f"{name}_equal.py" for name in _NAMES.split()]
 OF_THE_SIMULATOR = [
     f"tests/simulator/kernels_equal.py::{name}"

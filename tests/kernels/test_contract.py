@@ -36,7 +36,7 @@ OPAQUE = {
 
 #: What the modules of the contract are made of; nobody but they may call it.
 PARTS = {
-    "cpu": {"machine", "modules", "rules", "runs", "search", "sorting", "types"},
+    "cpu": {"machine", "modules", "moments", "rules", "runs", "search", "sorting", "types"},
     "cuda": {
         "cells", "compiler", "cupy_kernels", "float_cells", "kernel", "launcher", "library",
         "machine", "modules", "primitives", "probe", "reach", "replicas", "resident", "rules",

@@ -83,9 +83,6 @@ QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
         _by(rows, _SLIDING, partials="kernels")
     ),
     "tumbling windows": lambda rows: _usual(_by(rows, _TUMBLING)),
-    "standard deviation, partials by Spark": lambda rows: _by(
-        rows, _SLIDING, partials="spark"
-    ).aggregate(spread=gw.stddev("measure")),
     "dates, partials by Spark": lambda rows: _by(rows, _TUMBLING, partials="spark").aggregate(
         last=gw.max("day")
     ),

@@ -181,7 +181,9 @@ class Extreme(OfValues):
 
 
 class Variance(OfValues):
-    """Variance, by Welford's recurrence in order of arrival.
+    """Variance, by Welford's recurrence in order of arrival, the mean in two words.
+
+    Of decimals it is that of the unscaled integers, and scaled in the end.
 
     Source: Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products"
     (Technometrics, 1962).
@@ -190,21 +192,38 @@ class Variance(OfValues):
     def __init__(self, bound: BoundAggregate) -> None:
         super().__init__(bound)
         self.count = 0
-        self.mean = 0.0
+        self.high = 0.0
+        self.low = 0.0
         self.squares = 0.0
 
     def take(self, value: Value) -> None:
         """Update the mean and the sum of squared deviations."""
+        argument = self.bound.argument_type
+        if types.is_decimal(argument):
+            value = int(value.scaleb(argument.scale, _DECIMALS))
         number = float(value)
+        rest = float(value - int(number)) if isinstance(value, int) else 0.0
         self.count += 1
-        deviation = number - self.mean
-        self.mean += deviation / self.count
-        self.squares += deviation * (number - self.mean)
+        if self.count == 1:
+            self.high, self.low = number, rest
+            return
+        deviation = (number - self.high) + (rest - self.low)
+        step = deviation / self.count
+        self.squares += deviation * step * (self.count - 1)
+        before, self.high = self.high, self.high + step
+        if math.isfinite(self.high):
+            self.low = math.fsum((before, -self.high, step, self.low))
 
     def result(self) -> float | None:
         """Return the variance; null for fewer than ``ddof + 1`` values."""
         degrees = self.count - self.bound.aggregate.ddof
-        return self.squares / degrees if degrees > 0 else None
+        if degrees <= 0:
+            return None
+        if not math.isfinite(self.high):
+            return math.nan
+        argument = self.bound.argument_type
+        scale = argument.scale if types.is_decimal(argument) else 0
+        return self.squares / degrees / 100.0**scale
 
 
 class StandardDeviation(Variance):

@@ -157,7 +157,7 @@ class ContentsFormat:
             case Sum():
                 return {**count, "total": pa.float64() if types.is_floating(argument) else _INTEGER}
             case Variance():
-                return {**count, "mean": pa.float64(), "squares": pa.float64()}
+                return {**count, **dict.fromkeys(("high", "low", "squares"), pa.float64())}
             case Extreme():
                 return {"best": value}
             case First():

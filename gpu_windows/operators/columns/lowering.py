@@ -41,7 +41,7 @@ def lower(bound: BoundAggregate, states: States) -> pa.Array:
         return _OF_WORDS[how](bound, parts)
     if how in formulas.FORMULAS:
         return formulas.lower(bound, parts, _ARRAYS)
-    return _OF_OBJECTS[how](bound, parts)
+    return _LOWERED[how](bound, parts)
 
 
 class _Arrays:
@@ -49,12 +49,6 @@ class _Arrays:
 
     def at_least_one(self, counts: Any) -> Any:
         return np.maximum(counts, 1)
-
-    def if_finite(self, of: Any, values: Any) -> Any:
-        return np.where(np.isfinite(of), values, np.nan)
-
-    def root(self, values: Any) -> Any:
-        return np.sqrt(values)
 
     def result(self, bound: BoundAggregate, values: Any, some: Any | None) -> pa.Array:
         if some is None:
@@ -136,13 +130,34 @@ def _sketched_quantile(bound: BoundAggregate, states: list[State]) -> pa.Array:
     return pa.array(found, pa.float64())
 
 
+def _spread(bound: BoundAggregate, states: list[State]) -> pa.Array:
+    return _ARRAYS.result(bound, *_variance(bound, states))
+
+
+def _root_spread(bound: BoundAggregate, states: list[State]) -> pa.Array:
+    variance, some = _variance(bound, states)
+    return _ARRAYS.result(bound, np.sqrt(variance), some)
+
+
+def _variance(bound: BoundAggregate, states: list[State]) -> tuple[Any, Any]:
+    """Return variances, NaN where a value is infinite or NaN, and where there are any."""
+    n, high, _, m2 = states[0]
+    degrees = n - bound.aggregate.ddof
+    variance = np.where(np.isfinite(high), m2 / np.maximum(degrees, 1), np.nan)
+    if types.is_decimal(bound.argument_type):
+        variance = variance / 100.0**bound.argument_type.scale
+    return variance, degrees > 0
+
+
 #: What limbs of sums of two words become.
 _OF_WORDS: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {
     Lower.VALUE: wide_numbers.sum_of,
     Lower.RATIO: wide_numbers.mean_of,
 }
-#: What partials that are no numbers become.
-_OF_OBJECTS: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {
+#: What partials become that Spark makes none of.
+_LOWERED: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {
+    Lower.SPREAD: _spread,
+    Lower.ROOT_SPREAD: _root_spread,
     Lower.ESTIMATE: _estimate,
     Lower.SKETCHED_QUANTILE: _sketched_quantile,
 }

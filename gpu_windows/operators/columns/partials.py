@@ -256,31 +256,32 @@ class FoldedColumn(PartialColumn):
 
 
 class MomentsColumn(PartialColumn):
-    """Count, mean and sum of squared deviations. State: (n, mean, m2)."""
+    """Count, mean in two words and sum of squared deviations. State: (n, high, low, m2).
+
+    Of decimals they are those of the unscaled integers.
+    """
 
     @property
     def fields(self) -> list[pa.Field]:
-        """Three columns."""
-        types = (pa.int64(), pa.float64(), pa.float64())
-        return [pa.field(self.name + end, dtype) for end, dtype in zip("nms", types, strict=True)]
+        """Four columns."""
+        types = (pa.int64(), pa.float64(), pa.float64(), pa.float64())
+        return [pa.field(self.name + end, dtype) for end, dtype in zip("nhls", types, strict=True)]
 
     def lift(self, rows: Rows) -> State:
-        """Return (values, valid); decimals as floats."""
-        column = rows.table.column(str(self.partial.column))
+        """Return (values, valid)."""
         lane = rows.lane(str(self.partial.column), self.partial.where)
-        if pa.types.is_decimal(column.type):
-            return lane.values / 10.0**column.type.scale, lane.valid
         return lane.values, lane.valid
 
     def materialise(self, state: State, count: int) -> State:
-        """Return (1, value, 0) of every row, (0, 0, 0) of a null."""
-        values, valid = state[0].astype(np.float64, copy=False), state[1]
+        """Return (1, value in two words, 0) of every row, zeros of a null."""
+        values, valid = state
         if len(valid) == 0:
-            return np.ones(count, np.int64), values, np.zeros(count)
-        return valid.astype(np.int64), np.where(valid, values, 0.0), np.zeros(count)
+            return np.ones(count, np.int64), *_words_of(values), np.zeros(count)
+        high, low = _words_of(np.where(valid, values, values.dtype.type(0)))
+        return valid.astype(np.int64), high, low, np.zeros(count)
 
     def reduce(self, backend: Backend, groups: Any, state: State) -> State:
-        """Combine the entries of every group by Chan's formula."""
+        """Combine the entries of every group (`rules.wide_moments`)."""
         parts = map(backend.to_device, state)
         make = backend.reduce.moments_of if len(state) == 2 else backend.reduce.moments
         return tuple(map(backend.keep, make(groups, *parts)))
@@ -290,29 +291,39 @@ class MomentsColumn(PartialColumn):
         return tuple(map(backend.to_device, state))
 
     def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
-        """Combine the slices of every window by Chan's formula."""
+        """Combine the slices of every window."""
         return tuple(map(backend.to_host, backend.combine.moments(windows, prepared)))
 
     def running(self, backend: Backend, begins: Any, state: State) -> State:
-        """Combine by Chan's formula."""
+        """Combine every entry with those before it."""
         found = backend.running.moments(begins, *map(backend.to_device, state))
         return tuple(map(backend.to_host, found))
 
     def nothing(self) -> State:
         """Return a count of 0."""
-        return np.zeros(1, np.int64), np.zeros(1), np.zeros(1)
+        return np.zeros(1, np.int64), np.zeros(1), np.zeros(1), np.zeros(1)
 
     def to_arrow(self, state: State) -> list[pa.Array]:
-        """Return the three parts."""
+        """Return the four parts."""
         return [pa.array(part) for part in state]
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
-        """Read the three parts; nulls mean nothing was counted."""
+        """Read the four parts; nulls mean nothing was counted."""
         lanes = [to_lane(column) for column in columns]
         return tuple(
             lane.values if len(lane.valid) == 0 else np.where(lane.valid, lane.values, 0)
             for lane in lanes
         )
+
+
+def _words_of(values: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return numbers in two words, exactly: see `rules.words_of`."""
+    if values.dtype != np.int64:
+        high = values.astype(np.float64, copy=False)
+        return high, np.zeros(len(high))
+    upper, lower = (values >> 32).astype(np.float64), (values & 0xFFFFFFFF).astype(np.float64)
+    high = upper * 4294967296.0 + lower
+    return high, lower - (high - upper * 4294967296.0)
 
 
 def entries_within(columns: Sequence[PartialColumn], size: int) -> int:
