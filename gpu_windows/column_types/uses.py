@@ -66,10 +66,10 @@ NOT_IN_SPARK = frozenset({"TIMESTAMP of ns", "TIME"})
 
 _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _PLAIN = (*_WHOLE, "FLOAT", "DOUBLE")
-_NUMBERS = (*_PLAIN, "DECIMAL(18, 2)")
+_LANES = (*_PLAIN, "DECIMAL(18, 2)")
+_NUMBERS = (*_LANES, "DECIMAL(20, 0)")
 _TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP of ns", "TIMESTAMP_NTZ")
-_ORDERED = (*_NUMBERS, "BOOLEAN", *_TIMES)
-_SIMPLE = (*_ORDERED, "DECIMAL(20, 0)", "STRING", "BINARY")
+_SIMPLE = (*_NUMBERS, "BOOLEAN", *_TIMES, "STRING", "BINARY")
 _NUMBER = 'make a number of it, with_columns(n="CAST(x AS DOUBLE)")'
 _ORDER = "order by a number or a time that is made of it"
 _SINGLE = "take its parts one by one, or a number or text of it"
@@ -109,18 +109,21 @@ USES: Mapping[str, Use] = {
     ),
     "order": Use("the order of `top`", _SIMPLE, "exact", _SINGLE),
     "count": Use("`count`", tuple(LOGICAL), "BIGINT, exact"),
-    "sum": Use("`sum`", _NUMBERS, "BIGINT; DOUBLE; DECIMAL of 10 digits more", _NUMBER),
-    "mean": Use("`mean`", _NUMBERS, "DOUBLE; DECIMAL of 4 digits more", _NUMBER),
-    "variance": Use("`variance`, `stddev`", _NUMBERS, "DOUBLE", _NUMBER),
-    "min": Use("`min`, `max`", _ORDERED, "its type, exact", _ORDER),
-    "by": Use("the order of `arg_min`, `arg_max`", _ORDERED, "exact", _ORDER),
+    "sum": Use("`sum`", _NUMBERS, "BIGINT; DOUBLE; DECIMAL of 10 digits more, 38 at most", _NUMBER),
+    "mean": Use("`mean`", _NUMBERS, "DOUBLE; DECIMAL of 4 digits more, 38 at most", _NUMBER),
+    "variance": Use("`variance`, `stddev`", _LANES, "DOUBLE", _NUMBER),
+    "min": Use("`min`, `max`", _SIMPLE, "its type, exact", _ORDER),
+    "by": Use("the order of `arg_min`, `arg_max`", _SIMPLE, "exact", _ORDER),
     "first": Use("`first`, `last`, `arg_min`, `arg_max`", tuple(LOGICAL), "its type, exact"),
     "collect_list": Use("`collect_list`", tuple(LOGICAL), "ARRAY of its type, exact"),
     "count_distinct": Use("`count_distinct`, DISTINCT", _SIMPLE, "BIGINT, exact", _SINGLE),
-    "quantile": Use("`quantile`, `median`", _PLAIN, "DOUBLE", _NUMBER),
+    "quantile": Use("`quantile`, `median`", _NUMBERS, "DOUBLE", _NUMBER),
     "approx_quantile": Use("`approx_quantile`", _PLAIN, "DOUBLE, an estimate", _NUMBER),
     "approx_count_distinct": Use(
-        "`approx_count_distinct`", (*_ORDERED, "STRING"), "BIGINT, an estimate", _SINGLE
+        "`approx_count_distinct`",
+        (*_LANES, "BOOLEAN", *_TIMES, "STRING"),
+        "BIGINT, an estimate",
+        _SINGLE,
     ),
     "bool_and": Use(
         "`bool_and`, `bool_or`, a condition of `filter`",

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -155,8 +155,12 @@ def _all(rows: list[dict[str, Any]]) -> Any:
 
 
 def _mean(values: list[Any]) -> Any:
+    """Return the mean; of decimals with four digits more."""
     some = known(values)
-    return sum(some) / len(some)
+    mean = sum(some) / len(some)
+    if not isinstance(mean, Decimal):
+        return mean
+    return mean.quantize(some[0].scaleb(-4), ROUND_HALF_UP)
 
 
 STEPS: dict[str, Step] = {
@@ -226,8 +230,6 @@ def alike(one: Any, other: Any) -> bool:
     """Whether an answer is what it must be; numbers that are rounded, nearly."""
     if isinstance(one, float) or isinstance(other, float):
         return math.isclose(float(one), float(other), rel_tol=1e-12)
-    if isinstance(one, Decimal) and isinstance(other, Decimal):
-        return abs(one - other) <= Decimal("0.000001")
     return bool(frozen(one) == frozen(other))
 
 
