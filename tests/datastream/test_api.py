@@ -288,8 +288,8 @@ def test_columns_that_are_missing_or_of_the_wrong_type() -> None:
     [
         (gw.sum("origin"), "sum takes integers, floats .* got string"),
         (gw.mean("ts"), "mean takes"),
-        (gw.max("lists"), "max takes integers, .* strings and binary, got list"),
-        (gw.bool_or("delay"), "bool_or takes booleans, got int32"),
+        (gw.max("lists"), "max takes integers, .* strings and binary.* got list"),
+        (gw.bool_or("delay"), "bool_or takes booleans.* got int32"),
         (gw.arg_min("delay", by="lists"), "the ordering of arg_min"),
         (gw.sum("widest"), r"up to 38 digits.*decimal256\(40, 2\)"),
     ],
