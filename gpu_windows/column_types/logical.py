@@ -31,8 +31,6 @@ _LOGICAL = {
     pa.date64(): pa.date32(),
     pa.time32("s"): pa.time64("us"),
     pa.time32("ms"): pa.time64("us"),
-    pa.duration("s"): pa.duration("us"),
-    pa.duration("ms"): pa.duration("us"),
 }
 _LISTS = (
     types.is_list,
@@ -48,8 +46,9 @@ _MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
 def logical_type(dtype: pa.DataType) -> pa.DataType:
     """Return the type that Spark has for the values of a column.
 
-    Times keep their zone, which tells how an instant is shown. Times and durations of nanoseconds
-    stay, for they may be finer than Spark's; so does what Spark has no type for.
+    Times keep their zone, which tells how an instant is shown. Times of nanoseconds stay, for they
+    may be finer than Spark's; so do durations of any unit, for one that is too long is a bad value
+    of its row; and what Spark has no type for.
 
     Examples
     --------

@@ -158,7 +158,7 @@ def remedy_of(function: str) -> str:
 
 def name_of(dtype: pa.DataType) -> str:
     """Return the name of the logical type of a form."""
-    logical = logical_type(dtype)
+    logical = pa.duration("us") if pa.types.is_duration(dtype) else logical_type(dtype)
     if pa.types.is_decimal(logical):
         return "DECIMAL(18, 2)" if logical.precision <= 18 else "DECIMAL(20, 0)"
     zoned = pa.types.is_timestamp(logical) and logical.tz is not None

@@ -127,7 +127,7 @@ ONE = table([("a", 1, 5)])
         (
             lambda: keyed(ONE).join(keyed(ONE, key="v")),
             errors.ColumnTypeError,
-            "same type in both inputs: it is string in the left one, got int64",
+            "same type in both inputs.* it is string in the first one.*, got int64",
         ),
         (
             lambda: keyed(ONE).join(gw.stream(ONE).event_time("ts", STRICT).key_by("k", "v")),
