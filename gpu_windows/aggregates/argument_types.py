@@ -10,7 +10,7 @@ from pyarrow import types
 #: What carries values in kernels.
 Lane = Literal["int64", "float64"]
 
-#: Decimals of up to this many digits are kept as unscaled int64.
+#: Decimals of up to this many digits are one lane, their unscaled value; of more digits, two.
 DECIMAL_DIGITS = 18
 
 
@@ -24,6 +24,28 @@ def is_number(dtype: pa.DataType) -> bool:
 def is_small_decimal(dtype: pa.DataType) -> bool:
     """Whether it is a decimal of up to `DECIMAL_DIGITS` digits."""
     return bool(types.is_decimal128(dtype) and dtype.precision <= DECIMAL_DIGITS)
+
+
+def is_wide(dtype: pa.DataType) -> bool:
+    """Whether its values are two lanes, the upper and the lower word: wide decimals and uint64."""
+    is_decimal = types.is_decimal128(dtype) and dtype.precision > DECIMAL_DIGITS
+    return bool(is_decimal or types.is_uint64(dtype))
+
+
+def is_summed(dtype: pa.DataType) -> bool:
+    """Whether it is a number that is added up, in one lane or in two."""
+    return is_number(dtype) or is_wide(dtype)
+
+
+def is_text(dtype: pa.DataType) -> bool:
+    """Whether it is a string or binary."""
+    strings = types.is_string(dtype) or types.is_large_string(dtype)
+    return bool(strings or types.is_binary(dtype) or types.is_large_binary(dtype))
+
+
+def is_sortable(dtype: pa.DataType) -> bool:
+    """Whether values of this type have an order: text by its bytes."""
+    return is_ordered(dtype) or is_wide(dtype) or is_text(dtype)
 
 
 def is_ordered(dtype: pa.DataType) -> bool:
@@ -43,9 +65,7 @@ def is_hashable(dtype: pa.DataType) -> bool:
 
 def is_comparable(dtype: pa.DataType) -> bool:
     """Whether values of this type can be told apart: what may be a key, structs aside."""
-    text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    wide = types.is_decimal(dtype) or types.is_uint64(dtype)
-    return is_ordered(dtype) or wide or any(is_type(dtype) for is_type in text)
+    return is_sortable(dtype) or bool(types.is_decimal(dtype))
 
 
 def is_plain_number(dtype: pa.DataType) -> bool:

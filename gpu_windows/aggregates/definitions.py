@@ -23,6 +23,9 @@ from gpu_windows.aggregates.argument_types import (
     is_number,
     is_ordered,
     is_plain_number,
+    is_sortable,
+    is_summed,
+    is_wide,
     lane_of,
 )
 from gpu_windows.aggregates.partials import ROWS, TIMES, Combine, Lift, Partial
@@ -52,14 +55,16 @@ def _same(dtype: pa.DataType) -> pa.DataType:
 
 
 def _sum_type(dtype: pa.DataType) -> pa.DataType:
+    if types.is_uint64(dtype):
+        return _sum_type(_UINT64)
     if types.is_decimal(dtype):
-        return pa.decimal128(dtype.precision + 10, dtype.scale)
+        return pa.decimal128(min(dtype.precision + 10, _DIGITS), dtype.scale)
     return pa.int64() if types.is_integer(dtype) else pa.float64()
 
 
 def _mean_type(dtype: pa.DataType) -> pa.DataType:
     if types.is_decimal(dtype):
-        return pa.decimal128(dtype.precision + 4, dtype.scale + 4)
+        return pa.decimal128(min(dtype.precision + 4, _DIGITS), min(dtype.scale + 4, _DIGITS))
     return pa.float64()
 
 
@@ -80,16 +85,24 @@ def _count_partials(aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial,
 
 
 def _sum_partials(aggregate: Aggregate, dtype: pa.DataType) -> tuple[Partial, ...]:
-    wide = types.is_decimal(dtype) or (types.is_integer(dtype) and dtype.bit_width == 64)
-    lifts = (Lift.HIGH, Lift.LOW) if wide else (Lift.VALUE,)
-    sums = (Partial(Combine.ADD, lift, _column(aggregate), lane_of(dtype)) for lift in lifts)
+    halved = types.is_decimal(dtype) or (types.is_integer(dtype) and dtype.bit_width == 64)
+    lifts = (Lift.HIGH, Lift.LOW) if halved else (Lift.VALUE,)
+    words = (1, 0) if is_wide(dtype) else (0,)
+    sums = (
+        Partial(Combine.ADD, lift, _column(aggregate), lane_of(dtype), word=word)
+        for word in words
+        for lift in lifts
+    )
     return (*sums, _counted(aggregate))
 
 
 def _extreme_partials(combine: Combine) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
     def partials(aggregate: Aggregate, dtype: pa.DataType) -> tuple[Partial, ...]:
-        extreme = Partial(combine, Lift.VALUE, _column(aggregate), lane_of(dtype))
-        return (extreme, _counted(aggregate))
+        column = _column(aggregate)
+        if not is_ordered(dtype):  # no lane has the order of its values
+            descending = combine is Combine.GREATEST
+            return (Partial(Combine.PICK, Lift.ROW, column, by=column, descending=descending),)
+        return (Partial(combine, Lift.VALUE, column, lane_of(dtype)), _counted(aggregate))
 
     return partials
 
@@ -158,8 +171,11 @@ class Definition:
     of_frames: bool = field(default=False, kw_only=True)
 
 
-_NUMBERS = "integers, floats and decimals of up to 18 digits"
-_ORDERED = f"{_NUMBERS}, booleans, dates and timestamps"
+#: Digits of the widest decimals, and what values of uint64 are as decimals.
+_DIGITS, _UINT64 = 38, pa.decimal128(20, 0)
+_SMALL = "integers, floats and decimals of up to 18 digits"
+_NUMBERS = "integers, floats and decimals of up to 38 digits"
+_SORTABLE = f"{_NUMBERS}, booleans, dates, timestamps, strings and binary"
 
 _LEAST, _GREATEST = _extreme_partials(Combine.LEAST), _extreme_partials(Combine.GREATEST)
 
@@ -171,15 +187,15 @@ DEFINITIONS = {
         any_type, "any type", lambda _: pa.int64(), _times, Lower.COUNT, of_frames=True
     ),
     "count": Definition(any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.COUNT),
-    "sum": Definition(is_number, _NUMBERS, _sum_type, _sum_partials, Lower.VALUE),
-    "min": Definition(is_ordered, _ORDERED, _same, _LEAST, Lower.VALUE),
-    "max": Definition(is_ordered, _ORDERED, _same, _GREATEST, Lower.VALUE),
-    "mean": Definition(is_number, _NUMBERS, _mean_type, _sum_partials, Lower.RATIO),
+    "sum": Definition(is_summed, _NUMBERS, _sum_type, _sum_partials, Lower.VALUE),
+    "min": Definition(is_sortable, _SORTABLE, _same, _LEAST, Lower.VALUE),
+    "max": Definition(is_sortable, _SORTABLE, _same, _GREATEST, Lower.VALUE),
+    "mean": Definition(is_summed, _NUMBERS, _mean_type, _sum_partials, Lower.RATIO),
     "variance": Definition(
-        is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.SPREAD
+        is_number, _SMALL, lambda _: pa.float64(), _moments_partials, Lower.SPREAD
     ),
     "stddev": Definition(
-        is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.ROOT_SPREAD
+        is_number, _SMALL, lambda _: pa.float64(), _moments_partials, Lower.ROOT_SPREAD
     ),
     "collect_list": Definition(
         any_type, "any type", pa.list_, _no_partials, Lower.LIST, order_dependent=True
@@ -187,12 +203,10 @@ DEFINITIONS = {
     "count_distinct": Definition(
         is_comparable, "simple types", lambda _: pa.int64(), _no_partials, Lower.LIST
     ),
-    "quantile": Definition(
-        is_plain_number, "integers and floats", lambda _: pa.float64(), _no_partials, Lower.LIST
-    ),
+    "quantile": Definition(is_summed, _NUMBERS, lambda _: pa.float64(), _no_partials, Lower.LIST),
     "approx_count_distinct": Definition(
         is_hashable,
-        f"{_NUMBERS}, booleans, dates, timestamps and strings",
+        f"{_SMALL}, booleans, dates, timestamps and strings",
         lambda _: pa.int64(),
         _sketch_partials(Combine.DISTINCT_SKETCH),
         Lower.ESTIMATE,
@@ -300,8 +314,8 @@ def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:
         raise UnsupportedAggregateError(
             "distinct takes simple types", value=str(dtype), column=column
         )
-    if isinstance(aggregate.by, str) and not is_ordered(schema.field(aggregate.by).type):
-        rule = f"the ordering of {aggregate.function} takes {_ORDERED}"
+    if isinstance(aggregate.by, str) and not is_sortable(schema.field(aggregate.by).type):
+        rule = f"the ordering of {aggregate.function} takes {_SORTABLE}"
         value = str(schema.field(aggregate.by).type)
         raise UnsupportedAggregateError(rule, value=value, column=aggregate.by)
     where = aggregate.where

@@ -50,6 +50,7 @@ class Partial:
     booleans, only rows count in which it is true. With ``once``, which is of frames alone, only the
     first of equal values does. ``since`` is the number of the start of a streaming query from which
     on rows count: 0 is its first one. So what begins empty shares no partial with what does not.
+    ``word`` is which one is lifted of values of two words: 1 the upper, 0 the lower.
     """
 
     combine: Combine
@@ -64,6 +65,7 @@ class Partial:
     where: str | None = None
     once: bool = False
     since: int = 0
+    word: int = 0
 
     @cached_property
     def name(self) -> str:

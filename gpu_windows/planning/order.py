@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from gpu_windows.aggregates.argument_types import is_ordered
+from gpu_windows.aggregates.argument_types import is_sortable
 from gpu_windows.errors import ColumnTypeError
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.query.base import NO_TIME, Query
-from gpu_windows.query.validation import is_text
 from gpu_windows.query.window import WindowQuery
 
 
@@ -30,7 +29,7 @@ def order_of(query: Query, *, bounded: bool) -> tuple[str, ...]:
 
 def _is_sortable(query: Query, name: str) -> bool:
     dtype = query.schema.field(name).type
-    return is_ordered(dtype) or is_text(dtype)
+    return is_sortable(dtype)
 
 
 def order_warnings(query: Query, order: tuple[str, ...], *, bounded: bool) -> tuple[str, ...]:

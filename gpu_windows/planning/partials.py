@@ -52,6 +52,8 @@ def _why_not_spark(query: WindowQuery, partials: tuple[Partial, ...]) -> str | N
     if query.options.device == "cuda":
         return "device='cuda' was asked for"
     for partial in partials:
+        if partial.combine is Combine.PICK and partial.by == partial.column:
+            return f"column {partial.column!r} is {query.schema.field(str(partial.column)).type}"
         if partial.combine is Combine.PICK:
             return "first, last, arg_min and arg_max pick rows in order of arrival"
         if partial.combine is Combine.MOMENTS:

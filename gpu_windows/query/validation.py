@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.aggregates.argument_types import is_ordered
+from gpu_windows.aggregates.argument_types import is_comparable, is_text
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     ColumnNotFoundError,
@@ -106,9 +107,26 @@ def require_column(schema: pa.Schema, name: str) -> None:
     if len(indices) > 1:
         raise NameClashError("the input has several columns of this name", value=repr(name))
     if not indices:
-        known = ", ".join(each for each in schema.names if not _RESERVED.fullmatch(each.lower()))
-        rule = f"the input has no such column; it has {known}"
+        fields = [each for each in schema if not _RESERVED.fullmatch(each.name.lower())]
+        known = ", ".join(each.name for each in fields)
+        rule = f"the input has no such column{_remedy(name, fields)}; it has {known}"
         raise ColumnNotFoundError(rule, column=name)
+
+
+def _remedy(name: str, fields: Sequence[pa.Field]) -> str:
+    """Return what to write instead of the name of a column that there is not; empty: unknown."""
+    names = [field.name for field in fields]
+    plain = name.replace("`", "")
+    if plain != name and plain in names:
+        return f": names are written without backticks, {plain}"
+    struct, _, inner = plain.partition(".")
+    if inner and any(field.name == struct and types.is_struct(field.type) for field in fields):
+        new = inner.replace(".", "_")
+        return f": of a struct make a column first, with_columns({new}={plain!r})"
+    by_lower = {each.lower(): each for each in names}
+    near = [by_lower[plain.lower()]] if plain.lower() in by_lower else []
+    near = near or get_close_matches(plain, names, 1, 0.75)
+    return f": did you mean {near[0]}" if near else ""
 
 
 def check_free(schema: pa.Schema, name: str) -> None:
@@ -189,14 +207,6 @@ def check_key(name: str, dtype: pa.DataType) -> None:
     if types.is_struct(dtype):
         for child in dtype:
             check_key(f"{name}.{child.name}", child.type)
-    elif not (
-        is_ordered(dtype) or is_text(dtype) or types.is_decimal(dtype) or types.is_uint64(dtype)
-    ):
+    elif not is_comparable(dtype):
         rule = "a key must be of a simple type or a struct of them"
         raise ColumnTypeError(rule, value=str(dtype), column=name)
-
-
-def is_text(dtype: pa.DataType) -> bool:
-    """Whether values are strings or binary."""
-    text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return any(is_type(dtype) for is_type in text)

@@ -22,6 +22,7 @@ from gpu_windows.checkpointing.object_stores import (
 )
 from gpu_windows.checkpointing.store_options import Setting, find_options
 from gpu_windows.errors import ScanError
+from gpu_windows.scans.object_reader import ObjectReader
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 #: Requests at once, while files are listed.
@@ -141,11 +142,16 @@ def open_file(file: ScannedFile, options: Options = ()) -> Any:
     ScanError
         If it is gone, or has changed since it was listed.
     """
-    opened = _open(file.path, options)
-    if _stat(file.path, options) != (file.length, file.version):  # only now: what is open stays
+    opened = _open(file, options)
+    check_file(file, options)  # only now: what is open on a disk stays
+    return opened
+
+
+def check_file(file: ScannedFile, options: Options = ()) -> None:
+    """Raise `ScanError` if a file is gone, or has changed since it was listed."""
+    if _stat(file.path, options) != (file.length, file.version):
         rule = "a file has changed since it was listed: scan the folder again"
         raise ScanError(rule, value=file.path)
-    return opened
 
 
 def store_options(path: str, setting: Setting) -> Options:
@@ -163,17 +169,14 @@ def _store(url: str, options: Options) -> tuple[ObjectStore, str]:
     return open_store(parsed, options, _RETRIES), parsed.path
 
 
-def _open(path: str, options: Options) -> Any:
+def _open(file: ScannedFile, options: Options) -> Any:
+    if is_object(file.path):
+        store, key = _store(file.path, options)
+        return pa.PythonFile(ObjectReader(store, key, file.length, file.path, options), "r")
     try:
-        if is_object(path):
-            import obstore
-
-            store, key = _store(path, options)
-            with store_errors(path, options):
-                return obstore.open_reader(store, key)
-        return pa.OSFile(path)
+        return pa.OSFile(file.path)
     except OSError as error:
-        raise ScanError(_UNREADABLE, value=f"{path}: {error}") from error
+        raise ScanError(_UNREADABLE, value=f"{file.path}: {error}") from error
 
 
 def _stat(path: str, options: Options) -> tuple[int, str]:

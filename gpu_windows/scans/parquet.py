@@ -18,7 +18,7 @@ from pyarrow import types
 from gpu_windows.checkpointing.object_stores import Options
 from gpu_windows.errors import ScanError
 from gpu_windows.scans.declared import as_declared, find_columns, why_not
-from gpu_windows.scans.files import open_file
+from gpu_windows.scans.files import check_file, open_file
 from gpu_windows.scans.splits import Split
 
 #: Rows of a batch at most.
@@ -56,6 +56,7 @@ class ParquetFile:
     def __init__(self, split: Split, options: Options = ()) -> None:
         self._split = split
         self._path = split.file.path
+        self._options = options
         self._source = open_file(split.file, options)
         try:
             self._file = pq.ParquetFile(self._source, coerce_int96_timestamp_unit="us")
@@ -113,7 +114,8 @@ class ParquetFile:
         Raises
         ------
         ScanError
-            If a column cannot be read as it is declared, or the file is damaged.
+            If a column cannot be read as it is declared, the file is damaged, or was written again
+            meanwhile.
         """
         names = find_columns(self.schema.names, [field.name for field in wanted], self._path)
         for group in self._groups(pruning):
@@ -128,6 +130,7 @@ class ParquetFile:
                     for field in wanted
                 ]
                 yield batch.num_rows, columns
+        check_file(self._split.file, self._options)
 
     def _groups(self, pruning: Pruning | None) -> list[int]:
         """Return the row groups of the split that a condition leaves."""

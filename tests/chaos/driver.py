@@ -44,9 +44,11 @@ FIRST = "first rows"
 STAGES = "stages"
 #: A pattern in the rows of keys.
 MATCH = "match"
+#: Sliding windows over files that tasks read.
+SCAN = "scan"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
 QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST,
-           OVER, OVER_FIRST, FIRST, LATE, STAGES, MATCH, "top")  # fmt: skip
+           OVER, OVER_FIRST, FIRST, LATE, STAGES, MATCH, "top", SCAN)  # fmt: skip
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"
 #: Where the queries of a chain keep what they know.
@@ -85,8 +87,13 @@ def main() -> None:
 
 def run(spark: SparkSession, name: str, folder: Path) -> None:
     """Run a query to the end of its input."""
-    source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-    outputs = outputs_named(name, *(source.parquet(str(folder / "in")) for _ in range(2)))
+    if name == SCAN:
+        files = gw.scan_stream(folder / "in", spark, schema=SCHEMA, max_files_per_trigger=1)
+        outputs = outputs_of("sliding", files, SHARDS)
+        assert "files are read in the tasks" in outputs.explain()
+    else:
+        source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        outputs = outputs_named(name, *(source.parquet(str(folder / "in")) for _ in range(2)))
     sink = partial(replacing, str(folder / "out")) if name == FUNCTION else folder / "out"
     query = gw.write_stream(outputs, sink, folder / "checkpoint", trigger={"availableNow": True})
     query.awaitTermination()

@@ -210,6 +210,7 @@ def test_after_a_death_it_goes_to_no_commit_whose_results_may_be_withdrawn(
     assert read_sums(tmp_path / "out") == sums(4)
 
 
+@pytest.mark.thorough
 def test_deaths_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(5)
     for case in range(60):

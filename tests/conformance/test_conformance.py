@@ -146,6 +146,7 @@ def _counts(result: Result) -> dict[str, int]:
     return {status: int(count) for count, status in words}
 
 
+@pytest.mark.thorough
 def test_cuda_simulator_agrees_with_flink() -> None:
     import subprocess
     import sys

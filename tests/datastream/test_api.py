@@ -288,14 +288,15 @@ def test_columns_that_are_missing_or_of_the_wrong_type() -> None:
     [
         (gw.sum("origin"), "sum takes integers, floats .* got string"),
         (gw.mean("ts"), "mean takes"),
-        (gw.max("origin"), "max takes"),
+        (gw.max("lists"), "max takes integers, .* strings and binary, got list"),
         (gw.bool_or("delay"), "bool_or takes booleans, got int32"),
-        (gw.arg_min("delay", by="origin"), "the ordering of arg_min"),
-        (gw.sum("wide"), r"up to 18 digits.*decimal128\(20, 2\)"),
+        (gw.arg_min("delay", by="lists"), "the ordering of arg_min"),
+        (gw.sum("widest"), r"up to 38 digits.*decimal256\(40, 2\)"),
     ],
 )
 def test_aggregates_that_the_type_does_not_support(aggregate: gw.Aggregate, text: str) -> None:
-    table = flights(wide=pa.array([None] * 5, pa.decimal128(20, 2)))
+    widest = pa.array([None] * 5, pa.decimal256(40, 2))
+    table = flights(widest=widest, lists=pa.array([None] * 5, pa.list_(pa.int64())))
     with pytest.raises(errors.UnsupportedAggregateError, match=text):
         windowed(table).aggregate(x=aggregate)
 
@@ -350,8 +351,11 @@ def test_duplicate_columns_that_are_not_used() -> None:
 
 def test_unsigned_64_bits_do_not_wrap() -> None:
     table = flights(big=pa.array([2**63 + 5, 1, 2, 3, 4], pa.uint64()))
+    found = windowed(table).aggregate(top=gw.max("big"), total=gw.sum("big"))
+    assert max(found["top"].to_pylist()) == 2**63 + 5
+    assert sum(found["total"].to_pylist()) == 2**63 + 11  # one row has no time
     with pytest.raises(errors.UnsupportedAggregateError, match="uint64"):
-        windowed(table).aggregate(top=gw.max("big"))
+        windowed(table).aggregate(spread=gw.stddev("big"))
     keyed = gw.stream(table).event_time("ts", WATERMARKS).key_by("big")
     result = keyed.window(gw.TumblingEventTimeWindows.of("1 hour")).aggregate(n=gw.count())
     assert sorted(result["big"].to_pylist()) == [1, 2, 3, 2**63 + 5]

@@ -9,6 +9,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
+from gpu_windows.query.validation import require_column
 from tests.operators.joins.rows import STRICT, TUMBLING, keyed, table
 
 LONG = pa.int64()
@@ -143,3 +144,24 @@ def test_a_function_sees_each_side_alone(left: Any) -> None:
     assert found["seen"].to_pylist() == [row]
     found = ours.co_group(its).window(TUMBLING).process(Grouped(), left, right, output=seen)
     assert found["seen"].to_pylist() == [f"[{row}] [{{'v': 3, 'k': 'a'}}]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("Key", "did you mean key"),
+        ("delays", "did you mean delay"),
+        ("e.ts", r"of a struct make a column first, with_columns\(ts='e\.ts'\)"),
+        ("`e`.`in`.`v`", r"of a struct make a column first, with_columns\(in_v='e\.in\.v'\)"),
+        ("`a.b`", r"names are written without backticks, a\.b"),
+        ("key.ts", ""),
+        ("nothing", ""),
+    ],
+)
+def test_the_name_of_no_column_has_a_remedy(name: str, remedy: str) -> None:
+    inner = pa.struct([("ts", pa.int64()), ("in", pa.struct([("v", pa.int64())]))])
+    fields = [("key", pa.int64()), ("delay", pa.int64()), ("e", inner), ("a.b", pa.int64())]
+    said = f": {remedy}" if remedy else ""
+    rule = f"the input has no such column{said}; it has key, delay, e, a.b"
+    with pytest.raises(errors.ColumnNotFoundError, match=rule):
+        require_column(pa.schema(fields), name)

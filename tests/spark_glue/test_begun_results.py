@@ -128,6 +128,7 @@ def test_it_begins_empty_where_the_user_says_so(
     assert any(0 < row["total"] < row["n"] * row["mean"] for *_, row in found if row["total"])
 
 
+@pytest.mark.thorough
 def test_a_later_start_needs_the_option_no_more(spark: SparkSession, tmp_path: Path) -> None:
     """Nor does it anything: what is in state does not begin again."""
     root = tmp_path
@@ -234,6 +235,7 @@ def test_a_path_has_no_fewer_columns(spark: SparkSession, begun: Path, root: Pat
         gw.write_stream(other, sink, root / "fresh", trigger={"availableNow": True})
 
 
+@pytest.mark.thorough
 def test_a_stream_of_the_path_reads_on(
     spark: SparkSession, begun: Path, root: Path, tmp_path: Path
 ) -> None:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import gpu_windows as gw
 from tests.spark_glue.streams import files, run_to_the_end, seconds, streamed
 
@@ -23,6 +25,7 @@ def set_clock_back(folder: Path) -> None:
     path.write_text(json.dumps({**commit, "planned_ms": commit["planned_ms"] + _HOUR_MS}))
 
 
+@pytest.mark.thorough
 def test_rows_are_not_late_where_the_clock_was_set_back(
     spark: SparkSession, tmp_path: Path
 ) -> None:

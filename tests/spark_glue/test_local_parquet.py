@@ -187,6 +187,7 @@ def test_several_files_at_once(
     assert pa.concat_tables(map(pq.read_table, written)).equals(table)
 
 
+@pytest.mark.thorough
 def test_a_disk_that_only_spark_may_write_to(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

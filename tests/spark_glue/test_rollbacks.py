@@ -94,6 +94,7 @@ def written(spark: SparkSession, folder: Path) -> list[Counter[Any]]:
     return [Counter(map(tuple, rows.collect())) for rows in both]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", quick(QUERIES, "windows"))
 def test_a_query_that_goes_back_gives_the_same_in_the_same_micro_batches(
     spark: SparkSession, tmp_path: Path, name: str

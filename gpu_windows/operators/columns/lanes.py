@@ -58,7 +58,7 @@ class TypedLane(Lane):
 def to_lane(column: pa.Array | pa.ChunkedArray | TypedLane) -> Lane:
     """View or convert a column of numbers, booleans, dates or timestamps as a lane.
 
-    Decimals of up to 18 digits become their unscaled int64.
+    Decimals of up to 18 digits become their unscaled int64, wider ones the lower word of it.
     """
     if isinstance(column, TypedLane):
         return column
@@ -93,6 +93,19 @@ def values_of(array: pa.Array | TypedLane) -> NDArray[Any]:
     signed = "u" if types.is_unsigned_integer(dtype) else "i"
     integers = _buffer(array, np.dtype(f"{signed}{dtype.bit_width // 8}"))
     return integers.astype(np.int64, copy=False)
+
+
+def upper_words(array: pa.Array) -> NDArray[np.int64]:
+    """Return the upper words of values of two words, whose lower ones are `values_of` them.
+
+    Both are signed: a value is ``upper * 2**64 + lower``.
+    """
+    lower = values_of(array)
+    if types.is_uint64(array.type):
+        return (lower < 0).astype(np.int64)
+    if len(array) == 0:
+        return np.empty(0, np.int64)
+    return _buffer(array, np.dtype("2i8"))[:, 1] + (lower < 0)
 
 
 def _buffer(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:

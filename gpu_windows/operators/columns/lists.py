@@ -84,7 +84,7 @@ def _count_distinct(_: BoundAggregate, values: pa.Array, lists: Ints, counts: In
 
 
 def _quantile(bound: BoundAggregate, values: pa.Array, lists: Ints, counts: Ints) -> pa.Array:
-    numbers = to_lane(values).values.astype(np.float64)
+    numbers = to_lane(values.cast(pa.float64(), safe=False)).values
     ranked = np.append(numbers[np.lexsort((numbers, lists))], 0.0)  # NaN comes last
     place = np.maximum(counts - 1, 0) * float(bound.aggregate.fraction or 0.0)
     lower, upper = np.floor(place), np.ceil(place)

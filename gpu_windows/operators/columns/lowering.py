@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from gpu_windows.aggregates import formulas
+from gpu_windows.aggregates.argument_types import is_wide
 from gpu_windows.aggregates.definitions import BoundAggregate, Lower
-from gpu_windows.aggregates.partials import Partial
+from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.errors import ArithmeticOverflowError
-from gpu_windows.operators.columns import sketches
+from gpu_windows.operators.columns import sketches, wide_numbers
 from gpu_windows.operators.columns.lanes import decimal_array, from_lane
 from gpu_windows.operators.columns.partials import State
 
@@ -30,10 +31,14 @@ def lower(bound: BoundAggregate, states: States) -> pa.Array:
     Raises
     ------
     ArithmeticOverflowError
-        If an integer sum does not fit 64 bits.
+        If an integer sum does not fit 64 bits, or a decimal its type.
     """
     parts = [states[partial] for partial in bound.partials]
     how = bound.definition.lower
+    if bound.partials[0].combine is Combine.PICK:
+        return _row(bound, parts)
+    if how in _OF_WORDS and is_wide(bound.argument_type):
+        return _OF_WORDS[how](bound, parts)
     if how in formulas.FORMULAS:
         return formulas.lower(bound, parts, _ARRAYS)
     return _LOWERED[how](bound, parts)
@@ -144,11 +149,15 @@ def _variance(bound: BoundAggregate, states: list[State]) -> tuple[Any, Any]:
     return variance, degrees > 0
 
 
+#: What limbs of sums of two words become.
+_OF_WORDS: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {
+    Lower.VALUE: wide_numbers.sum_of,
+    Lower.RATIO: wide_numbers.mean_of,
+}
 #: What partials become that Spark makes none of.
 _LOWERED: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {
     Lower.SPREAD: _spread,
     Lower.ROOT_SPREAD: _root_spread,
-    Lower.ROW: _row,
     Lower.ESTIMATE: _estimate,
     Lower.SKETCHED_QUANTILE: _sketched_quantile,
 }

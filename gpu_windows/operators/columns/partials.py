@@ -21,7 +21,15 @@ from gpu_windows import rules
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.lanes import ALL, Lane, TypedLane, one_chunk, to_lane, values_of
+from gpu_windows.operators.columns.lanes import (
+    ALL,
+    Lane,
+    TypedLane,
+    one_chunk,
+    to_lane,
+    upper_words,
+    values_of,
+)
 from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
 
 State = tuple[Any, ...]
@@ -39,14 +47,15 @@ class Rows:
     """
 
     table: Any
-    _values: dict[str, NDArray[Any]] = field(default_factory=dict)
+    _values: dict[tuple[str, int], NDArray[Any]] = field(default_factory=dict)
     _valid: dict[tuple[str | None, str | None], NDArray[np.bool_]] = field(default_factory=dict)
 
-    def lane(self, column: str, where: str | None = None) -> Lane:
-        """Return a column as a lane; see `valid`."""
-        if column not in self._values:
-            self._values[column] = values_of(one_chunk(self.table.column(column)))
-        return Lane(self._values[column], self.valid(column, where))
+    def lane(self, column: str, where: str | None = None, word: int = 0) -> Lane:
+        """Return a column as a lane; see `valid`, and `Partial` of ``word``."""
+        if (column, word) not in self._values:
+            array = one_chunk(self.table.column(column))
+            self._values[column, word] = upper_words(array) if word else values_of(array)
+        return Lane(self._values[column, word], self.valid(column, where))
 
     def valid(self, column: str | None, where: str | None = None) -> NDArray[np.bool_]:
         """Return which rows count; empty: all.
@@ -179,7 +188,7 @@ class FoldedColumn(PartialColumn):
         partial = self.partial
         if partial.column is None or partial.lift in (Lift.ONE, Lift.NEW):
             return None, rows.valid(partial.column, partial.where)
-        lane = rows.lane(partial.column, partial.where)
+        lane = rows.lane(partial.column, partial.where, partial.word)
         return lane.values, lane.valid
 
     def materialise(self, state: State, count: int) -> State:

@@ -27,6 +27,7 @@ from gpu_windows.operators.state.row_buffer import RowBuffer
 from gpu_windows.operators.state.row_kind import KeyColumns, RowKind, one_place
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.rules import LONG_MAX
+from tests.lanes import quick
 from tests.operators.state.counting import Counting, CountingFiles, reopened
 from tests.operators.state.test_keyed_table import by_hash, hashes_of, to_entries
 
@@ -225,7 +226,7 @@ def read_all(data: bytes) -> Any:
     return numbers, found, by_hash(table.find_all()), rows_of, timers
 
 
-@pytest.mark.parametrize("small_run", [1, 1 << 15])
+@pytest.mark.parametrize("small_run", quick([1, 1 << 15], 1))
 def test_damage_to_any_byte_never_gives_other_state(
     small_run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

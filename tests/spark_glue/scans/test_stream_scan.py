@@ -152,6 +152,7 @@ def _united(left: Any, right: Any) -> gw.Outputs:
     return keyed.window(MINUTE).options(shards=2).outputs(n=gw.count())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", quick([_joined, _united], _united))
 @pytest.mark.parametrize("other", quick(["scan", "frame"], "scan"))
 def test_several_streams_are_read_by_spark(
