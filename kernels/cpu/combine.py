@@ -298,36 +298,15 @@ def combine(how: int, found: Ranges, values: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-@kernel((BOOLS, *[INTS, FLOATS, FLOATS, FLOATS], *[OUT_INTS, OUT_FLOATS, OUT_FLOATS, OUT_FLOATS]))
-def _prefix_moments(
-    same: Any, n: Any, high: Any, low: Any, m2: Any,
+@kernel((INT, BOOLS, INTS, FLOATS, FLOATS, FLOATS, OUT_INTS, *[OUT_FLOATS] * 3))
+def _scan_moments(
+    backwards: Any, same: Any, n: Any, high: Any, low: Any, m2: Any,
     out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
 ) -> None:  # fmt: skip
     count, shift, mean, squares, rest = 0, 0.0, 0.0, 0.0, 0.0
-    for e in range(same.size):
-        if not same[e]:
-            count, squares, rest = 0, 0.0, 0.0
-        if count == 0:
-            shift = high[e]
-        apart = (high[e] - shift) + low[e]
-        count, mean, more = rules.moments(count, mean, 0.0, n[e], apart, m2[e])
-        squares, off = rules.two_sum(squares, more)
-        rest += off
-        out_n[e], out_m2[e] = count, whole(squares, rest)
-        out_high[e], out_low[e] = rules.two_sum(shift, mean)
-        if e % FOLLOWS == 0:
-            shift, mean = out_high[e], out_low[e]
-
-
-@kernel((BOOLS, *[INTS, FLOATS, FLOATS, FLOATS], *[OUT_INTS, OUT_FLOATS, OUT_FLOATS, OUT_FLOATS]))
-def _suffix_moments(
-    same: Any, n: Any, high: Any, low: Any, m2: Any,
-    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
-) -> None:  # fmt: skip
-    count, shift, mean, squares, rest = 0, 0.0, 0.0, 0.0, 0.0
-    for d in range(1, same.size + 1):
-        e = same.size - d
-        if d == 1 or not same[e + 1]:
+    for d in range(same.size):
+        e = same.size - 1 - d if backwards else d
+        if d == 0 or not same[e + 1 if backwards else e]:
             count, squares, rest = 0, 0.0, 0.0
         if count == 0:
             shift = high[e]
@@ -367,8 +346,8 @@ def moments(found: Ranges, values: Moments) -> Moments:
         n, high, low, m2 = values
         return n[found.last], high[found.last], low[found.last], m2[found.last]
     prefix, suffix = empty_moments(len(found.same)), empty_moments(len(found.same))
-    _prefix_moments(found.same, *values, *prefix)
-    _suffix_moments(found.same, *values, *suffix)
+    _scan_moments(0, found.same, *values, *prefix)
+    _scan_moments(1, found.same, *values, *suffix)
     out = empty_moments(found.count)
     _join_moments(found.first, found.last, found.halves, *prefix, *suffix, *out)
     return out
