@@ -27,9 +27,8 @@ def is_small_decimal(dtype: pa.DataType) -> bool:
 
 
 def is_wide(dtype: pa.DataType) -> bool:
-    """Whether its values are two lanes, the upper and the lower word: wide decimals and uint64."""
-    is_decimal = types.is_decimal128(dtype) and dtype.precision > DECIMAL_DIGITS
-    return bool(is_decimal or types.is_uint64(dtype))
+    """Whether it is a decimal of more digits, whose values are an upper and a lower word."""
+    return bool(types.is_decimal128(dtype) and dtype.precision > DECIMAL_DIGITS)
 
 
 def is_summed(dtype: pa.DataType) -> bool:

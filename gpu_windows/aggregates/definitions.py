@@ -56,8 +56,6 @@ def _same(dtype: pa.DataType) -> pa.DataType:
 
 
 def _sum_type(dtype: pa.DataType) -> pa.DataType:
-    if types.is_uint64(dtype):
-        return _sum_type(_UINT64)
     if types.is_decimal(dtype):
         return pa.decimal128(min(dtype.precision + 10, _DIGITS), dtype.scale)
     return pa.int64() if types.is_integer(dtype) else pa.float64()
@@ -172,8 +170,8 @@ class Definition:
     of_frames: bool = field(default=False, kw_only=True)
 
 
-#: Digits of the widest decimals, and what values of uint64 are as decimals.
-_DIGITS, _UINT64 = 38, pa.decimal128(20, 0)
+#: Digits of the widest decimals.
+_DIGITS = 38
 _SMALL = "integers, floats and decimals of up to 18 digits"
 _NUMBERS = "integers, floats and decimals of up to 38 digits"
 _SORTABLE = f"{_NUMBERS}, booleans, dates, timestamps, strings and binary"

@@ -140,7 +140,7 @@ def logical_array(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Arr
     ----------
     array : pyarrow.Array
     dtype : pyarrow.DataType
-        The logical type of its values.
+        The logical type of its values, or a wider one.
     name : str
         Of the column, for errors.
 

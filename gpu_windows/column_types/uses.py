@@ -53,7 +53,6 @@ FORMS: tuple[pa.DataType, ...] = (
     pa.decimal64(18, 2),
     pa.date64(),
     pa.time32("ms"),
-    pa.duration("s"),
     pa.timestamp("s", "UTC"),
     pa.timestamp("ms", "Europe/Zurich"),
     pa.timestamp("us", "Europe/Zurich"),
@@ -158,7 +157,7 @@ def remedy_of(function: str) -> str:
 
 def name_of(dtype: pa.DataType) -> str:
     """Return the name of the logical type of a form."""
-    logical = pa.duration("us") if pa.types.is_duration(dtype) else logical_type(dtype)
+    logical = logical_type(dtype)
     if pa.types.is_decimal(logical):
         return "DECIMAL(18, 2)" if logical.precision <= 18 else "DECIMAL(20, 0)"
     zoned = pa.types.is_timestamp(logical) and logical.tz is not None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from gpu_windows.column_types.logical import logical_array
 from gpu_windows.expressions.nanoseconds import in_microseconds, is_of_nanoseconds
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.runners.outputs import Side
@@ -29,6 +30,8 @@ def in_types(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     ------
     PrecisionError
         If a time is finer than the microseconds of its type.
+    ColumnTypeError
+        If a duration is too long for them.
     """
     columns = [_in_type(column, field) for column, field in zip(rows.columns, schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema)
@@ -39,4 +42,5 @@ def _in_type(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         return column
     if not is_of_nanoseconds(field.type):
         column = in_microseconds(column, field.name, "a column of two inputs")
-    return column.cast(field.type)
+    pieces = (logical_array(chunk, field.type, field.name) for chunk in column.chunks)
+    return pa.chunked_array([each for piece in pieces for each in piece], field.type)

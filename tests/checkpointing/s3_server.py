@@ -90,6 +90,17 @@ class Request:
         return self.path.lstrip("/").partition("/")[2] if prefix is None else prefix[0]
 
 
+def s3_environment(url: str) -> dict[str, str]:
+    """Return the variables by which clients without options find a server, by its URL."""
+    return {
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_ENDPOINT_URL": url,
+        "AWS_REGION": REGION,
+        "AWS_ALLOW_HTTP": "true",
+    }
+
+
 def count_rounds(requests: Iterable[Request]) -> int:
     """Return how many requests came one after the other: those at the same time are one round."""
     rounds, free = 0, -math.inf

@@ -26,7 +26,6 @@ _SHOWN = {
     pa.time32("ms"): "time32",
     pa.timestamp("s", "UTC"): "timestamp[s], [ms]",
     pa.timestamp("us", "Europe/Zurich"): "timestamp of another zone",
-    pa.duration("s"): "duration[s], [ms]",
     pa.float16(): "float16",
     pa.date64(): "date64",
 }
@@ -41,7 +40,7 @@ forms for the same values: they become the logical type when a table, a reader o
 **exactly**, and only columns in another form are converted. What would be lost is refused with a
 `ColumnTypeError` that names the column and what to do: a `date64` that is no whole day, or a time
 that does not fit 64 bits of microseconds (as event time it is a rejected row, as any time that is
-out of range).
+out of range). Durations stay in their units, for one that is too long is a rejected row, too.
 """
 _LOCAL = """\
 ## Times without a zone

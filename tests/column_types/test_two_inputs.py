@@ -146,3 +146,19 @@ def test_keys_that_no_type_holds_are_refused() -> None:
     join = keyed(table(coarse, "lt", "v"), "lt").interval_join(keyed(table(fine, "rt", "w"), "rt"))
     with pytest.raises(PrecisionError, match="a column of two inputs is of whole microseconds"):
         join.between("0 s", "0 s").select(["v"], ["w"])
+
+
+def test_a_duration_that_is_too_long_for_the_other_input_is_refused() -> None:
+    tables = [
+        pa.table(
+            {
+                "ts": pa.array([0], pa.timestamp("us", "UTC")),
+                "d": pa.array([2**62], pa.int64()).cast(pa.duration(unit)),
+            }
+        )
+        for unit in ("s", "us")
+    ]
+    strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
+    one, other = (gw.stream(table).event_time("ts", strategy) for table in tables)
+    with pytest.raises(ColumnTypeError, match=r"duration\[s\] is read as duration\[us\]"):
+        one.union(other)

@@ -17,7 +17,8 @@ import gpu_windows as gw
 from gpu_windows.errors import ScanError
 from gpu_windows.runners.scanned_rows import ScannedPart, ScannedRows
 from gpu_windows.scans.listing import scan_folders
-from tests.checkpointing.s3_server import KEY, SECRET, S3Server, serve_s3
+from gpu_windows.scans.splits import Split
+from tests.checkpointing.s3_server import S3Server, s3_environment, serve_s3
 from tests.scans.trial import read_rows
 
 pytestmark = pytest.mark.thorough
@@ -31,13 +32,7 @@ def server() -> Iterator[S3Server]:
 
 @pytest.fixture(autouse=True)
 def _environment(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (
-        ("AWS_ACCESS_KEY_ID", KEY),
-        ("AWS_SECRET_ACCESS_KEY", SECRET),
-        ("AWS_ENDPOINT_URL", server.url),
-        ("AWS_REGION", "eu-west-1"),
-        ("AWS_ALLOW_HTTP", "true"),
-    ):
+    for name, value in s3_environment(server.url).items():
         monkeypatch.setenv(name, value)
 
 
@@ -100,8 +95,6 @@ def test_an_object_that_is_replaced_while_it_is_read(server: S3Server) -> None:
     scan = scan_folders([url])
     reading = ScannedRows((ScannedPart(scan),))
     (file,) = scan.files
-    from gpu_windows.scans.splits import Split
-
     batches = reading.parts[0].scan.read(Split(file, 0, file.length), ["v"])
     assert next(batches).num_rows
     changed = pa.table({"v": pa.array(range(5, 200_005)), "ts": rows["ts"]})

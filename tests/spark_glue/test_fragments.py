@@ -92,7 +92,7 @@ def test_a_slice_of_a_batch_is_read_as_it_is() -> None:
     assert (shard, message.to_pybytes()) == (2, b"second" * 9)
 
 
-def test_the_smaller_the_fragments_the_less_each_costs() -> None:
+def test_a_message_costs_little_more_in_many_fragments() -> None:
     """A message is read as fast in 8,000 fragments as in 8, but for NumPy's work on numbers."""
     message = bytes(1 << 23)
 

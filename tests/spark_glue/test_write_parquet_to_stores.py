@@ -15,7 +15,7 @@ pytest.importorskip("moto.server")
 
 from benchmarks.session_settings import change_settings
 from gpu_windows import errors
-from tests.checkpointing.s3_server import KEY, SECRET, S3Server, serve_s3
+from tests.checkpointing.s3_server import KEY, SECRET, S3Server, s3_environment, serve_s3
 from tests.spark_glue.write_job import RESULTS, outputs_of, rows
 
 if TYPE_CHECKING:
@@ -47,13 +47,7 @@ def test_a_store_has_whole_writes(
         "fs.s3a.endpoint": server.url,
         "fs.s3a.endpoint.region": "eu-west-1",
     }
-    for name, value in (
-        ("AWS_ACCESS_KEY_ID", KEY),
-        ("AWS_SECRET_ACCESS_KEY", SECRET),
-        ("AWS_ENDPOINT_URL", server.url),
-        ("AWS_REGION", "eu-west-1"),
-        ("AWS_ALLOW_HTTP", "true"),
-    ):
+    for name, value in s3_environment(server.url).items():
         if runner == "local":
             monkeypatch.setenv(name, value)
     url = f"s3a://{bucket}/some/out"

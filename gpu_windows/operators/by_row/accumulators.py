@@ -32,7 +32,7 @@ from gpu_windows.triggers import Row
 
 
 def _sum(bound: BoundAggregate) -> Accumulator:
-    return DecimalSum(bound) if types.is_decimal(bound.result_type) else Sum(bound)
+    return DecimalSum(bound) if types.is_decimal(bound.argument_type) else Sum(bound)
 
 
 def _mean(bound: BoundAggregate) -> Accumulator:

@@ -121,7 +121,7 @@ class Mean(Sum):
 
 
 class DecimalSum(OfValues):
-    """Sum of decimals, or of uint64, kept as an unscaled integer."""
+    """Sum of decimals, kept as an unscaled integer."""
 
     def __init__(self, bound: BoundAggregate) -> None:
         super().__init__(bound)
@@ -131,9 +131,7 @@ class DecimalSum(OfValues):
     def take(self, value: Decimal) -> None:
         """Add the value."""
         self.count += 1
-        dtype = self.bound.argument_type
-        scale = dtype.scale if pa.types.is_decimal(dtype) else 0
-        self.unscaled += int(Decimal(value).scaleb(scale, _DECIMALS))
+        self.unscaled += int(value.scaleb(self.bound.argument_type.scale, _DECIMALS))
 
     def result(self) -> Decimal | None:
         """Return the sum; null if there was no value."""

@@ -55,8 +55,7 @@ def encoder_for(dtype: pa.DataType) -> ColumnEncoder:
         return _StructEncoder(dtype)
     if is_ordered(dtype):
         return _LaneEncoder(dtype)
-    is_wide = types.is_decimal(dtype) or types.is_uint64(dtype)
-    return _WideEncoder(dtype) if is_wide else _TextEncoder(dtype)
+    return _WideEncoder(dtype) if types.is_decimal(dtype) else _TextEncoder(dtype)
 
 
 class KeyEncoder:
@@ -311,7 +310,7 @@ class _TextEncoder(_BytesEncoder):
 
 
 class _WideEncoder(_BytesEncoder):
-    """Wide decimals and uint64: hashed as they are written."""
+    """Wide decimals: hashed as they are written."""
 
     def _bytes(self, values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         width = self._dtype.bit_width // 8

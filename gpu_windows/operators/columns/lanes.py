@@ -96,16 +96,15 @@ def values_of(array: pa.Array | TypedLane) -> NDArray[Any]:
 
 
 def upper_words(array: pa.Array) -> NDArray[np.int64]:
-    """Return the upper words of values of two words, whose lower ones are `values_of` them.
+    """Return the upper words of wide decimals, whose lower ones are `values_of` them.
 
     Both are signed: a value is ``upper * 2**64 + lower``.
     """
-    lower = values_of(array)
-    if types.is_uint64(array.type):
-        return (lower < 0).astype(np.int64)
     if len(array) == 0:
         return np.empty(0, np.int64)
-    return _buffer(array, np.dtype("2i8"))[:, 1] + (lower < 0)
+    words = _buffer(array, np.dtype("2i8"))
+    upper: NDArray[np.int64] = words[:, 1] + (words[:, 0] < 0)
+    return upper
 
 
 def _buffer(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:

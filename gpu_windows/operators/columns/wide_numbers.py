@@ -1,4 +1,4 @@
-"""Sums and means of values of two words: decimals of up to 38 digits, and uint64.
+"""Sums and means of decimals of up to 38 digits, whose values are two words.
 
 A sum comes as four limbs of 32 bits, each with what it carries, least first. Here it is a sign and
 digits to base ``2**32``, so that everything stays in int64.
@@ -7,19 +7,21 @@ digits to base ``2**32``, so that everything stays in int64.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import types
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.errors import ArithmeticOverflowError
-from gpu_windows.operators.columns.lanes import decimal_array, from_lane
+from gpu_windows.operators.columns.lanes import decimal_array
 
 Ints = NDArray[np.int64]
 _BITS, _MASK = 32, (1 << 32) - 1
+#: Has more digits than any sum.
+_ALL_DIGITS = Context(prec=80)
 
 
 def sum_of(bound: BoundAggregate, states: Sequence[Sequence[Any]]) -> pa.Array:
@@ -41,7 +43,7 @@ def sum_of(bound: BoundAggregate, states: Sequence[Sequence[Any]]) -> pa.Array:
 
 
 def mean_of(bound: BoundAggregate, states: Sequence[Sequence[Any]]) -> pa.Array:
-    """Return means: of decimals rounded half away from zero, of uint64 as floats.
+    """Return means, rounded half away from zero.
 
     Parameters
     ----------
@@ -55,9 +57,6 @@ def mean_of(bound: BoundAggregate, states: Sequence[Sequence[Any]]) -> pa.Array:
     """
     negative, digits, counts = _read(states)
     some, count = counts > 0, np.maximum(counts, 1)
-    if types.is_floating(bound.result_type):
-        total = sum(each * 2.0 ** (_BITS * place) for place, each in enumerate(digits))
-        return from_lane(np.where(negative, -total, total) / count, some, bound.result_type)
     more = 10 ** (bound.result_type.scale - bound.argument_type.scale)
     digits = _carry([each * more for each in digits])
     quotient: list[Ints] = []
@@ -101,9 +100,9 @@ def _decimals(
         at = int(np.argmax(over))
         value = sum(int(each[at]) << (_BITS * place) for place, each in enumerate(digits))
         rule = f"a {what} of decimals must fit {dtype}"
-        value = -value if negative[at] else value
-        column = str(bound.aggregate.column)
-        raise ArithmeticOverflowError(rule, value=f"{value}E-{dtype.scale}", column=column)
+        unscaled = Decimal(-value if negative[at] else value)
+        shown = unscaled.scaleb(-dtype.scale, _ALL_DIGITS)
+        raise ArithmeticOverflowError(rule, value=shown, column=str(bound.aggregate.column))
     low, high = (digits[0] | digits[1] << _BITS), (digits[2] | digits[3] << _BITS)
     high = np.where(negative, ~high + (low == 0), high)
     return decimal_array(high, np.where(negative, -low, low), pa.array(some), dtype)

@@ -171,7 +171,7 @@ def aggregated(dtype: pa.DataType, numbers: list[int], aggregate: Any) -> Any:
 def test_a_sum_of_more_than_38_digits_is_an_error(sign: int) -> None:
     dtype, most = pa.decimal128(38, 0), 10**38 - 1
     assert aggregated(dtype, [sign * (most - 1), sign], gw.sum("v")) == [Decimal(sign * most)]
-    rule = r"a sum of decimals must fit decimal128\(38, 0\), got -?1000000*E-0 \(column 'v'\)"
+    rule = r"a sum of decimals must fit decimal128\(38, 0\), got -?1000000* \(column 'v'\)"
     with pytest.raises(ArithmeticOverflowError, match=rule):
         aggregated(dtype, [sign * most, sign], gw.sum("v"))
     with pytest.raises(ArithmeticOverflowError, match="a sum of decimals must fit"):
