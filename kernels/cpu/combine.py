@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import rules
-from gpu_windows.kernels.cpu.moments import FOLLOWS, Moments, empty_moments, whole
+from gpu_windows.kernels.cpu.moments import Moments, empty_moments, follows, whole
 from gpu_windows.kernels.cpu.search import first_from
 from gpu_windows.kernels.cpu.types import (
     BOOLS,
@@ -316,7 +316,7 @@ def _scan_moments(
         rest += off
         out_n[e], out_m2[e] = count, whole(squares, rest)
         out_high[e], out_low[e] = rules.two_sum(shift, mean)
-        if e % FOLLOWS == 0:
+        if follows(count - n[e], count):
             shift, mean = out_high[e], out_low[e]
 
 

@@ -32,8 +32,18 @@ Moments = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDA
 WORDS = 4
 #: So many values are summed about one at most.
 _LONGEST = 64
-#: A shift follows the mean after so many entries.
-FOLLOWS = 16
+#: The shift follows the mean once in ``2**_FOLLOWS`` values.
+_FOLLOWS = 4
+
+
+@inner(inline="always")
+def follows(before: Any, after: Any) -> Any:
+    """Return whether a shift follows the mean, given how many values it is of, and was.
+
+    Nothing else decides it: not where in a batch the values are, nor of which keys others are. So
+    the same values, merged in the same order, give the same bits in every batch and shard.
+    """
+    return before >> _FOLLOWS != after >> _FOLLOWS
 
 
 @kernel((CELLS, INTS, FLOATS, FLOATS, FLOATS, OUT_FLOATS, OUT_INTS))
@@ -44,7 +54,7 @@ def _moments(cells: Any, n: Any, high: Any, low: Any, m2: Any, sums: Any, bits: 
             at = np.uint64(cells[i]) * np.uint64(WORDS)
             if bits[at] == 0:
                 sums[at + one] = high[i]
-            elif i % FOLLOWS == 0:
+            elif follows(bits[at], bits[at] + n[i]):
                 sums[at + one], sums[at + two] = rules.two_sum(sums[at + one], sums[at + two])
             mean = (high[i] - sums[at + one]) + low[i]
             bits[at], sums[at + two], sums[at + three] = rules.moments(

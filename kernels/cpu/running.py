@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import rules
-from gpu_windows.kernels.cpu.moments import FOLLOWS, Moments, empty_moments, whole
+from gpu_windows.kernels.cpu.moments import Moments, empty_moments, follows, whole
 from gpu_windows.kernels.cpu.types import BOOLS, FLOATS, INT, INTS, OUT_FLOATS, OUT_INTS
 
 Ints = NDArray[np.int64]
@@ -63,7 +63,7 @@ def _moments(
             rest += off
             out_n[i], out_m2[i] = count, whole(squares, rest)
             out_high[i], out_low[i] = rules.two_sum(shift, mean)
-            if i % FOLLOWS == 0:
+            if follows(count - n[i], count):
                 shift, mean = out_high[i], out_low[i]
 
 

@@ -165,3 +165,25 @@ def test_state_of_another_form_is_refused() -> None:
     names = [f"{partial.name}{end}" for end in "nms"]
     with pytest.raises(StateCorruptedError, match="columns of the partials that were saved"):
         column.from_table(pa.table({names[0]: [1], names[1]: [2.0], names[2]: [0.0]}))
+
+
+@examples(40)
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60), st.integers(1, 7))
+def test_rows_of_other_keys_change_no_bit(values: list[float], others: int) -> None:
+    """Nor do other shards, which put other keys beside each other."""
+    alone = [("a", at, value) for at, value in enumerate(values)]
+    among = [row for own in alone for row in (*[("b", own[1], 1.5)] * others, own)]
+    assert variances_of_a(alone) == variances_of_a(among)
+
+
+def variances_of_a(rows: list[tuple[str, int, float]]) -> list[list[str]]:
+    """Return the variances of a key, to the bit, over sliding windows and frames."""
+    keys, seconds, values = zip(*rows, strict=True)
+    times = pa.array(seconds, pa.int64()).cast(pa.timestamp("s", "UTC"))
+    table = pa.table({"k": list(keys), "ts": times, "v": list(values)})
+    keyed = gw.stream(table).event_time("ts", MONOTONOUS).key_by("k")
+    windows = keyed.window(gw.SlidingEventTimeWindows.of("20 seconds", "5 seconds"))
+    frames = (gw.Rows(4), gw.Range(), gw.Range("9 seconds"))
+    over: list[Any] = [windows, *map(keyed.over, frames)]
+    found = [each.outputs(s=gw.variance("v")).result() for each in over]
+    return [[repr(r["s"]) for r in each.to_pylist() if r["k"] == "a"] for each in found]
