@@ -31,9 +31,9 @@ STEPS = {
         "import gpu_windows as gw",
         "gw.stream, gw.WatermarkStrategy, gw.SlidingEventTimeWindows, gw.count, gw.sum",
     ),
-    "a worker's modules": ("import pyspark.worker", "import gpu_windows.spark_glue.workers"),
+    "a worker's modules": ("import pyspark.worker", "import gpu_windows.spark_glue.tasks.workers"),
     "its first kernel": (
-        "import gpu_windows.spark_glue.workers, numpy as np, pyarrow as pa\npa.array([1])",
+        "import gpu_windows.spark_glue.tasks.workers, numpy as np, pyarrow as pa\npa.array([1])",
         "from gpu_windows.kernels.cpu.encode import Encoder\nEncoder().encode(np.arange(9))",
     ),
 }

@@ -78,7 +78,7 @@ def buckets(count: int) -> Callable[[], object]:
 
 def shards(count: int) -> Callable[[], object]:
     """Pack four rows a shard, and unpack them."""
-    from gpu_windows.spark_glue.packing import pack, unpack
+    from gpu_windows.spark_glue.tasks.packing import pack, unpack
 
     keys = np.arange(4 * count)
     table = rows(keys, keys)

@@ -15,7 +15,7 @@ from benchmarks.shard_counts import CountingLog, Phase, Tally, Traffic
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.spark_glue.micro_batches.shard_run import ShardRun
+from gpu_windows.spark_glue.tasks.shard_run import ShardRun
 
 #: Ticks that the watermark moves by in a micro-batch.
 _STEP = 1_000

@@ -126,9 +126,9 @@ if TYPE_CHECKING:
     from gpu_windows.sinks.parquet import ParquetSink
     from gpu_windows.sinks.tables.sink import DeltaSink, IcebergSink
     from gpu_windows.sinks.upsert import Upsert, upsert
-    from gpu_windows.spark_glue.kafka_records import drop_repeats
-    from gpu_windows.spark_glue.listener import MetricsListener as MetricsListener
-    from gpu_windows.spark_glue.settings import configure, session
+    from gpu_windows.spark_glue.files.kafka_records import drop_repeats
+    from gpu_windows.spark_glue.session.settings import configure, session
+    from gpu_windows.spark_glue.streams.listener import MetricsListener as MetricsListener
     from gpu_windows.sql.query import SqlQuery, sql
     from gpu_windows.triggers import (
         ContinuousEventTimeTrigger,
@@ -226,9 +226,9 @@ _HOMES = {
     "sinks.parquet": "ParquetSink",
     "sinks.tables.sink": "DeltaSink IcebergSink",
     "sinks.upsert": "Upsert upsert",
-    "spark_glue.kafka_records": "drop_repeats",
-    "spark_glue.listener": "MetricsListener",
-    "spark_glue.settings": "configure session",
+    "spark_glue.files.kafka_records": "drop_repeats",
+    "spark_glue.streams.listener": "MetricsListener",
+    "spark_glue.session.settings": "configure session",
     "sql.query": "SqlQuery sql",
     "triggers": (
         "ContinuousEventTimeTrigger ContinuousProcessingTimeTrigger CountTrigger DeltaTrigger "

@@ -106,7 +106,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A small local Spark session in UTC; `time_zone` moves it elsewhere for a while."""
     from pyspark.sql import SparkSession
 
-    from gpu_windows.spark_glue.sockets import socket_settings
+    from gpu_windows.spark_glue.session.sockets import socket_settings
 
     scratch = tmp_path_factory.mktemp("spark")
     session = (

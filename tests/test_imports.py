@@ -18,7 +18,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.planning.plan import WindowPlan
-from gpu_windows.spark_glue.workers import MakePartials, RunShards
+from gpu_windows.spark_glue.tasks.workers import MakePartials, RunShards
 
 #: Libraries that take long to import. PyArrow imports pandas for the first array that it makes.
 HEAVY = (
@@ -34,7 +34,7 @@ OTHERS = tuple(
         "kernels.cuda", "monitoring", "operators.by_row", "operators.joins",
         "operators.matching", "operators.over", "operators.panes", "operators.process",
         "operators.top", "planning.planner", "plots", "runners", "sinks",
-        "spark_glue.micro_batches", "sql.",
+        "spark_glue.batch", "spark_glue.dataframes", "spark_glue.streams", "sql.",
     )
 )  # fmt: skip
 

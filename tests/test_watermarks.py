@@ -15,7 +15,7 @@ from gpu_windows.query.base import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.lanes import quick
 from tests.query.queries import counters_of, rows_of
-from tests.spark_glue.streams import files
+from tests.spark_glue.stream_runs import files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -189,7 +189,11 @@ def test_what_spark_refuses(spark: SparkSession) -> None:
 
 def test_tasks_are_sent_carried_watermarks_to_the_tick(spark: SparkSession) -> None:
     """And markers, with nothing else; a row without a time may carry one."""
-    from gpu_windows.spark_glue.watermarks import CARRIED_WATERMARK, IS_MARKER, with_progress
+    from gpu_windows.spark_glue.contract.watermarks import (
+        CARRIED_WATERMARK,
+        IS_MARKER,
+        with_progress,
+    )
 
     carried = [-BEGIN - 5, 0, 1, 998, 999, 1_000, 1_001, 1_999, LONG_MAX - BEGIN]
     rows: list[Row] = [("a", 0, tick) for tick in carried]

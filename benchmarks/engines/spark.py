@@ -17,7 +17,7 @@ from benchmarks.contest import Factory, Window, Work, stopwatch
 from benchmarks.data import SECOND
 from benchmarks.equality import DIGEST, ORIGIN, PAIRS, canonical
 from benchmarks.stage import Stage
-from gpu_windows.spark_glue.settings import SETTINGS
+from gpu_windows.spark_glue.session.settings import SETTINGS
 
 Query = Callable[[DataFrame, Window], DataFrame]
 

@@ -30,8 +30,8 @@ class Aggregate:
     """An aggregate of a query: a function's name and its columns.
 
     Built by the functions of `gpu_windows.aggregates.built_in`. Columns are names; PySpark
-    ``Column`` expressions are given a name by `gpu_windows.spark_glue.source` before a query is
-    built.
+    ``Column`` expressions are given a name by `gpu_windows.spark_glue.dataframes.source` before a
+    query is built.
     """
 
     function: str

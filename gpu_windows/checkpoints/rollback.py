@@ -26,7 +26,7 @@ from gpu_windows.checkpoints.commits import find_commit, open_commits, report_er
 from gpu_windows.checkpoints.path_results import PathResults
 from gpu_windows.checkpoints.spark_part import SparkPart
 from gpu_windows.errors import CheckpointError, ConcurrentQueryError
-from gpu_windows.spark_glue.micro_batches.spark_offsets import is_ahead
+from gpu_windows.spark_glue.streams.spark_offsets import is_ahead
 
 
 def roll_back(

@@ -17,7 +17,7 @@ from urllib.request import url2pathname
 
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.errors import CheckpointError
-from gpu_windows.spark_glue.micro_batches.spark_offsets import list_numbered
+from gpu_windows.spark_glue.streams.spark_offsets import list_numbered
 
 _VERSION = "v1"
 _LOG_OFFSET = "logOffset"

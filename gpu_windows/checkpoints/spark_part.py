@@ -15,7 +15,7 @@ from gpu_windows.checkpoints.source_logs import (
     read_sources,
 )
 from gpu_windows.errors import CheckpointError
-from gpu_windows.spark_glue.micro_batches.spark_offsets import COMMITS, FOLDER, list_numbered
+from gpu_windows.spark_glue.streams.spark_offsets import COMMITS, FOLDER, list_numbered
 
 #: Folders of Spark's: what its sources note, and state of its own steps.
 _SOURCES, _STATE = "sources", "state"

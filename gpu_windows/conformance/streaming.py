@@ -42,8 +42,8 @@ from gpu_windows.planning.planner import plan as make_plan
 from gpu_windows.query.base import REASON
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
-from gpu_windows.spark_glue.micro_batches.shard_run import ShardRun
-from gpu_windows.spark_glue.packing import from_ipc, to_ipc
+from gpu_windows.spark_glue.tasks.packing import from_ipc, to_ipc
+from gpu_windows.spark_glue.tasks.shard_run import ShardRun
 
 
 class StreamingRunner:

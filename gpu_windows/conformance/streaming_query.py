@@ -34,7 +34,7 @@ from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
 from gpu_windows.query.base import REASON
 from gpu_windows.rules import LONG_MIN
-from gpu_windows.spark_glue.settings import SETTINGS
+from gpu_windows.spark_glue.session.settings import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

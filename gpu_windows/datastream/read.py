@@ -62,7 +62,7 @@ def read_output(
     """
     _check_session("read_output", spark)
     check_missing(missing)
-    from gpu_windows.spark_glue import committed
+    from gpu_windows.spark_glue.files import committed
 
     return committed.read_output(spark, _path(path), output, micro_batch, missing)
 
@@ -115,7 +115,7 @@ def read_output_stream(
     """
     _check_session("read_output_stream", spark)
     check_missing(missing)
-    from gpu_windows.spark_glue import committed
+    from gpu_windows.spark_glue.files import committed
 
     most = max_micro_batches
     if most is not None and not (is_whole(most) and most > 0):

@@ -124,7 +124,7 @@ def scan_stream(
     if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
         rule = "max_files_per_trigger is a number of files, at least 1"
         raise QueryError(rule, value=repr(most))
-    from gpu_windows.spark_glue.scans.stream_scan import scan_stream_by_spark
+    from gpu_windows.spark_glue.streams.scanned_source import scan_stream_by_spark
 
     source = scan_stream_by_spark(folder, session, schema, max_files_per_trigger)
     return Scan((folder,), source)

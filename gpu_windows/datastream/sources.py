@@ -35,11 +35,13 @@ def source_of(source: Any) -> Source:
         return source_of_arrow(RowStream.of(source))
     kind = type(source)
     if kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame":
-        from gpu_windows.spark_glue.source import SparkSource
-        from gpu_windows.spark_glue.stream_inputs import StreamInput
+        from gpu_windows.spark_glue.batch.outputs import BatchSource
+        from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
+        from gpu_windows.spark_glue.streams.outputs import StreamSource
 
         frame = cast("DataFrame", source)
-        return SparkSource(frame, inputs=(StreamInput(frame),))
+        kind = StreamSource if frame.isStreaming else BatchSource
+        return kind(frame, inputs=(StreamInput(frame),))
     if is_cudf(source):
         return CudfSource(source)
     if gives_arrow(source):

@@ -15,7 +15,7 @@ from gpu_windows.sinks.parquet import ParquetSink
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import StreamingQuery
-    from gpu_windows.spark_glue.stream_outputs import StreamOutputs
+    from gpu_windows.spark_glue.streams.outputs import StreamOutputs
 
 #: What `pyspark.sql.streaming.DataStreamWriter.trigger` may be told.
 _WITHOUT_MICRO_BATCHES = {"continuous", "realTime"}
@@ -111,8 +111,8 @@ def write_stream(
         raise QueryError(rule, value=repr(trigger))
     _check_kind(trigger or {})
     _check_keep(keep)
-    from gpu_windows.spark_glue.micro_batches.start import start
-    from gpu_windows.spark_glue.stream_outputs import StreamOutputs
+    from gpu_windows.spark_glue.streams.outputs import StreamOutputs
+    from gpu_windows.spark_glue.streams.start import start
 
     folder = fspath(checkpoint).rstrip("/")
     if isinstance(checked, ParquetSink) and checked.path == folder:

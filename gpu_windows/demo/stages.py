@@ -13,8 +13,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from gpu_windows.demo import flights
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.spark_glue import local_session
-from gpu_windows.spark_glue.settings import SETTINGS
+from gpu_windows.spark_glue.session import local_session
+from gpu_windows.spark_glue.session.settings import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

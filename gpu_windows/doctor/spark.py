@@ -20,8 +20,8 @@ from gpu_windows.doctor.finding import (
     parse_version,
     warn,
 )
-from gpu_windows.spark_glue import local_session
-from gpu_windows.spark_glue.settings import (
+from gpu_windows.spark_glue.session import local_session
+from gpu_windows.spark_glue.session.settings import (
     ARROW_BYTES,
     ARROW_ROWS,
     ENOUGH_ROWS,
@@ -29,7 +29,7 @@ from gpu_windows.spark_glue.settings import (
     UNMEASURED,
     byte_count,
 )
-from gpu_windows.spark_glue.sockets import UNIX_SOCKETS
+from gpu_windows.spark_glue.session.sockets import UNIX_SOCKETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -235,7 +235,7 @@ def _look() -> Any:
                 continue
         try:
             from gpu_windows.kernels import backend
-            from gpu_windows.spark_glue.device import use_task_device
+            from gpu_windows.spark_glue.tasks.device import use_task_device
 
             use_task_device(1.0)
             chosen = backend.select("auto")

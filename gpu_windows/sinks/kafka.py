@@ -21,11 +21,11 @@ from gpu_windows.sinks.modes import (
     checked_mapping,
     latest,
 )
-from gpu_windows.spark_glue.names import quoted
+from gpu_windows.spark_glue.columns.names import quoted
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column, DataFrame
-    from gpu_windows.spark_glue.kafka_records import Records
+    from gpu_windows.spark_glue.files.kafka_records import Records
 
 _SERVERS = "kafka.bootstrap.servers"
 _DELETED = Change.DELETE.name.lower()
@@ -177,6 +177,6 @@ class KafkaWriter(SinkWriter):
         return made(rows, self._query, batch.number, planned_ms=planned_ms)
 
     def _records(self, key: tuple[str, ...], without: str | None = None) -> Records:
-        from gpu_windows.spark_glue.kafka_records import Records, as_json
+        from gpu_windows.spark_glue.files.kafka_records import Records, as_json
 
         return Records(key, without, self._sink.key or as_json, self._sink.value or as_json)

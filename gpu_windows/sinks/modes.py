@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.changes import FIRING
-from gpu_windows.spark_glue.names import quoted
+from gpu_windows.spark_glue.columns.names import quoted
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataFrame

@@ -54,8 +54,8 @@ class ParquetSink(Sink):
         OutputError
             If the path belongs to another query, or holds columns that this one has not.
         """
-        from gpu_windows.spark_glue.ownership import check_claim
-        from gpu_windows.spark_glue.parquet_writer import ParquetWriter
+        from gpu_windows.spark_glue.files.ownership import check_claim
+        from gpu_windows.spark_glue.files.parquet_writer import ParquetWriter
 
         path = str(self.path)
         return ParquetWriter(path, check_claim(query, path, takes_over=self.takes_over))

@@ -102,8 +102,8 @@ def reader(*, on_spark: bool) -> Iterator[Callable[[Path], Any]]:
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
-    from gpu_windows.spark_glue.local_session import reason
-    from gpu_windows.spark_glue.settings import session
+    from gpu_windows.spark_glue.session.local_session import reason
+    from gpu_windows.spark_glue.session.settings import session
 
     # tells of errors what is told below; of Spark's class, or Spark could not log afterwards
     logged = PySparkLogger.getLogger("SQLQueryContextLogger")
@@ -156,8 +156,8 @@ def _frame(spark: Any, path: Path) -> Any:
     """
     from pyspark.sql.types import StructType
 
-    from gpu_windows.spark_glue.names import quoted
-    from gpu_windows.spark_glue.types import to_spark_schema
+    from gpu_windows.spark_glue.columns.names import quoted
+    from gpu_windows.spark_glue.columns.types import to_spark_schema
 
     if not _is_csv(path):
         columns = map(quoted, _dataset(path).schema.names)

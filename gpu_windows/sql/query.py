@@ -86,7 +86,7 @@ class SqlQuery:
     def _with_place(self) -> Iterator[None]:
         """Raise `SqlError` for what Spark refuses only when it is asked, of the whole statement."""
         from gpu_windows.expressions.places import parsed, placed
-        from gpu_windows.spark_glue.expressions import is_of_spark, refuses_as_query
+        from gpu_windows.spark_glue.columns.expressions import is_of_spark, refuses_as_query
 
         try:
             yield

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_windows.errors import SqlError
-from gpu_windows.spark_glue.expressions import refuses_as_query
+from gpu_windows.spark_glue.columns.expressions import refuses_as_query
 
 _INDENT = "\n    "
 _LONG = 76

@@ -1,1 +1,1 @@
-"""Scans on Spark: Spark lists the files, tasks read them by Arrow."""
+"""Files that tasks read themselves, in batch and on streams."""

@@ -14,11 +14,11 @@ from gpu_windows.runners.scanned_rows import ScannedPart, ScannedRows
 from gpu_windows.scans.files import list_files, path_of, root_of, store_options
 from gpu_windows.scans.partitions import find_values, partition_names
 from gpu_windows.scans.scan import FileScan
-from gpu_windows.spark_glue.scans.task_scan import TaskScan
-from gpu_windows.spark_glue.settings import Conf, hadoop_setting
-from gpu_windows.spark_glue.source import SparkSource
-from gpu_windows.spark_glue.stream_inputs import StreamInput
-from gpu_windows.spark_glue.types import to_arrow_schema
+from gpu_windows.spark_glue.batch.outputs import BatchSource
+from gpu_windows.spark_glue.columns.types import to_arrow_schema
+from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
+from gpu_windows.spark_glue.dataframes.task_scan import TaskScan
+from gpu_windows.spark_glue.session.settings import Conf, hadoop_setting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,7 +39,7 @@ _NOTES = ("__CHAR_VARCHAR", "EXISTS_DEFAULT")
 _GLOB = frozenset("*?[{")
 
 
-def scan_by_spark(paths: Sequence[str], session: SparkSession) -> SparkSource:
+def scan_by_spark(paths: Sequence[str], session: SparkSession) -> BatchSource:
     """Return files as a source: a DataFrame, and how tasks read the same rows."""
     frame = session.read.parquet(*paths)
     try:
@@ -47,7 +47,7 @@ def scan_by_spark(paths: Sequence[str], session: SparkSession) -> SparkSource:
         scan = TaskScan(rows)
     except GpuWindowsError as error:
         scan = TaskScan(None, str(error))
-    return SparkSource(frame, inputs=(StreamInput(frame),), scan=scan)
+    return BatchSource(frame, inputs=(StreamInput(frame),), scan=scan)
 
 
 def _list(frame: DataFrame, paths: Sequence[str]) -> FileScan:

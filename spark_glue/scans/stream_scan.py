@@ -17,18 +17,16 @@ from gpu_windows.runners.scanned_rows import ScannedPart, ScannedRows
 from gpu_windows.scans.files import list_files, path_of_hadoop, root_of, store_options
 from gpu_windows.scans.partitions import find_values, partition_names
 from gpu_windows.scans.scan import FileScan
+from gpu_windows.spark_glue.columns.types import to_arrow_schema
+from gpu_windows.spark_glue.contract.watermarks import progress_columns
+from gpu_windows.spark_glue.dataframes.task_scan import ArrivingFiles, TaskScan
 from gpu_windows.spark_glue.scans.batch_scan import (
     check_columns,
     check_partitions,
     check_settings,
 )
-from gpu_windows.spark_glue.scans.reading import read_in_tasks
-from gpu_windows.spark_glue.scans.task_scan import ArrivingFiles, TaskScan
-from gpu_windows.spark_glue.settings import hadoop_setting
-from gpu_windows.spark_glue.source import SparkSource
-from gpu_windows.spark_glue.stream_inputs import StreamInput
-from gpu_windows.spark_glue.types import to_arrow_schema
-from gpu_windows.spark_glue.watermarks import progress_columns
+from gpu_windows.spark_glue.session.settings import hadoop_setting
+from gpu_windows.spark_glue.tasks.scanning import read_in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,31 +35,13 @@ if TYPE_CHECKING:
 _FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
 
-def scan_stream_by_spark(
-    path: str, session: SparkSession, schema: StructType | str | None, most: int | None
-) -> SparkSource:
-    """Return files that come to a folder as a source.
-
-    Parameters
-    ----------
-    path : str
-    session : pyspark.sql.SparkSession
-    schema : StructType or str, optional
-        Of the files; default: of those that are there.
-    most : int, optional
-        Files of a micro-batch.
-    """
-    wanted = session.read.parquet(path).schema if schema is None else schema
-    reader = session.readStream if most is None else session.readStream.option(_MOST, most)
-    frame = reader.schema(wanted).parquet(path)
-    return SparkSource(frame, inputs=(StreamInput(frame),), scan=_scan(frame, path, session, most))
+#: The option of Spark's that limits the files of a micro-batch.
+MAX_FILES = "maxFilesPerTrigger"
 
 
-_MOST = "maxFilesPerTrigger"
-
-
-def _scan(frame: DataFrame, path: str, session: SparkSession, most: int | None) -> TaskScan:
-    reader = session.readStream if most is None else session.readStream.option(_MOST, most)
+def stream_scan(frame: DataFrame, path: str, session: SparkSession, most: int | None) -> TaskScan:
+    """Return how tasks read the files that come to a folder: see `scan_stream_by_spark`."""
+    reader = session.readStream if most is None else session.readStream.option(MAX_FILES, most)
     files = reader.format("binaryFile").schema(_FILES).load(path).select("path")
     schema = to_arrow_schema(frame.schema)
     try:
@@ -122,7 +102,7 @@ class StreamScan:
             Their paths.
         plan : Plan
         step : callable
-            See `gpu_windows.spark_glue.scans.reading.ReadSplits`.
+            See `gpu_windows.spark_glue.tasks.scanning.ReadSplits`.
         schema : StructType
             Of what it makes.
 

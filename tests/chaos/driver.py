@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import gpu_windows as gw
 from gpu_windows.commits.records import OWNERS
 from tests.operators.process.functions import Everything, Limits
-from tests.spark_glue.streams import (
+from tests.spark_glue.stream_runs import (
     AGGREGATES,
     ASSIGNERS,
     WATERMARKS,

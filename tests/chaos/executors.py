@@ -18,7 +18,7 @@ import pyspark
 
 import gpu_windows as gw
 from tests.chaos.driver import SCHEMA
-from tests.spark_glue.streams import outputs_of
+from tests.spark_glue.stream_runs import outputs_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from gpu_windows.commits.log import NOTHING, CommitLog
 from tests.chaos.driver import BROADCAST, CHECKPOINTS, PROCESS, STAGES
-from tests.spark_glue.streams import batches, files
+from tests.spark_glue.stream_runs import batches, files
 
 Victim = Literal["driver", "worker"]
 

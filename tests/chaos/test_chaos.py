@@ -25,7 +25,7 @@ from tests.chaos.harness import (
     run_with_death,
     undisturbed,
 )
-from tests.spark_glue.streams import outputs_of, streamed
+from tests.spark_glue.stream_runs import outputs_of, streamed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

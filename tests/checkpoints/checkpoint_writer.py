@@ -20,8 +20,8 @@ from gpu_windows.checkpointing.state_commit import ShardState, StageState, State
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.spark_glue.manifest import Manifest
-from gpu_windows.spark_glue.micro_batches.shard_run import ShardRun
+from gpu_windows.spark_glue.contract.manifest import Manifest
+from gpu_windows.spark_glue.tasks.shard_run import ShardRun
 from gpu_windows.watermarks import InputProgress, Valve
 
 #: Of a query that does not say how many it has.

@@ -9,7 +9,7 @@ from gpu_windows.commits.log import NOTHING
 from gpu_windows.commits.log import CommitLog as PathLog
 from gpu_windows.commits.records import Commit, Owner
 from gpu_windows.errors import OutputError
-from gpu_windows.spark_glue.local_texts import put_here, texts_in
+from gpu_windows.spark_glue.files.local_marker_files import put_here, texts_in
 
 
 class PathWriter:

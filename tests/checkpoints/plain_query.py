@@ -8,7 +8,7 @@ from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpoints import roll_back
-from gpu_windows.spark_glue.micro_batches.resume import read_resumed_commit
+from gpu_windows.spark_glue.streams.resume import read_resumed_commit
 from tests.checkpoints.path_writer import PathWriter
 from tests.spark_glue.drivers import Driver
 

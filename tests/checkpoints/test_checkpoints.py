@@ -22,7 +22,7 @@ from tests.checkpoints.checkpoint_writer import CheckpointWriter, plan_stream, t
 from tests.lanes import quick
 from tests.operators.joins.interval_joins import batch_of, in_time
 from tests.operators.joins.rows import Row, keyed, table
-from tests.spark_glue.streams import ASSIGNERS, SECOND, batches, outputs_of, windowed
+from tests.spark_glue.stream_runs import ASSIGNERS, SECOND, batches, outputs_of, windowed
 
 GAP = 4 * SECOND
 #: Of a sliding window: its size and its slide.

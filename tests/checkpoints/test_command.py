@@ -22,7 +22,7 @@ from gpu_windows.operators.state.row_buffer import RowBuffer
 from gpu_windows.operators.state.row_kind import RowKind, one_place
 from gpu_windows.rules import LONG_MAX
 from tests.checkpoints.checkpoint_writer import CheckpointWriter, plan_stream, to_rows
-from tests.spark_glue.streams import ASSIGNERS, batches, windowed
+from tests.spark_glue.stream_runs import ASSIGNERS, batches, windowed
 
 #: A table of which this version knows nothing.
 NAME = "of the future"

@@ -17,7 +17,7 @@ from gpu_windows.checkpointing.files import FOLDER
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpoints import copy_checkpoint, read_commits, roll_back
 from gpu_windows.errors import CheckpointError, OutputError, StateMismatchError
-from gpu_windows.spark_glue.micro_batches.resume import read_resumed_commit
+from gpu_windows.spark_glue.streams.resume import read_resumed_commit
 from tests.checkpoints.path_writer import read_sums
 from tests.checkpoints.plain_query import contents, run, start, sums
 from tests.spark_glue.drivers import DeathError, Driver, Writer, dying

@@ -55,7 +55,7 @@ def test_who_follows_the_path_is_told_then_has_what_comes_again(tmp_path: Path) 
     pytest.importorskip("pyspark")
     from pyspark.sql.types import StructType
 
-    from gpu_windows.spark_glue.commit_source import CommitReader
+    from gpu_windows.spark_glue.files.commit_source import CommitReader
 
     run(tmp_path, 4)
     reader = CommitReader(StructType(), {"uri": (tmp_path / "out").as_uri(), "output": "result"})

@@ -11,7 +11,7 @@ from pyspark.sql.types import LongType, StructType
 from gpu_windows import errors
 from gpu_windows.commits.log import NOTHING, CommitLog
 from gpu_windows.commits.records import Commit, Owner, Part, blocks_from
-from gpu_windows.spark_glue.commit_source import CommitReader
+from gpu_windows.spark_glue.files.commit_source import CommitReader
 
 
 def record(folder: Path, commit: Commit) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows import errors
 from tests.lanes import quick
-from tests.spark_glue.streams import files, run_to_the_end, streamed
+from tests.spark_glue.stream_runs import files, run_to_the_end, streamed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

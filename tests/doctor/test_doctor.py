@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 from gpu_windows import doctor
 from gpu_windows.cli import app
 from gpu_windows.doctor import Finding, Status, finding, host, spark
-from gpu_windows.spark_glue.settings import ARROW_BYTES, ARROW_ROWS, SETTINGS
-from gpu_windows.spark_glue.sockets import UNIX_SOCKETS
+from gpu_windows.spark_glue.session.settings import ARROW_BYTES, ARROW_ROWS, SETTINGS
+from gpu_windows.spark_glue.session.sockets import UNIX_SOCKETS
 from tests.doctor.findings import judged
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from gpu_windows.errors import ColumnTypeError, ExpressionError, GpuWindowsError, SqlError
 from gpu_windows.expressions.arrow import compute, holds
-from gpu_windows.spark_glue.types import to_arrow_schema
+from gpu_windows.spark_glue.columns.types import to_arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

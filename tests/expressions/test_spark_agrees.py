@@ -11,7 +11,7 @@ import pytest
 
 from gpu_windows.errors import ExpressionError, SqlError
 from gpu_windows.expressions.arrow import compute
-from gpu_windows.spark_glue.types import to_arrow_schema
+from gpu_windows.spark_glue.columns.types import to_arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

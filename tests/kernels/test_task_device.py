@@ -96,7 +96,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
 @pytest.fixture
 def run_task(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Run a task of Spark that was granted some GPUs; return on what its kernels run."""
-    glue = pytest.importorskip("gpu_windows.spark_glue.device")
+    glue = pytest.importorskip("gpu_windows.spark_glue.tasks.device")
 
     def run(*addresses: str, device: str = "auto", partition: int = 0, share: float = 1.0) -> str:
         gpu = {"gpu": SimpleNamespace(addresses=list(addresses))} if addresses else {}
@@ -191,7 +191,7 @@ def test_a_device_that_is_left_gives_its_memory_back(monkeypatch: pytest.MonkeyP
     [(None, 1.0), ("1", 1.0), ("2", 1.0), ("0.25", 0.25), ("0.3", 1 / 3), ("much", 1.0)],
 )
 def test_the_share_of_a_task_is_what_spark_grants(amount: str | None, share: float) -> None:
-    glue = pytest.importorskip("gpu_windows.spark_glue.device")
+    glue = pytest.importorskip("gpu_windows.spark_glue.tasks.device")
     conf = SimpleNamespace(
         get=lambda name, _: amount if name == "spark.task.resource.gpu.amount" else None
     )

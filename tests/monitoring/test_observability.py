@@ -19,7 +19,7 @@ from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.monitoring.progress import QueryMetrics
 from gpu_windows.operators.state.log import StateLog
 from tests.lanes import quick
-from tests.spark_glue.streams import batches, files, outputs_of, streamed
+from tests.spark_glue.stream_runs import batches, files, outputs_of, streamed
 
 errors = pytest.importorskip("pyspark.errors")
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from gpu_windows.spark_glue.listener import MetricsListener
+    from gpu_windows.spark_glue.streams.listener import MetricsListener
 
 ONCE = {"availableNow": True}
 TABLES = batches(3)

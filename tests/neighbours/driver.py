@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import gpu_windows as gw
 from tests.chaos.driver import SCHEMA
 from tests.neighbours.session import CATALOG, session
-from tests.spark_glue.streams import ASSIGNERS, windowed
+from tests.spark_glue.stream_runs import ASSIGNERS, windowed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

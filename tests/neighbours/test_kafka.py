@@ -16,7 +16,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from tests.neighbours.broker import Broker, jars
 from tests.sinks.dying import NOW, Dies, fails, run
-from tests.spark_glue.streams import ASSIGNERS, BEGIN, SECOND, batches, outputs_of, windowed
+from tests.spark_glue.stream_runs import ASSIGNERS, BEGIN, SECOND, batches, outputs_of, windowed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,7 +20,7 @@ from gpu_windows.sinks.tables.formats import DeltaTables
 from gpu_windows.sinks.tables.sink import TableSink
 from tests.neighbours.session import CATALOG
 from tests.sinks.dying import Dies, fails, run
-from tests.spark_glue.streams import (
+from tests.spark_glue.stream_runs import (
     ASSIGNERS,
     WATERMARKS,
     batches,

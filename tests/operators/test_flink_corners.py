@@ -17,7 +17,7 @@ from gpu_windows.windows import GlobalWindows, TimeWindow
 from tests.lanes import quick
 from tests.operators.driven import Driven
 from tests.query.queries import rows_of
-from tests.spark_glue.streams import files, results_in, run_to_the_end
+from tests.spark_glue.stream_runs import files, results_in, run_to_the_end
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,7 +23,7 @@ from gpu_windows.planning.facts import changes, fact_of, facts_of
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.spark_glue.manifest import Manifest
+from gpu_windows.spark_glue.contract.manifest import Manifest
 from tests.operators.joins.interval_joins import in_time
 from tests.operators.joins.rows import table
 from tests.operators.joins.version_joins import NOTHING, Case

@@ -23,12 +23,12 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.result_rows import timed_results
-from gpu_windows.spark_glue.fragments import join_fragments
-from gpu_windows.spark_glue.micro_batches.packing_task import PackMicroBatch
-from gpu_windows.spark_glue.micro_batches.shard_run import _in_order as in_order
-from gpu_windows.spark_glue.output_kinds import LATE, RESULT
-from gpu_windows.spark_glue.packing import from_ipc
-from gpu_windows.spark_glue.workers import PackRows
+from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT
+from gpu_windows.spark_glue.tasks.fragments import join_fragments
+from gpu_windows.spark_glue.tasks.packing import from_ipc
+from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
+from gpu_windows.spark_glue.tasks.shard_run import _in_order as in_order
+from gpu_windows.spark_glue.tasks.workers import PackRows
 from gpu_windows.watermarks import stages_in
 from tests.simulation.case import MicroBatch, Segment
 from tests.simulation.differences import unmatched

@@ -1,6 +1,6 @@
 """Runs a case in micro-batches and shards, whose state is what was committed.
 
-All that a shard does is `gpu_windows.spark_glue.micro_batches.shard_run`, as in tasks of Spark.
+All that a shard does is `gpu_windows.spark_glue.tasks.shard_run`, as in tasks of Spark.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpu_windows.operators.state import keyed_table, log, manifest, new_file, ro
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.spark_glue.packing import dealt
+from gpu_windows.spark_glue.tasks.packing import dealt
 from tests.simulation.case import Case, Crash, MicroBatch, Segment
 from tests.simulation.fuses import CrashedError, Fuse
 from tests.simulation.outcome import Given, Outcome

@@ -19,9 +19,9 @@ from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.spark_glue.micro_batches.open_shard import open_shard
-from gpu_windows.spark_glue.micro_batches.shard_run import ShardRun
-from gpu_windows.spark_glue.packing import shard_count
+from gpu_windows.spark_glue.tasks.open_shard import open_shard
+from gpu_windows.spark_glue.tasks.packing import shard_count
+from gpu_windows.spark_glue.tasks.shard_run import ShardRun
 from tests.simulation.fuses import Fuse, FusedFiles
 
 #: A file system in memory, where there is one.

@@ -22,8 +22,8 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.runs import Run
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.spark_glue.micro_batches import shard_run
-from gpu_windows.spark_glue.micro_batches.shard_run import ShardRun
+from gpu_windows.spark_glue.tasks import shard_run
+from gpu_windows.spark_glue.tasks.shard_run import ShardRun
 from tests.simulation.__main__ import app, trials
 from tests.simulation.case import Case, Crash, Row, Segment
 from tests.simulation.draw import case_of

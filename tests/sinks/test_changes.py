@@ -16,7 +16,7 @@ from gpu_windows.sinks.tables.writer import Merge
 from tests.sinks.dying import fails, run
 from tests.sinks.sqlite_sink import SqliteSink
 from tests.sinks.test_sqlite_sink import rows_in
-from tests.spark_glue.streams import files, seconds, streamed, windowed
+from tests.spark_glue.stream_runs import files, seconds, streamed, windowed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,7 +14,7 @@ import pytest
 import gpu_windows as gw
 from tests.lanes import quick
 from tests.sinks.dying import fails, run
-from tests.spark_glue.streams import (
+from tests.spark_glue.stream_runs import (
     ASSIGNERS,
     batches,
     expected,

@@ -11,7 +11,14 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.spark_glue.kafka_records import MICRO_BATCH, PLANNED, QUERY, ROW, Records, as_json
+from gpu_windows.spark_glue.files.kafka_records import (
+    MICRO_BATCH,
+    PLANNED,
+    QUERY,
+    ROW,
+    Records,
+    as_json,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,10 +12,10 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.commits.log import NOTHING, CommitLog
 from gpu_windows.commits.records import Commit
-from gpu_windows.spark_glue.parquet_writer import ParquetWriter
+from gpu_windows.spark_glue.files.parquet_writer import ParquetWriter
 from tests.lanes import quick
 from tests.query.queries import rows_of
-from tests.spark_glue.streams import (
+from tests.spark_glue.stream_runs import (
     WATERMARKS,
     batches,
     expected,

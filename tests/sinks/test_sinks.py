@@ -14,8 +14,8 @@ from gpu_windows.query.base import REASON
 from gpu_windows.runners.sink import SinkBatch
 from gpu_windows.sinks.function import FunctionSink
 from gpu_windows.sinks.upsert import UpsertWriter
-from gpu_windows.spark_glue.settings import SETTINGS
-from tests.spark_glue.streams import ASSIGNERS, batches, expected, files, streamed, windowed
+from gpu_windows.spark_glue.session.settings import SETTINGS
+from tests.spark_glue.stream_runs import ASSIGNERS, batches, expected, files, streamed, windowed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

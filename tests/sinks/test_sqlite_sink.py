@@ -16,7 +16,7 @@ from gpu_windows import errors
 from tests.operators.joins.rows import instants
 from tests.sinks.dying import Dies, fails, run
 from tests.sinks.sqlite_sink import SqliteSink
-from tests.spark_glue.streams import ASSIGNERS, SECOND, batches, files, streamed, windowed
+from tests.spark_glue.stream_runs import ASSIGNERS, SECOND, batches, files, streamed, windowed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,8 +18,8 @@ from gpu_windows.sinks.tables.forgetting import FIRST, LAST, is_in_forgetful
 from gpu_windows.sinks.tables.formats import DeltaTables, IcebergTables, Stamp
 from gpu_windows.sinks.tables.ownership import OWNER, TableOwner
 from gpu_windows.sinks.tables.writer import TableWriter
-from gpu_windows.spark_glue.names import quoted, quoted_table, quoted_text
-from tests.spark_glue.streams import ASSIGNERS, batches, files, streamed, windowed
+from gpu_windows.spark_glue.columns.names import quoted, quoted_table, quoted_text
+from tests.spark_glue.stream_runs import ASSIGNERS, batches, files, streamed, windowed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

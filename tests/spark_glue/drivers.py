@@ -20,7 +20,7 @@ from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, Stage
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
-from gpu_windows.spark_glue.micro_batches.engine import Engine
+from gpu_windows.spark_glue.streams.engine import Engine
 
 FIRST = StateCommit(
     sequence=0, lineage="a" * 32, facts="", stages=(StageState("", (ShardState(),)),)

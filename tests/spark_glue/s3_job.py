@@ -95,7 +95,7 @@ def run(spark: SparkSession, name: str, folder: Path, checkpoint: str) -> None:
     """Run a query to the end of its input; one by the clock until that has closed all windows."""
     import gpu_windows as gw
     from tests.chaos.driver import SCHEMA, outputs_named
-    from tests.spark_glue.streams import WATERMARKS
+    from tests.spark_glue.stream_runs import WATERMARKS
 
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     rows = source.parquet(str(folder / "in"))

@@ -11,7 +11,7 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan
-from gpu_windows.spark_glue.micro_batches.shard_run import FinishedRun, ShardRun
+from gpu_windows.spark_glue.tasks.shard_run import FinishedRun, ShardRun
 from tests.operators.joins.interval_joins import batch_of
 from tests.operators.joins.rows import Row
 from tests.operators.state.put_away import rows

@@ -15,22 +15,22 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import REASON
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
-from gpu_windows.spark_glue.fragments import join_fragments
-from gpu_windows.spark_glue.micro_batches.packing_task import PackMicroBatch
-from gpu_windows.spark_glue.micro_batches.progress import (
+from gpu_windows.spark_glue.contract.progress import (
     next_call_ms,
     read_valve,
     watermark_after,
 )
-from gpu_windows.spark_glue.micro_batches.reported_watermarks import (
+from gpu_windows.spark_glue.contract.reported_watermarks import (
     ReportedWatermarks,
     holds_watermarks,
 )
-from gpu_windows.spark_glue.micro_batches.shard_run import FinishedRun, ShardRun
-from gpu_windows.spark_glue.packing import from_ipc
-from gpu_windows.spark_glue.times import to_ticks
-from gpu_windows.spark_glue.watermarks import INPUT
-from gpu_windows.spark_glue.workers import PackRows
+from gpu_windows.spark_glue.contract.times import to_ticks
+from gpu_windows.spark_glue.contract.watermarks import INPUT
+from gpu_windows.spark_glue.tasks.fragments import join_fragments
+from gpu_windows.spark_glue.tasks.packing import from_ipc
+from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
+from gpu_windows.spark_glue.tasks.shard_run import FinishedRun, ShardRun
+from gpu_windows.spark_glue.tasks.workers import PackRows
 from gpu_windows.watermarks import Valve, WatermarkStrategy
 from gpu_windows.windows import TumblingEventTimeWindows
 from tests.query.queries import AGGREGATES, SCHEMA, query

@@ -9,7 +9,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import QueryError, SqlError
-from gpu_windows.spark_glue.expressions import is_of_spark, refuses_as_query
+from gpu_windows.spark_glue.columns.expressions import is_of_spark, refuses_as_query
 from gpu_windows.sql.said import Said
 from tests.sql.texts import stream
 

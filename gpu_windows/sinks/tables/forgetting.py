@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpu_windows.errors import OutputError
 from gpu_windows.sinks.tables.statements import properties, set_property, unset_property
-from gpu_windows.spark_glue.names import quoted_table
+from gpu_windows.spark_glue.columns.names import quoted_table
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import SparkSession

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from gpu_windows.errors import QueryError
-from gpu_windows.spark_glue.names import quoted_table
+from gpu_windows.spark_glue.columns.names import quoted_table
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataType, SparkSession

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from gpu_windows.errors import OutputError
 from gpu_windows.functions.top_changes import Change
-from gpu_windows.spark_glue.names import quoted, quoted_table, quoted_text
+from gpu_windows.spark_glue.columns.names import quoted, quoted_table, quoted_text
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataFrame, SparkSession, StructType

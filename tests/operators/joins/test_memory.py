@@ -46,7 +46,7 @@ def expected() -> int:
 
 def batches() -> Iterator[pa.RecordBatch]:
     """Run the tasks of a Spark worker, the first one's results as the second one's input."""
-    from gpu_windows.spark_glue.workers import PackRows, RunShards
+    from gpu_windows.spark_glue.tasks.workers import PackRows, RunShards
 
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     left, right = (

@@ -33,7 +33,7 @@ from tests.operators.joins.rows import (
     keyed,
     table,
 )
-from tests.spark_glue.streams import BEGIN, SECOND, files, run_to_the_end
+from tests.spark_glue.stream_runs import BEGIN, SECOND, files, run_to_the_end
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

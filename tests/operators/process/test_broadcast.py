@@ -19,7 +19,7 @@ from gpu_windows.operators.process.broadcast_state import BROADCAST
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.spark_glue.packing import dealt, shards_of
+from gpu_windows.spark_glue.tasks.packing import dealt, shards_of
 from tests.examples import examples
 from tests.operators.process.functions import LONG, TEXT, Limits, Row, table
 from tests.operators.state.counting import Counting

@@ -22,8 +22,8 @@ from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.spark_glue.fragments import join_fragments
-from gpu_windows.spark_glue.packing import from_ipc, pack, shards_of
+from gpu_windows.spark_glue.tasks.fragments import join_fragments
+from gpu_windows.spark_glue.tasks.packing import from_ipc, pack, shards_of
 from gpu_windows.watermarks import ClockWatermarks
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
 from tests.examples import examples

@@ -22,9 +22,9 @@ from gpu_windows.operators.state.files import MemoryFiles
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
-from gpu_windows.spark_glue.micro_batches.open_shard import open_shard
-from gpu_windows.spark_glue.micro_batches.shard_run import ShardRun
-from gpu_windows.spark_glue.packing import dealt
+from gpu_windows.spark_glue.tasks.open_shard import open_shard
+from gpu_windows.spark_glue.tasks.packing import dealt
+from gpu_windows.spark_glue.tasks.shard_run import ShardRun
 from tests.operators.process.functions import LONG, TEXT, Limits
 
 MONOTONOUS = gw.WatermarkStrategy.for_monotonous_timestamps()

@@ -19,7 +19,7 @@ from gpu_windows.errors import ScanError
 from tests.lanes import quick
 from tests.query.queries import counters_of, rows_of
 from tests.spark_glue.scans.trial import try_on_spark
-from tests.spark_glue.streams import WATERMARKS, batches
+from tests.spark_glue.stream_runs import WATERMARKS, batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -298,7 +298,7 @@ def test_a_worker_that_dies_while_it_reads(spark: SparkSession, tmp_path: Path) 
     try:
         scan: Any = gw.scan(tmp_path, spark)
         rows = scan.source.scan.rows
-        from gpu_windows.spark_glue.scans.reading import deal_splits
+        from gpu_windows.spark_glue.tasks.scanning import deal_splits
 
         bins = deal_splits(spark, rows)
     finally:

@@ -17,7 +17,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.monitoring.progress import BatchMetrics
 from tests.lanes import quick
 from tests.query.queries import rows_of
-from tests.spark_glue.streams import (
+from tests.spark_glue.stream_runs import (
     BEGIN,
     SECOND,
     WATERMARKS,
@@ -31,7 +31,7 @@ from tests.spark_glue.streams import (
     run_to_the_end,
     streamed,
 )
-from tests.spark_glue.test_stages import in_time, two_stages
+from tests.spark_glue.streams.test_stages import in_time, two_stages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -233,7 +233,7 @@ def test_a_death_between_reading_and_the_commit(
     tables = batches(4, 100)
     files(tmp_path / "in", tables)
     outputs = outputs_of("sliding", scanned(spark, tmp_path / "in"))
-    from gpu_windows.spark_glue.micro_batches.stage_job import StageJob
+    from gpu_windows.spark_glue.streams.stage_job import StageJob
 
     finish, calls = StageJob._finish, []
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkException
 
 from gpu_windows.errors import GpuWindowsError
+from gpu_windows.spark_glue.dataframes.source import SparkSource
 from gpu_windows.spark_glue.scans.batch_scan import scan_by_spark
-from gpu_windows.spark_glue.source import SparkSource
 from tests.scans.conditions import draw_columns, draw_condition
 from tests.scans.folders import draw_folder
 from tests.scans.trial import compare, draw_size, read_rows

@@ -1,0 +1,1 @@
+"""Queries on batch DataFrames, on the driver."""

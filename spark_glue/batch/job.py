@@ -1,0 +1,174 @@
+"""A plan on a batch DataFrame: one tagged DataFrame of results and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.types import LongType, MapType, StringType, StructType
+
+from gpu_windows.functions.two_inputs import COPY, SIDE
+from gpu_windows.operators.counters import Counters
+from gpu_windows.planning.plan import PartialsBy, Plan, WindowPlan
+from gpu_windows.spark_glue.batch.partials import spark_partials
+from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.projections import columns_of
+from gpu_windows.spark_glue.columns.types import to_spark_schema
+from gpu_windows.spark_glue.session.settings import fragment_bytes
+from gpu_windows.spark_glue.tasks.device import gpu_share
+from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD
+from gpu_windows.spark_glue.tasks.packing import shard_count
+from gpu_windows.spark_glue.tasks.scanning import read_in_tasks
+from gpu_windows.spark_glue.tasks.workers import (
+    COUNTERS,
+    TAGS,
+    USER_COUNTERS,
+    USER_COUNTS,
+    MakePartials,
+    PackRows,
+    RunShards,
+    tagged_schema,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+
+    from gpu_windows.runners.scanned_rows import ScannedRows
+
+#: What a task makes of its shards, which it is given as Arrow batches.
+LastStep = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+
+
+def partials_in_spark(frame: DataFrame, plan: WindowPlan) -> DataFrame:
+    """Return the table of partials that Spark's own aggregation makes."""
+    return spark_partials(columns_of(frame, plan), plan)
+
+
+@dataclass(frozen=True)
+class BatchRows:
+    """The rows of a batch query, which Spark sends to tasks, or these read from files.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        The rows, without markers.
+    scanned : ScannedRows, optional
+        The same where tasks read them.
+    """
+
+    frame: DataFrame
+    scanned: ScannedRows | None = None
+
+    def map(self, plan: Plan, step: MakePartials | PackRows, schema: StructType) -> DataFrame:
+        """Return what a step makes of the columns that a plan needs."""
+        if self.scanned is not None:
+            return read_in_tasks(self.frame.sparkSession, self.scanned, plan, step, schema)
+        return columns_of(self.frame, plan).mapInArrow(step, schema)
+
+
+def packs_rows(plan: Plan) -> bool:
+    """Whether the first step takes rows as they come, and packs what it makes of them by shard."""
+    if not plan.order:  # it means nothing, or the operator sorts the rows itself
+        return True
+    makes_partials = isinstance(plan, WindowPlan) and plan.makes_partials
+    return makes_partials and plan.partials_by is PartialsBy.KERNELS
+
+
+def tagged(rows: BatchRows, plan: Plan, side: str | None = None) -> DataFrame:
+    """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters.
+
+    ``side``: the tag of the side output that is asked for instead of the results.
+    """
+    schema = to_spark_schema(tagged_schema(plan, side), _keys_only(rows.frame, plan))
+    share = gpu_share(rows.frame.sparkSession.conf)
+    return run_shards(rows, plan, lambda packed: RunShards(plan, packed, share, side), schema)
+
+
+def run_shards(
+    rows: BatchRows, plan: Plan, make: Callable[[bool], LastStep], schema: StructType
+) -> DataFrame:
+    """Return what the last step of a query makes of its shards.
+
+    Parameters
+    ----------
+    rows : BatchRows
+    plan : Plan
+    make : callable
+        Returns the step, given whether rows come packed: see `RunShards`.
+    schema : pyspark.sql.types.StructType
+        Of what it makes.
+    """
+    frame = rows.frame
+    conf = frame.sparkSession.conf
+    share, most = gpu_share(conf), fragment_bytes(conf)
+    if packs_rows(plan):
+        first: MakePartials | PackRows = PackRows(plan, most=most)
+        if isinstance(plan, WindowPlan) and plan.order:
+            first = MakePartials(plan, most, share)
+        packed = rows.map(plan, first, to_spark_schema(PACKED, StructType()))
+        together = packed.repartition(SHARD).sortWithinPartitions(SHARD, NUMBER)
+        return together.mapInArrow(make(True), schema)
+    columns = columns_of(frame, plan)
+    if isinstance(plan, WindowPlan) and plan.makes_partials:
+        sorted_rows = _sharded(spark_partials(columns, plan), plan, ())
+    else:
+        sorted_rows = _sharded(columns, plan, plan.order)
+    return sorted_rows.mapInArrow(make(False), schema)
+
+
+def _sharded(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
+    """Bring the rows of a key together, keys of one shard next to each other, in order."""
+    keys = [F.col(quoted(name)) for name in plan.query.shard_keys] or [F.lit(0)]
+    shard = F.pmod(F.xxhash64(*keys), F.lit(shard_count(plan))).cast("long")
+    if plan.query.broadcasts:
+        together = _dealt(frame, plan, shard).repartition(SHARD)
+    else:
+        together = frame.repartition(*keys).withColumn(SHARD, shard)
+    return together.sortWithinPartitions(SHARD, *map(quoted, order))
+
+
+def _dealt(frame: DataFrame, plan: Plan, shard: Column) -> DataFrame:
+    """Return rows with their shard; see `gpu_windows.spark_glue.tasks.packing.dealt`."""
+    every = F.sequence(F.lit(0).cast("long"), F.lit(shard_count(plan) - 1).cast("long"))
+    of_keys = F.col(SIDE)
+    rows = frame.withColumn(SHARD, F.explode(F.when(of_keys, F.array(shard)).otherwise(every)))
+    return rows.withColumn(COPY, ~of_keys & (F.col(SHARD) != shard))
+
+
+def _keys_only(frame: DataFrame, plan: Plan) -> StructType:
+    """Return the Spark types of the keys, which pass through as they are."""
+    return StructType([frame.schema[name] for name in plan.query.keys])
+
+
+def untagged(frame: DataFrame) -> DataFrame:
+    """Keep the rows of a tagged DataFrame that are not counters, times in ticks."""
+    return frame.where(F.col(COUNTERS).isNull()).drop(*TAGS)
+
+
+def total() -> list[Column]:
+    """Return the aggregates that add the counters of a tagged DataFrame up."""
+    return [
+        F.coalesce(F.sum(F.get(F.col(COUNTERS), F.lit(i))), F.lit(0)).alias(name)
+        for i, name in enumerate(Counters.names())
+    ]
+
+
+def no_user_counters() -> Column:
+    """Return an empty map of counters."""
+    return F.create_map().cast(MapType(StringType(), LongType()))
+
+
+def user_total() -> Column:
+    """Return the aggregate that adds the counters of user code up: MAP<STRING, BIGINT>."""
+
+    def both(total: Column, counters: Column) -> Column:
+        zero = F.lit(0).cast("long")
+        return F.map_zip_with(
+            total, counters, lambda _, a, b: F.coalesce(a, zero) + F.coalesce(b, zero)
+        )
+
+    maps = F.collect_list(F.map_from_arrays(F.col(USER_COUNTERS), F.col(USER_COUNTS)))
+    return F.aggregate(maps, no_user_counters(), both).alias("user")

@@ -1,0 +1,138 @@
+"""Results straight from Spark's own partials, where a window is one slice.
+
+Then there is nothing to combine, and nothing crosses to Python.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from pyarrow import types
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+from gpu_windows import rules
+from gpu_windows.aggregates.definitions import BoundAggregate
+from gpu_windows.aggregates.formulas import lower
+from gpu_windows.aggregates.partials import ROWS, Partial
+from gpu_windows.operators.columns.partial_columns import partial_columns
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.slices.partial_stage import UNUSED
+from gpu_windows.operators.slices.table import grid_of
+from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, WindowPlan
+from gpu_windows.query.changes import CHANGE, FIRING, INSERT
+from gpu_windows.query.window import WINDOW_END, WINDOW_START
+from gpu_windows.spark_glue.batch.partials import Ticks, epoch
+from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.types import to_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def finishes_in_spark(plan: Plan) -> TypeGuard[WindowPlan]:
+    """Whether Spark's partials are the results already."""
+    if not (isinstance(plan, WindowPlan) and plan.partials_by is PartialsBy.SPARK):
+        return False
+    return grid_of(plan).span == 1 and plan.query.grouping is None
+
+
+def results(partials: DataFrame, plan: WindowPlan) -> DataFrame:
+    """Return keys, window bounds (TIMESTAMP) and results from a table of partials."""
+    grid: Any = grid_of(plan)
+    slice_: Any = Ticks(SLICE)
+    number = rules.last_window(slice_, grid)
+    bounds = {
+        WINDOW_START: rules.start_of(number, grid),
+        WINDOW_END: rules.end_of(number, grid),
+    }
+    columns: dict[Partial, list[Column]] = {
+        column.partial: [F.col(field.name) for field in column.fields]
+        for column in partial_columns(plan)
+    }
+    return partials.where(~_unused(plan)).select(
+        *(_key(name, plan) for name in plan.query.keys),
+        *(_timestamp(bound).alias(name) for name, bound in bounds.items()),
+        *(_lower(each, columns).alias(each.name) for each in plan.query.function.built_in),
+        *_firing(plan),
+    )
+
+
+def _firing(plan: WindowPlan) -> list[Column]:
+    """Return the firing columns: here every window fires once, at its end."""
+    if not plan.query.firing_columns:
+        return []
+    values = (F.lit(0).cast("long"), F.lit("on_time"))
+    told = [value.alias(field.name) for value, field in zip(values, FIRING, strict=True)]
+    return [*told, F.lit(INSERT).alias(CHANGE.name)] if plan.query.changes else told
+
+
+def _key(name: str, plan: WindowPlan) -> Column:
+    key = F.col(quoted(name))
+    return F.timestamp_micros(key).alias(name) if name == plan.query.time else key
+
+
+def _timestamp(ticks: Any) -> Column:
+    never_null = F.coalesce(F.expr(ticks.sql), F.lit(0).cast("long"))
+    return F.timestamp_micros(never_null)
+
+
+def totals_of_partials(plan: WindowPlan) -> list[Column]:
+    """Return the aggregates that make one row of counters of a table of partials."""
+    rows, slice_ = F.col(ROWS.name), F.col(SLICE)
+    of = {
+        "rows": F.lit(True),
+        "null_timestamp": slice_ == UNUSED + rules.NULL,
+        "out_of_range_timestamp": slice_ == UNUSED + rules.OUT_OF_RANGE,
+        "gap": _unused(plan) & (slice_ >= UNUSED + rules.SENTINELS),
+    }
+    sums = {name: F.sum(F.when(which, rows)) for name, which in of.items()}
+    sums["fired"] = F.sum(F.when(~_unused(plan), F.lit(1)))
+    zero = F.lit(0).cast("long")
+    return [F.coalesce(sums.get(name, zero), zero).alias(name) for name in Counters.names()]
+
+
+def _unused(plan: WindowPlan) -> Column:
+    grid = grid_of(plan)
+    special = F.col(SLICE) < UNUSED + rules.SENTINELS
+    if not rules.is_gap(1, grid):
+        return special
+    return special | (F.pmod(F.col(SLICE), F.lit(2)) == 1)
+
+
+def _lower(bound: BoundAggregate, columns: dict[Partial, list[Column]]) -> Column:
+    return lower(bound, [columns[partial] for partial in bound.partials], _COLUMNS)
+
+
+class _Columns:
+    """Evaluates formulas on columns of Spark."""
+
+    def at_least_one(self, counts: Column) -> Column:
+        return F.greatest(counts, F.lit(1))
+
+    def result(self, bound: BoundAggregate, values: Column, some: Column | None) -> Column:
+        dtype = bound.result_type
+        if types.is_timestamp(dtype):
+            values = F.timestamp_micros(values)
+        elif types.is_date32(dtype):
+            values = F.date_add(epoch(), values.cast("int"))
+        return (values if some is None else F.when(some, values)).cast(to_spark(dtype))
+
+    def exact_sum(self, bound: BoundAggregate, high: Column, low: Column, some: Column) -> Column:
+        exact = _exact(high, low)
+        rule = F.lit(f"the sum of BIGINT column {bound.aggregate.column} must fit 64 bits")
+        fits = exact.between(F.lit(rules.LONG_MIN), F.lit(rules.LONG_MAX))
+        refused = F.raise_error(rule).cast("decimal(38,0)")
+        return self.result(bound, F.when(exact.isNull() | fits, exact).otherwise(refused), some)
+
+    def exact_ratio(
+        self, bound: BoundAggregate, high: Column, low: Column, counts: Column, some: Column
+    ) -> Column:
+        return self.result(bound, _exact(high, low).cast("double") / counts, some)
+
+
+_COLUMNS = _Columns()
+
+
+def _exact(high: Column, low: Column) -> Column:
+    limb = F.lit(1 << 32).cast("decimal(10,0)")
+    return high.cast("decimal(20,0)") * limb + low.cast("decimal(20,0)")

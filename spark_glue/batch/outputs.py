@@ -1,0 +1,176 @@
+"""Outputs of a query on a batch DataFrame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
+from gpu_windows.functions.two_inputs import DELETED, MARKS
+from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.base import NO_KEY, REASON, SPREAD, Query
+from gpu_windows.runners.outputs import Outputs, Source
+from gpu_windows.runners.stages import Stage
+from gpu_windows.spark_glue.batch.job import (
+    BatchRows,
+    no_user_counters,
+    packs_rows,
+    partials_in_spark,
+    tagged,
+    total,
+    untagged,
+    user_total,
+)
+from gpu_windows.spark_glue.batch.lowering import finishes_in_spark, results, totals_of_partials
+from gpu_windows.spark_glue.batch.writing import PublicResults, ResultWriter
+from gpu_windows.spark_glue.columns.projections import as_timestamps, renamed
+from gpu_windows.spark_glue.columns.result_time import with_result_time
+from gpu_windows.spark_glue.columns.row_reasons import reason_of_row
+from gpu_windows.spark_glue.columns.types import to_arrow_schema
+from gpu_windows.spark_glue.contract.watermarks import without_markers
+from gpu_windows.spark_glue.dataframes.ranking import kept_results
+from gpu_windows.spark_glue.dataframes.selected import SelectedInSpark, selected
+from gpu_windows.spark_glue.dataframes.source import SparkSource
+from gpu_windows.spark_glue.session.settings import crosses_quickly
+from gpu_windows.spark_glue.session.shuffles import default_shards
+from gpu_windows.spark_glue.session.this_python import warn_of_other_python
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+
+class SparkOutputs(SelectedInSpark):
+    """Outputs of a query on a batch DataFrame; each is a lazy DataFrame."""
+
+    input_kind = "a batch DataFrame"
+
+    def __init__(self, source: SparkSource, query: Query) -> None:
+        session = source.frame.sparkSession
+        shards = query.options.shards or default_shards(session)
+        options = replace(query.options, shards=shards)
+        query = replace(query, options=options, public=source.public)
+        quickly = crosses_quickly(session.conf)
+        self._source = source
+        self._scanned = None if source.scan is None else source.scan.rows
+        in_task = self._scanned is not None
+        self.plan = plan(
+            query, bounded=True, spark=True, crosses_quickly=quickly, reads_in_task=in_task
+        )
+        if in_task and not packs_rows(self.plan):
+            self._scanned = None
+            self.plan = plan(query, bounded=True, spark=True, crosses_quickly=quickly)
+        if source.scan is not None:
+            reason = source.scan.describe(self.plan, in_task=self._scanned is not None)
+            self.plan = replace(self.plan, reasons=(*self.plan.reasons, reason))
+
+    @cached_property
+    def _tagged(self) -> DataFrame:
+        return tagged(self._batch_rows, self.plan)
+
+    @property
+    def _batch_rows(self) -> BatchRows:
+        return BatchRows(self._rows, self._scanned)
+
+    @cached_property
+    def _rows(self) -> DataFrame:
+        plan = self.plan
+        return without_markers(self._source.frame, plan.query.watermark_column, plan.marker_columns)
+
+    def result(self, observation: Observation | None = None) -> DataFrame:
+        """Return the results.
+
+        Parameters
+        ----------
+        observation : pyspark.sql.Observation, optional
+            Is given the counters of `metrics` when the DataFrame is evaluated.
+        """
+        return selected(self._all_results(observation), self.selections)
+
+    def _analyzed_results(self) -> DataFrame:
+        return self.result()
+
+    def _all_results(self, observation: Observation | None = None) -> DataFrame:
+        """Return the results before anything is selected of them."""
+        if finishes_in_spark(self.plan):
+            found = self._finished(self.plan, observation)
+        else:
+            frame = self._tagged
+            if observation is not None:
+                frame = frame.observe(observation, *total())
+            found = as_timestamps(untagged(frame), self.plan.query.window_columns)
+        return kept_results(
+            renamed(found.drop(NO_KEY, SPREAD), self._source.public), self.plan.query
+        )
+
+    def _side(self, tag: str) -> DataFrame:
+        """Return the rows of a side output; each output is computed when it is evaluated."""
+        frame = untagged(tagged(self._batch_rows, self.plan, tag))
+        return renamed(frame.drop(NO_KEY), self._source.public)
+
+    def _finished(self, plan: WindowPlan, observation: Observation | None) -> DataFrame:
+        partials = partials_in_spark(self._rows, plan)
+        if observation is not None:
+            partials = partials.observe(observation, *totals_of_partials(plan))
+        return results(partials, plan)
+
+    def _write_parquet(self, target: WriteTarget) -> WrittenParquet:
+        return self._writer.write(self.result(), target)
+
+    @property
+    def _writer(self) -> ResultWriter:
+        schema = self.result().schema
+        results = PublicResults(
+            self.plan, self._source.public, self.selections, to_arrow_schema(schema)
+        )
+        return ResultWriter(self._source.frame.sparkSession, self._batch_rows, results, schema)
+
+    def explain(self) -> str:
+        """Return what is computed, and why Spark would write the results, if it would."""
+        reason, text = self._writer.why_by_spark(), super().explain()
+        if reason is None:
+            return text
+        return f"{text}\nwriting   write_parquet has Spark write: {reason}"
+
+    def rows(self, stage: Stage) -> Source:
+        """Return the results as rows."""
+        del stage
+        query, times = self.plan.query, self.plan.query.results_in_time
+        chosen = (each.keeping(query.shown(times.name)) for each in self.selections)
+        return BatchSource(selected(with_result_time(self._all_results(), times), chosen))
+
+    def late(self) -> DataFrame:
+        """Return no row: a bounded input is complete before a window closes."""
+        return self._user_frame().where(F.lit(False))
+
+    def rejected(self) -> DataFrame:
+        """Return the rows with an unusable time or value, and the reason."""
+        query = self.plan.query
+        if not (query.needs_time or query.row_checks):
+            return self._user_frame().withColumn(REASON, F.lit(None).cast("string")).limit(0)
+        frame = self._rows.withColumn(REASON, reason_of_row(query))
+        frame = frame.where(F.col(REASON).isNotNull())
+        return frame.drop(*self._source.public, DELETED, *MARKS)
+
+    def metrics(self) -> DataFrame:
+        """Return one row of counters."""
+        if finishes_in_spark(self.plan):
+            partials = partials_in_spark(self._rows, self.plan)
+            totals = partials.select(*totals_of_partials(self.plan))
+            return totals.withColumn("user", no_user_counters())
+        return self._tagged.select(*total(), user_total())
+
+    def _user_frame(self) -> DataFrame:
+        return self._source.frame.drop(*self._source.public, DELETED, *MARKS)
+
+
+class BatchSource(SparkSource):
+    """A batch DataFrame as the source of a query."""
+
+    def outputs(self, query: Query) -> Outputs:
+        """Plan a query."""
+        warn_of_other_python(self.frame.sparkSession)
+        return SparkOutputs(self, query)

@@ -1,0 +1,234 @@
+"""Results of a batch query, written by the tasks that make them; they count once all have ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.types import StructType
+
+from gpu_windows.commits.bounded_write import BoundedWrite
+from gpu_windows.commits.parquet_files import ParquetEncoding, count_written, write_parquet_file
+from gpu_windows.commits.write_target import WriteTarget, WrittenFile, WrittenParquet
+from gpu_windows.errors import GpuWindowsError, OutputError
+from gpu_windows.operators.counters import Counters
+from gpu_windows.planning.plan import Plan
+from gpu_windows.query.base import NO_KEY, SPREAD
+from gpu_windows.runners.choosing import Selection
+from gpu_windows.runners.selected import selected
+from gpu_windows.spark_glue.batch.job import BatchRows, run_shards
+from gpu_windows.spark_glue.batch.lowering import finishes_in_spark
+from gpu_windows.spark_glue.columns.expressions import is_of_spark
+from gpu_windows.spark_glue.columns.public_rows import public_rows
+from gpu_windows.spark_glue.columns.types import to_spark_schema
+from gpu_windows.spark_glue.dataframes.arrow_expressions import why_not_alike
+from gpu_windows.spark_glue.files.local_parquet import LocalParquet
+from gpu_windows.spark_glue.session.settings import hadoop_setting
+from gpu_windows.spark_glue.tasks.device import gpu_share
+from gpu_windows.spark_glue.tasks.workers import TAG_FIELDS, RunShards, tag_values
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: What a task says of the file that it has written, if it had results, and of its rows.
+_FILES = pa.schema(
+    [("name", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64()), *TAG_FIELDS]
+)
+#: Setting of Hadoop: whether a folder is marked once all is there. Ours have a text for that.
+_MARK = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
+#: What a task has raised, in what Spark says of it.
+_OF_TASK = re.compile(r"gpu_windows\.errors\.OutputError: (.*)")
+
+
+@dataclass(frozen=True)
+class PublicResults:
+    """Makes what users see of the results of an operator.
+
+    Parameters
+    ----------
+    plan : Plan
+    public : mapping of str to str
+        Names of columns to those that the user gave them.
+    selections : tuple of Selection
+        What becomes of the results.
+    schema : pyarrow.Schema
+        Of what users see.
+    """
+
+    plan: Plan
+    public: Mapping[str, str]
+    selections: tuple[Selection, ...]
+    schema: pa.Schema
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        """Return the rows that users see."""
+        return self.select(rows).cast(self.schema)
+
+    def select(self, rows: pa.Table) -> pa.Table:
+        """Return them in the types that Arrow computes."""
+        ticks = self.plan.query.window_columns
+        planned = rows.cast(self.plan.result_schema)
+        return selected(public_rows(planned, self.public, ticks, (NO_KEY, SPREAD)), self.selections)
+
+
+@dataclass(frozen=True)
+class WriteResults:
+    """Last step: a partition's shards to a file of results.
+
+    Parameters
+    ----------
+    run : RunShards
+    write : BoundedWrite
+    results : PublicResults
+    encoding : ParquetEncoding
+    """
+
+    run: RunShards
+    write: BoundedWrite
+    results: PublicResults
+    encoding: ParquetEncoding
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run in a Spark task; yield one row, of the file and the counters."""
+        self.write.check_reached()
+        context, run = TaskContext.get(), self.run.start()
+        number = 0 if context is None else context.partitionId()
+        tables = map(self.results, run.results(batches))
+        schema = self.results.schema
+        file = write_parquet_file(self.write.part, number, tables, schema, self.encoding)
+        written = (None, 0, 0) if file is None else (file.name, file.rows, file.bytes)
+        columns = [pa.array([value], f.type) for value, f in zip(written, _FILES, strict=False)]
+        yield pa.record_batch([*columns, *tag_values(run.counters)], schema=_FILES)
+
+
+@dataclass(frozen=True)
+class ResultWriter:
+    """Writes the results of a batch query.
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession
+    rows : BatchRows
+    results : PublicResults
+    schema : pyspark.sql.types.StructType
+        Spark's of the results.
+    """
+
+    session: SparkSession
+    rows: BatchRows
+    results: PublicResults
+    schema: StructType
+
+    def why_by_spark(self, compression: str | None = None) -> str | None:
+        """Return why Spark writes and not the tasks that make the results; None if these do."""
+        plan = self.results.plan
+        if finishes_in_spark(plan):
+            return "it makes the results"
+        if plan.query.ranking is not None:
+            return "the first results of a window are found after another shuffle"
+        if (reason := self._why_selected_by_spark()) is not None:
+            return reason
+        local = LocalParquet.of_session(self.session, compression)
+        if local is None:
+            return "the session's settings of Parquet files ask for what only Spark writes"
+        if not local.takes(self.schema):
+            return "it notes more in a file of a column than Arrow does"
+        return None
+
+    def _why_selected_by_spark(self) -> str | None:
+        results = self.results
+        given = results.selections
+        texts = [text for each in given for text in each.expressions.values()]
+        texts += [each.where for each in given if each.where is not None]
+        nothing = results.plan.result_schema.empty_table()
+        if not texts:
+            return None
+        try:
+            before = PublicResults(results.plan, results.public, (), results.schema)
+            reason = why_not_alike(self.session, texts, before.select(nothing).schema)
+            types = results.select(nothing).schema.types
+        except GpuWindowsError as error:
+            return f"an expression of a selection is not one that Arrow computes, {error.value}"
+        if reason is None and types != results.schema.types:
+            return "it computes another type of an expression than Arrow does"
+        return reason
+
+    def write(self, frame: DataFrame, target: WriteTarget) -> WrittenParquet:
+        """Write the results.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+            The same results, where Spark writes them.
+        target : WriteTarget
+
+        Raises
+        ------
+        OutputError
+        """
+        files = target.open(hadoop_setting(self.session.conf))
+        local = LocalParquet.of_session(self.session, target.compression)
+        by_spark = self.why_by_spark(target.compression) is not None
+        write = BoundedWrite.begin(files, self.schema.json(), target.mode)
+        counters: Counters | None = None
+        with write.abandoned_on_error():
+            if by_spark or local is None:
+                written = _write_by_spark(frame, write, target.compression)
+            else:
+                written, counters = self._write_by_tasks(write, local.encoding(self.schema))
+            paths = write.commit(written)
+        by = "spark" if counters is None else "tasks"
+        return WrittenParquet.of(files.root, paths, written, by, counters)
+
+    def _write_by_tasks(
+        self, write: BoundedWrite, encoding: ParquetEncoding
+    ) -> tuple[list[WrittenFile], Counters]:
+        """Return the files of the attempts that have ended well, and what tasks have counted."""
+        plan, share = self.results.plan, gpu_share(self.session.conf)
+
+        def make(packed: bool) -> WriteResults:  # noqa: FBT001 - of `run_shards`
+            run = RunShards(plan, packed, share)
+            return WriteResults(run, write, self.results, encoding)
+
+        said = run_shards(self.rows, plan, make, to_spark_schema(_FILES, StructType()))
+        with _says_what_tasks_say():
+            found = said.collect()
+        written = [WrittenFile(name, rows, size) for name, rows, size, *_ in found if name]
+        return written, sum((_counters(*tags) for _, _, _, *tags in found), Counters())
+
+
+def _counters(counts: list[int], names: list[str], user: list[int]) -> Counters:
+    own = dict(zip(Counters.names(), counts, strict=True))
+    return Counters(**own, user=tuple(zip(names, user, strict=True)))
+
+
+def _write_by_spark(
+    frame: DataFrame, write: BoundedWrite, compression: str | None
+) -> list[WrittenFile]:
+    """Have Spark write the folder, which it has to itself."""
+    writer: Any = frame.write.mode("error").option(_MARK, "false")
+    if compression is not None:
+        writer = writer.option("compression", compression)
+    writer.parquet(write.part.spark_url)
+    written = count_written(write.part)
+    if not written:
+        rule = "the driver does not find what Spark has written: take a path that both reach"
+        raise OutputError(rule, value=write.part.root)
+    return written
+
+
+@contextmanager
+def _says_what_tasks_say() -> Iterator[None]:
+    """Raise `OutputError` where a task did."""
+    try:
+        yield
+    except Exception as error:
+        found = _OF_TASK.search(str(error)) if is_of_spark(error) else None
+        if found is None:
+            raise
+        raise OutputError(found[1].strip()) from error

@@ -1,0 +1,1 @@
+"""Columns between Spark and Arrow: types, names and expressions."""

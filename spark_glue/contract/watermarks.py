@@ -1,0 +1,139 @@
+"""Columns that tell tasks how far the inputs of a stream are, besides those of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+from gpu_windows.query.base import Query
+from gpu_windows.query.validation import check_free
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.types import to_arrow_schema
+from gpu_windows.spark_glue.contract.guard import FUTURE
+from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+#: Name of the column of the input that a row is of, from 0, where there are several.
+INPUT = "__input"
+#: Names of the column of watermarks that rows carry, in ticks, null where a row carries none; and
+#: of the one that says of a row that it does nothing else.
+CARRIED_WATERMARK, IS_MARKER = "__carried_watermark", "__is_marker"
+_RESERVED = (FUTURE, INPUT, CARRIED_WATERMARK, IS_MARKER)
+
+
+def with_progress(
+    frame: DataFrame, time: str, watermarks: WatermarkStrategy, marked: Iterable[str] = ()
+) -> DataFrame:
+    """Return a streaming DataFrame with the columns that tell how far an input is.
+
+    `gpu_windows.spark_glue.contract.guard.FUTURE` where a guard keeps it; `CARRIED_WATERMARK` and
+    `IS_MARKER` where rows carry the watermark, which is null if it is too far ahead for a guard.
+    A union is returned as it is: its inputs have the columns.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        A streaming one, with the time column.
+    time : str
+        The event time column.
+    watermarks : WatermarkStrategy
+    marked : iterable of str
+        Columns that are all null in a row that only carries a watermark.
+
+    Raises
+    ------
+    NameClashError
+        If the user has a column of such a name.
+    """
+    moves = watermarks.moves and not watermarks.in_processing_time
+    if not moves or isinstance(watermarks, UnionWatermarks):
+        return frame
+    if watermarks.column is not None or watermarks.most_ahead is not None:
+        check_reserved_columns(to_arrow_schema(frame.schema))
+    columns: dict[str, Column] = {}
+    ahead = watermarks.most_ahead
+    if ahead is not None:
+        columns[FUTURE] = _is_future(F.col(quoted(time)), ahead)
+    if watermarks.column is not None:
+        carried = F.col(quoted(str(watermarks.column)))
+        ticks = F.unix_micros(carried)
+        columns[CARRIED_WATERMARK] = (
+            ticks if ahead is None else F.when(~_is_future(carried, ahead), ticks)
+        )
+        columns[IS_MARKER] = _is_marker(carried, marked)
+    return frame.withColumns(columns) if columns else frame
+
+
+def progress_columns(query: Query) -> tuple[str, ...]:
+    """Return the names of the columns of ours that a query's rows have in front of the shuffle."""
+    watermarks = query.watermarks
+    future = (FUTURE,) if watermarks.is_guarded and query.needs_time else ()
+    several = (INPUT,) if len(watermarks.inputs) > 1 else ()
+    return (*future, *several, *_carried_columns(watermarks))
+
+
+def progress_of_input(
+    watermarks: WatermarkStrategy, together: WatermarkStrategy, first: int
+) -> list[Column]:
+    """Return the same of one of several inputs, as columns.
+
+    Parameters
+    ----------
+    watermarks : WatermarkStrategy
+        Of the input, which has its columns (`with_progress`) and may be a union itself.
+    together : WatermarkStrategy
+        Of all inputs.
+    first : int
+        The number of the input, or of the first one in it.
+    """
+    is_union = isinstance(watermarks, UnionWatermarks)
+    number = F.col(INPUT) + F.lit(first) if is_union else F.lit(first)
+    columns = [number.alias(INPUT)]
+    if together.is_guarded:
+        is_future = F.col(FUTURE) if watermarks.is_guarded else F.lit(False)
+        columns.append(is_future.alias(FUTURE))
+    own = _carried_columns(watermarks)
+    nothing = {CARRIED_WATERMARK: F.lit(None).cast("long"), IS_MARKER: F.lit(False)}
+    carried = {n: F.col(n) if n in own else nothing[n] for n in _carried_columns(together)}
+    return [*columns, *(column.alias(name) for name, column in carried.items())]
+
+
+def _carried_columns(watermarks: WatermarkStrategy) -> tuple[str, ...]:
+    carries = any(each.column is not None for each in watermarks.inputs)
+    return (CARRIED_WATERMARK, IS_MARKER) if carries else ()
+
+
+def check_reserved_columns(schema: pa.Schema) -> None:
+    """Raise `NameClashError` if an input has a column with a name of these."""
+    for name in _RESERVED:
+        check_free(schema, name)
+
+
+def without_progress(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of an input without those that tell how far it is."""
+    return pa.schema([field for field in schema if field.name not in _RESERVED])
+
+
+def _is_future(time: Column, most_ahead: int) -> Column:
+    """Whether a time is more than so many ticks ahead of the micro-batch's."""
+    latest = F.unix_micros(F.current_timestamp()) + F.lit(min(most_ahead, LONG_MAX // 2))
+    return F.coalesce(F.unix_micros(time) > latest, F.lit(False))
+
+
+def without_markers(frame: DataFrame, carrier: str | None, marked: Iterable[str]) -> DataFrame:
+    """Return a batch DataFrame without the rows that only carry a watermark."""
+    return frame if carrier is None else frame.where(~_is_marker(F.col(quoted(carrier)), marked))
+
+
+def _is_marker(carried: Column, marked: Iterable[str]) -> Column:
+    """Whether a row carries a watermark, and nothing else."""
+    nulls = (F.col(quoted(name)).isNull() for name in marked)
+    return reduce(and_, nulls, carried.isNotNull())

@@ -1,0 +1,120 @@
+"""The rows of two DataFrames with the columns of both; one of them says which row is whose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.types import TimestampType
+
+from gpu_windows.errors import QueryError
+from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.runners.outputs import Side
+from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.types import check_name, to_arrow, to_spark
+from gpu_windows.spark_glue.contract.watermarks import (
+    check_reserved_columns,
+    progress_of_input,
+    with_progress,
+    without_markers,
+)
+from gpu_windows.spark_glue.dataframes.stage_rows import Change
+from gpu_windows.spark_glue.dataframes.upstream import Adoption
+from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def change_sides(
+    keys: Sequence[pa.Field], left: tuple[Side, DataFrame], right: tuple[Side, DataFrame]
+) -> tuple[list[Change], list[Adoption]]:
+    """Return what makes columns of both of each side's rows, and what is behind each.
+
+    See `gpu_windows.runners.outputs.Source.tagged`.
+    """
+    if left[1].isStreaming != right[1].isStreaming:
+        kinds = ["a stream" if frame.isStreaming else "a batch" for _, frame in (left, right)]
+        rule = "both inputs of a join are streams, or none is"
+        raise QueryError(rule, value=" with ".join(kinds))
+    names = [field.name for field in keys]
+    for side, frame in (left, right):
+        for name in (*names, *side.columns):
+            check_name(name)
+        if frame.isStreaming:
+            check_reserved_columns(pa.schema([(n, pa.null()) for n in (*names, *side.columns)]))
+    watermarks = joined_watermarks(left[0].watermarks, right[0].watermarks)
+    changes: list[Change] = [
+        _change(keys, left, right, watermarks, is_left=True),
+        _change(keys, right, left, watermarks, is_left=False),
+    ]
+    return changes, [
+        _adopt(side) if frame.isStreaming else Adoption() for side, frame in (left, right)
+    ]
+
+
+def _adopt(side: Side) -> Adoption:
+    source: Any = side.source
+    adopted: Adoption = source.adopt(side.time, side.watermarks)
+    return adopted
+
+
+def _change(
+    keys: Sequence[pa.Field],
+    own: tuple[Side, DataFrame],
+    other: tuple[Side, DataFrame],
+    watermarks: WatermarkStrategy,
+    *,
+    is_left: bool,
+) -> Change:
+    side, (theirs, other_frame) = own[0], other
+    is_stream, its, marked = own[1].isStreaming, side.watermarks, side.marker_columns
+    time, carrier, columns = side.time, side.carrier, dict(side.columns)
+    nothing = [_nothing(other_frame, each).alias(name) for name, each in theirs.columns.items()]
+    shared = [
+        (key, column, _nothing(other_frame, its_column) if column is None else None)
+        for key, column, its_column in zip(keys, side.keys, theirs.keys, strict=True)
+    ]
+    first = 0 if is_left else len(theirs.watermarks.inputs)
+    progress = progress_of_input(its, watermarks, first) if is_stream else []
+
+    def change(frame: DataFrame) -> DataFrame:
+        if is_stream:
+            frame = with_progress(frame, time, its, marked)
+        else:
+            frame = without_markers(frame, carrier, marked)
+        values = [_plain(frame, column).alias(name) for name, column in columns.items()]
+        return frame.select(
+            F.lit(is_left).alias(SIDE),
+            *(
+                (_widened(frame, str(column), key) if null is None else null).alias(key.name)
+                for key, column, null in shared
+            ),
+            F.col(quoted(time)).alias(TIME),
+            *((*values, *nothing) if is_left else (*nothing, *values)),
+            *progress,
+        )
+
+    return change
+
+
+def _nothing(frame: DataFrame, name: str | None) -> Column:
+    """Return null, of the type that a column has; one of the two sides has it."""
+    assert name is not None
+    return F.lit(None).cast(frame.schema[name].dataType)
+
+
+def _widened(frame: DataFrame, name: str, field: pa.Field) -> Column:
+    """Return a column in the type that it has together with that of the other side."""
+    column, dtype = _plain(frame, name), frame.schema[name].dataType
+    return column if to_arrow(dtype) == field.type else column.cast(to_spark(field.type))
+
+
+def _plain(frame: DataFrame, name: str) -> Column:
+    """Return a column without what Spark notes about its watermark, for which it drops rows."""
+    column = F.col(quoted(name))
+    if isinstance(frame.schema[name].dataType, TimestampType):
+        return F.timestamp_micros(F.unix_micros(column))
+    return column

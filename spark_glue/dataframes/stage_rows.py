@@ -1,0 +1,105 @@
+"""How the rows of a stage are made in a micro-batch: of streams, and of results of other stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import itemgetter
+from typing import TYPE_CHECKING, Protocol, Self
+from uuid import uuid4
+
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: Names of streams and of stages to DataFrames of a micro-batch.
+Frames = Mapping[str, "DataFrame"]
+Change = Callable[["DataFrame"], "DataFrame"]
+
+#: Names of the column of the stream that a row is of, and of the columns that its values are in.
+_STREAM, _VALUES = "__stream", "__values_"
+
+
+class EarlierStage(Protocol):
+    """A stage of a query whose results are rows of another one."""
+
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+
+
+@dataclass(frozen=True)
+class StageRows:
+    """How the rows of a stage are made.
+
+    Parameters
+    ----------
+    make : callable
+        Takes the rows of streams and the results of stages in a micro-batch, by name, and returns
+        the stage's rows. On Spark Connect it is pickled: it refers to no DataFrame.
+    streams : mapping of str to DataFrame
+        Names of the streams to what Spark reads them by.
+    """
+
+    make: Callable[[Frames], DataFrame]
+    streams: Mapping[str, DataFrame]
+
+    @classmethod
+    def of_stream(cls, frame: DataFrame) -> Self:
+        """Return the rows of a stream."""
+        name = f"stream {uuid4().hex}"  # stages have no blanks in their names
+        return cls(itemgetter(name), {name: frame})
+
+    @classmethod
+    def of_stage(cls, name: str) -> Self:
+        """Return the results of a stage."""
+        return cls(itemgetter(name), {})
+
+    @classmethod
+    def union(cls, parts: Iterable[StageRows]) -> Self:
+        """Return the rows of several."""
+        every = tuple(parts)
+        makes = tuple(each.make for each in every)
+
+        def make(frames: Frames) -> DataFrame:
+            return reduce(lambda one, other: one.union(other), (each(frames) for each in makes))
+
+        streams = {name: frame for each in every for name, frame in each.streams.items()}
+        return cls(make, streams)
+
+    def then(self, change: Change) -> Self:
+        """Return what a change makes of the rows."""
+        make = self.make
+        return type(self)(lambda frames: change(make(frames)), self.streams)
+
+
+def combine_streams(streams: Mapping[str, DataFrame]) -> DataFrame:
+    """Return several streams as the one that Spark runs a query on."""
+    every = list(streams.values())
+    if len(every) == 1:
+        return every[0]
+    return reduce(
+        lambda one, other: one.union(other), (_among(every, number) for number in range(len(every)))
+    )
+
+
+def _among(every: Sequence[DataFrame], number: int) -> DataFrame:
+    values = [
+        (F.struct("*") if other == number else F.lit(None).cast(frame.schema)).alias(
+            f"{_VALUES}{other}"
+        )
+        for other, frame in enumerate(every)
+    ]
+    return every[number].select(F.lit(number).alias(_STREAM), *values)
+
+
+def split_streams(rows: DataFrame, names: Sequence[str]) -> dict[str, DataFrame]:
+    """Return the rows of each stream, given those that `combine_streams` combined."""
+    if len(names) == 1:
+        return {names[0]: rows}
+    return {
+        name: rows.where(F.col(_STREAM) == number).select(f"{_VALUES}{number}.*")
+        for number, name in enumerate(names)
+    }

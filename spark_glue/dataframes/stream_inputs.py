@@ -1,0 +1,142 @@
+"""The inputs of a streaming query: their names, and what Spark's plans tell of their sources."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from gpu_windows.errors import QueryError
+from gpu_windows.planning.input_facts import InputFacts
+from gpu_windows.spark_glue.dataframes.plan_text import read_plan_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+logger = logging.getLogger(__name__)
+
+_ANALYZED = re.compile(r"^== Analyzed Logical Plan ==\n(.*?)^== ", re.MULTILINE | re.DOTALL)
+#: How lines of a plan begin: with what leads to their place in the tree.
+_TREE = re.compile(r"^[\s:+|-]*~?")
+_RELATION, _ALIAS = "StreamingRelation", "SubqueryAlias"
+#: What only some versions of Spark add.
+_UNASSIGNED = ", name=<Unassigned>"
+#: What is another one in every session: addresses of Java's objects, numbers of columns at the end.
+_ADDRESS, _NUMBER = re.compile(r"(?<=[\w$])@[0-9a-f]{1,8}(?=[,)\s])"), re.compile(r"#\d+L?")
+_COLUMNS = re.compile(r"\[[^\[\]]*\]$")
+#: What Spark writes in the place of options whose values look like secrets.
+_REDACTED = "(redacted)"
+_DIGITS = 32
+
+
+@dataclass(frozen=True)
+class StreamInput:
+    """An input of a query: what ``gpu_windows.stream`` was given.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    name : str, optional
+    time : str, optional
+        Its event time column, once it has one.
+    """
+
+    frame: DataFrame
+    name: str | None = None
+    time: str | None = None
+
+    @cached_property
+    def facts(self) -> InputFacts:
+        """What a checkpoint keeps of the input; it asks Spark for its plan, once."""
+        shape = f"{self.frame.schema.simpleString()} {self.time}"
+        texts = read_sources(read_plan_text(self.frame))
+        is_known = not any(_REDACTED in text for text in texts)
+        sources = tuple(map(_digest, texts)) if is_known else ()
+        return InputFacts(self.name, _digest(shape), sources)
+
+
+def read_sources(plan_text: str) -> list[str]:
+    """Return what the text of a plan tells of each source of a stream, in Spark's order.
+
+    These are lines that name sources, without what is another one in the next session. A table's
+    name stands in the line above.
+
+    Parameters
+    ----------
+    plan_text : str
+        See `gpu_windows.spark_glue.dataframes.plan_text.read_plan_text`.
+    """
+    found = _ANALYZED.search(plan_text)
+    lines = [_TREE.sub("", line) for line in (found[1].splitlines() if found else ())]
+    aliases: list[str] = []
+    sources = []
+    for line in lines:
+        if line.startswith(_RELATION):
+            sources.append("\n".join([*aliases, _without_numbers(line)]))
+        aliases = [*aliases, line] if line.startswith(_ALIAS) else []
+    return sources
+
+
+def _without_numbers(line: str) -> str:
+    """Return a line of a plan without what is another one in the next session."""
+    line = _ADDRESS.sub("", line.replace(_UNASSIGNED, ""))
+    return _COLUMNS.sub(lambda columns: _NUMBER.sub("", columns[0]), line)
+
+
+def warn_of_alike(inputs: Iterable[StreamInput]) -> None:
+    """Log a warning where inputs of a query could change places unseen.
+
+    That is where Spark tells nothing of what two of them read, or the same of both.
+    """
+    frames = {id(each.frame): each for each in inputs if each.name is None}
+    facts = [each.facts for each in frames.values()]
+    known = {(each.shape, each.sources) for each in facts}
+    unknown = [each.shape for each in facts if not each.sources]
+    if len(known) < len(facts) or len(set(unknown)) < len(unknown):
+        logger.warning(
+            "inputs of the query have the same columns, and Spark does not show which is which: "
+            'name them, gw.stream(rows, name="..."), so that a start with others in their places '
+            "is refused"
+        )
+
+
+def name_inputs(inputs: Iterable[StreamInput], name: str) -> tuple[StreamInput, ...]:
+    """Return inputs; one that is alone, and without a name, with this one."""
+    given = tuple(inputs)
+    return (replace(given[0], name=name),) if _is_one_of(given, "name") else given
+
+
+def time_inputs(inputs: Iterable[StreamInput], time: str) -> tuple[StreamInput, ...]:
+    """Return inputs; one that is alone, and without an event time, with this one."""
+    given = tuple(inputs)
+    return (replace(given[0], time=time),) if _is_one_of(given, "time") else given
+
+
+def join_inputs(inputs: Iterable[Iterable[StreamInput]]) -> tuple[StreamInput, ...]:
+    """Return the inputs of several sources, in order.
+
+    Raises
+    ------
+    QueryError
+        If two of them have the same name.
+    """
+    given = tuple(chain.from_iterable(inputs))
+    named: dict[str, StreamInput] = {}
+    for each in given:
+        if each.name is not None and named.setdefault(each.name, each).frame is not each.frame:
+            raise QueryError("each input of a query has a name of its own", value=repr(each.name))
+    return given
+
+
+def _is_one_of(inputs: tuple[StreamInput, ...], lacking: str) -> bool:
+    return len(inputs) == 1 and getattr(inputs[0], lacking) is None
+
+
+def _digest(text: str) -> str:
+    """Return a digest: texts of plans hold paths and options, which may be secrets."""
+    return sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -1,0 +1,158 @@
+"""Results of another query as a stream: complete micro-batches, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from gpu_windows.commits.completeness import Missing, select_files
+from gpu_windows.commits.log import NOTHING, CommitLog, Position
+from gpu_windows.commits.records import Commit
+from gpu_windows.errors import OutputError
+from gpu_windows.operators.state.schemas import add_missing
+from gpu_windows.spark_glue.columns.types import to_arrow_schema
+from gpu_windows.spark_glue.contract.available_now import SupportsTriggerAvailableNow
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+#: Micro-batches whose files are looked for at once.
+_THREADS = 16
+#: Rows that cross at once.
+_ROWS = 1 << 16
+
+
+class CommitSource(DataSource):
+    """Spark's source of `gpu_windows.read_output_stream`.
+
+    Its options are ``uri``, ``output``, ``missing``, ``micro_batch`` (the column of the number, the
+    last one of the schema) and ``max_micro_batches``.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return what ``format`` takes."""
+        return "gpu_windows"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """Return the reader of a stream."""
+        return CommitReader(schema, self.options)
+
+
+@dataclass
+class File(InputPartition):
+    """A file of a micro-batch, and how many rows it has."""
+
+    path: str
+    number: int
+    rows: int
+
+
+class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads the files of micro-batches; an offset is the last micro-batch that was read.
+
+    Parameters
+    ----------
+    schema : StructType
+    options : mapping
+        Of `CommitSource`.
+    """
+
+    def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
+        self._log = CommitLog(options["uri"])
+        self._output = options["output"]
+        self._missing: Missing = "skip" if options.get("missing") == "skip" else "raise"
+        self._adds_number = "micro_batch" in options
+        self._schema = to_arrow_schema(schema)
+        most = options.get("max_micro_batches")
+        self._most = None if most is None else int(most)
+        self._end: Position | None = None
+        self._known = NOTHING
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - as Spark calls it
+        """Return where a query begins: before the first micro-batch."""
+        return _offset(NOTHING)
+
+    def latestOffset(  # noqa: N802
+        self, start: dict[str, int] | None = None, limit: Any = None
+    ) -> dict[str, int]:
+        """Return how far the next micro-batch may read.
+
+        Older versions of Spark do not say where it begins, and read all.
+
+        Raises
+        ------
+        OutputError
+            If the path holds less than was read: an offset that goes back would lose rows, or
+            have them twice. It is told here, before Spark notes the offset.
+        """
+        del limit  # ours counts micro-batches
+        last = self._end or self._log.last()
+        after = self._known if start is None else _position(start)
+        if last < after:
+            rule = "the path holds less than was read from it: it is another one now"
+            raise OutputError(rule, value=self._log.uri)
+        if start is not None and self._most is not None:
+            found = list(islice(self._log.between(after, last), self._most))
+            last = found[-1].position if found else after
+        self._known = last
+        return _offset(last)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Note what is there now: a query with this trigger ends there."""
+        self._end = self._log.last()
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[File]:
+        """Return the files between two offsets, whose footers are read, several at once.
+
+        Raises
+        ------
+        OutputError
+            If a micro-batch has not the rows that it has written.
+        """
+        commits = self._log.between(_position(start), _position(end))
+        having = [commit for commit in commits if self._output in commit.outputs]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            return list(chain.from_iterable(pool.map(self._files, having)))
+
+    def _files(self, commit: Commit) -> list[File]:
+        rows = self._log.rows_of_files(commit.outputs[self._output].folder)
+        names = select_files(self._log.uri, commit, self._output, rows, self._missing)
+        return [File(name, commit.number, rows[name] or 0) for name in names]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file; in a Spark task."""
+        assert isinstance(partition, File)
+        names = self._schema.names[:-1] if self._adds_number else self._schema.names
+        with self._log.open(partition.path) as file:  # type: ignore[attr-defined]
+            # Spark writes timestamps of 96 bits unless told otherwise.
+            parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+            if parquet.metadata.num_rows != partition.rows:
+                rule = f"a file of micro-batch {partition.number} had {partition.rows} rows before"
+                raise OutputError(rule, value=f"{partition.path}: {parquet.metadata.num_rows}")
+            there = {*parquet.schema_arrow.names}
+            lacking = pa.schema([self._schema.field(n) for n in names if n not in there])
+            for batch in parquet.iter_batches(_ROWS, columns=[n for n in names if n in there]):
+                table = add_missing(pa.Table.from_batches([batch]), lacking)
+                if self._adds_number:
+                    numbers = pa.array(np.full(len(table), partition.number))
+                    table = table.append_column(self._schema.names[-1], numbers)
+                table = table.select(self._schema.names).cast(self._schema)
+                yield from table.combine_chunks().to_batches()
+
+
+def _offset(position: Position) -> dict[str, int]:
+    generation, number = position
+    return {"generation": generation, "micro_batch": number}
+
+
+def _position(offset: dict[str, int]) -> Position:
+    return offset["generation"], offset["micro_batch"]

@@ -1,0 +1,1 @@
+"""Settings and Python of a Spark session: what an application sets before it runs."""

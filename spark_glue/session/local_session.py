@@ -1,0 +1,101 @@
+"""A Spark session on this machine whose JVM does not talk over our own output."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from gpu_windows.errors import GpuWindowsError
+from gpu_windows.spark_glue.session.sockets import socket_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_STDERR = 2
+_LONGEST = 300
+_SPARK = r"(?:org\.apache\.spark\.(?:\w+\.)*)?"
+_EXCEPTION = re.compile(rf"(?:: |\d+\. )?{_SPARK}([\w.]+(?:Error|Exception): .*)")
+#: What Spark calls several failures: the lines after it tell them.
+_SEVERAL = "[STAGE_MATERIALIZATION_MULTIPLE_FAILURES]"
+_QUIET = {
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+class SparkUnavailableError(GpuWindowsError):
+    """Spark did not start on this machine."""
+
+
+def start(
+    application: str, *, cores: int, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Start Spark on this machine; what its JVM writes at that time is kept for the error.
+
+    Parameters
+    ----------
+    application : str
+        Its name.
+    cores : int
+        How many the session may use, at least 1.
+    settings : mapping of str to str, optional
+        Spark's settings besides.
+
+    Raises
+    ------
+    SparkUnavailableError
+        With what the JVM said last. ``gpu-windows doctor`` tells how to mend it.
+    """
+    from pyspark.sql import SparkSession
+
+    master = f"local[{cores}]"
+    builder = SparkSession.builder.master(master).appName(application)
+    own = {**_QUIET, **(settings or {})}
+    sockets = socket_settings({"spark.master": master, **own})
+    with tempfile.TemporaryFile() as log:
+        try:
+            with _stderr_to(log):
+                return builder.config(map={**sockets, **own}).getOrCreate()
+        except Exception as error:
+            gone = "JAVA_GATEWAY_EXITED" in str(error)  # then only the JVM knows why
+            said = (gone and _last_words(log)) or reason(error)
+            rule = f"Spark did not start, `gpu-windows doctor` tells more: {said}"
+            raise SparkUnavailableError(rule) from error
+
+
+def reason(error: BaseException) -> str:
+    """Return the line of an error from Spark that tells why, without the stack around it.
+
+    For an error in a Python worker it is the exception that the worker raised.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    found = (_EXCEPTION.match(line) for line in lines if _SEVERAL not in line)
+    raised = [match[1] for match in found if match]
+    return (raised or lines or [type(error).__name__])[0][:_LONGEST]
+
+
+@contextmanager
+def _stderr_to(file: IO[bytes]) -> Iterator[None]:
+    """Send this process's standard error to a file; a process started meanwhile stays there."""
+    sys.stderr.flush()
+    before = os.dup(_STDERR)
+    os.dup2(file.fileno(), _STDERR)
+    try:
+        yield
+    finally:
+        os.dup2(before, _STDERR)
+        os.close(before)
+
+
+def _last_words(log: IO[bytes]) -> str:
+    """Return the JVM's own error among what it wrote: the first line that names one."""
+    log.seek(0)
+    lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
+    errors = [line for line in lines if "Error" in line or "Exception" in line]
+    return (errors or lines or [""])[0][:_LONGEST]

@@ -1,0 +1,191 @@
+"""Settings of Spark with which rows cross to Python quickly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.spark_glue.session.gpus import gpu_settings
+from gpu_windows.spark_glue.session.sockets import socket_settings
+from gpu_windows.spark_glue.session.this_python import use_this_python, use_this_python_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: The rows, and the bytes, of the Arrow batches between the JVM and Python.
+ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+ARROW_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+
+#: From this limit on Spark does not measure a batch. Below it measures the batch after every row,
+#: which takes longer than writing the row: crossing then takes two to three times as long.
+UNMEASURED = 2**31 - 1
+#: Bytes of fragments that cross together at most, and the least and the most in one. Arrow's
+#: buffers double, so more than 1 GiB in a batch fail; a worker holds a batch twice.
+TOGETHER, _LEAST_FRAGMENT, _MOST_FRAGMENT = 1 << 28, 1 << 12, 1 << 24
+#: Rows of a batch from which on more gain little.
+ENOUGH_ROWS = 16_384
+#: Rows of a batch: enough, and few enough for fragments of 8 KiB.
+ROWS = 32_768
+
+#: Rows of a batch where nothing is set.
+_SPARKS_ROWS = "10000"
+
+SETTINGS = {
+    ARROW_ROWS: str(ROWS),
+    ARROW_BYTES: str(UNMEASURED),
+}
+
+
+class Conf(Protocol):
+    """The settings of a session."""
+
+    def get(self, key: str, default: str | None) -> str | None:
+        """Return the value of a setting."""
+
+
+def configure(
+    builder: SparkSession.Builder, *, rows: int = ROWS, gpu: int = False
+) -> SparkSession.Builder:
+    """Give a session the settings with which rows cross to Python quickly.
+
+    Spark does not measure the bytes of Arrow batches then: by default it does so after every row,
+    and crossing takes two to three times as long. So what bounds a batch, of this package and of
+    other Python code of the session, is the number of its rows: take fewer if they are very wide
+    (32,768 rows of 10 KB are 330 MB; more than 1 GB of a column fail). Many more make streams
+    slower, which send the smaller fragments the more of them may cross together.
+
+    Where the builder names a local master, workers are run by the Python that runs this, as
+    `session` has it, and on Linux the JVM reaches them by Unix domain sockets, which saves 40 ms a
+    task from Spark 4.1 on (unless the builder names plugins: workers of RAPIDS know TCP alone).
+    Where it names none yet, both are left to you: docs/operations.md.
+
+    Parameters
+    ----------
+    builder : pyspark.sql.SparkSession.Builder
+        E.g. ``SparkSession.builder``. Settings of the same names that it had are replaced.
+    rows : int
+        Rows of a batch at most.
+    gpu : bool or int
+        Of a cluster whose nodes have GPUs: every executor has one, and so many tasks share it at a
+        time; True: one task. False leaves GPUs to other settings. The cluster must know its GPUs
+        (docs/gpus.md); ``local[...]`` hands none out.
+
+    Returns
+    -------
+    pyspark.sql.SparkSession.Builder
+        The same one.
+
+    Raises
+    ------
+    QueryError
+        If it is no builder, such as a session that is there already.
+    InvalidOptionError
+        If ``gpu`` is no number of tasks.
+    """
+    if not hasattr(builder, "config"):
+        raise QueryError("configure takes SparkSession.builder", value=type(builder).__name__)
+    use_this_python_of(builder)
+    sockets = {} if gpu else socket_settings(getattr(builder, "_options", {}))
+    return builder.config(map={**SETTINGS, ARROW_ROWS: str(rows), **gpu_settings(gpu), **sockets})
+
+
+def session(
+    app_name: str = "gpu_windows",
+    *,
+    time_zone: str = "UTC",
+    rows: int = ROWS,
+    config: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Return a session with the settings of `configure`, or give them to the one that is there.
+
+    On this machine workers are run by the Python that runs this, unless ``PYSPARK_PYTHON`` or a
+    cluster's settings say otherwise.
+
+    Parameters
+    ----------
+    app_name : str
+        Shown in Spark's user interface.
+    time_zone : str
+        Of the session: how TIMESTAMPs are shown; results do not depend on it.
+    rows : int
+        Rows of an Arrow batch at most.
+    config : mapping of str to str, optional
+        More settings of Spark.
+
+    Returns
+    -------
+    pyspark.sql.SparkSession
+    """
+    from pyspark.sql import SparkSession
+
+    use_this_python(config or {})
+    builder = configure(SparkSession.builder.appName(app_name), rows=rows)
+    sockets = socket_settings({"spark.master": "local", **(config or {})})
+    settings: dict[str, Any] = {
+        "spark.sql.session.timeZone": time_zone,
+        **sockets,
+        **(config or {}),
+    }
+    return builder.config(map=settings).getOrCreate()
+
+
+def crosses_quickly(conf: Conf) -> bool:
+    """Return whether Spark leaves batches unmeasured, and makes them of enough rows."""
+    rows = _number(conf.get(ARROW_ROWS, None))
+    enough = rows is not None and (rows <= 0 or rows >= ENOUGH_ROWS)
+    return enough and byte_count(conf.get(ARROW_BYTES, None)) >= UNMEASURED
+
+
+def hadoop_setting(conf: Conf) -> Callable[[str], str | None]:
+    """Return what finds one of Hadoop's settings in a session: None if it does not say.
+
+    Parameters
+    ----------
+    conf : Conf
+        Of the session. Spark's own file systems are set up by the same names.
+    """
+
+    def get(name: str) -> str | None:
+        return conf.get(name, None) or conf.get(f"spark.hadoop.{name}", None)
+
+    return get
+
+
+def fragment_bytes(conf: Conf) -> int:
+    """Return how many bytes to send in a fragment, which is a row of Spark's.
+
+    Spark sends so many rows together as `ARROW_ROWS` says, whatever their size where `ARROW_BYTES`
+    is `UNMEASURED`.
+
+    Raises
+    ------
+    UnsupportedQueryError
+        If neither bounds what crosses together.
+    """
+    rows = _number(conf.get(ARROW_ROWS, _SPARKS_ROWS)) or 0
+    if rows > 0 and rows * _LEAST_FRAGMENT <= 2 * TOGETHER:
+        return min(max(TOGETHER // rows, _LEAST_FRAGMENT), _MOST_FRAGMENT)
+    if 0 < byte_count(conf.get(ARROW_BYTES, None)) < UNMEASURED:
+        return _LEAST_FRAGMENT << 4
+    most = 2 * TOGETHER // _LEAST_FRAGMENT
+    rule = f"{ARROW_ROWS} must be in 1..{most}: it bounds what crosses at once"
+    raise UnsupportedQueryError(rule, value=rows)
+
+
+_SIZE = re.compile(r"(\d+)([bkmgt]?)(?:i?b)?", re.IGNORECASE)
+
+
+def byte_count(value: str | None) -> int:
+    """Return a size as Spark shows it (``67108864b``, ``64MB``); 0 of what is none."""
+    found = _SIZE.fullmatch((value or "").strip())
+    if found is None:
+        return 0
+    power = "bkmgt".index(found[2].lower() or "b")
+    return int(found[1]) << 10 * power
+
+
+def _number(value: str | None) -> int | None:
+    text = (value or "").strip()
+    return int(text) if text.lstrip("-").isdigit() else None

@@ -1,0 +1,171 @@
+"""Runs a streaming query: a job and a commit for each micro-batch, then the sink.
+
+::
+
+    job          state files and staged results are written, under names of this attempt
+    commit       one file that names them: state and results are there, or neither
+    deliver      the sink is given the staged results
+    mark         a file: they were delivered
+    sweep        files that no kept commit needs are deleted
+
+A death between any two of them loses and doubles nothing: before the commit the micro-batch runs
+again, after it the results are delivered again from the same files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gpu_windows.checkpointing.commit_log import KEPT, CommitLog
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.state_commit import StateCommit
+from gpu_windows.errors import CheckpointError, StateMismatchError
+from gpu_windows.runners.sink import SinkBatch, SinkWriter
+from gpu_windows.spark_glue.streams import spark_offsets
+from gpu_windows.spark_glue.streams.job import MicroBatchJob
+from gpu_windows.spark_glue.streams.reader import Reader
+from gpu_windows.spark_glue.streams.staged import StagedResults
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Commits from one search for files of failed attempts to the next; the first follows a start.
+_SEARCH_EVERY = 256
+
+
+@dataclass
+class Engine:
+    """What Spark calls with the rows of each micro-batch, one after another.
+
+    Parameters
+    ----------
+    job : MicroBatchJob
+    reader : Reader
+        Makes DataFrames of results.
+    writer : SinkWriter
+    checkpoint : CheckpointFiles
+        Spark's folder.
+    has_steps_before : bool
+        Whether Spark keeps state of steps before ours: it does so as rows are computed.
+    keep : int
+        How many commits are kept.
+    """
+
+    job: MicroBatchJob
+    reader: Reader
+    writer: SinkWriter
+    checkpoint: CheckpointFiles
+    has_steps_before: bool = False
+    keep: int = KEPT
+    _last: StateCommit | None = field(default=None, init=False)
+    _has_searched: bool = field(default=False, init=False)
+
+    @property
+    def log(self) -> CommitLog:
+        """The commits."""
+        return self.job.log
+
+    def __call__(self, rows: DataFrame, number: int) -> None:
+        """Run, commit and deliver a micro-batch; one that was committed is delivered only.
+
+        Raises
+        ------
+        StateMismatchError
+            If Spark's checkpoint does not go on from the last commit; nor, where that gave nothing,
+            from the one before it.
+        CheckpointError
+            If Spark's checkpoint is elsewhere.
+        ConcurrentQueryError
+            If another driver runs a query on the checkpoint.
+        """
+        last = self._begin(rows.sparkSession)
+        record = self._read_offsets(number)
+        digest = hashlib.sha256(record).hexdigest()
+        if number == last.number and digest == last.digest:
+            if self.has_steps_before:
+                rows.write.format("noop").mode("overwrite").save()
+            return
+        before = self._state_before(number, last)
+        # A clock may be set back, and time does not go back here.
+        planned_ms = max(spark_offsets.planned_at(record), last.planned_ms + 1)
+        try:
+            commit = self.job.run(rows, before, number, digest, planned_ms)
+        except Exception:
+            self.log.check_is_last(last.sequence, last.identity)  # else its files may be swept
+            raise
+        self.log.add(commit)
+        self._last = commit
+        self._deliver_new(commit, rows.sparkSession)
+        self.log.sweep(commit, self.keep)
+        if not self._has_searched or commit.sequence % _SEARCH_EVERY == 0:
+            self.log.sweep_failed_attempts()
+            self._has_searched = True
+
+    def _state_before(self, number: int, last: StateCommit) -> StateCommit:
+        """Return the commit whose state a micro-batch begins from, as if it were the last one.
+
+        A checkpoint may have been rolled back, so that Spark plans the last micro-batch anew. If it
+        gave nothing it is as if it had not been; the new commit is the next one all the same.
+        """
+        found: StateCommit | None = last
+        if number == last.number and not last.results:
+            found = self.log.find(number - 1)
+        if found is None or number != found.number + 1:
+            raise _other_number(number, last)
+        return replace(found, sequence=last.sequence, identity=last.identity)
+
+    def deliver(self, commit: StateCommit, session: SparkSession) -> None:
+        """Give the sink the results of the last commit, unless it has them."""
+        if commit.sequence and not self.log.is_delivered(commit):
+            self._deliver_new(commit, session)
+
+    def _deliver_new(self, commit: StateCommit, session: SparkSession) -> None:
+        self.writer.write(self._sink_batch(commit, session))
+        self.log.mark_delivered(commit)
+
+    def _read_offsets(self, number: int) -> bytes:
+        try:
+            return self.checkpoint.read(f"{spark_offsets.FOLDER}/{number}")
+        except FileNotFoundError as error:
+            rule = (
+                "Spark's part of a checkpoint is beside ours, where the process that runs "
+                f"micro-batches sees it: {spark_offsets.FOLDER}/{number} is not there"
+            )
+            raise CheckpointError(rule, value=self.checkpoint.root) from error
+
+    def _begin(self, session: SparkSession) -> StateCommit:
+        """Return the last commit; deliver it, after a start."""
+        if self._last is None:
+            found = self.log.last()
+            if found is None:
+                rule = "a checkpoint has the commit of its first start"
+                raise StateMismatchError(rule, value=self.log.files.root)
+            self.deliver(found, session)
+            self._last = found
+        return self._last
+
+    def _sink_batch(self, commit: StateCommit, session: SparkSession) -> SinkBatch:
+        staged = StagedResults(session, self.log.files, commit.results)
+        sizes = staged.sizes
+        read: Callable[[str, int | None], DataFrame] = partial(self.reader.output, staged)
+        return SinkBatch(
+            session=session,
+            number=commit.number,
+            rows=commit.rows,
+            sizes={name: sizes[kind] for name, kind in self.reader.kinds.items()},
+            read=read,
+            planned_ms=commit.planned_ms,
+            read_table=partial(self.reader.table, staged),
+        )
+
+
+def _other_number(number: int, last: StateCommit) -> StateMismatchError:
+    rule = (
+        f"Spark's checkpoint goes on with micro-batch {number}, and the last commit is of "
+        f"micro-batch {last.number}: parts of the checkpoint were removed or replaced"
+    )
+    return StateMismatchError(rule, value=f"commit {last.sequence}")

@@ -1,0 +1,100 @@
+"""A micro-batch of a query: its stages one after another, and the commit that names their files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.state_commit import StateCommit
+from gpu_windows.monitoring.progress import BatchMetrics
+from gpu_windows.spark_glue.dataframes.stage_rows import split_streams
+from gpu_windows.spark_glue.streams.stage_job import FinishedStage, MicroBatchTimes, StageJob
+from gpu_windows.spark_glue.streams.staged import StagedResults
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: Micro-batches of which a commit has metrics: more than pass between two looks of a watcher.
+_LATEST = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class MicroBatchJob:
+    """Runs micro-batches of one query; it goes where Spark runs ``foreachBatch``.
+
+    Parameters
+    ----------
+    stages : tuple of StageJob
+    streams : tuple of str
+        Names of the streams that rows are of, in order.
+    log : CommitLog
+    facts : str
+        See `StateCommit`.
+    """
+
+    stages: tuple[StageJob, ...]
+    streams: tuple[str, ...]
+    log: CommitLog
+    facts: str
+
+    def run(
+        self, rows: DataFrame, last: StateCommit, number: int, digest: str, planned_ms: int
+    ) -> StateCommit:
+        """Run a micro-batch; return the commit that it is to make, whose files are written.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            Of all streams.
+        last : StateCommit
+            The last one.
+        number, digest, planned_ms
+            See `StateCommit`.
+        """
+        began = time.perf_counter()
+        times = MicroBatchTimes(
+            sequence=last.sequence + 1,
+            number=number,
+            now_ms=planned_ms,
+        )
+        finished = self._run_stages(rows, last, times)
+        metrics = _with_seconds(finished, time.perf_counter() - began)
+        calls = [e.next_call_ms for e in finished.values() if e.next_call_ms is not None]
+        return StateCommit(
+            sequence=times.sequence,
+            lineage=last.lineage,
+            facts=self.facts,
+            number=number,
+            digest=digest,
+            planned_ms=planned_ms,
+            stages=tuple(each.state for each in finished.values()),
+            results=tuple(file for each in finished.values() for file in each.staged),
+            rows=sum(each.metrics.counters.rows for each in finished.values()),
+            metrics=(*last.metrics, metrics.as_json)[-_LATEST:],
+            next_call_ms=min(calls, default=None),
+            parent=last.identity,
+        )
+
+    def _run_stages(
+        self, rows: DataFrame, last: StateCommit, times: MicroBatchTimes
+    ) -> dict[str, FinishedStage]:
+        finished: dict[str, FinishedStage] = {}
+        frames = split_streams(rows, self.streams)
+        for job, before in zip(self.stages, last.stages, strict=True):
+            reached = {name: each.state.reached for name, each in finished.items()}
+            done = job.run(job.make_rows(frames), before, reached, times)
+            finished[job.name] = done
+            if job.name:
+                staged = StagedResults(rows.sparkSession, self.log.files, done.staged)
+                frames[job.name] = job.reader.stage_rows(staged)
+        return finished
+
+
+def _with_seconds(finished: Mapping[str, FinishedStage], seconds: float) -> BatchMetrics:
+    """Return the metrics of the last stage, with those of the others."""
+    every = {name: replace(each.metrics, seconds=seconds) for name, each in finished.items()}
+    own = every.pop("")
+    return replace(own, stages=every)

@@ -1,0 +1,227 @@
+"""A query on a streaming DataFrame: what is computed, checked before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NoReturn
+
+from pyspark.sql.types import StructType
+
+from gpu_windows.commits.write_target import WriteTarget
+from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.options import MOST_SHARDS
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.base import Query
+from gpu_windows.runners.outputs import Outputs
+from gpu_windows.runners.stages import Stage, check_distinct_stages
+from gpu_windows.spark_glue.columns.projections import columns_of
+from gpu_windows.spark_glue.contract.manifest import Manifest
+from gpu_windows.spark_glue.contract.watermarks import progress_columns, with_progress
+from gpu_windows.spark_glue.dataframes.selected import SelectedInSpark
+from gpu_windows.spark_glue.dataframes.source import SparkSource
+from gpu_windows.spark_glue.dataframes.stage_rows import StageRows
+from gpu_windows.spark_glue.dataframes.stream_inputs import join_inputs, warn_of_alike
+from gpu_windows.spark_glue.scans.stream_scan import StreamScan, why_not_in_tasks
+from gpu_windows.spark_glue.session.settings import crosses_quickly
+from gpu_windows.spark_glue.session.shuffles import shuffle_partitions
+from gpu_windows.spark_glue.session.this_python import warn_of_other_python
+from gpu_windows.spark_glue.streams.reader import Reader
+from gpu_windows.spark_glue.streams.stages import (
+    StageOfQuery,
+    check_stage,
+    placeholder,
+    whole_manifest,
+    with_stages,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class StreamOutputs(SelectedInSpark):
+    """Outputs of a query on a streaming DataFrame: `gpu_windows.write_stream` takes them.
+
+    Parameters
+    ----------
+    source : SparkSource
+        The rows, which may be results of earlier stages.
+    query : Query
+    """
+
+    is_streaming = True
+    input_kind = "a streaming DataFrame"
+
+    def __init__(self, source: StreamSource, query: Query) -> None:
+        session = source.frame.sparkSession
+        self.earlier = source.earlier
+        if self.earlier:
+            check_stage(query)
+        self.adopted = source.adopt(query.time, query.watermarks)
+        some = min(shuffle_partitions(session), MOST_SHARDS)
+        shards = query.options.shards or (some if query.has_key and query.shard_keys else 1)
+        options = replace(query.options, shards=shards)
+        query = replace(query, options=options, public=source.public)
+        quickly = crosses_quickly(session.conf)
+        planned = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
+        self.session = session
+        self._source = source
+        reasons = [*planned.reasons, *self.adopted.notes]
+        scan = source.scan
+        if scan is not None:
+            if scan.rows is not None and (reason := why_not_in_tasks(query)) is not None:
+                scan = scan.then(reason)
+            reasons.append(scan.describe(planned, in_task=scan.rows is not None))
+        self._scan = scan
+        self.plan = replace(planned, reasons=tuple(reasons))
+
+    def explain(self) -> str:
+        """Return what is computed, stage by stage."""
+        stages = [f"stage {each.name}\n{each.explained}" for each in self.earlier]
+        return "\n\n".join([*stages, super().explain()])
+
+    @property
+    def stages_before(self) -> int:
+        """How many queries this one goes on from."""
+        return len(self.earlier)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What a checkpoint keeps of the query, of all its stages and inputs."""
+        inputs = join_inputs(stage.inputs for stage in self.stages)
+        warn_of_alike(inputs)
+        whole = whole_manifest(self._manifest, self.earlier)
+        return replace(whole, inputs=tuple(each.facts for each in inputs))
+
+    @cached_property
+    def _manifest(self) -> Manifest:
+        source, more = self._source, {}
+        if source.changes:
+            more["rows"] = "; ".join(source.changes)
+        if self.adopted.steps:
+            more["steps before"] = "; ".join(self.adopted.steps)
+        return Manifest.of(self.plan).with_facts(more)
+
+    @property
+    def reader(self) -> Reader:
+        """What makes DataFrames of staged results."""
+        return with_stages(self._own_reader, self.earlier)
+
+    @property
+    def _own_reader(self) -> Reader:
+        schema = self._source.frame.schema
+        keys = StructType([schema[name] for name in self.plan.query.keys])
+        return Reader(self.plan, self._source.public, keys, self.selections)
+
+    @property
+    def stages(self) -> tuple[StageOfQuery, ...]:
+        """All stages, in order; the last one is the query's own."""
+        own = StageOfQuery(
+            name="",
+            reader=self._own_reader,
+            rows=self._rows,
+            manifest=self._manifest,
+            explained=super().explain(),
+            inputs=self._source.inputs,
+            steps_before=self.adopted.steps,
+            scan=self._stream_scan,
+        )
+        return (*self.earlier, own)
+
+    @property
+    def _stream_scan(self) -> StreamScan | None:
+        """How tasks read files, where they do."""
+        scan = self._scan
+        if scan is None or scan.rows is None or scan.arriving is None:
+            return None
+        return StreamScan(scan.rows, scan.arriving.roots)
+
+    @property
+    def _rows(self) -> StageRows:
+        """The columns that tasks need, and nothing else; or the files that tasks read."""
+        plan, source = self.plan, self._source
+        query = plan.query
+        if self._stream_scan is not None and source.scan is not None and source.scan.arriving:
+            return StageRows.of_stream(source.scan.arriving.frame)
+
+        def prepare(frame: DataFrame) -> DataFrame:
+            rows = with_progress(frame, query.time, query.watermarks, plan.marker_columns)
+            return columns_of(rows, plan, progress_columns(query))
+
+        if source.stage_rows is None:
+            return StageRows.of_stream(prepare(source.frame))
+        return source.stage_rows.then(prepare)
+
+    def rows(self, stage: Stage) -> SparkSource:
+        """Return the results as the rows of another stage of one query.
+
+        Raises
+        ------
+        UnsupportedQueryError
+            If there can be no other stage.
+        """
+        check_stage(self.plan.query)
+        check_distinct_stages((*(each.name for each in self.earlier), stage.name))
+        chosen = "; ".join(each.describe() for each in self.selections)
+        own = self.stages[-1]
+        manifest = own.manifest.with_facts({"selection": chosen} if chosen else {})
+        earlier = replace(own, name=stage.name, manifest=manifest, keeps_results=stage.keep)
+        frame = own.reader.as_stage_rows(placeholder(self.session, own.reader))
+        return StreamSource(
+            frame, earlier=(*self.earlier, earlier), stage_rows=StageRows.of_stage(stage.name)
+        )
+
+    def _analyzed_results(self) -> DataFrame:
+        reader = self._own_reader
+        return reader.as_results(placeholder(self.session, reader))
+
+    def result(self) -> NoReturn:
+        """Raise `UnsupportedQueryError`: the results of a stream are written.
+
+        So of `late`, `rejected`, `side` and `metrics`.
+        """
+        raise _is_written("result")
+
+    def late(self) -> NoReturn:
+        """Raise `UnsupportedQueryError`: see `result`."""
+        raise _is_written("late")
+
+    def rejected(self) -> NoReturn:
+        """Raise `UnsupportedQueryError`: see `result`."""
+        raise _is_written("rejected")
+
+    def _side(self, tag: str) -> NoReturn:
+        raise _is_written(f"side({tag!r})")
+
+    def _write_parquet(self, target: WriteTarget) -> NoReturn:
+        raise _is_written(f"write_parquet({str(target.path)!r})")
+
+    def metrics(self) -> NoReturn:
+        """Raise `UnsupportedQueryError`: `gpu_windows.watch` and `MetricsListener` have them."""
+        rule = (
+            "what a streaming query does and costs is shown by gpu_windows.watch(query), and "
+            "collected by gpu_windows.MetricsListener"
+        )
+        raise UnsupportedQueryError(rule, value="metrics()")
+
+
+def _is_written(output: str) -> UnsupportedQueryError:
+    rule = (
+        "outputs of a stream are written, all together: "
+        "gpu_windows.write_stream(....outputs(...), path, checkpoint), and read from the path by "
+        "read_output or read_output_stream; windows of windows go on from them: "
+        "gpu_windows.stream_results(....outputs(...))"
+    )
+    return UnsupportedQueryError(rule, value=f"{output} of a stream")
+
+
+@dataclass(frozen=True)
+class StreamSource(SparkSource):
+    """A streaming DataFrame as the source of a query."""
+
+    earlier: tuple[StageOfQuery, ...] = ()
+
+    def outputs(self, query: Query) -> Outputs:
+        """Plan a query."""
+        warn_of_other_python(self.frame.sparkSession)
+        return StreamOutputs(self, query)

@@ -1,0 +1,34 @@
+"""Files that come to a folder, as the source of a query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
+from gpu_windows.spark_glue.scans.stream_scan import MAX_FILES, stream_scan
+from gpu_windows.spark_glue.streams.outputs import StreamSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+
+def scan_stream_by_spark(
+    path: str, session: SparkSession, schema: StructType | str | None, most: int | None
+) -> StreamSource:
+    """Return files that come to a folder as a source.
+
+    Parameters
+    ----------
+    path : str
+    session : pyspark.sql.SparkSession
+    schema : StructType or str, optional
+        Of the files; default: of those that are there.
+    most : int, optional
+        Files of a micro-batch.
+    """
+    wanted = session.read.parquet(path).schema if schema is None else schema
+    reader = session.readStream if most is None else session.readStream.option(MAX_FILES, most)
+    frame = reader.schema(wanted).parquet(path)
+    scan = stream_scan(frame, path, session, most)
+    return StreamSource(frame, inputs=(StreamInput(frame),), scan=scan)

@@ -1,0 +1,66 @@
+"""A query as a sink sees it before it starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.errors import QueryError
+from gpu_windows.query.changes import FIRING
+from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
+from gpu_windows.spark_glue.streams.outputs import StreamOutputs
+from gpu_windows.spark_glue.streams.staged import StagedResults
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+def open_writer(sink: Sink, query: SinkQuery) -> SinkWriter:
+    """Return the writer of a sink.
+
+    Raises
+    ------
+    QueryError
+        If the sink returns something else.
+    """
+    writer: Any = sink.open(query)
+    if not isinstance(writer, SinkWriter):
+        rule = f"open of a sink returns a SinkWriter: that of {type(sink).__name__}"
+        raise QueryError(rule, value=repr(writer))
+    return writer
+
+
+def query_of(
+    outputs: StreamOutputs, checkpoint: str, files: CheckpointFiles, lineage: str
+) -> SinkQuery:
+    """Return what a sink may ask of a query; ``files``: of its commits, which have a lineage."""
+    reader, query = outputs.reader, outputs.plan.query
+
+    keys = tuple(reader.public.get(name, name) for name in query.keys if query.has_key)
+    windows = tuple(reader.public.get(name, name) for name in query.window_columns)
+
+    def schemas() -> dict[str, StructType]:
+        nothing = StagedResults(outputs.session, files, ())
+        return {name: reader.output(nothing, name).schema for name in reader.kinds}
+
+    return SinkQuery(
+        session=outputs.session,
+        checkpoint=checkpoint,
+        plan=outputs.plan,
+        key_columns=keys,
+        window_columns=windows,
+        read_schemas=schemas,
+        identity=lineage,
+        lacking=_lacking(outputs, (*keys, *windows)),
+    )
+
+
+def _lacking(outputs: StreamOutputs, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what tells results apart, besides these names, and that was not selected as it is."""
+    columns, query = outputs.kept_columns, outputs.plan.query
+    if columns is None:
+        return ()
+    firings = (field.name for field in FIRING if field.name in query.result_names)
+    change = () if query.change_column is None else (query.change_column,)
+    known = (*names, *query.number_columns, *firings, *change)
+    return tuple(name for name in known if name not in columns)

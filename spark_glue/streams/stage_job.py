@@ -1,0 +1,276 @@
+"""The job of a stage in a micro-batch: rows packed, shuffled by shard, and run by operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.types import StructType
+
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.staged_file import write_staged_file
+from gpu_windows.checkpointing.state_commit import StagedFile, StageState
+from gpu_windows.errors import StateCorruptedError
+from gpu_windows.monitoring.progress import BatchMetrics, HeldWatermark, instant
+from gpu_windows.operators.counters import Counters
+from gpu_windows.planning.plan import Plan
+from gpu_windows.rules import LONG_MIN
+from gpu_windows.spark_glue.columns.types import to_spark_schema
+from gpu_windows.spark_glue.contract.progress import (
+    next_call_ms,
+    read_valve,
+    to_json,
+    watermark_after,
+)
+from gpu_windows.spark_glue.contract.records import REPORT, SCHEMA, ShardReport
+from gpu_windows.spark_glue.dataframes.stage_rows import Frames
+from gpu_windows.spark_glue.scans.stream_scan import StreamScan
+from gpu_windows.spark_glue.streams.reader import Reader
+from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD, send_whole
+from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
+from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
+from gpu_windows.spark_glue.tasks.workers import PackRows
+from gpu_windows.watermarks import StageWatermarks, Valve
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class MicroBatchTimes:
+    """A micro-batch among others.
+
+    Parameters
+    ----------
+    sequence : int
+        Of the commit that it is to make.
+    number : int
+        Spark's number of it.
+    now_ms : int
+        When Spark planned it, in milliseconds since 1970.
+    """
+
+    sequence: int
+    number: int
+    now_ms: int
+
+
+@dataclass(frozen=True)
+class FinishedStage:
+    """A stage of a micro-batch that has run; its files are written, and no commit names them yet.
+
+    Parameters
+    ----------
+    state : StageState
+    staged : tuple of StagedFile
+        Its results.
+    metrics : BatchMetrics
+    next_call_ms : int, optional
+        When something is due by the clock, in milliseconds since 1970; None: nothing is.
+    """
+
+    state: StageState
+    staged: tuple[StagedFile, ...]
+    metrics: BatchMetrics
+    next_call_ms: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageJob:
+    """Runs a stage of a query; it goes where Spark runs ``foreachBatch``.
+
+    Parameters
+    ----------
+    name : str
+        Of the stage; empty of the last one.
+    number : int
+    reader : Reader
+        Of its results; it has the plan.
+    make_rows : callable
+        See `gpu_windows.spark_glue.dataframes.stage_rows.StageRows.make`.
+    log : CommitLog
+    packing : PackRows
+        With what shards are called in the shuffle.
+    partitions : int
+        Of the shuffle.
+    gpu_share : float
+        How much of a GPU is a task's.
+    scan : StreamScan, optional
+        Reads the files that rows are the paths of.
+    """
+
+    name: str
+    number: int
+    reader: Reader
+    make_rows: Callable[[Frames], DataFrame]
+    log: CommitLog
+    packing: PackRows
+    partitions: int
+    gpu_share: float = 1.0
+    scan: StreamScan | None = None
+    _controls: list[DataFrame] = field(default_factory=list, init=False, compare=False, repr=False)
+
+    @property
+    def plan(self) -> Plan:
+        """What is computed."""
+        return self.reader.plan
+
+    def run(
+        self,
+        rows: DataFrame,
+        before: StageState,
+        reached: Mapping[str, int | None],
+        times: MicroBatchTimes,
+    ) -> FinishedStage:
+        """Run the stage in a micro-batch.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            The columns that the plan needs; or paths of files, where there is a scan.
+        before : StageState
+            Of the last commit.
+        reached : mapping of str to (int or None)
+            Names of the stages that have run in it to the watermarks that they have reached.
+        times : MicroBatchTimes
+        """
+        valve = read_valve(self.plan.query, before.watermarks)
+        under = LONG_MIN if before.reached is None else before.reached
+        pack = PackMicroBatch(self.plan, self.packing, under, self.gpu_share)
+        schema = to_spark_schema(PACKED, StructType())
+        if self.scan is None:
+            packed = self._stamp_arrivals(rows, times).mapInArrow(pack, schema)
+        else:
+            packed = self.scan.map(rows, self.plan, pack, schema)
+        shards = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
+        if len(self._ids) > self.partitions:  # so that a task holds the rows of one
+            shards = shards.sortWithinPartitions(SHARD, NUMBER)
+        run = self._shard_task(before, valve, reached, times)
+        given = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
+        return self._finish(given, before, times)
+
+    def _stamp_arrivals(self, rows: DataFrame, times: MicroBatchTimes) -> DataFrame:
+        """Have rows of ingestion time happen now at the earliest: Spark's clock may be set back."""
+        query = self.plan.query
+        if not query.watermarks.in_processing_time:
+            return rows
+        now = F.lit(times.now_ms * 1_000).cast("long")
+        return rows.withColumn(query.time, F.greatest(F.col(query.time), now))
+
+    def _shard_task(
+        self,
+        before: StageState,
+        valve: Valve,
+        reached: Mapping[str, int | None],
+        times: MicroBatchTimes,
+    ) -> RunMicroBatch:
+        return RunMicroBatch(
+            plan=self.plan,
+            log=self.log,
+            sequence=times.sequence,
+            stage=self.number,
+            first_kind=self.reader.first,
+            ids=self._ids,
+            newest=tuple(each.newest for each in before.shards),
+            before=valve,
+            reached=before.reached,
+            known=dict(self._stage_watermarks(reached)),
+            now_ms=times.now_ms,
+            gpu_share=self.gpu_share,
+        )
+
+    def _stage_watermarks(self, reached: Mapping[str, int | None]) -> Iterator[tuple[int, int]]:
+        """Yield the inputs that are results of a stage, and how far it holds them."""
+        for number, each in enumerate(self.plan.query.watermarks.inputs):
+            if isinstance(each, StageWatermarks):
+                watermark = reached[each.stage]
+                if watermark is not None:
+                    yield number, max(watermark - each.behind, LONG_MIN)
+
+    def _finish(self, given: pa.Table, before: StageState, times: MicroBatchTimes) -> FinishedStage:
+        reports, inline = _split(given)
+        if sorted(reports) != list(range(len(self._ids))):
+            rule = "every shard reports in every micro-batch"
+            raise StateCorruptedError(rule, value=f"reports of {sorted(reports)}")
+        in_order = [reports[shard] for shard in sorted(reports)]
+        staged = [each.staged for each in in_order if each.staged is not None]
+        if inline:
+            name = self.log.results_file(times.sequence, uuid4().hex)
+            sizes = write_staged_file(self.log.files, name, inline)
+            staged.append(StagedFile(name, tuple(sizes.items())))
+        query, valve = self.plan.query, in_order[0].valve
+        watermark = watermark_after(query, valve, before.reached, times.now_ms)
+        shards = tuple(each.state for each in in_order)
+        return FinishedStage(
+            state=StageState(self.name, shards, to_json(valve), watermark),
+            staged=tuple(staged),
+            metrics=self._metrics(in_order, watermark, times),
+            next_call_ms=next_call_ms(
+                query, valve, [each.next_times for each in in_order], times.now_ms
+            ),
+        )
+
+    def _metrics(
+        self, reports: Collection[ShardReport], watermark: int | None, times: MicroBatchTimes
+    ) -> BatchMetrics:
+        valve, counters = next(iter(reports)).valve, reduce(add, (e.counters for e in reports))
+        measures = [each.measures for each in reports]
+        waits = len(valve.inputs) > 1 or any(t is not None for t in self._timeouts)
+        return BatchMetrics(
+            number=times.number,
+            seconds=0.0,
+            watermark=None if watermark is None else instant(watermark),
+            counters=counters,
+            shards=len(reports),
+            kernel_ms=sum(each.kernel_ms for each in measures),
+            state_ms=sum(each.state_ms for each in measures),
+            state_rows=sum(each.state_rows for each in measures),
+            state_bytes=sum(each.state_bytes for each in measures),
+            device=_device(counters),
+            held=HeldWatermark.of(valve) if waits else None,
+        )
+
+    @property
+    def _timeouts(self) -> tuple[int | None, ...]:
+        return self.plan.query.watermarks.timeouts
+
+    @property
+    def _ids(self) -> tuple[int, ...]:
+        assert self.packing.ids is not None, "shards have names in a shuffle"
+        return self.packing.ids
+
+    def _control(self, rows: DataFrame) -> DataFrame:
+        """Return a row for each shard, so that each is called.
+
+        To make it takes 20 ms, so all micro-batches have the same one.
+        """
+        if not self._controls:
+            table = pa.Table.from_batches([send_whole(self._ids, CONTROL)])
+            frame = rows.sparkSession.createDataFrame(table, to_spark_schema(PACKED, StructType()))
+            self._controls.append(frame.coalesce(1))  # a task, not one a core
+        return self._controls[0]
+
+
+def _split(given: pa.Table) -> tuple[dict[int, ShardReport], list[tuple[int, bytes]]]:
+    """Return the reports of shards, by shard, and the results that came with them."""
+    reports: dict[int, ShardReport] = {}
+    inline: list[tuple[int, bytes]] = []
+    columns = [given[name].to_pylist() for name in SCHEMA.names]
+    for shard, kind, blob in zip(*columns, strict=True):
+        if kind == REPORT:
+            reports[shard] = ShardReport.from_bytes(blob)
+        else:
+            inline.append((kind, blob))
+    return reports, inline
+
+
+def _device(counters: Counters) -> str:
+    """Return on what kernels ran: ``cpu``, ``cuda``, ``cpu+cuda``, or nothing if none did."""
+    ran = (("cpu", counters.cpu_batches), ("cuda", counters.cuda_batches))
+    return "+".join(name for name, calls in ran if calls)

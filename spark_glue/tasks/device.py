@@ -1,0 +1,44 @@
+"""Which device and how many threads a Spark task may use; decided on the executor."""
+
+from __future__ import annotations
+
+from pyspark import TaskContext
+
+from gpu_windows.operators.device import begin_task
+from gpu_windows.planning.plan import Plan
+from gpu_windows.spark_glue.session.gpus import TASK_AMOUNT
+from gpu_windows.spark_glue.session.settings import Conf
+
+#: What a task that was granted no GPU, but must use one, may hold of it: nobody counts the others.
+_UNGRANTED_SHARE = 0.25
+
+
+def gpu_share(conf: Conf) -> float:
+    """Return how much of a GPU is a task's, in (0, 1], by the settings of a session."""
+    try:
+        amount = float(conf.get(TASK_AMOUNT, None) or 1)
+    except ValueError:  # Spark refuses it, too
+        return 1.0
+    return 1 / int(1 / amount) if 0 < amount < 1 else 1.0
+
+
+def use_task_device(share: float) -> None:
+    """Tell the kernels what this process's task was granted; the one before is over.
+
+    Parameters
+    ----------
+    share : float
+        Of a GPU, in (0, 1]: `gpu_share` on the driver.
+    """
+    context = TaskContext.get()
+    if context is None:
+        return
+    resource = context.resources().get("gpu")
+    addresses = () if resource is None else tuple(resource.addresses)
+    begin_task(addresses, share if addresses else _UNGRANTED_SHARE, context.partitionId())
+
+
+def task_threads(plan: Plan) -> int:
+    """Return how many threads CPU kernels may use in this task: what it has cores for."""
+    context = TaskContext.get()
+    return plan.query.options.threads or (1 if context is None else context.cpus())

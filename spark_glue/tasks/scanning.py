@@ -1,0 +1,112 @@
+"""The first step of a task that reads splits of files: Arrow batches, as if Spark had sent them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gpu_windows.planning.plan import Plan
+from gpu_windows.runners.local import to_ticks, without_markers
+from gpu_windows.runners.scanned_rows import ScannedRows
+from gpu_windows.scans.splits import Split, fill_bins, split_bytes, split_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+Batches = Iterator[pa.RecordBatch]
+#: Settings of how many tasks run at a time, and how many bytes one of them reads.
+_PARALLELISM = ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism")
+_MOST_BYTES = "spark.sql.files.maxPartitionBytes"
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+
+
+@dataclass(frozen=True)
+class ReadSplits:
+    """Read the splits of a task, and hand their rows to the next step.
+
+    Parameters
+    ----------
+    rows : ScannedRows
+    bins : tuple of bytes
+        Of each task: its splits, see `deal_splits`. They are pickled one by one, so that a task
+        makes no objects of those of all others.
+    plan : Plan
+    step : callable
+        Takes the batches, see `gpu_windows.spark_glue.batch.job.columns_of`.
+    """
+
+    rows: ScannedRows
+    bins: tuple[bytes, ...]
+    plan: Plan
+    step: Callable[[Iterable[pa.RecordBatch]], Batches]
+
+    def __call__(self, tasks: Iterable[pa.RecordBatch]) -> Batches:
+        """Run in a Spark task, whose rows are numbers of bins."""
+        numbers = (number for batch in tasks for number in batch.column(0).to_pylist())
+        return self.step(self._read(numbers))
+
+    def _read(self, numbers: Iterable[int]) -> Batches:
+        plan = self.plan
+        carrier = plan.query.watermark_column
+        needed = {*plan.input_columns, *([] if carrier is None else [carrier])}
+        for number in numbers:
+            mine: tuple[tuple[int, Split], ...] = pickle.loads(self.bins[number])  # noqa: S301
+            for part, split in mine:
+                for batch in self.rows.parts[part].read(split, needed):
+                    yield from self._as_input(batch)
+
+    def _as_input(self, batch: pa.RecordBatch) -> Batches:
+        plan = self.plan
+        rows = pa.Table.from_batches([batch])
+        rows = without_markers(rows, plan.query.watermark_column, plan.marker_columns)
+        rows = rows.select([*plan.input_columns])
+        at = rows.schema.get_field_index(plan.query.time)
+        ticks = to_ticks(rows.column(at), plan.query.time)
+        yield from rows.set_column(at, plan.query.time, ticks).to_batches()
+
+
+def read_in_tasks(
+    session: SparkSession,
+    rows: ScannedRows,
+    plan: Plan,
+    step: Callable[[Iterable[pa.RecordBatch]], Batches],
+    schema: StructType,
+) -> DataFrame:
+    """Return what a step makes of the rows of files, which tasks read."""
+    bins = tuple(pickle.dumps(each) for each in deal_splits(session, rows))
+    parts = tuple(replace(part, scan=replace(part.scan, files=())) for part in rows.parts)
+    read = ReadSplits(ScannedRows(parts), bins, plan, step)
+    return session.range(0, len(bins), 1, max(1, len(bins))).mapInArrow(read, schema)
+
+
+def deal_splits(session: SparkSession, rows: ScannedRows) -> list[tuple[tuple[int, Split], ...]]:
+    """Return the splits of each task, with the number of the part that each is of."""
+    files = [file for part in rows.parts for file in part.scan.files]
+    size = split_bytes(files, _tasks_at_a_time(session), _most_bytes(session))
+    splits = (
+        (number, split)
+        for number, part in enumerate(rows.parts)
+        for split in split_files(part.scan.files, size)
+    )
+    return fill_bins(splits, size)
+
+
+def _tasks_at_a_time(session: SparkSession) -> int:
+    for name in _PARALLELISM:
+        value = session.conf.get(name, None)
+        if value is not None:
+            return int(value)
+    context = getattr(session, "sparkContext", None)  # Spark Connect has none
+    return int(context.defaultParallelism) if context is not None else 200
+
+
+def _most_bytes(session: SparkSession) -> int:
+    text = str(session.conf.get(_MOST_BYTES)).strip().lower()
+    number = text.removesuffix("b")
+    digits = number.rstrip("kmgtp")
+    return int(digits) * _UNITS[number[len(digits) :]]

@@ -1,0 +1,165 @@
+"""Shard side of a micro-batch: rows under the last watermark, then the next one, then the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, groupby
+from operator import itemgetter
+from uuid import uuid4
+
+import pyarrow as pa
+
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.staged_file import Blob, write_staged_file
+from gpu_windows.checkpointing.state_commit import ShardState, StagedFile
+from gpu_windows.errors import StateCorruptedError
+from gpu_windows.operators.base import Emission
+from gpu_windows.planning.plan import Plan
+from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT, SIDES
+from gpu_windows.spark_glue.contract.progress import watermark_after
+from gpu_windows.spark_glue.contract.records import REPORT, SCHEMA, ShardReport
+from gpu_windows.spark_glue.contract.reported_watermarks import (
+    ReportedWatermarks,
+    holds_watermarks,
+)
+from gpu_windows.spark_glue.contract.times import to_ticks
+from gpu_windows.spark_glue.tasks.device import task_threads, use_task_device
+from gpu_windows.spark_glue.tasks.fragments import join_fragments
+from gpu_windows.spark_glue.tasks.freeze_gc import spare_modules
+from gpu_windows.spark_glue.tasks.open_shard import open_shard
+from gpu_windows.spark_glue.tasks.packing import from_ipc, to_messages
+from gpu_windows.spark_glue.tasks.shard_run import ShardRun
+from gpu_windows.watermarks import Valve
+
+#: What every shard is sent, so that one without rows is called, too.
+CONTROL = b"control"
+#: Bytes of results that all shards give back to the driver, and each at least; what is more than a
+#: shard's part goes into a file of its own.
+_MAX_INLINE_BYTES, _LEAST_INLINE_BYTES = 1 << 20, 1 << 14
+#: Bytes of a blob of results, which crosses to the JVM as one batch of rows.
+_MAX_BLOB_BYTES = 1 << 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunMicroBatch:
+    """Run the shards of a task.
+
+    Parameters
+    ----------
+    plan : Plan
+    log : CommitLog
+    sequence : int
+        Of the commit that the micro-batch is to make.
+    stage : int
+        Number of the stage.
+    first_kind : int
+        The first of the kinds of its rows.
+    ids : tuple of int
+        What shard 0, 1 and so on are called in the shuffle.
+    newest : tuple of (str or None)
+        The newest state file of each shard of the last commit, which may have had more shards or
+        fewer.
+    before : Valve
+        How far the inputs were after the last commit.
+    reached : int, optional
+        The watermark after the last commit, in ticks.
+    known : mapping of int to int
+        Inputs whose watermark is known before any row: number to watermark, in ticks.
+    now_ms : int
+        The time of the micro-batch, in milliseconds since 1970.
+    gpu_share : float
+        How much of a GPU is a task's.
+    """
+
+    plan: Plan
+    log: CommitLog
+    sequence: int
+    stage: int
+    first_kind: int
+    ids: tuple[int, ...]
+    newest: tuple[str | None, ...]
+    before: Valve
+    reached: int | None
+    known: Mapping[int, int]
+    now_ms: int
+    gpu_share: float = 1.0
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run in a Spark task: rows of `PACKED` to rows of `records.SCHEMA`."""
+        spare_modules()
+        use_task_device(self.gpu_share)
+        self.log.check_is_in_reach()
+        numbers = {each: number for number, each in enumerate(self.ids)}
+        finished: set[int] = set()
+        for shard, messages in groupby(join_fragments(batches), itemgetter(0)):
+            if shard in finished:  # its second half would begin from the state before the first one
+                rule = "a shuffle brings the rows of a shard one after the other"
+                raise StateCorruptedError(rule, value=f"shard {numbers[shard]}")
+            finished.add(shard)
+            yield self._run(numbers[shard], (message for _, message in messages))
+
+    def _run(self, shard: int, messages: Iterator[pa.Buffer]) -> pa.RecordBatch:
+        """Run a shard; return its results and its report."""
+        query, reported = self.plan.query, ReportedWatermarks(self.known)
+
+        def after() -> Valve:
+            return self.before.after(self.now_ms, reported.watermarks, query.watermarks.timeouts)
+
+        log = open_shard(self.plan, self.log.files, self.newest, shard, self._file(shard))
+        run = ShardRun(self.plan, log, to_ticks(self.now_ms), task_threads(self.plan))
+        tables = _read_tables(messages, reported)
+        emissions = run.emissions(
+            tables, lambda: watermark_after(query, after(), self.reached, self.now_ms)
+        )
+        inline, staged = self._stage(_pack(emissions, self.first_kind))
+        finished = run.finish(self._file(shard))
+        report = ShardReport(
+            state=ShardState(log.newest, log.live_files),
+            valve=after(),
+            counters=finished.counters,
+            measures=finished.measures,
+            next_times=finished.next_times,
+            staged=staged,
+        )
+        kinds, results = [*(kind for kind, _ in inline), REPORT], [blob for _, blob in inline]
+        columns = [[shard] * len(kinds), kinds, [*results, report.as_bytes]]
+        return pa.record_batch(
+            [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+        )
+
+    def _file(self, shard: int) -> str:
+        """Return a name for a state file."""
+        return self.log.state_file(self.sequence, self.stage, shard, uuid4().hex)
+
+    def _stage(self, blobs: Iterator[Blob]) -> tuple[list[Blob], StagedFile | None]:
+        """Return a few results; write many into a file of the shard's own."""
+        few: list[Blob] = []
+        size = 0
+        for blob in blobs:
+            few.append(blob)
+            size += len(blob[1])
+            if size > max(_MAX_INLINE_BYTES // len(self.ids), _LEAST_INLINE_BYTES):
+                name = self.log.results_file(self.sequence, uuid4().hex)
+                sizes = write_staged_file(self.log.files, name, chain(few, blobs))
+                return [], StagedFile(name, tuple(sizes.items()))
+        return few, None
+
+
+def _read_tables(messages: Iterable[pa.Buffer], reported: ReportedWatermarks) -> Iterator[pa.Table]:
+    """Yield the tables that were sent; note the watermarks that others report."""
+    control = pa.py_buffer(CONTROL)
+    for message in messages:
+        if holds_watermarks(message):
+            reported.add_bytes(message.to_pybytes())
+        elif not message.equals(control):
+            yield from_ipc(message)
+
+
+def _pack(emissions: Iterable[Emission], first_kind: int) -> Iterator[Blob]:
+    """Yield what an operator gave as Arrow IPC streams, each with its kind."""
+    for emission in emissions:
+        tables = [(RESULT, emission.results), (LATE, emission.late)]
+        for kind, table in [*tables, *enumerate(emission.sides.values(), SIDES)]:
+            for blob in to_messages(table, _MAX_BLOB_BYTES):
+                yield first_kind + kind, blob

@@ -1,0 +1,53 @@
+"""The task of shards: what it refuses of a shuffle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.local_files import LocalFiles
+from gpu_windows.checkpointing.state_commit import StateCommit
+from gpu_windows.errors import StateCorruptedError
+from gpu_windows.planning.planner import plan
+from gpu_windows.spark_glue.contract.progress import read_valve
+from gpu_windows.spark_glue.tasks.fragments import send_whole
+from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
+from gpu_windows.watermarks import WatermarkStrategy
+from tests.spark_glue.shards import windows_of_ten
+
+
+def make_task(folder: Path, shards: int) -> RunMicroBatch:
+    log = CommitLog(LocalFiles(str(folder)))
+    log.add(StateCommit(sequence=0, lineage="a", facts=""))
+    made = windows_of_ten(WatermarkStrategy(0), shards)
+    return RunMicroBatch(
+        plan=plan(made, bounded=False, spark=True),
+        log=log,
+        sequence=1,
+        stage=0,
+        first_kind=0,
+        ids=tuple(range(shards)),
+        newest=(None,) * shards,
+        before=read_valve(made, {}),
+        reached=None,
+        known={},
+        now_ms=0,
+    )
+
+
+def controls(*shards: int) -> list[pa.RecordBatch]:
+    return [send_whole(shards, CONTROL)]
+
+
+def test_every_shard_runs_once(tmp_path: Path) -> None:
+    reports = [*make_task(tmp_path, 2)(controls(1, 1, 0))]
+    assert [batch.column(0).to_pylist()[-1] for batch in reports] == [1, 0]
+
+
+def test_a_shard_that_comes_again_is_refused(tmp_path: Path) -> None:
+    """Its second half would begin from the state before the first one, and one would be lost."""
+    with pytest.raises(StateCorruptedError, match="one after the other, got shard 1"):
+        [*make_task(tmp_path, 2)(controls(1, 0, 1))]
