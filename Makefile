@@ -15,10 +15,10 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: ## flights that left New York in 2013, in windows and joins on Spark: tables and a picture
-	@$(BOOTSTRAP) --extras demo --java python -m gpu_windows.demo $(ARGS)
+	@$(BOOTSTRAP) --extras demo --java python -m examples.flights $(ARGS)
 
 demo-streaming: ## the same flights as a stream: late rows, early results, a live table
-	@$(BOOTSTRAP) --extras demo --java python -m gpu_windows.demo --streaming $(ARGS)
+	@$(BOOTSTRAP) --extras demo --java python -m examples.flights --streaming $(ARGS)
 
 test: ## the quick tests: every behaviour in a case or two
 	@HYPOTHESIS_PROFILE=quick $(BOOTSTRAP) --java python -m pytest -n $(WORKERS) --dist load --maxschedchunk 1 $(ARGS)

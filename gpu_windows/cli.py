@@ -22,38 +22,6 @@ checkpoint_app = typer.Typer(
 app.add_typer(checkpoint_app, name="checkpoint")
 
 
-class RunnerName(StrEnum):
-    """Where scenarios are run."""
-
-    LOCAL = "local"
-    BATCH = "batch"
-    STREAMING = "streaming"
-    STREAMING_QUERY = "streaming-query"
-
-
-class EngineName(StrEnum):
-    """What scenarios are run by: the planner's choice, or the reference operator."""
-
-    KERNELS = "kernels"
-    REFERENCE = "reference"
-
-
-class DeviceName(StrEnum):
-    """What kernels are run on."""
-
-    CPU = "cpu"
-    CUDA = "cuda"
-    CUDA_SIMULATOR = "cuda-simulator"
-
-
-class PartialsName(StrEnum):
-    """Who makes partial aggregates on Spark batch."""
-
-    AUTO = "auto"
-    KERNELS = "kernels"
-    SPARK = "spark"
-
-
 class SqlRunnerName(StrEnum):
     """Where queries in SQL are run."""
 
@@ -61,92 +29,9 @@ class SqlRunnerName(StrEnum):
     SPARK = "spark"
 
 
-class ChoiceName(StrEnum):
-    """What kernels are run on, or the choice of the tasks themselves."""
-
-    AUTO = "auto"
-    CPU = "cpu"
-    CUDA = "cuda"
-
-
 @app.callback()
 def main() -> None:
     """Apache Flink's windows for PySpark, on CUDA and CPU kernels."""
-
-
-@app.command()
-def conformance(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(help="Scenario files, or folders of *.json files.", exists=True),
-    ],
-    runner: Annotated[RunnerName, typer.Option(help="Where to run.")] = RunnerName.LOCAL,
-    engine: Annotated[
-        EngineName, typer.Option(help="What the planner chooses, or the reference operator.")
-    ] = EngineName.KERNELS,
-    device: Annotated[DeviceName, typer.Option(help="What kernels run on.")] = DeviceName.CPU,
-    partials: Annotated[
-        PartialsName, typer.Option(help="Who makes partials on Spark batch.")
-    ] = PartialsName.AUTO,
-    json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write every result to a file.")
-    ] = None,
-    simulator_rows: Annotated[
-        int, typer.Option(min=1, help="Most records of a scenario on the CUDA simulator.")
-    ] = 40,
-    sql: Annotated[
-        bool, typer.Option("--sql", help="Ask statements by their SQL, through gpu_windows.sql.")
-    ] = False,
-) -> None:
-    """Replay scenarios recorded from Apache Flink and compare, field by field.
-
-    Exit status: 0 if none failed, 1 if one failed, 2 on bad input.
-    """
-    from gpu_windows.conformance.command import Request, run_request
-
-    request = Request(
-        paths=tuple(paths),
-        runner=runner.value,
-        engine="reference" if engine is EngineName.REFERENCE else "auto",
-        device=device.value,
-        partials=partials.value,
-        json=json,
-        simulator_rows=simulator_rows,
-        by_text=sql,
-    )
-    raise typer.Exit(run_request(request))
-
-
-@app.command()
-def demo(
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            help="The picture, whose name says the format; with --streaming a folder.",
-            show_default="gpu-windows-demo.png, gpu-windows-demo-streaming",
-        ),
-    ] = None,
-    device: Annotated[ChoiceName, typer.Option(help="What kernels run on.")] = ChoiceName.AUTO,
-    streaming: Annotated[
-        bool, typer.Option("--streaming", help="Replay flights as a stream, with early results.")
-    ] = False,
-) -> None:
-    """Put a year of flights into windows and joins on Spark; show tables and draw a picture."""
-    from rich.console import Console
-
-    from gpu_windows.errors import GpuWindowsError
-
-    try:
-        from gpu_windows.demo import main
-        from gpu_windows.demo import streaming as stream
-
-        if streaming:
-            stream.run(stream.OUTPUT if output is None else output, device=device.value)
-        else:
-            main.run(main.PICTURE if output is None else output, device=device.value)
-    except (GpuWindowsError, ImportError) as error:
-        Console(stderr=True).print(f"[red]The demo cannot run:[/red] {error}", soft_wrap=True)
-        raise typer.Exit(1) from None
 
 
 @app.command()

@@ -216,7 +216,3 @@ class ArrayOverflowError(GpuWindowsError):
 
 class ArithmeticOverflowError(GpuWindowsError):
     """An exact result does not fit its SQL type (Spark's ARITHMETIC_OVERFLOW)."""
-
-
-class ScenarioError(GpuWindowsError):
-    """A scenario file of ``gpu-windows conformance`` that cannot be read."""

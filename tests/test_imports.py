@@ -30,7 +30,7 @@ HEAVY = (
 OTHERS = tuple(
     f"gpu_windows.{room}"
     for room in (
-        "checkpointing", "checkpoints", "cli", "conformance", "datastream", "demo", "doctor",
+        "checkpointing", "checkpoints", "cli", "datastream", "doctor",
         "kernels.cuda", "monitoring", "operators.by_row", "operators.joins",
         "operators.matching", "operators.over", "operators.panes", "operators.process",
         "operators.top", "planning.planner", "plots", "runners", "sinks",

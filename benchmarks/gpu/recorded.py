@@ -90,11 +90,11 @@ def replay(paths: Sequence[str], device: str = "cuda") -> tuple[Counter[str], li
         How many passed, failed, were left out, and that no kernel of a device runs; what became of
         those that failed.
     """
-    from gpu_windows.cli import app
+    from tests.conformance.__main__ import app
 
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        command = ["conformance", "--device", device, "--json", str(report), *paths]
+        command = ["--device", device, "--json", str(report), *paths]
         with (
             Path(os.devnull).open("w") as nothing,
             redirect_stdout(nothing),

@@ -1,4 +1,4 @@
-"""``gpu-windows conformance`` as the tests call it, and a scenario that they spoil."""
+"""``python -m tests.conformance`` as the tests call it, and a scenario that they spoil."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
-from gpu_windows.cli import app
+from tests.conformance.__main__ import app
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def conformance(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["conformance", *arguments], env={"COLUMNS": "200"})
+    return CliRunner().invoke(app, [*arguments], env={"COLUMNS": "200"})
 
 
 def last_line(result: Result) -> str:

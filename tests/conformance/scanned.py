@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gpu_windows as gw
-from gpu_windows.conformance.batch import BatchRunner
-from gpu_windows.conformance.cases import Case
-from gpu_windows.conformance.compare import compare_rows, compare_sides
-from gpu_windows.conformance.frames import emissions_of
-from gpu_windows.conformance.scenario import Scenario
-from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
 from gpu_windows.query.base import REASON
+from tests.conformance.batch import BatchRunner
+from tests.conformance.cases import Case
+from tests.conformance.compare import compare_rows, compare_sides
+from tests.conformance.frames import emissions_of
+from tests.conformance.scenario import Scenario
+from tests.conformance.verdict import Run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""``gpu-windows conformance``: golden data pass, a wrong answer does not."""
+"""``python -m tests.conformance``: golden data pass, a wrong answer does not."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from gpu_windows.conformance.cases import Case
-from gpu_windows.conformance.compare import compare_replay
-from gpu_windows.conformance.local import LocalRunner
-from gpu_windows.conformance.replay import replay
-from gpu_windows.conformance.scenario import read_scenario
-from gpu_windows.conformance.translate import translate
-from gpu_windows.conformance.verdict import Status, judge
 from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from tests.conformance.called import GOLDEN, conformance, last_line, spoiled
+from tests.conformance.cases import Case
+from tests.conformance.compare import compare_replay
+from tests.conformance.local import LocalRunner
+from tests.conformance.replay import replay
+from tests.conformance.scenario import read_scenario
+from tests.conformance.translate import translate
+from tests.conformance.verdict import Status, judge
 from tests.lanes import quick
 
 MECHANISM = [
@@ -123,8 +123,8 @@ def test_streaming_runner_agrees_with_flink_on_a_sample() -> None:
 
 
 def test_streaming_runner_shuffles_rows_and_then_partials(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gpu_windows.conformance import streaming
     from gpu_windows.operators.slices.timely import are_partials
+    from tests.conformance import streaming
 
     sent: list[bool] = []
     packed = streaming._packed
@@ -154,8 +154,7 @@ def test_cuda_simulator_agrees_with_flink() -> None:
     command = [
         sys.executable,
         "-m",
-        "gpu_windows.cli",
-        "conformance",
+        "tests.conformance",
         str(GOLDEN / "kernels_small"),
     ]
     run = subprocess.run(
@@ -329,6 +328,6 @@ def test_the_streaming_runner_needs_no_spark() -> None:
     program = (
         "import sys\n"
         "sys.modules['pyspark'] = None\n"
-        "from gpu_windows.conformance.streaming import StreamingRunner\n"
+        "from tests.conformance.streaming import StreamingRunner\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from gpu_windows.conformance.batch import BatchRunner
-from gpu_windows.conformance.micro_batch_times import why_not
-from gpu_windows.conformance.replay import elements_of, parts_of
-from gpu_windows.conformance.scenario import Scenario, Watermark, read_scenario
-from gpu_windows.errors import ScenarioError
 from gpu_windows.options import Options
+from tests.conformance.batch import BatchRunner
 from tests.conformance.called import spoiled
+from tests.conformance.errors import ScenarioError
+from tests.conformance.micro_batch_times import why_not
+from tests.conformance.replay import elements_of, parts_of
+from tests.conformance.scenario import Scenario, Watermark, read_scenario
 
 RESTART = {"restart": True}
 

@@ -1,4 +1,4 @@
-"""``gpu-windows conformance``: what Flink refuses is refused, what is no scenario is named."""
+"""``python -m tests.conformance``: what Flink refuses is refused, what is no scenario is named."""
 
 from __future__ import annotations
 

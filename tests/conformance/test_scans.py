@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gpu_windows.conformance.scenario import read_scenario
-from gpu_windows.conformance.verdict import Status, judge
 from gpu_windows.options import Options
 from tests.conformance.called import GOLDEN
 from tests.conformance.scanned import ScanRunner, TableRunner
+from tests.conformance.scenario import read_scenario
+from tests.conformance.verdict import Status, judge
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

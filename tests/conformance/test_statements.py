@@ -10,11 +10,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from gpu_windows.cli import app
-from gpu_windows.conformance.cases import OneInput, Skip
-from gpu_windows.conformance.scenario import read_scenario
-from gpu_windows.conformance.translate import translate
-from gpu_windows.errors import ScenarioError
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,
     EventTimeSessionWindows,
@@ -22,6 +17,11 @@ from gpu_windows.windows import (
     TumblingEventTimeWindows,
     WindowAssigner,
 )
+from tests.conformance.__main__ import app
+from tests.conformance.cases import OneInput, Skip
+from tests.conformance.errors import ScenarioError
+from tests.conformance.scenario import read_scenario
+from tests.conformance.translate import translate
 from tests.lanes import quick
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -30,7 +30,7 @@ GROUP = "sql_group_window/hop_bounds.json"
 
 
 def conformance(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["conformance", *arguments], env={"COLUMNS": "200"})
+    return CliRunner().invoke(app, [*arguments], env={"COLUMNS": "200"})
 
 
 def changed(tmp_path: Path, name: str, change: Callable[[Any], None]) -> Path:

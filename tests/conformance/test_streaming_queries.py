@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import gpu_windows as gw
-from gpu_windows.cli import app
-from gpu_windows.conformance.scenario import read_scenario
-from gpu_windows.conformance.streaming_query import StreamingQueryRunner, expected_steps
 from gpu_windows.options import Options
+from tests.conformance.__main__ import app
+from tests.conformance.scenario import read_scenario
+from tests.conformance.streaming_query import StreamingQueryRunner, expected_steps
 from tests.lanes import quick
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -48,7 +48,7 @@ FAMILIES = {family: list(of) for family, of in groupby(SELDOM, lambda path: path
 
 
 def conformance(*paths: Path) -> Result:
-    arguments = ["conformance", *map(str, paths), "--runner", "streaming-query"]
+    arguments = [*map(str, paths), "--runner", "streaming-query"]
     return CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
 
 

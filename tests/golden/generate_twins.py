@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gpu_windows.conformance.processed import tells_the_clock
-from gpu_windows.conformance.scenario import Part
+from tests.conformance.processed import tells_the_clock
+from tests.conformance.scenario import Part
 from tests.oracle.scenarios import write
 
 GOLDEN = Path(__file__).parent

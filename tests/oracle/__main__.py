@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gpu_windows.conformance.command import Request, run_request
 from gpu_windows.options import Engine
+from tests.conformance.command import Request, run_request
 from tests.oracle.compare import agree, compare, table_of
 from tests.oracle.families import FAMILIES, scenario
 from tests.oracle.scenarios import write
@@ -72,7 +72,7 @@ def fuzz(
 
 
 def _conformance(path: Path, runner: str, engine: Engine, *, by_text: bool) -> int:
-    """Run ours on what Flink answered; return the exit status of ``gpu-windows conformance``."""
+    """Run ours on what Flink answered; return its exit status."""
     how = Request((path,), runner, engine, "cpu", "auto", None, simulator_rows=0, by_text=by_text)
     return run_request(how)
 

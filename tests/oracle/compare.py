@@ -1,7 +1,7 @@
 """Compares two folders of recorded runs, family by family.
 
 Strict: nothing is permuted. So this is for two outputs of the oracle, or for the oracle against the
-golden files. An implementation is tested by ``gpu-windows conformance``, which knows the ties.
+golden files. An implementation is tested by ``python -m tests.conformance``, which knows the ties.
 """
 
 from __future__ import annotations

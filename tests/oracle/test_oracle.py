@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from gpu_windows.conformance.cases import Case, Skip
-from gpu_windows.conformance.scenario import read_scenario
-from gpu_windows.conformance.translate import translate
+from tests.conformance.cases import Case, Skip
+from tests.conformance.scenario import read_scenario
+from tests.conformance.translate import translate
 from tests.golden import (
     generate_kernels,
     generate_parity,

@@ -16,7 +16,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from gpu_windows.demo import picture
+from examples.flights import picture
 from gpu_windows.plots import days as plots
 
 ZONE = "America/New_York"

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 import gpu_windows as gw
-from gpu_windows.cli import app
 from gpu_windows.errors import QueryError, SqlError
+from tests.conformance.__main__ import app
 from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.sql.checks import failure_of
@@ -38,7 +38,7 @@ _TEXT = """
 @pytest.mark.parametrize("family", quick(FAMILIES, *_QUICK, nightly=_NIGHTLY))
 @pytest.mark.timeout(900)
 def test_recorded_statements_by_their_text(family: str) -> None:
-    arguments = ["conformance", "--sql", str(GOLDEN / family)]
+    arguments = ["--sql", str(GOLDEN / family)]
     result = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.output
     assert " 0 failed" in result.output
@@ -50,7 +50,7 @@ def test_recorded_statements_by_their_text(family: str) -> None:
 )
 @pytest.mark.timeout(900)
 def test_recorded_statements_through_the_stateful_processor(family: str) -> None:
-    arguments = ["conformance", "--sql", "--runner", "streaming", str(GOLDEN / family)]
+    arguments = ["--sql", "--runner", "streaming", str(GOLDEN / family)]
     result = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.output
 
@@ -60,7 +60,7 @@ def test_recorded_statements_through_the_stateful_processor(family: str) -> None
 @pytest.mark.timeout(900)
 def test_recorded_statements_in_a_batch() -> None:
     families = (str(GOLDEN / name) for name in FAMILIES if name.startswith("bounded_"))
-    arguments = ["conformance", "--sql", "--runner", "batch", *families]
+    arguments = ["--sql", "--runner", "batch", *families]
     result = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.output
 

@@ -1,1 +1,0 @@
-"""Replays recorded scenarios of Apache Flink and compares, field by field."""
