@@ -126,7 +126,8 @@ def count_distinct(column: str | Column) -> Aggregate:
 def quantile(column: str | Column, fraction: float) -> Aggregate:
     """Exact quantile, between two values by linear interpolation (Spark: percentile).
 
-    NaN is larger than any number. Result: DOUBLE; null over no value.
+    NaN is larger than any number; between an infinite value and a finite one it is infinite, where
+    Spark has NaN. Result: DOUBLE; null over no value.
     """
     return Aggregate("quantile", column, fraction=_fraction(fraction))
 

@@ -156,8 +156,10 @@ def remedy_of(function: str) -> str:
 
 
 def name_of(dtype: pa.DataType) -> str:
-    """Return the name of the logical type of a form."""
+    """Return the name of the logical type of a form; of types with parts that of their kind."""
     logical = logical_type(dtype)
+    if pa.types.is_nested(logical):
+        return next(name for name, each in LOGICAL.items() if each.id == logical.id)
     if pa.types.is_decimal(logical):
         return "DECIMAL(18, 2)" if logical.precision <= 18 else "DECIMAL(20, 0)"
     zoned = pa.types.is_timestamp(logical) and logical.tz is not None

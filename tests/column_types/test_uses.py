@@ -11,12 +11,9 @@ from pyspark.sql import SparkSession
 import gpu_windows as gw
 from gpu_windows.aggregates.definitions import DEFINITIONS
 from gpu_windows.column_types.uses import FORMS, LOGICAL, NOT_IN_SPARK, USES, name_of, remedy_of
-from gpu_windows.planning.planner import plan
-from gpu_windows.rules import LONG_MAX
-from gpu_windows.runners.local import batches_for, with_timestamps
 from tests.column_types.page import PAGE, page_text
+from tests.column_types.runners import on_a_shard
 from tests.column_types.walk import STEPS, outcome, rows_here, table_of, values_of
-from tests.spark_glue.shard import Shard
 
 TYPES = [*LOGICAL.values(), *FORMS]
 
@@ -38,15 +35,9 @@ def test_here(dtype: pa.DataType) -> None:
 
 
 def rows_of_shard(outputs: Any) -> list[dict[str, Any]]:
-    """Return what a shard of a stream gives in micro-batches of a row each, whose state is read."""
-    planned = plan(outputs.plan.query, bounded=False, spark=True)
-    shard, found = Shard(planned), []
-    for table in batches_for(planned, outputs.data):
-        for at in range(len(table)):
-            found += [*shard.emissions([table.slice(at, 1)])]
-    found += [*shard.emissions([], LONG_MAX)]
-    tables = [with_timestamps(planned, each.results) for each in found if len(each.results)]
-    return [row for table in tables for row in table.to_pylist()]
+    """Return what a shard of a stream gives in micro-batches of a row each."""
+    found: list[dict[str, Any]] = on_a_shard(outputs).to_pylist()
+    return found
 
 
 @pytest.mark.thorough

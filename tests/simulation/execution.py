@@ -16,7 +16,15 @@ from gpu_windows.errors import GpuWindowsError
 from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.slices.timely import TimelyStage
-from gpu_windows.operators.state import keyed_table, log, manifest, new_file, row_buffer, runs
+from gpu_windows.operators.state import (
+    keyed_table,
+    log,
+    manifest,
+    new_file,
+    row_buffer,
+    runs,
+    runs_in_parts,
+)
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -36,7 +44,7 @@ _TIGHT = (
     (keyed_table, "_MERGED_BYTES", 1),
     (row_buffer, "_BLOCK_BYTES", 1),
     (row_buffer, "_DUE_BLOCKS", 1),
-    (row_buffer, "_MERGED_BYTES", 1),
+    (runs_in_parts, "_PART_BYTES", 1),
     (runs, "_MIN_FILTERED", 2),
     (log, "_SMALL_RUN", 1),
     (manifest, "_TAIL", 24),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -113,7 +114,8 @@ def find_split_points(directories: Sequence[Directory], size: int) -> list[tuple
     Returns
     -------
     list of (int, int)
-        Places and times, ascending, at which a part ends and the next one begins.
+        Places and times, ascending, at which a part ends and the next one begins. What has one
+        place and time, and more bytes, is a part of its own.
     """
     if sum(int(each.begins[-1]) for each in directories) <= size:
         return []
@@ -123,5 +125,6 @@ def find_split_points(directories: Sequence[Directory], size: int) -> list[tuple
     total = np.cumsum(np.concatenate([each.sizes for each in directories])[order])
     ends = np.searchsorted(total, np.arange(size, int(total[-1]), size), "right")
     at = order[np.unique(np.minimum(ends, len(order) - 1))]
-    pairs = zip(place[at].tolist(), time[at].tolist(), strict=True)
-    return list(dict.fromkeys(pairs))
+    cuts = Counter(zip(place[at].tolist(), time[at].tolist(), strict=True))
+    ends_of_large = {(here, now + 1) for (here, now), count in cuts.items() if count > 1}
+    return sorted({*cuts, *ends_of_large})

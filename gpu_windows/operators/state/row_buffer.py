@@ -13,14 +13,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.state.directory import Directory, find_split_points
+from gpu_windows.operators.state.directory import Directory
 from gpu_windows.operators.state.large_texts import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
 from gpu_windows.operators.state.row_kind import RowKind
 from gpu_windows.operators.state.runs import Block, Run
+from gpu_windows.operators.state.runs_in_parts import RunsInParts
 from gpu_windows.operators.state.schemas import NOTHING, add_missing, concat_rows
-from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -33,8 +34,6 @@ _BLOCKS_IN_ORDER, _ORDERED_BYTES = 16, 1 << 16
 _FEW_BLOCKS = 32
 #: Blocks that are read at once, about, of those that are due.
 _DUE_BLOCKS = 2_000
-#: Bytes of files that are merged at once, about.
-_MERGED_BYTES = 1 << 23
 #: Bytes in memory that become one in a file, about.
 _COMPRESSION = 3
 
@@ -71,14 +70,14 @@ class RowBuffer(LogTable):
     def last_times(self) -> list[int]:
         """The last time of each run, and of the new rows."""
         return [run.greatest for run in self.runs] + [
-            int(self._times(rows).max()) for rows in self._new if len(rows)
+            int(self.kind.times(rows).max()) for rows in self._new if len(rows)
         ]
 
     @property
     def first_times(self) -> list[int]:
         """The first time of each run that has not expired, and of the new rows."""
         return [run.since for run in self.runs] + [
-            int(self._times(rows).min()) for rows in self._new if len(rows)
+            int(self.kind.times(rows).min()) for rows in self._new if len(rows)
         ]
 
     # ---- what a call needs
@@ -144,7 +143,7 @@ class RowBuffer(LogTable):
             rows = self._load(run, blocks)
             if rows is not None:
                 self._known_times[run.file, run.begin] = (
-                    self._times(rows),
+                    self.kind.times(rows),
                     _after(directory, blocks),
                 )
                 yield run, rows
@@ -158,7 +157,7 @@ class RowBuffer(LogTable):
         found = self.find(np.zeros(1, np.int64), *bounds)
         if found is None:
             return None
-        times = self._times(found)
+        times = self.kind.times(found)
         rows = found.filter(pa.array((times >= first) & (times <= last)))
         return rows if len(rows) else None
 
@@ -187,7 +186,7 @@ class RowBuffer(LogTable):
         for run, directory, mine in zip(due, directories, blocks, strict=True):
             rows = self._load(run, mine)
             assert rows is not None, "a run has a row at the time since which it has not expired"
-            times = self._times(rows)
+            times = self.kind.times(rows)
             later = int(times[times > until].min(initial=_after(directory, mine)))
             found.append(rows.filter(pa.array(times <= until)))
             if run.greatest <= until:
@@ -200,7 +199,7 @@ class RowBuffer(LogTable):
         """Take the new rows up to a time."""
         taken, left = [], []
         for rows in self._new:
-            is_due = self._times(rows) <= until
+            is_due = self.kind.times(rows) <= until
             taken.append(rows.filter(pa.array(is_due)))
             left.append(rows.filter(pa.array(~is_due)))
         self._new = [rows for rows in left if len(rows)]
@@ -235,7 +234,7 @@ class RowBuffer(LogTable):
         rows = add_missing(rows, self._lacking)
         if run.since <= run.least:
             return rows
-        return rows.filter(pa.array(self._times(rows) >= run.since))
+        return rows.filter(pa.array(self.kind.times(rows) >= run.since))
 
     # ---- what a call leaves
 
@@ -289,44 +288,14 @@ class RowBuffer(LogTable):
     def merge(self, runs: Sequence[Run], *, with_new: bool, are_oldest: bool) -> Iterator[Block]:
         """Yield what some runs come to, and the new rows after them."""
         new = self._new if with_new else []
-        directories = [self.log.directory(run) for run in runs]
         size = sum(run.size for run in runs) * _COMPRESSION + sum(rows.nbytes for rows in new)
         block_bytes = self._block_bytes(size)
-        low = (LONG_MIN, LONG_MIN)
-        for high in [*find_split_points(directories, _MERGED_BYTES), (LONG_MAX, LONG_MAX)]:
-            self.log.fetch_blocks((run, self._blocks_between(run, low, high)) for run in runs)
-            parts = [self._load_between(run, low, high) for run in runs]
-            rows = _concat([*parts, *(self._select_between(rows, low, high) for rows in new)])
-            low = high
-            if rows is not None and len(rows):
-                if len(runs) + len(new) > 1 or self.log.rescaling is not None:
-                    rows = self.kind.settle(rows, are_oldest=are_oldest)
-                yield from self._to_blocks(self._select_wanted(rows), block_bytes)
-
-    def _load_between(self, run: Run, low: tuple[int, int], high: tuple[int, int]) -> pa.Table:
-        """Return the rows of a run from one place and time on and before another."""
-        rows = self._load(run, self._blocks_between(run, low, high))
-        if rows is None:
-            return add_missing(self.log.directory(run).schemas[0].empty_table(), self._lacking)
-        return self._select_between(rows, low, high)
-
-    def _blocks_between(self, run: Run, low: tuple[int, int], high: tuple[int, int]) -> Ints:
-        directory = self.log.directory(run)
-        first, last = (
-            int(directory.count_before(np.array([place]), np.array([at]), or_at=False)[0])
-            for place, at in (low, high)
-        )
-        return np.arange(max(first - 1, 0), last)
-
-    def _select_between(
-        self, rows: pa.Table, low: tuple[int, int], high: tuple[int, int]
-    ) -> pa.Table:
-        if low[0] == LONG_MIN and high[0] == LONG_MAX:
-            return rows
-        places, times = self.kind.places(rows), self._times(rows)
-        is_after = (places > low[0]) | ((places == low[0]) & (times >= low[1]))
-        is_before = (places < high[0]) | ((places == high[0]) & (times < high[1]))
-        return rows.filter(pa.array(is_after & is_before))
+        merged = RunsInParts(self.log, self.kind, runs, new, self._lacking, self._load)
+        is_one = len(runs) + len(new) == 1 and self.log.rescaling is None
+        for rows, is_whole in merged.parts():
+            if len(rows) and not is_one:
+                rows = self.kind.settle(rows, are_oldest=are_oldest and is_whole)
+            yield from self._to_blocks(self._select_wanted(rows), block_bytes)
 
     def _select_wanted(self, rows: pa.Table) -> pa.Table:
         """Return those of some rows that were not taken, and that this shard has."""
@@ -341,7 +310,7 @@ class RowBuffer(LogTable):
         """Yield rows as blocks."""
         if len(rows) == 0:
             return
-        places, times = self.kind.places(rows), self._times(rows)
+        places, times = self.kind.places(rows), self.kind.times(rows)
         order = np.lexsort((times, places))
         rows = take_rows(rows, order).combine_chunks()
         places, times, notes = places[order], times[order], self.kind.are_notes(rows)
@@ -366,10 +335,6 @@ class RowBuffer(LogTable):
         if not self.kind.in_order and not read_most:
             return _BLOCK_BYTES
         return max(_ORDERED_BYTES, min(size // _BLOCKS_IN_ORDER, _LARGE_BYTES))
-
-    def _times(self, rows: pa.Table) -> Ints:
-        times: Ints = rows.column(self.kind.time).to_numpy().astype(np.int64, copy=False)
-        return times
 
 
 def _after(directory: Directory, blocks: Ints) -> int:

@@ -86,6 +86,11 @@ class RowKind:
     numbers: Sequence[str] = ()
     to_ticks: Callable[[int, int], tuple[int, int]] = lambda first, last: (first, last + 1)
 
+    def times(self, rows: pa.Table) -> Ints:
+        """Return the times of rows: int64[n]."""
+        times: Ints = rows.column(self.time).to_numpy().astype(np.int64, copy=False)
+        return times
+
 
 def places_of(hashes: Ints) -> Ints:
     """Return the places of keys, given by their hashes: int64[n], from 0 on, below 2^31."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 from uuid import uuid4
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.joins import partners
 from gpu_windows.operators.joins.stored_side import row_kind
+from gpu_windows.operators.state import runs_in_parts
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
 from gpu_windows.operators.state.row_kind import RowKind, one_place
@@ -334,3 +336,29 @@ def test_notes_are_no_rows() -> None:
     assert len(buffer) == 3
     log.reopen()
     assert log.numbers("rows", ["rows"]) == [3]
+
+
+def test_rows_of_one_time_are_merged_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows have one time, a merge holds some of them, and keeps their order."""
+    monkeypatch.setattr(runs_in_parts, "_PART_BYTES", 1 << 20)
+    log, kind = StateLog(CountingFiles()), RowKind(TIME, one_place, in_order=True)
+    sizes: list[int] = []
+
+    def settle(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
+        assert not are_oldest or len(rows) == len(rows.filter(pa.compute.field(TIME) < 7))
+        sizes.append(rows.nbytes)
+        return rows
+
+    rng, count = np.random.default_rng(1), 2_000
+    for call in range(9):
+        buffer = RowBuffer(log, "rows", replace(kind, settle=settle))
+        times = pa.array(np.full(count, 7) if call else np.arange(count) % 7)
+        numbers = pa.array(np.arange(call * count, (call + 1) * count))
+        texts = pa.array([rng.bytes(500) for _ in range(count)])
+        buffer.append(pa.table([times, numbers, texts], names=[TIME, partners.NUMBER, "text"]))
+        log = written(log)
+    found = RowBuffer(log, "rows", kind).between(7, 7)
+    assert found is not None
+    assert found[partners.NUMBER].to_pylist() == [*range(count, 9 * count)]
+    assert len(sizes) >= 8
+    assert max(sizes) < 2 << 20

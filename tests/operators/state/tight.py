@@ -17,6 +17,7 @@ from gpu_windows.operators.state import (
     new_file,
     row_buffer,
     runs,
+    runs_in_parts,
 )
 
 #: Module and name of a constant, and values that tests give it.
@@ -29,7 +30,7 @@ _VALUES: tuple[tuple[ModuleType, str, tuple[int, ...]], ...] = (
     (row_buffer, "_BLOCK_BYTES", (1, 300, 24_000)),
     (row_buffer, "_LARGE_BYTES", (1, 1 << 20)),
     (row_buffer, "_DUE_BLOCKS", (1, 2, 2_000)),
-    (row_buffer, "_MERGED_BYTES", (1, 1_000, 1 << 23)),
+    (runs_in_parts, "_PART_BYTES", (1, 1_000, 1 << 23)),
     (runs, "_MIN_FILTERED", (1, 2, 16)),
     (key_filters, "_BLOCKS", (1, 4)),
     (key_filters, "_KEYS", (1, 4, 16_384)),
