@@ -54,7 +54,7 @@ def rows(times: Any, keys: Any) -> pa.Table:
     return pa.table([pa.array(keys), ts, values], schema=SCHEMA)
 
 
-def windowed(table: pa.Table, assigner: gw.WindowAssigner) -> Any:
+def windowed(table: pa.Table, assigner: gw.functions.WindowAssigner) -> Any:
     """Window rows by key, in one thread."""
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     keyed = gw.stream(table).event_time("ts", strategy).key_by("key")

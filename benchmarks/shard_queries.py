@@ -48,7 +48,7 @@ class ShardQuery:
     """
 
     window: Window
-    outputs: Callable[[], gw.Outputs]
+    outputs: Callable[[], gw.typing.Outputs]
     entries: Making
     filled: Making = field(default=lambda rows: rows)
     given: Making = field(default=lambda rows: rows)
@@ -82,54 +82,56 @@ def _sessions() -> Any:
     return _keyed().window(gw.EventTimeSessionWindows.with_gap(_HOUR.size_delta))
 
 
-def _sums(windowed: Any) -> gw.Outputs:
-    made: gw.Outputs = windowed.options(device="cpu").outputs(sum=gw.sum("value"), count=gw.count())
+def _sums(windowed: Any) -> gw.typing.Outputs:
+    made: gw.typing.Outputs = windowed.options(device="cpu").outputs(
+        sum=gw.sum("value"), count=gw.count()
+    )
     return made
 
 
-def _of(windowed: Any, function: Any) -> gw.Outputs:
-    made: gw.Outputs = windowed.options(device="cpu").outputs(function)
+def _of(windowed: Any, function: Any) -> gw.typing.Outputs:
+    made: gw.typing.Outputs = windowed.options(device="cpu").outputs(function)
     return made
 
 
-def _joined(how: str) -> gw.Outputs:
+def _joined(how: str) -> gw.typing.Outputs:
     hour = _HOUR.size_delta
     joined = _keyed().interval_join(_keyed()).between(-hour, hour).options(device="cpu")
-    made: gw.Outputs = joined.outputs(["value"], ["value"], how=how)
+    made: gw.typing.Outputs = joined.outputs(["value"], ["value"], how=how)
     return made
 
 
-class CountingTrigger(gw.Trigger):
+class CountingTrigger(gw.functions.Trigger):
     """A user's trigger: keeps how many rows a window has, and fires at its end."""
 
     state: ClassVar = {"rows": pa.int64()}
 
     def on_element(
-        self, row: Row, timestamp: int, window: AnyWindow, context: gw.TriggerContext
-    ) -> gw.TriggerResult:
+        self, row: Row, timestamp: int, window: AnyWindow, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         """Count the row."""
         context.put("rows", context.get("rows", 0) + 1)
         context.register_event_time_timer(window.max_timestamp)
-        return gw.TriggerResult.CONTINUE
+        return gw.functions.TriggerResult.CONTINUE
 
     def on_event_time(
-        self, time: int, window: AnyWindow, context: gw.TriggerContext
-    ) -> gw.TriggerResult:
+        self, time: int, window: AnyWindow, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         """Fire."""
-        return gw.TriggerResult.FIRE
+        return gw.functions.TriggerResult.FIRE
 
-    def clear(self, window: AnyWindow, context: gw.TriggerContext) -> None:
+    def clear(self, window: AnyWindow, context: gw.typing.TriggerContext) -> None:
         """Forget the number."""
         context.remove("rows")
 
 
-class Highest(gw.ProcessWindowFunction):
+class Highest(gw.functions.ProcessWindowFunction):
     """A user's function: keeps the highest sum that a key's windows had at any firing."""
 
     key_state: ClassVar = {"highest": pa.float64()}
 
     def process(
-        self, key: Row, context: gw.ProcessContext, rows: pa.Table
+        self, key: Row, context: gw.typing.ProcessContext, rows: pa.Table
     ) -> Iterable[Mapping[str, object]]:
         """Return the highest sum so far."""
         now = rows.column("value")[0].as_py()
@@ -142,10 +144,10 @@ def _added(earlier: Row, later: Row) -> Row:
     return {"value": earlier["value"] + later["value"]}  # type: ignore[operator]
 
 
-def _highest() -> gw.Outputs:
+def _highest() -> gw.typing.Outputs:
     """Write a query with a function that is called at every row."""
     output = pa.schema({"highest": pa.float64()})
-    function = gw.Process(Highest(), ("value",), output, reduce=_added)
+    function = gw.typing.Process(Highest(), ("value",), output, reduce=_added)
     return _of(_days().trigger(gw.CountTrigger.of(1)), function)
 
 
@@ -257,7 +259,7 @@ QUERIES: Mapping[str, ShardQuery] = {
         is_flat=True,
     ),
     "sessions function": ShardQuery(
-        _HOUR, lambda: _of(_sessions(), gw.Collect(("value",))), _session_rows, is_flat=True
+        _HOUR, lambda: _of(_sessions(), gw.typing.Collect(("value",))), _session_rows, is_flat=True
     ),
     "panes trigger": ShardQuery(
         _DAY, lambda: _sums(_days().trigger(gw.CountTrigger.of(_NEVER))), _window_partials

@@ -68,9 +68,9 @@ def modules_after(program: str) -> set[str]:
     return set(fresh(f"{program}\nimport json, sys\nprint(json.dumps([*sys.modules]))"))
 
 
-def typed_names() -> Mapping[str, tuple[str, str]]:
-    """Return the names that type checkers see, each with the module and its name there."""
-    tree = ast.parse(Path(gw.__file__).read_text())
+def typed_names(module: Any) -> Mapping[str, tuple[str, str]]:
+    """Return the names that type checkers see, each with its home and its name there."""
+    tree = ast.parse(Path(module.__file__).read_text())
     (block,) = (
         each
         for each in tree.body
@@ -91,12 +91,21 @@ def test_the_package_imports_nothing_heavy() -> None:
     there = modules_after("import gpu_windows")
     assert there.isdisjoint(HEAVY)
     own = {name for name in there if name.startswith("gpu_windows")}
-    assert own == {"gpu_windows", "gpu_windows.sql"}
+    assert own == {"gpu_windows", "gpu_windows.lazy_names", "gpu_windows.sql"}
 
 
 def test_type_checkers_see_each_name_where_it_is_imported_from() -> None:
     modules = {name: ("gpu_windows", name) for name in gw._MODULES}
-    assert typed_names() == {**gw._PLACES, **modules}
+    assert typed_names(gw) == {**gw._NAMES.places, **modules}
+    for module in (gw.functions, gw.typing):
+        assert typed_names(module) == module._NAMES.places
+        assert module._NAMES.places.keys() == {*module.__all__} <= {*dir(module)}
+
+
+def test_there_are_no_more_names_than_one_can_know() -> None:
+    counts = [len(module._NAMES.places) for module in (gw, gw.functions, gw.typing)]
+    assert counts[0] <= 80
+    assert sum(counts) <= 160
 
 
 def test_all_public_names_are_there() -> None:
@@ -105,7 +114,7 @@ def test_all_public_names_are_there() -> None:
         "print(json.dumps(sorted({*globals()} - before - {'before'})))"
     )
     assert {*given} == {*gw.__all__}
-    assert gw._PLACES.keys() - {*gw.__all__} == {"MetricsListener"}  # it needs Spark
+    assert gw._NAMES.places.keys() - {*gw.__all__} == {"MetricsListener"}  # it needs Spark
     assert {*gw.__all__} <= {*dir(gw)}
 
 
@@ -128,7 +137,7 @@ def test_a_name_is_looked_up_once() -> None:
 def test_no_package_hides_a_name() -> None:
     """A package takes the place of its name when it is first imported."""
     packages = {info.name for info in iter_modules(gw.__path__)}
-    assert packages & gw._PLACES.keys() == {"sql"}
+    assert packages & gw._NAMES.places.keys() == {"sql"}
     for first in ("gpu_windows.sql.translate", "gpu_windows.sql.query", "gpu_windows.sql"):
         found = fresh(
             f"import json, {first}, gpu_windows as gw\nfrom gpu_windows import sql\n"
@@ -141,6 +150,23 @@ def test_a_wrong_name_is_an_error() -> None:
     with pytest.raises(AttributeError, match=r"has no attribute 'windowed'$"):
         _ = gw.windowed  # type: ignore[attr-defined]
     assert not hasattr(gw, "KeyedBatch")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("avg", "did you mean mean"),
+        ("countDistinct", "did you mean count_distinct"),
+        ("window", "did you mean TumblingEventTimeWindows"),
+        ("TumblingEventTimeWindow", "did you mean TumblingEventTimeWindows"),
+        ("KeyedProcessFunction", "it is gpu_windows.functions.KeyedProcessFunction"),
+        ("Outputs", "it is gpu_windows.typing.Outputs"),
+        ("QueryError", "errors are in gpu_windows.errors"),
+    ],
+)
+def test_a_name_that_is_elsewhere_is_told(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}': {hint}$"):
+        getattr(gw, name)
 
 
 def test_a_missing_library_is_named_where_its_name_is_asked_for() -> None:

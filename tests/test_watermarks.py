@@ -46,7 +46,7 @@ def _instants(ticks: Iterable[int | None]) -> pa.Array:
     return pa.array(moved, pa.int64()).cast(INSTANT)
 
 
-def windowed(source: Any, column: Any = "wm") -> gw.WindowedStream:
+def windowed(source: Any, column: Any = "wm") -> gw.typing.WindowedStream:
     timed = gw.stream(source).event_time("ts", gw.WatermarkStrategy.for_punctuated(column))
     windows = gw.TumblingEventTimeWindows.of("10 s")
     return timed.key_by("k").window(windows).options(device="cpu", shards=2)
@@ -210,7 +210,7 @@ def streamed(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def written(outputs: gw.Outputs, folder: Path) -> list[tuple[list[Any], list[Any]]]:
+def written(outputs: gw.typing.Outputs, folder: Path) -> list[tuple[list[Any], list[Any]]]:
     """Return results and rows given back of each micro-batch."""
     found: dict[int, tuple[list[Any], list[Any]]] = {}
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpu_windows.options import Partials
 
 
-def query(source: Any, window: Window, partials: Partials = "auto") -> gw.Outputs:
+def query(source: Any, window: Window, partials: Partials = "auto") -> gw.typing.Outputs:
     """Write the query, over a DataFrame or a table."""
     size, slide = window.size_delta, window.slide_delta
     assigner = (
@@ -35,7 +35,7 @@ def query(source: Any, window: Window, partials: Partials = "auto") -> gw.Output
     )
 
 
-def sessions(source: Any, window: Window) -> gw.Outputs:
+def sessions(source: Any, window: Window) -> gw.typing.Outputs:
     """Write the query of sessions, over a DataFrame or a table; the size is the gap."""
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     timed = gw.stream(source).event_time("ts", strategy).key_by("key")
@@ -43,7 +43,7 @@ def sessions(source: Any, window: Window) -> gw.Outputs:
     return windowed.outputs(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
 
 
-def in_time(left: Any, right: Any, window: Window) -> gw.Outputs:
+def in_time(left: Any, right: Any, window: Window) -> gw.typing.Outputs:
     """Write the join of rows up to the window's size apart, over DataFrames or tables."""
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     ours, its = (gw.stream(side).event_time("ts", strategy).key_by("key") for side in (left, right))
@@ -56,7 +56,7 @@ def joined(left: Any, right: Any, window: Window) -> Any:
     return in_time(left, right, window).result()
 
 
-def last_rows(source: Any, window: Window) -> gw.Outputs:
+def last_rows(source: Any, window: Window) -> gw.typing.Outputs:
     """Write a query of the last 10 rows of a key and window; windows tumble, by their size."""
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     timed = gw.stream(source).event_time("ts", strategy).key_by("key")
@@ -97,8 +97,8 @@ def counts_from_memory(size: int, slide: int, threads: int | None = None) -> Fac
 
 def windows_from_memory(
     *,
-    trigger: gw.Trigger | None = None,
-    evictor: gw.Evictor | None = None,
+    trigger: gw.functions.Trigger | None = None,
+    evictor: gw.functions.Evictor | None = None,
     threads: int | None = None,
     hot: float = 0.0,
 ) -> Factory:

@@ -30,7 +30,7 @@ _IN_TIME = """
 """
 
 
-def _outputs(source: Any, window: Window, **options: Any) -> gw.Outputs:
+def _outputs(source: Any, window: Window, **options: Any) -> gw.typing.Outputs:
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     keyed = gw.stream(source).event_time("ts", strategy).key_by("key")
     over = keyed.over(gw.Range(window.size_delta)).options(**options)
@@ -63,26 +63,26 @@ def _told(results: DataFrame, window: Window) -> DataFrame:
     return results.select("key", begin, end, "sum", "count", "max")
 
 
-def outputs(frame: DataFrame, window: Window) -> gw.Outputs:
+def outputs(frame: DataFrame, window: Window) -> gw.typing.Outputs:
     """Write the query over a streaming DataFrame."""
     return _outputs(frame, window)
 
 
-class Through(gw.VectorProcessFunction):
+class Through(gw.functions.VectorProcessFunction):
     """Gives the rows of a micro-batch back as they come."""
 
     order_free = True
 
-    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
+    def process_batch(self, batch: gw.typing.RowsBatch) -> gw.functions.VectorResult:
         """Give rows back, with a sum, a count and a maximum that are the row's own."""
         value = batch.rows["value"]
         ones = pa.array(np.ones(len(value), np.int64))
         rows = pa.table({"at": pa.array(batch.timestamps), "sum": value, "count": ones,
                          "max": value})  # fmt: skip
-        return gw.VectorResult(rows=(rows, batch.places))
+        return gw.functions.VectorResult(rows=(rows, batch.places))
 
 
-def through(frame: DataFrame, _window: Window) -> gw.Outputs:
+def through(frame: DataFrame, _window: Window) -> gw.typing.Outputs:
     """Write the query that gives rows back, over a streaming DataFrame."""
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     keyed = gw.stream(frame).event_time("ts", strategy).key_by("key")

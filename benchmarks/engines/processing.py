@@ -43,20 +43,20 @@ _SPARK = "key long, count long, fired long"
 Take = Callable[[pa.ChunkedArray, pa.ChunkedArray, int], pa.Table]
 
 
-class RowByRow(gw.KeyedProcessFunction):
+class RowByRow(gw.functions.KeyedProcessFunction):
     """Takes a row at a time."""
 
-    state: ClassVar = {"count": gw.ValueStateDescriptor(LONG)}
+    state: ClassVar = {"count": gw.functions.ValueStateDescriptor(LONG)}
 
     def __init__(self, period: int) -> None:
         self.period = period
 
-    def open(self, context: gw.OpenContext) -> None:
+    def open(self, context: gw.typing.OpenContext) -> None:
         """Take the state."""
         self._count = context.state("count")
 
     def process_element(
-        self, row: Mapping[str, Any], context: gw.KeyedContext
+        self, row: Mapping[str, Any], context: gw.typing.KeyedContext
     ) -> Iterator[Mapping[str, object]]:
         """Count a row."""
         del row
@@ -66,13 +66,15 @@ class RowByRow(gw.KeyedProcessFunction):
         context.register_event_time_timer((context.timestamp // self.period + 1) * self.period)
         yield {"count": count, "fired": 0}
 
-    def on_timer(self, time: int, context: gw.TimerContext) -> Iterator[Mapping[str, object]]:
+    def on_timer(
+        self, time: int, context: gw.typing.TimerContext
+    ) -> Iterator[Mapping[str, object]]:
         """Say that a period is over."""
         del time, context
         yield {"count": 0, "fired": 1}
 
 
-class Vectorised(gw.VectorProcessFunction):
+class Vectorised(gw.functions.VectorProcessFunction):
     """Takes the rows of all keys at once."""
 
     state: ClassVar = {"count": LONG}
@@ -81,21 +83,23 @@ class Vectorised(gw.VectorProcessFunction):
     def __init__(self, period: int) -> None:
         self.period = period
 
-    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
+    def process_batch(self, batch: gw.typing.RowsBatch) -> gw.functions.VectorResult:
         """Count rows."""
         assert batch.timestamps is not None
         counts = pc.fill_null(batch.state["count"], 0).to_numpy() + batch.counts
         ends = (batch.timestamps // self.period + 1) * self.period
-        return gw.VectorResult(
+        return gw.functions.VectorResult(
             rows=pa.table({"count": counts, "fired": np.zeros(len(batch), np.int64)}),
             state=pa.table({"count": counts}),
             event_timers=(batch.places, ends),
         )
 
-    def on_timers(self, batch: gw.TimersBatch) -> gw.VectorResult:
+    def on_timers(self, batch: gw.typing.TimersBatch) -> gw.functions.VectorResult:
         """Say which periods are over."""
         fired = np.ones(len(batch.times), np.int64)
-        return gw.VectorResult(rows=(pa.table({"count": fired - 1, "fired": fired}), batch.places))
+        return gw.functions.VectorResult(
+            rows=(pa.table({"count": fired - 1, "fired": fired}), batch.places)
+        )
 
 
 class OfSpark(StatefulProcessor):
@@ -152,10 +156,10 @@ def spark(frame: DataFrame, window: Window) -> DataFrame:
     )
 
 
-def ours(kind: Callable[[int], Any]) -> Callable[[Any, Window], gw.Outputs]:
+def ours(kind: Callable[[int], Any]) -> Callable[[Any, Window], gw.typing.Outputs]:
     """Write the query of ours, over a DataFrame or a table."""
 
-    def query(source: Any, window: Window) -> gw.Outputs:
+    def query(source: Any, window: Window) -> gw.typing.Outputs:
         strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness(BEHIND)
         keyed = gw.stream(source).event_time("ts", strategy).key_by("key")
         return keyed.processed(kind(window.size), output=OUTPUT)

@@ -105,7 +105,7 @@ class OurQuery(StreamQuery):
         Writes it, given each DataFrame and the windows.
     """
 
-    query: Callable[..., gw.Outputs]
+    query: Callable[..., gw.typing.Outputs]
     state_in: ClassVar[str] = "files"
 
     def start(

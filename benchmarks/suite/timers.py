@@ -32,21 +32,21 @@ _LONG = pa.int64()
 _EMPTY = pa.schema([("key", _LONG), ("ts", _LONG), ("at", _LONG)]).empty_table()
 
 
-class Reminders(gw.KeyedProcessFunction):
+class Reminders(gw.functions.KeyedProcessFunction):
     """Counts the timers of a key, of which it always has one."""
 
     output = pa.schema([("at", _LONG), ("fired", _LONG)])
-    state: ClassVar = {"fired": gw.ValueStateDescriptor(_LONG)}
+    state: ClassVar = {"fired": gw.functions.ValueStateDescriptor(_LONG)}
 
     def __init__(self, period: int) -> None:
         self.period = period
 
-    def process_element(self, row: Mapping[str, Any], context: gw.KeyedContext) -> None:
+    def process_element(self, row: Mapping[str, Any], context: gw.typing.KeyedContext) -> None:
         """Set the first timer."""
         context.state("fired").update(0)
         context.register_event_time_timer(row["at"])
 
-    def on_timer(self, time: int, context: gw.TimerContext) -> list[dict[str, int]]:
+    def on_timer(self, time: int, context: gw.typing.TimerContext) -> list[dict[str, int]]:
         """Set the next one."""
         fired = context.state("fired")
         fired.update(fired.value() + 1)

@@ -121,7 +121,7 @@ def compute(
     )
 
 
-def windowed(source: DataFrame, device: Device) -> gw.WindowedStream:
+def windowed(source: DataFrame, device: Device) -> gw.typing.WindowedStream:
     """Return the windows of the demo, over reports."""
     watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("1 day")
     timed = gw.stream(source).event_time("dep", watermarks).key_by("origin", "carrier")

@@ -12,7 +12,7 @@ A generation begins where a query of another checkpoint takes over, and where a 
 columns than it had. A text is JSON and names its
 format. A micro-batch without rows leaves nothing.
 
-A bounded query writes there by `gpu_windows.Outputs.write_parquet`: each write is a generation of
+A bounded query writes there by `Outputs.write_parquet`: each write is a generation of
 one micro-batch, whose text names its files. The last one that is complete counts, and no other.
 """
 

@@ -42,7 +42,7 @@ def says_path_of_results() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class WriteTarget:
-    """Where results are to be written, and how: what `gpu_windows.Outputs.write_parquet` takes.
+    """Where results are to be written, and how: what `Outputs.write_parquet` takes.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class WrittenFile:
 
 @dataclass(frozen=True)
 class WrittenParquet:
-    """What `gpu_windows.Outputs.write_parquet` has written.
+    """What `gpu_windows.typing.Outputs.write_parquet` has written.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class WrittenParquet:
     written_by : str
         ``"tasks"`` of Spark by Arrow, ``"spark"``, or ``"process"``: the local runner.
     counters : dict of str to int, optional
-        Those of `gpu_windows.Outputs.metrics`. None where Spark has written: ask for `metrics`.
+        Those of `Outputs.metrics`. None where Spark has written: ask for `metrics`.
     user_counters : dict of str to int
         Of user code.
     """

@@ -24,7 +24,7 @@ def read_output(
 ) -> DataFrame:
     """Read what `gpu_windows.write_stream` wrote to a path, while it writes or afterwards.
 
-    Also the last complete write of `gpu_windows.Outputs.write_parquet`.
+    Also the last complete write of `gpu_windows.typing.Outputs.write_parquet`.
 
     The DataFrame holds the micro-batches that are complete now, and stays the same however long
     the query goes on. A job of Spark's reads the footers of all files before, to see whether they

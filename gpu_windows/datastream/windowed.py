@@ -331,8 +331,8 @@ class WindowedStream(Windowed):
     ) -> Outputs:
         """Return results, late and rejected rows, counters and the plan.
 
-        Of ``aggregates``, as `aggregate` takes them, or of a function: ``gw.Collect(("a",))``,
-        ``gw.Reduce(f, ("a",))``, ``gw.Process(...)`` or ``gw.Vectorised(...)``.
+        Of ``aggregates``, as `aggregate` takes them, or of a function, of `gpu_windows.typing`:
+        ``Collect(("a",))``, ``Reduce(f, ("a",))``, ``Process(...)`` or ``Vectorised(...)``.
         """
         if function is None:
             source, made = self._bound(aggregates)

@@ -1,1 +1,75 @@
-"""What becomes of the rows of a window, or of two inputs."""
+"""What becomes of the rows of a window, or of two inputs.
+
+Public are the classes that functions, triggers and evictors of yours extend, and descriptors of
+state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpu_windows.lazy_names import LazyNames
+
+if TYPE_CHECKING:
+    from gpu_windows.aggregates.user import AggregateFunction
+    from gpu_windows.evictors import Evictor
+    from gpu_windows.functions.broadcast import KeyedBroadcastProcessFunction
+    from gpu_windows.functions.co_group import CoGroupFunction, VectorCoGroupFunction
+    from gpu_windows.functions.join_function import FlatJoinFunction, ProcessJoinFunction
+    from gpu_windows.functions.keyed_process import KeyedCoProcessFunction, KeyedProcessFunction
+    from gpu_windows.functions.keyed_state import (
+        AggregatingStateDescriptor,
+        ListStateDescriptor,
+        MapStateDescriptor,
+        ReducingStateDescriptor,
+        StateTtlConfig,
+        ValueStateDescriptor,
+    )
+    from gpu_windows.functions.process import ProcessWindowFunction
+    from gpu_windows.functions.vector_process import VectorProcessFunction
+    from gpu_windows.functions.vector_results import VectorResult
+    from gpu_windows.functions.vectorised import VectorWindowFunction
+    from gpu_windows.triggers import Trigger, TriggerResult
+    from gpu_windows.windows import MergingWindowAssigner, WindowAssigner
+
+_NAMES = LazyNames(
+    __name__,
+    {
+        "aggregates.user": "AggregateFunction",
+        "evictors": "Evictor",
+        "functions.broadcast": "KeyedBroadcastProcessFunction",
+        "functions.co_group": "CoGroupFunction VectorCoGroupFunction",
+        "functions.join_function": "FlatJoinFunction ProcessJoinFunction",
+        "functions.keyed_process": "KeyedCoProcessFunction KeyedProcessFunction",
+        "functions.keyed_state": (
+            "AggregatingStateDescriptor ListStateDescriptor MapStateDescriptor "
+            "ReducingStateDescriptor StateTtlConfig ValueStateDescriptor"
+        ),
+        "functions.process": "ProcessWindowFunction",
+        "functions.vector_process": "VectorProcessFunction",
+        "functions.vector_results": "VectorResult",
+        "functions.vectorised": "VectorWindowFunction",
+        "triggers": "Trigger TriggerResult",
+        "windows": "MergingWindowAssigner WindowAssigner",
+    },
+)
+
+if not TYPE_CHECKING:  # else no name would be a wrong one
+
+    def __getattr__(name: str) -> Any:
+        value = globals()[name] = _NAMES.load(name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+__all__ = [
+    "AggregateFunction", "AggregatingStateDescriptor", "CoGroupFunction", "Evictor",
+    "FlatJoinFunction", "KeyedBroadcastProcessFunction", "KeyedCoProcessFunction",
+    "KeyedProcessFunction", "ListStateDescriptor", "MapStateDescriptor", "MergingWindowAssigner",
+    "ProcessJoinFunction", "ProcessWindowFunction", "ReducingStateDescriptor", "StateTtlConfig",
+    "Trigger", "TriggerResult", "ValueStateDescriptor", "VectorCoGroupFunction",
+    "VectorProcessFunction", "VectorResult", "VectorWindowFunction", "WindowAssigner",
+]  # fmt: skip

@@ -30,7 +30,7 @@ class Settings:
     order : tuple of str
         Columns that give the order of arrival.
     options : mapping
-        See `gpu_windows.Options`.
+        See `gpu_windows.typing.Options`.
     """
 
     order: tuple[str, ...] = ()

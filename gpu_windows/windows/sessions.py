@@ -50,7 +50,7 @@ class EventTimeSessionWindows(MergingWindowAssigner):
         """Take the gap from a column of each row.
 
         Rows with a gap that is null or not positive are given back: see
-        `gpu_windows.Outputs.rejected`.
+        `gpu_windows.typing.Outputs.rejected`.
         """
         return cls(0, column)
 

@@ -99,7 +99,7 @@ WINDOWS = {
 CASES = st.tuples(st.integers(0, 1 << 20), st.integers(0, 60), st.sampled_from(FAR))
 
 
-def keyed(rows: Sequence[dict[str, Any]]) -> gw.KeyedStream:
+def keyed(rows: Sequence[dict[str, Any]]) -> gw.typing.KeyedStream:
     return gw.stream(table_of(rows)).event_time("ts", MONOTONOUS).key_by("k")
 
 
@@ -119,7 +119,7 @@ def test_windows(name: str, engine: Any, case: tuple[int, int, int]) -> None:
 @examples(12)
 @given(CASES, st.integers(1, 20))
 def test_streams(
-    name: str, trigger: gw.Trigger | None, case: tuple[int, int, int], step: int
+    name: str, trigger: gw.functions.Trigger | None, case: tuple[int, int, int], step: int
 ) -> None:
     """In micro-batches, the state put away after each."""
     rows = rows_of(*case)
@@ -133,7 +133,7 @@ def test_streams(
             check(result, seen)
 
 
-FRAMES: dict[str, tuple[gw.Frame, int]] = {
+FRAMES: dict[str, tuple[gw.typing.Frame, int]] = {
     "of rows": (gw.Rows(4), 4),
     "of all so far": (gw.Rows(None), 10**9),
 }

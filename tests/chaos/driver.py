@@ -99,7 +99,7 @@ def run(spark: SparkSession, name: str, folder: Path) -> None:
     query.awaitTermination()
 
 
-def outputs_named(name: str, rows: DataFrame, again: DataFrame) -> gw.Outputs:
+def outputs_named(name: str, rows: DataFrame, again: DataFrame) -> gw.typing.Outputs:
     """Return the outputs of one of `QUERIES` over rows, which some read twice."""
     if name in OF_TWO:
         return OF_TWO[name](rows, again)
@@ -139,12 +139,12 @@ def follow(spark: SparkSession, folder: Path) -> None:
     gw.write_stream(outputs, *places, trigger={"availableNow": True}).awaitTermination()
 
 
-def joined(left: DataFrame, right: DataFrame) -> gw.Outputs:
+def joined(left: DataFrame, right: DataFrame) -> gw.typing.Outputs:
     """Return the outputs of a join of two halves of the rows."""
     return pairs(left.where("seq % 2 = 0"), right.where("seq % 2 = 1"))
 
 
-def pairs(*halves: Any) -> gw.Outputs:
+def pairs(*halves: Any) -> gw.typing.Outputs:
     """Return the outputs of a join of two inputs, which may be tables."""
     watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     ours, its = (gw.stream(half).event_time("ts", watermarks).key_by("k") for half in halves)
@@ -152,13 +152,13 @@ def pairs(*halves: Any) -> gw.Outputs:
     return between.outputs(["v", "seq"], ["text", "seq"], how="full")
 
 
-def late_rows(rows: Any) -> gw.Outputs:
+def late_rows(rows: Any) -> gw.typing.Outputs:
     """Return the outputs of sliding windows that wait for late rows; a table may be given too."""
     sliding = windowed(rows, ASSIGNERS["sliding"]).allowed_lateness("1 minute")
     return sliding.with_firing_columns().outputs(**AGGREGATES)
 
 
-def stages(rows: Any) -> gw.Outputs:
+def stages(rows: Any) -> gw.typing.Outputs:
     """Return the outputs of sliding windows, of windows of them, and of windows of those."""
     sliding = gw.stream_results(late_rows(rows), "sliding", keep=True).key_by("k")
     some = sliding.window(gw.TumblingEventTimeWindows.of("30 seconds"))
@@ -169,7 +169,7 @@ def stages(rows: Any) -> gw.Outputs:
     return minutes.options(device="cpu").outputs(keys=gw.count(), rows=gw.sum("rows"))
 
 
-def matched(rows: DataFrame) -> gw.Outputs:
+def matched(rows: DataFrame) -> gw.typing.Outputs:
     """Return the outputs of a pattern of rows that rise and fall."""
     keyed = gw.stream(rows).event_time("ts", WATERMARKS).key_by("k")
     rise = "B.v > LAST(B.v, 1) OR (LAST(B.v, 1) IS NULL AND B.v > A.v)"
@@ -178,13 +178,13 @@ def matched(rows: DataFrame) -> gw.Outputs:
     return pattern.order_by("seq").outputs(a="A.seq", n="COUNT(B.v)", c="C.seq", low="MIN(text)")
 
 
-def first_rows(rows: DataFrame) -> gw.Outputs:
+def first_rows(rows: DataFrame) -> gw.typing.Outputs:
     """Return the outputs of the first rows of keys, of which some get other numbers only."""
     keyed = gw.stream(rows).key_by("k")
     return keyed.topped(4, ["text", "v"], columns=["seq", "v"], order_by=["seq"], shards=SHARDS)
 
 
-def processed(rows: DataFrame) -> gw.Outputs:
+def processed(rows: DataFrame) -> gw.typing.Outputs:
     """Return the outputs of a process function with timers of event time and side outputs."""
     function = Everything(uses_processing_time=False)
     keyed = gw.stream(_numbers(rows)).event_time("ts", WATERMARKS).key_by("k")
@@ -192,7 +192,7 @@ def processed(rows: DataFrame) -> gw.Outputs:
     return keyed.processed(function, ("v",), output=function.output, **options)
 
 
-def broadcast(rows: DataFrame, limits: DataFrame) -> gw.Outputs:
+def broadcast(rows: DataFrame, limits: DataFrame) -> gw.typing.Outputs:
     """Return the outputs of a function over rows, to which some others are broadcast."""
     keyed = gw.stream(_numbers(rows)).event_time("ts", WATERMARKS).key_by("k")
     few = _numbers(limits).where("v % 20 = 7").withColumnRenamed("text", "name")
@@ -210,14 +210,14 @@ def _numbers(rows: DataFrame) -> DataFrame:
 #: Kinds of aggregates over frames.
 OF_ROWS = {OVER: "time", OVER_FIRST: "from the first"}
 #: What makes the outputs of other queries over one input, and over two.
-OF_ONE: dict[str, Callable[[DataFrame], gw.Outputs]] = {
+OF_ONE: dict[str, Callable[[DataFrame], gw.typing.Outputs]] = {
     FIRST: first_rows,
     LATE: late_rows,
     PROCESS: processed,
     STAGES: stages,
     MATCH: matched,
 }
-OF_TWO: dict[str, Callable[[DataFrame, DataFrame], gw.Outputs]] = {
+OF_TWO: dict[str, Callable[[DataFrame, DataFrame], gw.typing.Outputs]] = {
     JOIN: joined,
     BROADCAST: broadcast,
 }

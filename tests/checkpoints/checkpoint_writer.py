@@ -28,7 +28,7 @@ from gpu_windows.watermarks import InputProgress, Valve
 SHARDS = 2
 
 
-def plan_stream(outputs: gw.Outputs) -> Plan:
+def plan_stream(outputs: gw.typing.Outputs) -> Plan:
     """Return the plan of a query on a stream, given the same query on a table."""
     return plan(outputs.plan.query, bounded=False, spark=True)
 

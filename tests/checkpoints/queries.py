@@ -18,58 +18,60 @@ INSTANT = pa.timestamp("us", "UTC")
 NO_ROWS = pa.schema([("k", pa.string()), ("ts", INSTANT), ("v", pa.int64())]).empty_table()
 
 
-class Totals(gw.ProcessWindowFunction):
+class Totals(gw.functions.ProcessWindowFunction):
     """The rows of a window, and those of all windows of its key before."""
 
     key_state: Mapping[str, pa.DataType] = {"rows": pa.int64()}
 
     def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+        self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: pa.Table
     ) -> list[dict[str, object]]:
         before = context.key_state.get("rows", 0)
         context.key_state.put("rows", before + rows.num_rows)
         return [{"rows": rows.num_rows, "before": before}]
 
 
-class SomeTimeAfter(gw.Trigger):
+class SomeTimeAfter(gw.functions.Trigger):
     """Fires two milliseconds after every row, at every third one, and at the window's end."""
 
     uses_processing_time = True
     state: Mapping[str, pa.DataType] = {"rows": pa.int64()}
 
     def on_element(
-        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.TriggerContext
-    ) -> gw.TriggerResult:
+        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         context.register_event_time_timer(window.max_timestamp)
         context.register_processing_time_timer(context.current_processing_time + 2_000)
         count = context.get("rows", 0) + 1
         context.put("rows", count)
-        return gw.TriggerResult.CONTINUE if count % 3 else gw.TriggerResult.FIRE
+        return gw.functions.TriggerResult.CONTINUE if count % 3 else gw.functions.TriggerResult.FIRE
 
-    def on_event_time(self, time: int, window: Any, context: gw.TriggerContext) -> gw.TriggerResult:
-        return gw.TriggerResult.FIRE
+    def on_event_time(
+        self, time: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
+        return gw.functions.TriggerResult.FIRE
 
     def on_processing_time(
-        self, time: int, window: Any, context: gw.TriggerContext
-    ) -> gw.TriggerResult:
-        return gw.TriggerResult.FIRE
+        self, time: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
+        return gw.functions.TriggerResult.FIRE
 
-    def clear(self, window: Any, context: gw.TriggerContext) -> None:
+    def clear(self, window: Any, context: gw.typing.TriggerContext) -> None:
         context.remove("rows")
 
 
-SHORT = gw.StateTtlConfig.of("4 ms")
+SHORT = gw.functions.StateTtlConfig.of("4 ms")
 
 
-class Sums(gw.KeyedProcessFunction):
+class Sums(gw.functions.KeyedProcessFunction):
     """The sum of the values of a key, and some of them, which expire."""
 
     output = pa.schema([("sum", pa.int64()), ("last", pa.list_(pa.int64())), ("by", pa.string())])
     state: ClassVar = {
-        "sum": gw.ReducingStateDescriptor(int.__add__, pa.int64()),
-        "last": gw.ListStateDescriptor(pa.int64(), ttl=SHORT),
-        "by": gw.MapStateDescriptor(pa.int64(), pa.string(), ttl=SHORT),
-        "timer": gw.ValueStateDescriptor(pa.int64()),
+        "sum": gw.functions.ReducingStateDescriptor(int.__add__, pa.int64()),
+        "last": gw.functions.ListStateDescriptor(pa.int64(), ttl=SHORT),
+        "by": gw.functions.MapStateDescriptor(pa.int64(), pa.string(), ttl=SHORT),
+        "timer": gw.functions.ValueStateDescriptor(pa.int64()),
     }
     uses_processing_time = True
 
@@ -91,11 +93,11 @@ class Sums(gw.KeyedProcessFunction):
         return [{"sum": context.state("sum").get(), "last": last, "by": str(by)}]
 
 
-class Rates(gw.KeyedCoProcessFunction):
+class Rates(gw.functions.KeyedCoProcessFunction):
     """Left rows meet the last right one."""
 
     output = pa.schema([("v", pa.int64()), ("rate", pa.int64())])
-    state: ClassVar = {"rate": gw.ValueStateDescriptor(pa.int64())}
+    state: ClassVar = {"rate": gw.functions.ValueStateDescriptor(pa.int64())}
 
     def process_element1(self, row: Mapping[str, Any], context: Any) -> list[dict[str, Any]]:
         return [{"v": row["v"], "rate": context.state("rate").value()}]
@@ -104,12 +106,12 @@ class Rates(gw.KeyedCoProcessFunction):
         context.state("rate").update(row["v"])
 
 
-class Rules(gw.KeyedBroadcastProcessFunction):
+class Rules(gw.functions.KeyedBroadcastProcessFunction):
     """Rows of the keyed side meet all values that were broadcast, by their remainder."""
 
     output = pa.schema([("v", pa.int64()), ("known", pa.string())])
-    broadcast_state: ClassVar = {"known": gw.MapStateDescriptor(pa.int64(), pa.int64())}
-    state: ClassVar = {"rows": gw.ValueStateDescriptor(pa.int64())}
+    broadcast_state: ClassVar = {"known": gw.functions.MapStateDescriptor(pa.int64(), pa.int64())}
+    state: ClassVar = {"rows": gw.functions.ValueStateDescriptor(pa.int64())}
 
     def process_element(self, row: Mapping[str, Any], context: Any) -> list[dict[str, Any]]:
         rows = context.state("rows")
@@ -121,30 +123,30 @@ class Rules(gw.KeyedBroadcastProcessFunction):
         context.broadcast_state("known").put(row["v"] % 11, row["v"])
 
 
-def keyed(rows: pa.Table = NO_ROWS) -> gw.KeyedStream:
+def keyed(rows: pa.Table = NO_ROWS) -> gw.typing.KeyedStream:
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     return gw.stream(rows).event_time("ts", watermarks).key_by("k")
 
 
-def small() -> gw.BroadcastStream:
+def small() -> gw.typing.BroadcastStream:
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     return gw.stream(NO_ROWS).event_time("ts", watermarks).broadcast()
 
 
-def aggregates(windowed: Any) -> gw.Outputs:
-    made: gw.Outputs = windowed.outputs(
+def aggregates(windowed: Any) -> gw.typing.Outputs:
+    made: gw.typing.Outputs = windowed.outputs(
         n=gw.count(), total=gw.sum("v"), mean=gw.mean("v"), spread=gw.stddev("v"), top=gw.max("v")
     )
     return made
 
 
-def user_state() -> gw.Outputs:
+def user_state() -> gw.typing.Outputs:
     output = pa.schema([("rows", pa.int64()), ("before", pa.int64())])
     windowed = keyed().window(gw.TumblingEventTimeWindows.of("10 s"))
-    return windowed.outputs(gw.Process(Totals(), ("v",), output))
+    return windowed.outputs(gw.typing.Process(Totals(), ("v",), output))
 
 
-QUERIES: dict[str, Callable[[], gw.Outputs]] = {
+QUERIES: dict[str, Callable[[], gw.typing.Outputs]] = {
     "tumbling": lambda: aggregates(keyed().window(gw.TumblingEventTimeWindows.of("20 s"))),
     "sliding": lambda: aggregates(keyed().window(gw.SlidingEventTimeWindows.of("30 s", "7 s"))),
     "sessions": lambda: aggregates(
@@ -157,7 +159,7 @@ QUERIES: dict[str, Callable[[], gw.Outputs]] = {
         keyed()
         .window(gw.EventTimeSessionWindows.with_gap("9 s"))
         .allowed_lateness("5 s")
-        .outputs(gw.Collect(("v",)))
+        .outputs(gw.typing.Collect(("v",)))
     ),
     "sessions that count": lambda: aggregates(
         keyed().window(gw.EventTimeSessionWindows.with_gap("9 s")).trigger(gw.CountTrigger.of(3))
@@ -173,7 +175,9 @@ QUERIES: dict[str, Callable[[], gw.Outputs]] = {
         .outputs(first=gw.first("v"), most=gw.arg_max("k", "v"))
     ),
     "collect": lambda: (
-        keyed().window(gw.SlidingEventTimeWindows.of("30 s", "10 s")).outputs(gw.Collect(("v",)))
+        keyed()
+        .window(gw.SlidingEventTimeWindows.of("30 s", "10 s"))
+        .outputs(gw.typing.Collect(("v",)))
     ),
     "window join": lambda: (
         keyed()
@@ -237,7 +241,7 @@ QUERIES: dict[str, Callable[[], gw.Outputs]] = {
 
 
 #: Triggers that tables, whose input ends, do not take.
-UNBOUNDED: dict[str, gw.Trigger] = {
+UNBOUNDED: dict[str, gw.functions.Trigger] = {
     "timeout": gw.ProcessingTimeoutTrigger.of(gw.CountTrigger.of(5), "3 ms"),
     "user trigger": SomeTimeAfter(),
 }

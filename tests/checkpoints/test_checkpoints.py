@@ -228,7 +228,7 @@ def test_first_rows_of_keys(tmp_path: Path) -> None:
 def test_a_query_without_a_micro_batch(tmp_path: Path) -> None:
     writer = make_checkpoint(tmp_path)
     begun = gw.read_state(tmp_path)
-    assert begun == gw.CheckpointState(str(tmp_path), begun.query)
+    assert begun == gw.typing.CheckpointState(str(tmp_path), begun.query)
     assert begun.query["window"] == "tumbling 20 s, event time"
     writer.micro_batch(to_rows(writer.plans[""], batches(1)[0]), watermark=None)
     later = gw.read_state(tmp_path)

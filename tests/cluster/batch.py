@@ -23,7 +23,7 @@ from tests.spark_glue.stream_runs import outputs_of
 
 JOIN = "interval join"
 #: Queries of one input, which may be a table.
-OF_ONE: dict[str, Callable[[Any], gw.Outputs]] = {
+OF_ONE: dict[str, Callable[[Any], gw.typing.Outputs]] = {
     "late rows": late_rows,
     **{name: partial(outputs_of, name) for name in ("sliding", "sessions", "evictor", "top")},
 }

@@ -63,7 +63,7 @@ def _rows(ids: DataFrame) -> DataFrame:
     return ids.selectExpr("timestamp_seconds(id) AS ts", f"id % {KEYS} AS k", "id AS v")
 
 
-def _windows(rows: DataFrame) -> gw.Outputs:
+def _windows(rows: DataFrame) -> gw.typing.Outputs:
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(rows).event_time("ts", watermarks).key_by("k")
     sliding = keyed.window(gw.SlidingEventTimeWindows.of("10 minutes", "1 minute"))

@@ -81,7 +81,7 @@ def takes(use: str, schema: Schema, name: str) -> bool:
     return name_of(schema.table.schema.field(name).type) in USES[use].takes
 
 
-def random_window(rng: random.Random) -> tuple[gw.WindowAssigner, Column]:
+def random_window(rng: random.Random) -> tuple[gw.functions.WindowAssigner, Column]:
     """Return windows, and Spark's column of the same."""
     size = rng.choice((1, 30, 60, 86_400))
     slide = rng.choice((size, max(1, size // 3)))

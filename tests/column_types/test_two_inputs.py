@@ -65,7 +65,7 @@ def table(keys: pa.Array, time: str, value: str) -> pa.Table:
     return pa.table({"k": keys, time: times, value: [*range(len(keys))]})
 
 
-def keyed(rows: Any, time: str) -> gw.KeyedStream:
+def keyed(rows: Any, time: str) -> gw.typing.KeyedStream:
     return gw.stream(rows).event_time(time, WATERMARKS).key_by("k")
 
 
@@ -83,7 +83,7 @@ KEYS: list[tuple[pa.Array, pa.Array, list[Any]]] = [
     (pa.array(["a", "b"]), pa.array(["a", "b"], pa.string_view()), ["a", "b"]),
     (pa.array(["a", "b"]).dictionary_encode(), pa.array(["a", "b"], pa.large_string()), ["a", "b"]),
 ]
-JOINS: list[Callable[[gw.KeyedStream, gw.KeyedStream], pa.Table]] = [
+JOINS: list[Callable[[gw.typing.KeyedStream, gw.typing.KeyedStream], pa.Table]] = [
     lambda a, b: a.interval_join(b).between("0 s", "0 s").select(["v"], ["w"]),
     lambda a, b: a.join_version(b).select(["v"], ["w"]),
     lambda a, b: a.join(b).window(MINUTE).select(["v"], ["w"]),
@@ -122,7 +122,7 @@ def test_zones_of_the_same_instants_are_one_type() -> None:
 
 
 def test_unions_widen_the_columns_of_all_inputs() -> None:
-    def one(dtype: pa.DataType, value: Any) -> gw.TimedStream:
+    def one(dtype: pa.DataType, value: Any) -> gw.typing.TimedStream:
         times = pa.array([0], pa.timestamp("us", "UTC"))
         rows = pa.table({"ts": times, "v": pa.array([value], dtype)})
         return gw.stream(rows).event_time("ts", WATERMARKS)

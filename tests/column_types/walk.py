@@ -76,11 +76,11 @@ def table_of(dtype: pa.DataType) -> pa.Table:
     )
 
 
-def keyed(source: Any, by: str = "k", time: str = "ts") -> gw.KeyedStream:
+def keyed(source: Any, by: str = "k", time: str = "ts") -> gw.typing.KeyedStream:
     return gw.stream(source).event_time(time, WATERMARKS).key_by(by)
 
 
-class Echo(gw.KeyedProcessFunction):
+class Echo(gw.functions.KeyedProcessFunction):
     """Gives what it sees in a row, by way of its state."""
 
     def __init__(self, dtype: pa.DataType) -> None:
@@ -89,7 +89,7 @@ class Echo(gw.KeyedProcessFunction):
     @property
     def state(self) -> Mapping[str, Any]:
         """What it keeps."""
-        return {"last": gw.ValueStateDescriptor(self.dtype)}
+        return {"last": gw.functions.ValueStateDescriptor(self.dtype)}
 
     def open(self, context: Any) -> None:
         self.last = context.state("last")
@@ -100,7 +100,7 @@ class Echo(gw.KeyedProcessFunction):
         yield {"r": self.last.value()}
 
 
-class Given(gw.KeyedProcessFunction):
+class Given(gw.functions.KeyedProcessFunction):
     """Gives what it sees in a row."""
 
     def process_element(self, row: Any, context: Any) -> Iterator[dict[str, Any]]:

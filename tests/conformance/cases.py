@@ -86,7 +86,7 @@ class Case(ABC):
     @abstractmethod
     def outputs(
         self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
+    ) -> gw.typing.Outputs:
         """Return the outputs of the public API over a DataFrame for each side."""
 
     @abstractmethod
@@ -162,7 +162,7 @@ class ByTheApi(Case):
     """A scenario of one input whose query, too, is what the public API makes."""
 
     @abstractmethod
-    def _outputs(self, timed: TimedStream, options: Options) -> gw.Outputs:
+    def _outputs(self, timed: TimedStream, options: Options) -> gw.typing.Outputs:
         """Return the outputs over rows with their time."""
 
     def query(self, options: Options) -> Query:
@@ -174,7 +174,7 @@ class ByTheApi(Case):
 
     def outputs(
         self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
+    ) -> gw.typing.Outputs:
         """Return the outputs of the public API over a DataFrame."""
         (frame,) = frames
         return self._outputs(gw.stream(frame).event_time("ts", watermarks), options)
@@ -220,7 +220,7 @@ class OneInput(Case):
 
     def outputs(
         self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
+    ) -> gw.typing.Outputs:
         """Return the outputs of the public API over a DataFrame."""
         (frame,) = frames
         keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")

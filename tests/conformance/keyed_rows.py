@@ -17,10 +17,10 @@ class KeyedRows(ByTheApi):
     """Results of rows of keys; ``at`` is the time of a row as a column."""
 
     @abstractmethod
-    def _keyed(self, keyed: KeyedStream, options: Options) -> gw.Outputs:
+    def _keyed(self, keyed: KeyedStream, options: Options) -> gw.typing.Outputs:
         """Return the outputs over rows of keys."""
 
-    def _outputs(self, timed: TimedStream, options: Options) -> gw.Outputs:
+    def _outputs(self, timed: TimedStream, options: Options) -> gw.typing.Outputs:
         return self._keyed(timed.key_by("key"), options)
 
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:

@@ -29,7 +29,7 @@ class SqlTopN(KeyedRows):
     number: str | None
     is_changelog: ClassVar[bool] = True
 
-    def _keyed(self, keyed: KeyedStream, options: Options) -> gw.Outputs:
+    def _keyed(self, keyed: KeyedStream, options: Options) -> gw.typing.Outputs:
         return keyed.topped(
             self.count,
             [*self.order],

@@ -52,7 +52,7 @@ class SqlOver(KeyedRows):
     frame: Frame
     aggregates: Mapping[str, Aggregate]
 
-    def _keyed(self, keyed: KeyedStream, options: Options) -> gw.Outputs:
+    def _keyed(self, keyed: KeyedStream, options: Options) -> gw.typing.Outputs:
         over = keyed.over(self.frame).order_by("seq").options(**vars(options))
         return over.outputs(("value", "seq", "at"), **self.aggregates)
 

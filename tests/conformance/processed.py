@@ -88,7 +88,7 @@ class Processed(Case):
     def _output(self) -> pa.Schema:
         return pa.schema(self.function.output.items())
 
-    def _processed(self, keyed: KeyedStream, options: Options) -> gw.Outputs:
+    def _processed(self, keyed: KeyedStream, options: Options) -> gw.typing.Outputs:
         return keyed.processed(
             self.function, _SEEN, output=self._output, order_by=("seq",), **vars(options)
         )
@@ -106,7 +106,7 @@ class Processed(Case):
 
     def outputs(
         self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
+    ) -> gw.typing.Outputs:
         """Return the outputs of the public API over a DataFrame."""
         (frame,) = frames
         return self._processed(gw.stream(frame).event_time("ts", watermarks).key_by("key"), options)
@@ -136,7 +136,7 @@ class CoProcessed(TwoInputs):
     def _output(self) -> pa.Schema:
         return pa.schema(self.function.output.items())
 
-    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.typing.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
         return left.connect(right).processed(
@@ -166,7 +166,7 @@ class CoProcessed(TwoInputs):
 class BroadcastProcessed(CoProcessed):
     """A process function over rows of keys, and over those that are broadcast, which have none."""
 
-    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.typing.Outputs:
         """Return the outputs of a keyed stream and of a broadcast one."""
         keyed, small = sides
         broadcast = BroadcastStream(small.source, small.time, small.watermarks)

@@ -50,7 +50,7 @@ class SqlTop(SqlRows):
 
     def outputs(
         self, frames: Sequence[Any], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
+    ) -> gw.typing.Outputs:
         """Return the outputs of the public API over a DataFrame."""
         (frame,) = frames
         keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")

@@ -91,7 +91,7 @@ class SqlText(Case):
         told = scenario.operator.whole.parameters.get("measures") or {}
         assert isinstance(told, dict)
         self._rowtime = next((n for n, of in told.items() if of == "MATCH_ROWTIME()"), None)
-        self._asked: gw.Outputs | None = None
+        self._asked: gw.typing.Outputs | None = None
         self._first = scenario.records[0].seq if scenario.records else 0
         self._records = scenario.records
         self._rows: pa.Table | None = None
@@ -99,7 +99,7 @@ class SqlText(Case):
 
     def _outputs(
         self, tables: Sequence[Any], watermarks: WatermarkStrategy, options: Options
-    ) -> gw.Outputs:
+    ) -> gw.typing.Outputs:
         streams = {
             _TABLES[side]: gw.stream(table).event_time("rt", watermarks)
             for side, table in zip(self.sides, tables, strict=True)
@@ -107,7 +107,7 @@ class SqlText(Case):
         given = {name: each for name, each in vars(options).items() if each is not None}
         return gw.sql(self._text, **streams).order_by("idx").options(**given).outputs()
 
-    def _local(self, tables: Sequence[pa.Table], options: Options) -> gw.Outputs:
+    def _local(self, tables: Sequence[pa.Table], options: Options) -> gw.typing.Outputs:
         return self._outputs(tables, WatermarkStrategy.for_monotonous_timestamps(), options)
 
     def query(self, options: Options) -> Query:
@@ -117,7 +117,7 @@ class SqlText(Case):
 
     def outputs(
         self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
+    ) -> gw.typing.Outputs:
         """Return the outputs of the text over a DataFrame for each side."""
         return self._outputs(frames, watermarks, options)
 

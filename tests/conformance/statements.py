@@ -64,7 +64,7 @@ class SqlWindows(OneInput):
 class SqlWindowsOfAll(ByTheApi, SqlWindows):
     """Aggregates of all rows in windows, whatever their keys."""
 
-    def _outputs(self, timed: TimedStream, options: Options) -> gw.Outputs:
+    def _outputs(self, timed: TimedStream, options: Options) -> gw.typing.Outputs:
         windowed = self.windows.of(timed.window_all(self.windows.assigner), options)
         built_in = self.function.window_function.built_in
         return windowed.outputs(**{bound.name: bound.aggregate for bound in built_in})
@@ -93,7 +93,7 @@ class SqlGroupings(SqlWindows):
 
     def outputs(
         self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
+    ) -> gw.typing.Outputs:
         """Return the outputs of the public API over a DataFrame."""
         (frame,) = frames
         keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")

@@ -36,7 +36,7 @@ class TwoInputs(Case):
     sides = ("left", "right")
 
     @abstractmethod
-    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.typing.Outputs:
         """Return the outputs of two keyed streams."""
 
     def query(self, options: Options) -> Query:
@@ -48,7 +48,7 @@ class TwoInputs(Case):
 
     def outputs(
         self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
+    ) -> gw.typing.Outputs:
         """Return the outputs of the public API over the DataFrames of both sides."""
         sides = [gw.stream(frame).event_time("ts", watermarks).key_by("key") for frame in frames]
         return self.joined(sides, options)
@@ -96,18 +96,20 @@ def _lists(row: Mapping[str, Any]) -> dict[str, Any]:
 class _Kind:
     """What is made of both sides of a window."""
 
-    outputs: Callable[[KeyedStream, KeyedStream, Windows, Options], gw.Outputs]
+    outputs: Callable[[KeyedStream, KeyedStream, Windows, Options], gw.typing.Outputs]
     payload: Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-def _join(left: KeyedStream, right: KeyedStream, windows: Windows, options: Options) -> gw.Outputs:
+def _join(
+    left: KeyedStream, right: KeyedStream, windows: Windows, options: Options
+) -> gw.typing.Outputs:
     windowed = windows.of(left.join(right).window(windows.assigner), options)
     return windowed.outputs(_CHOSEN, _CHOSEN)
 
 
 def _co_group(
     left: KeyedStream, right: KeyedStream, windows: Windows, options: Options
-) -> gw.Outputs:
+) -> gw.typing.Outputs:
     windowed = windows.of(left.co_group(right).window(windows.assigner), options)
     return windowed.collected(_CHOSEN, _CHOSEN)
 
@@ -123,7 +125,7 @@ class WindowedSides(TwoInputs):
     windows: Windows
     kind: _Kind
 
-    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.typing.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
         return self.kind.outputs(left, right, self.windows, options)
@@ -148,7 +150,7 @@ class JoinedInTime(TwoInputs):
     lower_inclusive: bool = True
     upper_inclusive: bool = True
 
-    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.typing.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
         bounds = (timedelta(microseconds=bound) for bound in (self.lower, self.upper))
@@ -198,7 +200,7 @@ class SqlWindowJoin(_SqlJoin):
     size: int
     how: JoinType
 
-    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.typing.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
         windowed = left.join(right).window(TumblingEventTimeWindows(self.size)).order_by("seq")
@@ -232,7 +234,7 @@ class SqlIntervalJoin(_SqlJoinInTime):
     how: JoinType
     joins_late: bool
 
-    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.typing.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
         bounds = (timedelta(microseconds=bound) for bound in (self.lower, self.upper))
@@ -257,7 +259,7 @@ class SqlVersionJoin(_SqlJoinInTime):
         """Return the keys of records."""
         return [None if r.side == "left" and r.key == self.null_key else r.key for r in records]
 
-    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.typing.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
         joined = left.join_version(right).order_by("seq").options(**vars(options))

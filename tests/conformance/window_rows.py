@@ -29,7 +29,7 @@ class RowsInWindows(ByTheApi):
         self._assigner = assigner
         self._times = {record.seq: record.ts for record in records}
 
-    def _outputs(self, timed: TimedStream, options: Options) -> gw.Outputs:
+    def _outputs(self, timed: TimedStream, options: Options) -> gw.typing.Outputs:
         given = {name: each for name, each in vars(options).items() if each is not None}
         by = ("key",) if isinstance(self._assigner, MergingWindowAssigner) else ()
         columns = ("key", "value", "seq")

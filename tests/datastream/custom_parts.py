@@ -20,7 +20,7 @@ WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()
 # ---- begin of the examples (docs/windows.md shows them)
 
 
-class FirstAndEveryHundred(gw.Trigger):
+class FirstAndEveryHundred(gw.functions.Trigger):
     """Fires at the first row above a limit, and at the window's end."""
 
     state: ClassVar = {"fired": pa.bool_()}
@@ -30,38 +30,40 @@ class FirstAndEveryHundred(gw.Trigger):
         self.limit = limit
 
     def on_element(
-        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.TriggerContext
-    ) -> gw.TriggerResult:
+        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         context.register_event_time_timer(window.max_timestamp)
         if row["value"] <= self.limit or context.get("fired", False):
-            return gw.TriggerResult.CONTINUE
+            return gw.functions.TriggerResult.CONTINUE
         context.put("fired", True)
         context.count("alarms")
-        return gw.TriggerResult.FIRE
+        return gw.functions.TriggerResult.FIRE
 
-    def on_event_time(self, time: int, window: Any, context: gw.TriggerContext) -> gw.TriggerResult:
+    def on_event_time(
+        self, time: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         ended = time == window.max_timestamp
-        return gw.TriggerResult.FIRE if ended else gw.TriggerResult.CONTINUE
+        return gw.functions.TriggerResult.FIRE if ended else gw.functions.TriggerResult.CONTINUE
 
-    def clear(self, window: Any, context: gw.TriggerContext) -> None:
+    def clear(self, window: Any, context: gw.typing.TriggerContext) -> None:
         context.remove("fired")
         context.delete_event_time_timer(window.max_timestamp)
 
 
-class WithoutOutliers(gw.Evictor):
+class WithoutOutliers(gw.functions.Evictor):
     """Drops the smallest and the largest value before the function is called."""
 
     columns: ClassVar = ("value",)
 
     def evict_before(
-        self, elements: Sequence[gw.Element], window: Any, context: Any
-    ) -> Sequence[gw.Element]:
+        self, elements: Sequence[gw.typing.Element], window: Any, context: Any
+    ) -> Sequence[gw.typing.Element]:
         ranked = sorted(elements, key=lambda element: float(element.row["value"]))  # type: ignore[arg-type]
         inner = {element.place for element in ranked[1:-1]}
         return [element for element in elements if element.place in inner]
 
 
-class ByShift(gw.WindowAssigner):
+class ByShift(gw.functions.WindowAssigner):
     """Shifts of a working day: 6 to 14, 14 to 22 and 22 to 6 o'clock."""
 
     def assign_windows(
@@ -69,10 +71,10 @@ class ByShift(gw.WindowAssigner):
     ) -> Sequence[Window]:
         hour = 3_600 * SECOND
         begin = (timestamp - 6 * hour) // (8 * hour) * 8 * hour + 6 * hour
-        return [gw.TimeWindow(begin, begin + 8 * hour)]
+        return [gw.typing.TimeWindow(begin, begin + 8 * hour)]
 
 
-class SessionsUpTo(gw.MergingWindowAssigner):
+class SessionsUpTo(gw.functions.MergingWindowAssigner):
     """Sessions that are cut where they would last longer than a limit."""
 
     def __init__(self, gap: int, limit: int) -> None:
@@ -81,16 +83,16 @@ class SessionsUpTo(gw.MergingWindowAssigner):
     def assign_windows(
         self, row: Mapping[str, Any], timestamp: int, context: AssignerContext
     ) -> Sequence[Window]:
-        return [gw.TimeWindow(timestamp, timestamp + self.gap)]
+        return [gw.typing.TimeWindow(timestamp, timestamp + self.gap)]
 
     def merge_windows(
-        self, windows: Sequence[gw.TimeWindow]
-    ) -> list[tuple[gw.TimeWindow, list[gw.TimeWindow]]]:
+        self, windows: Sequence[gw.typing.TimeWindow]
+    ) -> list[tuple[gw.typing.TimeWindow, list[gw.typing.TimeWindow]]]:
         merged = super().merge_windows(windows)
         return [(w, parts) for w, parts in merged if w.end - w.start <= self.limit]
 
 
-class GeometricMean(gw.AggregateFunction):
+class GeometricMean(gw.functions.AggregateFunction):
     """The n-th root of the product."""
 
     accumulator = pa.struct([("product", pa.float64()), ("count", pa.int64())])
@@ -112,13 +114,13 @@ class GeometricMean(gw.AggregateFunction):
                 for name in left}  # fmt: skip
 
 
-class Longest(gw.ProcessWindowFunction):
+class Longest(gw.functions.ProcessWindowFunction):
     """The row after the longest pause in a window, and how many windows of the key came before."""
 
     key_state: ClassVar = {"windows": pa.int64()}
 
     def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+        self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: pa.Table
     ) -> Iterator[dict[str, object]]:
         before = context.key_state.get("windows", 0)
         context.key_state.put("windows", before + 1)
@@ -128,10 +130,10 @@ class Longest(gw.ProcessWindowFunction):
             yield {"pause": max(pauses), "rows": rows.num_rows, "before": before}
 
 
-class Median(gw.VectorWindowFunction):
+class Median(gw.functions.VectorWindowFunction):
     """The median of a column, of many windows at once."""
 
-    def process(self, batch: gw.WindowBatch) -> pa.Table:
+    def process(self, batch: gw.typing.WindowBatch) -> pa.Table:
         values = batch.rows["value"].to_numpy()
         ranked = values[np.lexsort((values, batch.places))]  # by window, then by value
         first, last = batch.offsets[:-1], batch.offsets[1:] - 1
@@ -139,10 +141,10 @@ class Median(gw.VectorWindowFunction):
         return pa.table({"median": middle})
 
 
-class Jumps(gw.VectorWindowFunction):
+class Jumps(gw.functions.VectorWindowFunction):
     """Every value that is more than 2 above the one before it in its window."""
 
-    def process(self, batch: gw.WindowBatch) -> tuple[pa.Table, NDArray[np.int64]]:
+    def process(self, batch: gw.typing.WindowBatch) -> tuple[pa.Table, NDArray[np.int64]]:
         values, places = batch.rows["value"].to_numpy(), batch.places
         jumps = np.flatnonzero((np.diff(values) > 2) & (np.diff(places) == 0)) + 1
         return pa.table({"jump": values[jumps]}), places[jumps]
@@ -196,18 +198,18 @@ QUERIES: dict[str, tuple[Any, Build]] = {
     "vectorised": (
         gw.SlidingEventTimeWindows.of("1 minute", "20 seconds"),
         lambda w: w.outputs(
-            gw.Vectorised(Median(), ("value",), pa.schema([("median", pa.float64())]))
+            gw.typing.Vectorised(Median(), ("value",), pa.schema([("median", pa.float64())]))
         ),
     ),
     "vectorised, any number of rows": (
         gw.EventTimeSessionWindows.with_dynamic_gap("gap"),
         lambda w: w.with_firing_columns().outputs(
-            gw.Vectorised(Jumps(), ("value",), pa.schema([("jump", pa.float64())]))
+            gw.typing.Vectorised(Jumps(), ("value",), pa.schema([("jump", pa.float64())]))
         ),
     ),
     "collect": (
         gw.TumblingEventTimeWindows.of("1 minute"),
-        lambda w: w.evictor(gw.CountEvictor.of(2)).outputs(gw.Collect(("value", "gap"))),
+        lambda w: w.evictor(gw.CountEvictor.of(2)).outputs(gw.typing.Collect(("value", "gap"))),
     ),
 }
 #: Those that no user code sees single rows of.
@@ -219,10 +221,10 @@ COMPILED = {
 }
 
 
-def outputs(source: Any, name: str) -> gw.Outputs:
+def outputs(source: Any, name: str) -> gw.typing.Outputs:
     assigner, build = QUERIES[name]
     windowed = gw.stream(source).event_time("ts", WATERMARKS).key_by("key").window(assigner)
-    made: gw.Outputs = build(windowed.order_by("ts"))
+    made: gw.typing.Outputs = build(windowed.order_by("ts"))
     return made
 
 
@@ -233,5 +235,5 @@ def rows(found: pa.Table) -> list[tuple[Any, ...]]:
     return sorted(zip(*values, *bounds, strict=True), key=str)
 
 
-def windowed(assigner: gw.WindowAssigner) -> gw.WindowedStream:
+def windowed(assigner: gw.functions.WindowAssigner) -> gw.typing.WindowedStream:
     return gw.stream(table()).event_time("ts", WATERMARKS).key_by("key").window(assigner)

@@ -30,8 +30,8 @@ def flights(**columns: Any) -> pa.Table:
 
 
 def windowed(
-    table: pa.Table | None = None, assigner: gw.WindowAssigner | None = None
-) -> gw.WindowedStream:
+    table: pa.Table | None = None, assigner: gw.functions.WindowAssigner | None = None
+) -> gw.typing.WindowedStream:
     assigner = assigner or gw.TumblingEventTimeWindows.of("10 minutes")
     source = gw.stream(flights() if table is None else table)
     return source.event_time("ts", WATERMARKS).key_by("origin").window(assigner)
@@ -294,7 +294,9 @@ def test_columns_that_are_missing_or_of_the_wrong_type() -> None:
         (gw.sum("widest"), r"up to 38 digits.*decimal256\(40, 2\)"),
     ],
 )
-def test_aggregates_that_the_type_does_not_support(aggregate: gw.Aggregate, text: str) -> None:
+def test_aggregates_that_the_type_does_not_support(
+    aggregate: gw.typing.Aggregate, text: str
+) -> None:
     widest = pa.array([None] * 5, pa.decimal256(40, 2))
     table = flights(widest=widest, lists=pa.array([None] * 5, pa.list_(pa.int64())))
     with pytest.raises(errors.UnsupportedAggregateError, match=text):

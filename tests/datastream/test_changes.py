@@ -26,7 +26,9 @@ GAP = gw.EventTimeSessionWindows.with_gap("10 seconds")
 OUTPUT = pa.schema([("n", pa.int64())])
 
 
-def windowed(assigner: gw.WindowAssigner = GAP, *, key: Any = "k") -> gw.WindowedStream:
+def windowed(
+    assigner: gw.functions.WindowAssigner = GAP, *, key: Any = "k"
+) -> gw.typing.WindowedStream:
     """Windows that fire at each row."""
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("1 hour")
     keyed = gw.stream(ROWS).event_time("ts", strategy).key_by(*key)
@@ -37,20 +39,20 @@ def told(table: pa.Table, *names: str) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in table.to_pylist()]
 
 
-class UpTo(gw.ProcessWindowFunction):
+class UpTo(gw.functions.ProcessWindowFunction):
     """Gives the number of rows up to some, then none, or two rows."""
 
     def __init__(self, most: int, otherwise: int = 0) -> None:
         self.most, self.otherwise = most, otherwise
 
     def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+        self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: pa.Table
     ) -> Iterator[dict[str, Any]]:
         yield from [{"n": len(rows)}] * (1 if len(rows) <= self.most else self.otherwise)
 
 
-class Count(gw.VectorWindowFunction):
-    def process(self, batch: gw.WindowBatch) -> pa.Table:
+class Count(gw.functions.VectorWindowFunction):
+    def process(self, batch: gw.typing.WindowBatch) -> pa.Table:
         return pa.table({"n": np.diff(batch.offsets)})
 
 
@@ -90,7 +92,7 @@ def test_windows_that_keep_their_bounds(engine: Any) -> None:
         gw.SlidingEventTimeWindows.of("9 s", "9 s"),
     ],
 )
-def test_windows_that_fire_once_are_inserted(assigner: gw.WindowAssigner) -> None:
+def test_windows_that_fire_once_are_inserted(assigner: gw.functions.WindowAssigner) -> None:
     """On each strategy, with kernels and without."""
     once = windowed(assigner).trigger(gw.EventTimeTrigger()).with_changes()
     for made in (once, once.options(engine="reference")):

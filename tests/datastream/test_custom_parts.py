@@ -82,8 +82,8 @@ def test_the_reference_gives_what_kernels_give(name: str) -> None:
     ],
 )
 def test_what_a_vectorised_function_returns_is_checked(found: Any, text: str) -> None:
-    class Wrong(gw.VectorWindowFunction):
-        def process(self, batch: gw.WindowBatch) -> Any:
+    class Wrong(gw.functions.VectorWindowFunction):
+        def process(self, batch: gw.typing.WindowBatch) -> Any:
             return found(len(batch))
 
     made = windowed(gw.TumblingEventTimeWindows.of("20 seconds"))
@@ -94,8 +94,8 @@ def test_what_a_vectorised_function_returns_is_checked(found: Any, text: str) ->
 def test_a_vectorised_function_is_not_called_with_no_window() -> None:
     sizes = []
 
-    class Sizes(gw.VectorWindowFunction):
-        def process(self, batch: gw.WindowBatch) -> pa.Table:
+    class Sizes(gw.functions.VectorWindowFunction):
+        def process(self, batch: gw.typing.WindowBatch) -> pa.Table:
             sizes.append(len(batch))
             return pa.table({"n": np.diff(batch.offsets)})
 
@@ -133,9 +133,9 @@ def test_a_process_function_keeps_state_of_a_key() -> None:
 
 
 def test_aggregates_and_a_process_function() -> None:
-    class Describe(gw.ProcessWindowFunction):
+    class Describe(gw.functions.ProcessWindowFunction):
         def process(
-            self, key: Mapping[str, Any], context: gw.ProcessContext, rows: Any
+            self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: Any
         ) -> list[dict[str, object]]:
             return [{"text": f"{key['key']}: {rows['n'][0]} of {context.window.start}"}]  # type: ignore[attr-defined]
 

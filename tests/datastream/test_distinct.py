@@ -17,7 +17,7 @@ VALUES = [2, 2, None, 5, 2, 5]
 FLOATS = [math.nan, 0.0, -0.0, math.nan, 1.5, 0.0]
 
 
-def keyed() -> gw.KeyedStream:
+def keyed() -> gw.typing.KeyedStream:
     table = pa.table(
         {
             "k": ["a"] * 6 + ["b"],
@@ -31,7 +31,7 @@ def keyed() -> gw.KeyedStream:
     return timed.key_by("k")
 
 
-def windowed(engine: Any = "auto") -> gw.WindowedStream:
+def windowed(engine: Any = "auto") -> gw.typing.WindowedStream:
     windows = keyed().window(gw.TumblingEventTimeWindows.of("1 minute"))
     return windows.options(device="cpu", engine=engine)
 
@@ -62,7 +62,7 @@ def test_it_is_told() -> None:
 @pytest.mark.parametrize(
     "aggregate", [gw.count(), gw.first("v"), gw.arg_max("v", "f"), gw.approx_quantile("v", 0.5)]
 )
-def test_what_has_no_different_values_is_refused(aggregate: gw.Aggregate) -> None:
+def test_what_has_no_different_values_is_refused(aggregate: gw.typing.Aggregate) -> None:
     with pytest.raises(UnsupportedAggregateError, match="distinct is for count"):
         aggregate.distinct()
 
@@ -88,7 +88,7 @@ def test_over_frames() -> None:
 
 
 @pytest.mark.parametrize("aggregate", [gw.sum("f"), gw.mean("f"), gw.variance("v")], ids=str)
-def test_what_is_not_there_over_frames(aggregate: gw.Aggregate) -> None:
+def test_what_is_not_there_over_frames(aggregate: gw.typing.Aggregate) -> None:
     with pytest.raises(UnsupportedAggregateError, match="integers or decimals"):
         keyed().over(gw.Rows(2)).aggregate(x=aggregate.distinct())
 

@@ -27,7 +27,7 @@ ROWS = pa.table(
         "n": [1, 2, 3, 4, 5],
     }
 )
-EVERY: dict[str, gw.Aggregate] = {
+EVERY: dict[str, gw.typing.Aggregate] = {
     "rows": gw.count(),
     "known": gw.count("v"),
     "total": gw.sum("v"),
@@ -47,11 +47,11 @@ EVERY: dict[str, gw.Aggregate] = {
 MONOTONOUS = gw.WatermarkStrategy.for_monotonous_timestamps()
 
 
-def keyed(rows: pa.Table = ROWS) -> gw.KeyedStream:
+def keyed(rows: pa.Table = ROWS) -> gw.typing.KeyedStream:
     return gw.stream(rows).event_time("ts", MONOTONOUS).key_by("k")
 
 
-def tumbling(rows: pa.Table = ROWS, **options: Any) -> gw.WindowedStream:
+def tumbling(rows: pa.Table = ROWS, **options: Any) -> gw.typing.WindowedStream:
     windowed = keyed(rows).window(gw.TumblingEventTimeWindows.of("10 seconds"))
     return windowed.options(device="cpu", **options)
 

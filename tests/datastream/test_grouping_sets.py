@@ -30,7 +30,7 @@ WINDOWS = {
     "uneven": gw.SlidingEventTimeWindows.of("25 s", "10 s"),
     "cumulative": gw.CumulativeEventTimeWindows.of("30 s", "10 s"),
 }
-AGGREGATES: dict[str, gw.Aggregate] = {
+AGGREGATES: dict[str, gw.typing.Aggregate] = {
     "n": gw.count(),
     "total": gw.sum("v"),
     "least": gw.min("v"),
@@ -55,7 +55,7 @@ def rows(seed: int, count: int = 300) -> pa.Table:
     )
 
 
-def windowed(source: Any, window: str) -> gw.WindowedStream:
+def windowed(source: Any, window: str) -> gw.typing.WindowedStream:
     return gw.stream(source).event_time("ts", WATERMARKS).key_by(*KEYS).window(WINDOWS[window])
 
 
@@ -71,7 +71,7 @@ def one_by_one(
     source: pa.Table,
     window: str,
     sets: list[list[str]],
-    aggregates: Mapping[str, gw.Aggregate] = AGGREGATES,
+    aggregates: Mapping[str, gw.typing.Aggregate] = AGGREGATES,
 ) -> Counter[Any]:
     """What a query for each grouping gives, with the keys that it has not and its id."""
     found: Counter[Any] = Counter()

@@ -107,12 +107,12 @@ def test_emissions_do_not_matter(monkeypatch: pytest.MonkeyPatch, changed: bool)
     assert found() == whole
 
 
-class Seen(gw.ProcessWindowFunction):
+class Seen(gw.functions.ProcessWindowFunction):
     def process(self, key: Any, context: Any, rows: pa.Table) -> list[dict[str, Any]]:
         return [{"n": rows["n"][0].as_py()}]
 
 
-def windowed(assigner: Any = LENGTHS, **options: Any) -> gw.WindowedStream:
+def windowed(assigner: Any = LENGTHS, **options: Any) -> gw.typing.WindowedStream:
     times = pa.array([1_000_000, 12_000_000, 45_000_000], pa.timestamp("us", "UTC"))
     table = pa.table({"k": ["a", "a", "b"], "ts": times, "v": [1, 2, 4], "is_new": [True] * 3})
     keyed = gw.stream(table).event_time("ts", MONOTONOUS).key_by("k")
@@ -184,7 +184,7 @@ def test_a_length_may_be_that_of_one_aggregate() -> None:
 
 
 def test_users_aggregates_may_stand_beside() -> None:
-    class Longest(gw.AggregateFunction):
+    class Longest(gw.functions.AggregateFunction):
         accumulator = result = pa.int64()
 
         def create_accumulator(self) -> int:

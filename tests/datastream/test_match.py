@@ -32,7 +32,7 @@ NAN = float("nan")
 IN_ORDER = gw.WatermarkStrategy.for_monotonous_timestamps()
 
 
-def keyed(table: pa.Table | Mapping[str, Sequence[Any]], key: str = "k") -> gw.KeyedStream:
+def keyed(table: pa.Table | Mapping[str, Sequence[Any]], key: str = "k") -> gw.typing.KeyedStream:
     """Rows of a key, of which the first is of second 0, and so on, unless they have times."""
     table = pa.table(table) if isinstance(table, Mapping) else table
     if key not in table.column_names:

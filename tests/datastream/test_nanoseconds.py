@@ -31,11 +31,11 @@ def table(*nanoseconds: int | None, **columns: Any) -> pa.Table:
     return pa.table({"k": ["x"] * len(places), "ts": instants(*nanoseconds), "v": places} | columns)
 
 
-def keyed(source: Any, time: str = "ts") -> gw.KeyedStream:
+def keyed(source: Any, time: str = "ts") -> gw.typing.KeyedStream:
     return gw.stream(source).event_time(time, MONOTONOUS).key_by("k")
 
 
-def rows_of(stream: gw.Stream) -> Any:
+def rows_of(stream: gw.typing.Stream) -> Any:
     source: Any = stream.source
     return source._data
 
@@ -256,7 +256,7 @@ NESTED: tuple[pa.Array, ...] = (
 )
 
 
-class Copy(gw.KeyedProcessFunction):
+class Copy(gw.functions.KeyedProcessFunction):
     def process_element(self, row: Any, context: Any) -> Iterator[Any]:
         del context
         yield row
@@ -279,7 +279,7 @@ def test_functions_are_given_whole_microseconds_alone() -> None:
         run(1_999)
 
 
-class _Passes(gw.KeyedProcessFunction):
+class _Passes(gw.functions.KeyedProcessFunction):
     """Gives a column of pandas' values as it is."""
 
     def process_element(self, row: Any, context: Any) -> Iterator[dict[str, object]]:

@@ -26,11 +26,11 @@ COUNT = (
 )
 
 
-def timed(source: Any) -> gw.TimedStream:
+def timed(source: Any) -> gw.typing.TimedStream:
     return gw.stream(source).event_time("ts", MONOTONOUS)
 
 
-def count(rows: gw.TimedStream) -> int:
+def count(rows: gw.typing.TimedStream) -> int:
     table = rows.key_by("k").window(MINUTE).aggregate(n=gw.count())
     return sum(table["n"].to_pylist())
 
@@ -43,7 +43,7 @@ def ipc_reader() -> pa.RecordBatchReader:
 
 
 #: What queries may do to a reader's rows before they are read.
-STEPS: dict[str, Callable[[gw.TimedStream], gw.TimedStream]] = {
+STEPS: dict[str, Callable[[gw.typing.TimedStream], gw.typing.TimedStream]] = {
     "as they are": lambda rows: rows,
     "where": lambda rows: rows.where("v >= 0"),
     "with_columns": lambda rows: rows.with_columns(w="v + 1"),
@@ -75,7 +75,7 @@ def test_coarse_times_are_converted_once() -> None:
         count(rows)
 
 
-BUILDS: dict[str, Callable[[gw.TimedStream, gw.TimedStream], object]] = {
+BUILDS: dict[str, Callable[[gw.typing.TimedStream, gw.typing.TimedStream], object]] = {
     "union": lambda left, right: left.union(right),
     "interval join": lambda left, right: (
         left.key_by("k")
@@ -109,7 +109,7 @@ def test_a_query_of_a_reader_with_itself_is_refused_when_it_is_built(name: str) 
 def test_two_readers_and_tables_give_the_same(name: str) -> None:
     def answer(left: Any, right: Any) -> Any:
         built: Any = BUILDS[name](timed(left), timed(right))
-        return count(built) if isinstance(built, gw.TimedStream) else built.result()
+        return count(built) if isinstance(built, gw.typing.TimedStream) else built.result()
 
     wanted = answer(ROWS, ROWS)
     assert wanted if isinstance(wanted, int) else wanted.num_rows

@@ -24,14 +24,14 @@ def rows(*given: tuple[int, str, int]) -> pa.Table:
     return pa.table({"ts": ticks, "k": keys, "v": values})
 
 
-def keyed(source: Any) -> gw.KeyedStream:
+def keyed(source: Any) -> gw.typing.KeyedStream:
     return gw.stream(source).event_time("ts", IN_ORDER).key_by("k")
 
 
 ROWS = rows((1, "a", 1), (2, "b", 2), (61, "a", 3), (3_601, "a", 4), (3_602, "c", 5))
 
 
-def times(outputs: gw.Outputs, *columns: str) -> list[Any]:
+def times(outputs: gw.typing.Outputs, *columns: str) -> list[Any]:
     """Results as the next query sees them: its time in microseconds, and columns."""
     seen = gw.stream_results(outputs)
     collected = seen.window_all(gw.TumblingEventTimeWindows.of("365 days"))
@@ -96,7 +96,7 @@ def test_a_row_over_frames_happens_when_it_does() -> None:
     ]
 
 
-class Twice(gw.KeyedProcessFunction):
+class Twice(gw.functions.KeyedProcessFunction):
     """Gives a row at once, and a minute later."""
 
     def process_element(self, row: Any, context: Any) -> Iterator[dict[str, Any]]:

@@ -77,7 +77,7 @@ def test_connect_says_how_a_stream_without_keys_is_connected(right: Any) -> None
 
 
 def test_a_function_that_sees_no_column_is_told_so() -> None:
-    class Delays(gw.KeyedProcessFunction):
+    class Delays(gw.functions.KeyedProcessFunction):
         def process_element(self, row: Any, context: Any) -> Any:
             del context
             yield {"delay": row["delay"]}

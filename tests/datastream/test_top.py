@@ -35,8 +35,8 @@ TEN = gw.TumblingEventTimeWindows.of("10 seconds")
 
 
 def windowed(
-    rows: pa.Table = ROWS, assigner: gw.WindowAssigner = TEN, **options: Any
-) -> gw.WindowedStream:
+    rows: pa.Table = ROWS, assigner: gw.functions.WindowAssigner = TEN, **options: Any
+) -> gw.typing.WindowedStream:
     keyed = gw.stream(rows).event_time("ts", MONOTONOUS).key_by("k")
     return keyed.window(assigner).options(**{"device": "cpu", **options})
 

@@ -35,7 +35,7 @@ rows = st.lists(
 
 def windowed(
     table: Sequence[tuple[str | None, int, int | None]], assigner: Any = TEN, **options: Any
-) -> gw.WindowedStream:
+) -> gw.typing.WindowedStream:
     keys, times, values = zip(*table, strict=True) if table else ((), (), ())
     made = pa.table(
         {
@@ -86,7 +86,7 @@ def test_lesser_keys_are_first_among_equals() -> None:
     ]  # fmt: skip
 
 
-class Twice(gw.ProcessWindowFunction):
+class Twice(gw.functions.ProcessWindowFunction):
     """Two results for a window."""
 
     def process(self, key: Any, context: Any, rows: pa.Table) -> list[dict[str, object]]:

@@ -25,12 +25,12 @@ def rows(*seconds: int, time: str = "ts") -> pa.Table:
     return pa.table({"k": [1] * len(seconds), time: at, "v": [float(s) for s in seconds]})
 
 
-def counts(timed: gw.TimedStream) -> gw.Outputs:
+def counts(timed: gw.typing.TimedStream) -> gw.typing.Outputs:
     windowed = timed.key_by("k").window(gw.TumblingEventTimeWindows.of("10 seconds"))
     return windowed.options(device="cpu", shards=1).outputs(n=gw.count(), total=gw.sum("v"))
 
 
-def union(left: Any, right: Any) -> gw.Outputs:
+def union(left: Any, right: Any) -> gw.typing.Outputs:
     others = gw.stream(right).event_time("when", LOOSE)
     return counts(gw.stream(left).event_time("ts", STRICT).union(others))
 

@@ -70,7 +70,7 @@ WINDOWS: dict[str, tuple[Any, list[tuple[Any, ...]]]] = {
 class _Said:
     """Says of a stream's windows what a test says of all."""
 
-    def __init__(self, keyed: gw.KeyedStream, engine: str) -> None:
+    def __init__(self, keyed: gw.typing.KeyedStream, engine: str) -> None:
         self._keyed, self._engine = keyed, engine
 
     def __getattr__(self, name: str) -> Any:
@@ -86,7 +86,7 @@ def results(found: pa.Table) -> list[tuple[Any, ...]]:
     return rows_of(found.drop_columns(["window_start", "window_end"]))
 
 
-def timed(source: Any) -> gw.TimedStream:
+def timed(source: Any) -> gw.typing.TimedStream:
     return gw.stream(source).event_time("ts", WATERMARKS)
 
 

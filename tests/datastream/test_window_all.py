@@ -38,7 +38,7 @@ def add(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
     return {"letter": left["letter"], "v": left["v"] + right["v"]}
 
 
-class Summary(gw.ProcessWindowFunction):
+class Summary(gw.functions.ProcessWindowFunction):
     """What it is given of a window."""
 
     def process(self, key: Any, context: Any, rows: pa.Table) -> list[dict[str, object]]:
@@ -46,10 +46,10 @@ class Summary(gw.ProcessWindowFunction):
         return [{"text": f"{dict(key)} {begin}: {rows['letter'].to_pylist()}"}]
 
 
-class Sizes(gw.VectorWindowFunction):
+class Sizes(gw.functions.VectorWindowFunction):
     """How many rows windows have, and what it is told of them."""
 
-    def process(self, batch: gw.WindowBatch) -> pa.Table:
+    def process(self, batch: gw.typing.WindowBatch) -> pa.Table:
         names = ", ".join(batch.windows.column_names)
         sizes = [int(b - a) for a, b in zip(batch.offsets[:-1], batch.offsets[1:], strict=True)]
         return pa.table({"names": [names] * len(batch), "size": sizes})
@@ -59,7 +59,7 @@ TEXT = pa.schema([("text", pa.string())])
 NAMES = pa.schema([("names", pa.string()), ("size", pa.int64())])
 
 #: Rows, how windows of them are made, their start and end in seconds and what else they give.
-QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.Outputs], list[tuple[Any, ...]]]] = {
+QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.typing.Outputs], list[tuple[Any, ...]]]] = {
     "count": (
         COUNTED,
         lambda s: s.window_all(FIVE).outputs(n=gw.count()),
@@ -67,7 +67,9 @@ QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.Outputs], list[tuple[Any, 
     ),
     "reduce": (
         LETTERS,
-        lambda s: s.window_all(SESSIONS).order_by("ts").outputs(gw.Reduce(add, ("letter", "v"))),
+        lambda s: (
+            s.window_all(SESSIONS).order_by("ts").outputs(gw.typing.Reduce(add, ("letter", "v")))
+        ),
         [(1, 5, "a", 6), (6, 11, "a", 23), (15, 17, "a", 15)],
     ),
     "aggregate": (
@@ -87,7 +89,9 @@ QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.Outputs], list[tuple[Any, 
     "process": (
         LETTERS,
         lambda s: (
-            s.window_all(SESSIONS).order_by("ts").outputs(gw.Process(Summary(), ("letter",), TEXT))
+            s.window_all(SESSIONS)
+            .order_by("ts")
+            .outputs(gw.typing.Process(Summary(), ("letter",), TEXT))
         ),
         [
             (1, 5, "{} 1: ['a', 'a', 'b']"),
@@ -97,7 +101,7 @@ QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.Outputs], list[tuple[Any, 
     ),
     "vectorised": (
         LETTERS,
-        lambda s: s.window_all(FIVE).outputs(gw.Vectorised(Sizes(), ("v",), NAMES)),
+        lambda s: s.window_all(FIVE).outputs(gw.typing.Vectorised(Sizes(), ("v",), NAMES)),
         [
             (0, 5, "window_start, window_end", 3),
             (5, 10, "window_start, window_end", 3),
@@ -133,7 +137,7 @@ def found(table: pa.Table) -> list[tuple[Any, ...]]:
     return [*zip(*seconds, *rest, strict=True)]
 
 
-def timed(source: Any) -> gw.TimedStream:
+def timed(source: Any) -> gw.typing.TimedStream:
     return gw.stream(source).event_time("ts", WATERMARKS)
 
 
@@ -153,7 +157,7 @@ def test_batches(spark: SparkSession, name: str, partials: str) -> None:
         pytest.skip("only slices have partials in Spark")
 
     class Said:
-        def window_all(self, assigner: gw.WindowAssigner) -> gw.WindowedStream:
+        def window_all(self, assigner: gw.functions.WindowAssigner) -> gw.typing.WindowedStream:
             frame = spark.createDataFrame(table).repartition(3)
             return timed(frame).window_all(assigner).options(partials=partials, device="cpu")
 

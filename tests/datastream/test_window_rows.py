@@ -35,7 +35,7 @@ def table(*at: int | None) -> pa.Table:
     return pa.table({"ts": pa.array(ticks, INSTANT), "v": range(len(at))})
 
 
-def timed(rows: pa.Table) -> gw.TimedStream:
+def timed(rows: pa.Table) -> gw.typing.TimedStream:
     return gw.stream(rows).event_time("ts", IN_ORDER)
 
 

@@ -33,7 +33,7 @@ def table(rows: list[tuple[str, int, int]]) -> pa.Table:
     )
 
 
-def minutes(source: Any) -> gw.WindowedStream:
+def minutes(source: Any) -> gw.typing.WindowedStream:
     """Return rows in windows of 20 seconds."""
     keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("k")
     return keyed.window(gw.TumblingEventTimeWindows.of("20 seconds"))

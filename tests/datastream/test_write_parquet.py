@@ -28,16 +28,16 @@ ROWS = pa.table(
 )
 
 
-def windowed(rows: Any = ROWS) -> gw.WindowedStream:
+def windowed(rows: Any = ROWS) -> gw.typing.WindowedStream:
     keyed = gw.stream(rows).event_time("ts", IN_ORDER).key_by("key")
     return keyed.window(gw.SlidingEventTimeWindows.of("10 s", "5 s"))
 
 
-def outputs_of(rows: Any = ROWS) -> gw.Outputs:
+def outputs_of(rows: Any = ROWS) -> gw.typing.Outputs:
     return windowed(rows).outputs(n=gw.count(), total=gw.sum("d"), last=gw.max("ts"))
 
 
-def read(written: gw.WrittenParquet) -> pa.Table:
+def read(written: gw.typing.WrittenParquet) -> pa.Table:
     return pq.read_table(list(written.files))
 
 
@@ -101,13 +101,13 @@ def test_scanned_files(tmp_path: Path) -> None:
     assert again.schema.names == outputs_of().result().schema.names
 
 
-class Failing(gw.ProcessWindowFunction):
+class Failing(gw.functions.ProcessWindowFunction):
     """Raises at one of its windows."""
 
     def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+        self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: pa.Table
     ) -> Iterator[dict[str, Any]]:
-        assert isinstance(context.window, gw.TimeWindow)
+        assert isinstance(context.window, gw.typing.TimeWindow)
         if context.window.start >= 100 * SECOND:
             raise ValueError("no more")
         yield {"n": len(rows)}
@@ -115,7 +115,9 @@ class Failing(gw.ProcessWindowFunction):
 
 def test_a_function_that_fails_leaves_the_write_before(tmp_path: Path) -> None:
     first = outputs_of().write_parquet(tmp_path / "out")
-    failing = windowed().outputs(gw.Process(Failing(), ("i",), pa.schema([("n", pa.int64())])))
+    failing = windowed().outputs(
+        gw.typing.Process(Failing(), ("i",), pa.schema([("n", pa.int64())]))
+    )
     with pytest.raises(errors.FunctionFailedError, match="no more"):
         failing.write_parquet(tmp_path / "out", mode="overwrite")
     assert [each.name for each in (tmp_path / "out/commits").iterdir()] == ["00000000"]

@@ -41,7 +41,7 @@ def readings() -> pa.Table:
     )
 
 
-def _keyed(table: pa.Table, key: str, time: str = "ts") -> gw.KeyedStream:
+def _keyed(table: pa.Table, key: str, time: str = "ts") -> gw.typing.KeyedStream:
     return gw.stream(table).event_time(time, _WATERMARKS).key_by(key)
 
 

@@ -23,7 +23,7 @@ ONE = keyed(table([("a", 1, 5)]))
 TWO = keyed(table([("a", 1, 5), ("a", 2, 6)]))
 
 
-class Returns(gw.CoGroupFunction, gw.ProcessWindowFunction):
+class Returns(gw.functions.CoGroupFunction, gw.functions.ProcessWindowFunction):
     def __init__(self, value: Any) -> None:
         self.value = value
 
@@ -34,7 +34,7 @@ class Returns(gw.CoGroupFunction, gw.ProcessWindowFunction):
         return self.value
 
 
-class Gives(gw.VectorCoGroupFunction, gw.VectorWindowFunction):
+class Gives(gw.functions.VectorCoGroupFunction, gw.functions.VectorWindowFunction):
     def __init__(self, value: Any) -> None:
         self.value = value
 
@@ -98,7 +98,7 @@ def test_what_a_reduce_function_gives_is_of_the_columns_types() -> None:
         TWO.window(TUMBLING).reduce(halves, ["v"])
 
 
-class Average(gw.AggregateFunction):
+class Average(gw.functions.AggregateFunction):
     accumulator = pa.int64()
     result = pa.int64()
 
@@ -140,7 +140,7 @@ def test_what_is_kept_between_rows_is_as_declared_on_every_runner() -> None:
 
     windowed = custom.windowed(gw.TumblingEventTimeWindows.of("1 minute"))
     average = gw.user_aggregate(Average(0.5, 1), "gap")
-    reduced = gw.Reduce(there_and_back, ("gap",))
+    reduced = gw.typing.Reduce(there_and_back, ("gap",))
     rule = "(Average|there_and_back) must keep int64"
     for outputs in (windowed.outputs(n=average), windowed.outputs(reduced)):
         with pytest.raises(errors.InvalidFunctionError, match=rule):
@@ -199,7 +199,7 @@ def test_functions_are_instances_of_ours(function: Any) -> None:
     for call in both_ways(function):
         with pytest.raises(errors.QueryError, match=r"process takes a \w+ or a \w+, got"):
             call()
-    for kind in (gw.Process, gw.Vectorised):
+    for kind in (gw.typing.Process, gw.typing.Vectorised):
         with pytest.raises(errors.QueryError, match=r"process takes a \w+, got"):
             kind(function, ("v",), COUNT)
 

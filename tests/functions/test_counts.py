@@ -29,35 +29,35 @@ class Counting:
         return []
 
 
-class ByRow(Counting, gw.KeyedProcessFunction):
+class ByRow(Counting, gw.functions.KeyedProcessFunction):
     def process_element(self, row: Any, context: Any) -> list[Any]:
         return self._count(context)
 
 
-class Windowed(Counting, gw.ProcessWindowFunction):
+class Windowed(Counting, gw.functions.ProcessWindowFunction):
     def process(self, key: Any, context: Any, rows: Any) -> list[Any]:
         return self._count(context)
 
 
-class OfBoth(Counting, gw.CoGroupFunction):
+class OfBoth(Counting, gw.functions.CoGroupFunction):
     def co_group(self, key: Any, context: Any, left: Any, right: Any) -> list[Any]:
         return self._count(context)
 
 
-class Pairs(Counting, gw.FlatJoinFunction):
+class Pairs(Counting, gw.functions.FlatJoinFunction):
     def join(self, left: Any, right: Any, context: Any) -> list[Any]:
         return self._count(context)
 
 
-class InBatches(gw.VectorProcessFunction):
+class InBatches(gw.functions.VectorProcessFunction):
     def __init__(self, name: Any, by: Any) -> None:
         self._counts = {name: by}
 
-    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
-        return gw.VectorResult(counts=self._counts)
+    def process_batch(self, batch: gw.typing.RowsBatch) -> gw.functions.VectorResult:
+        return gw.functions.VectorResult(counts=self._counts)
 
 
-def _outputs(kind: Any, name: Any, by: Any) -> gw.Outputs:
+def _outputs(kind: Any, name: Any, by: Any) -> gw.typing.Outputs:
     function = kind(name, by)
     if kind is Windowed:
         return keyed(ROWS).window(TUMBLING).processed(function, ["v"], output=VALUES)

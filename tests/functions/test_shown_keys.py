@@ -27,7 +27,7 @@ KEYS = [
 ]
 
 
-def keyed() -> gw.KeyedStream:
+def keyed() -> gw.typing.KeyedStream:
     return gw.stream(ROWS).event_time("ts", WATERMARKS).key_by("day", "at")
 
 
@@ -42,13 +42,13 @@ class Seen:
         return []
 
 
-class OfRows(gw.KeyedProcessFunction, Seen):
+class OfRows(gw.functions.KeyedProcessFunction, Seen):
     def process_element(self, row: Any, context: Any) -> Any:
         assert row == context.key
         return self.see(context.key)
 
 
-class OfTwo(gw.KeyedCoProcessFunction, Seen):
+class OfTwo(gw.functions.KeyedCoProcessFunction, Seen):
     def process_element1(self, row: Any, context: Any) -> Any:
         del row
         return self.see(context.key)
@@ -57,17 +57,17 @@ class OfTwo(gw.KeyedCoProcessFunction, Seen):
         return []
 
 
-class OfWindows(gw.ProcessWindowFunction, Seen):
+class OfWindows(gw.functions.ProcessWindowFunction, Seen):
     def process(self, key: Any, context: Any, rows: Any) -> Any:
         return self.see(key)
 
 
-class OfGroups(gw.CoGroupFunction, Seen):
+class OfGroups(gw.functions.CoGroupFunction, Seen):
     def co_group(self, key: Any, context: Any, left: Any, right: Any) -> Any:
         return self.see(key)
 
 
-class OfPairs(gw.ProcessJoinFunction, Seen):
+class OfPairs(gw.functions.ProcessJoinFunction, Seen):
     def process_element(self, left: Any, right: Any, context: Any) -> Any:
         return self.see(context.key)
 
@@ -85,10 +85,10 @@ def test_every_kind_of_function_sees_keys_as_python_values() -> None:
         assert seen.keys
 
 
-class FailsAtTheEnd(gw.Trigger):
+class FailsAtTheEnd(gw.functions.Trigger):
     def on_element(self, row: Any, timestamp: Any, window: Any, context: Any) -> Any:
         context.register_event_time_timer(window.max_timestamp)
-        return gw.TriggerResult.CONTINUE
+        return gw.functions.TriggerResult.CONTINUE
 
     def on_event_time(self, time: Any, window: Any, context: Any) -> Any:
         raise KeyError("mine")

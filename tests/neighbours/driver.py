@@ -38,7 +38,7 @@ def main() -> None:
     spark.stop()
 
 
-def early(source: Any) -> gw.Outputs:
+def early(source: Any) -> gw.typing.Outputs:
     """Windows that fire every 15 s of event time and at their end."""
     trigger = gw.ContinuousEventTimeTrigger.of("15 seconds")
     made = windowed(source, ASSIGNERS["continuous"]).trigger(trigger).with_firing_columns()

@@ -78,7 +78,7 @@ def rows_in(spark: SparkSession, table: str) -> list[Any]:
     return sorted(map(tuple, fresh(spark, table).collect()), key=repr)
 
 
-def wanted_of(outputs: gw.Outputs) -> list[Any]:
+def wanted_of(outputs: gw.typing.Outputs) -> list[Any]:
     """What an operator gives of the same micro-batches."""
     results = expected(outputs, TABLES)[0]
     for name in ("window_start", "window_end"):
@@ -87,7 +87,7 @@ def wanted_of(outputs: gw.Outputs) -> list[Any]:
     return sorted((tuple(row.values()) for row in results.to_pylist()), key=repr)
 
 
-def continuous(source: Any) -> gw.Outputs:
+def continuous(source: Any) -> gw.typing.Outputs:
     """Windows that fire every 15 s of event time and at their end."""
     trigger = gw.ContinuousEventTimeTrigger.of("15 seconds")
     made = windowed(source, ASSIGNERS["continuous"]).trigger(trigger).with_firing_columns()

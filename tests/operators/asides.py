@@ -42,7 +42,7 @@ def steps_of(outputs: Any) -> list[Any]:
     return [*steps, LONG_MAX]
 
 
-def given(outputs: gw.Outputs, *, put_away: bool) -> Given:
+def given(outputs: gw.typing.Outputs, *, put_away: bool) -> Given:
     """Return what a query gives row by row; its operator may be put away after each step."""
     planned, store, found = plan(outputs.plan.query, bounded=False), MemoryLog(), Given()
     operator = build_operator(planned)
@@ -56,7 +56,7 @@ def given(outputs: gw.Outputs, *, put_away: bool) -> Given:
     return found
 
 
-def same_put_away(outputs: gw.Outputs) -> Given:
+def same_put_away(outputs: gw.typing.Outputs) -> Given:
     """Return what a query gives, which is the same if it is put away after each step."""
     found, wanted = (given(outputs, put_away=put_away) for put_away in (True, False))
     assert found.rows == wanted.rows

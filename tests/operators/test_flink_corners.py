@@ -85,7 +85,7 @@ def test_a_global_window_that_fires_by_intervals(engine: Any, put_away: bool) ->
     assert told.watermark(7000) == told.watermark(8000) == []
 
 
-class PointSessions(gw.MergingWindowAssigner):
+class PointSessions(gw.functions.MergingWindowAssigner):
     """Sessions; a row of value 33 opens none, but is in one that is there."""
 
     columns = ("value",)
@@ -94,7 +94,7 @@ class PointSessions(gw.MergingWindowAssigner):
         return [TimeWindow(timestamp, timestamp + (0 if row["value"] == 33 else 3000))]
 
 
-class Total(gw.ProcessWindowFunction):
+class Total(gw.functions.ProcessWindowFunction):
     def process(self, key: Any, context: Any, rows: pa.Table) -> list[dict[str, object]]:
         return [{"total": sum(rows["value"].to_pylist())}]
 
@@ -112,7 +112,7 @@ def test_windows_without_length(put_away: bool) -> None:
     assert told.left == {}
 
 
-class OfReduced(gw.ProcessWindowFunction):
+class OfReduced(gw.functions.ProcessWindowFunction):
     """The reduced row, and where its window begins."""
 
     def process(self, key: Any, context: Any, rows: Any) -> list[dict[str, object]]:
@@ -254,7 +254,7 @@ def joined_with_itself(source: Any) -> Any:
     return windowed.options(device="cpu").outputs({"l": "v"}, {"r": "v"})
 
 
-def together_with_itself(source: Any) -> gw.Outputs:
+def together_with_itself(source: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
     windowed = timed.union(timed).key_by("k").window(gw.TumblingEventTimeWindows.of("2 s"))
     return windowed.options(device="cpu", shards=2).outputs(n=gw.count(), last=gw.max("ts"))

@@ -35,27 +35,27 @@ class Tells:
             raise KeyError(called)
 
 
-class ByRow(Tells, gw.KeyedProcessFunction):
-    def process_element(self, row: Any, context: gw.KeyedContext) -> None:
+class ByRow(Tells, gw.functions.KeyedProcessFunction):
+    def process_element(self, row: Any, context: gw.typing.KeyedContext) -> None:
         del row, context
 
 
-class InBatches(Tells, gw.VectorProcessFunction):
-    def process_batch(self, batch: gw.RowsBatch) -> None:
+class InBatches(Tells, gw.functions.VectorProcessFunction):
+    def process_batch(self, batch: gw.typing.RowsBatch) -> None:
         del batch
 
 
-class Windowed(Tells, gw.ProcessWindowFunction):
+class Windowed(Tells, gw.functions.ProcessWindowFunction):
     def process(self, key: Any, context: Any, rows: Any) -> list[Any]:
         del key, context, rows
         return []
 
 
-class Evicts(Tells, gw.Evictor):
+class Evicts(Tells, gw.functions.Evictor):
     pass
 
 
-def outputs_of(function: Any) -> gw.Outputs:
+def outputs_of(function: Any) -> gw.typing.Outputs:
     return keyed(ROWS).processed(function, ["v"], output=VALUES)
 
 
@@ -75,7 +75,7 @@ class Numbers:
 
     seen: list[Any] | None = None
 
-    def open(self, context: gw.RuntimeContext) -> None:
+    def open(self, context: gw.typing.RuntimeContext) -> None:
         del context
         self.seen = []
 
@@ -88,7 +88,7 @@ class Numbers:
         return len(self.seen)
 
 
-class NumbersWindows(Numbers, gw.ProcessWindowFunction):
+class NumbersWindows(Numbers, gw.functions.ProcessWindowFunction):
     inner: Any = None
 
     def process(self, key: Any, context: Any, rows: Any) -> list[Any]:
@@ -99,36 +99,38 @@ class NumbersWindows(Numbers, gw.ProcessWindowFunction):
         return [{"v": self.note()}]
 
 
-class NumbersGroups(Numbers, gw.CoGroupFunction):
+class NumbersGroups(Numbers, gw.functions.CoGroupFunction):
     def co_group(self, key: Any, context: Any, left: Any, right: Any) -> list[Any]:
         del key, context, left, right
         return [{"v": self.note()}]
 
 
-class NumbersPairs(Numbers, gw.ProcessJoinFunction):
+class NumbersPairs(Numbers, gw.functions.ProcessJoinFunction):
     def process_element(self, left: Any, right: Any, context: Any) -> list[Any]:
         del left, right, context
         return [{"v": self.note()}]
 
 
-class NumbersEvictions(Numbers, gw.Evictor):
+class NumbersEvictions(Numbers, gw.functions.Evictor):
     def evict_before(self, elements: Any, window: Any, context: Any) -> Any:
         del window, context
         self.note()
         return elements
 
 
-class NumbersFirings(Numbers, gw.Trigger):
-    def on_element(self, row: Any, timestamp: Any, window: Any, context: Any) -> gw.TriggerResult:
+class NumbersFirings(Numbers, gw.functions.Trigger):
+    def on_element(
+        self, row: Any, timestamp: Any, window: Any, context: Any
+    ) -> gw.functions.TriggerResult:
         del row, timestamp, window, context
         self.note()
-        return gw.TriggerResult.FIRE
+        return gw.functions.TriggerResult.FIRE
 
     def clear(self, window: Any, context: Any) -> None:
         del window, context
 
 
-def _queries() -> list[tuple[list[Any], gw.Outputs]]:
+def _queries() -> list[tuple[list[Any], gw.typing.Outputs]]:
     """Return parts and the outputs of a query with them, of each kind."""
     function, evictor, trigger = NumbersWindows(), NumbersEvictions(), NumbersFirings()
     parts = [function, evictor, trigger]

@@ -33,19 +33,19 @@ class Told:
     def __init__(self) -> None:
         self.told = []
 
-    def open(self, context: gw.RuntimeContext) -> None:
+    def open(self, context: gw.typing.RuntimeContext) -> None:
         self.told.append(context.keys)
 
     def close(self) -> None:
         self.told.append("close")
 
 
-class Windowed(Told, gw.ProcessWindowFunction):
+class Windowed(Told, gw.functions.ProcessWindowFunction):
     """Counts rows; those above 4 go aside."""
 
     side_outputs: ClassVar = {"large": VALUES, "dropped": VALUES}
 
-    def process(self, key: Any, context: gw.ProcessContext, rows: Any) -> Iterator[Any]:
+    def process(self, key: Any, context: gw.typing.ProcessContext, rows: Any) -> Iterator[Any]:
         assert self.told == [("k",)]
         for value in rows["v"].to_pylist():
             if value > 4:
@@ -57,28 +57,30 @@ class Windowed(Told, gw.ProcessWindowFunction):
         context.output("dropped", {"v": context.window.start})
 
 
-class Many(Told, gw.VectorWindowFunction):
+class Many(Told, gw.functions.VectorWindowFunction):
     """The same for many windows."""
 
     side_outputs: ClassVar = {"large": VALUES}
 
-    def process(self, batch: gw.WindowBatch) -> gw.VectorResult:
+    def process(self, batch: gw.typing.WindowBatch) -> gw.functions.VectorResult:
         assert self.told == [("k",)]
         values = batch.rows["v"].to_numpy()
         large = values > 4
-        return gw.VectorResult(
+        return gw.functions.VectorResult(
             rows=pa.table({"n": np.diff(batch.offsets)}),
             sides={"large": (pa.table({"v": values[large]}), batch.places[large])},
             counts={"windows": len(batch)},
         )
 
 
-class Both(Told, gw.CoGroupFunction):
+class Both(Told, gw.functions.CoGroupFunction):
     """Counts the rows of the left side; those above 4 go aside."""
 
     side_outputs: ClassVar = {"large": VALUES}
 
-    def co_group(self, key: Any, context: gw.WindowContext, left: Any, right: Any) -> Iterator[Any]:
+    def co_group(
+        self, key: Any, context: gw.typing.WindowContext, left: Any, right: Any
+    ) -> Iterator[Any]:
         assert self.told == [("k",)]
         assert len(right) == 0
         for value in left["v"].to_pylist():
@@ -88,17 +90,17 @@ class Both(Told, gw.CoGroupFunction):
         yield {"n": len(left)}
 
 
-class ManyBoth(Told, gw.VectorCoGroupFunction):
+class ManyBoth(Told, gw.functions.VectorCoGroupFunction):
     """The same for many windows."""
 
     side_outputs: ClassVar = {"large": VALUES}
 
-    def co_group(self, batch: gw.CoGroupBatch) -> gw.VectorResult:
-        one = gw.WindowBatch(batch.windows, batch.left, batch.left_offsets)
+    def co_group(self, batch: gw.typing.CoGroupBatch) -> gw.functions.VectorResult:
+        one = gw.typing.WindowBatch(batch.windows, batch.left, batch.left_offsets)
         return Many.process(self, one)  # type: ignore[arg-type]
 
 
-def outputs_of(function: Any, engine: Any, rows: Any = ROWS) -> gw.Outputs:
+def outputs_of(function: Any, engine: Any, rows: Any = ROWS) -> gw.typing.Outputs:
     """Count the rows of windows by a function of any kind."""
     options = {"engine": engine, "device": "cpu"}
     if hasattr(function, "co_group"):
@@ -146,32 +148,34 @@ def test_put_away_after_each_call(kind: Any) -> None:
         assert tags(found) >= {"", "large"}
 
 
-class Newest(Told, gw.Evictor):
+class Newest(Told, gw.functions.Evictor):
     """Leaves the newest row; others go aside. After the function it counts."""
 
     side_outputs: ClassVar = {"evicted": VALUES}
     columns = ("v",)
 
-    def evict_before(self, elements: Any, window: Any, context: gw.EvictorContext) -> Any:
+    def evict_before(self, elements: Any, window: Any, context: gw.typing.EvictorContext) -> Any:
         for element in elements[:-1]:
             context.output("evicted", {"v": element.row["v"]})
         return elements[-1:]
 
-    def evict_after(self, elements: Any, window: Any, context: gw.EvictorContext) -> Any:
+    def evict_after(self, elements: Any, window: Any, context: gw.typing.EvictorContext) -> Any:
         context.count("left", len(elements))
         return elements
 
 
-class AtEnd(Told, gw.Trigger):
+class AtEnd(Told, gw.functions.Trigger):
     """Fires at the end of a window."""
 
-    def on_element(self, row: Any, timestamp: int, window: Any, context: Any) -> gw.TriggerResult:
+    def on_element(
+        self, row: Any, timestamp: int, window: Any, context: Any
+    ) -> gw.functions.TriggerResult:
         assert self.told == [("k",)]
         context.register_event_time_timer(window.max_timestamp)
-        return gw.TriggerResult.CONTINUE
+        return gw.functions.TriggerResult.CONTINUE
 
-    def on_event_time(self, time: int, window: Any, context: Any) -> gw.TriggerResult:
-        return gw.TriggerResult.FIRE
+    def on_event_time(self, time: int, window: Any, context: Any) -> gw.functions.TriggerResult:
+        return gw.functions.TriggerResult.FIRE
 
     def clear(self, window: Any, context: Any) -> None:
         context.delete_event_time_timer(window.max_timestamp)
@@ -217,7 +221,11 @@ def test_all_operators_of_a_process_share_what_is_open() -> None:
     assert function.told == [("k",), "close"]
 
 
-class Failing(gw.ProcessWindowFunction, gw.CoGroupFunction, gw.VectorWindowFunction):
+class Failing(
+    gw.functions.ProcessWindowFunction,
+    gw.functions.CoGroupFunction,
+    gw.functions.VectorWindowFunction,
+):
     """Does what it is told to."""
 
     side_outputs: ClassVar = {"large": VALUES}
@@ -263,7 +271,7 @@ def test_errors_name_function_key_and_window(
         outputs = both.processed(Failing(act), ["v"], ["v"], output=COUNT)
     else:
         windowed = keyed(ROWS).window(TUMBLING).options(**options)
-        outputs = windowed.outputs(gw.Process(Failing(act), ("v",), COUNT))
+        outputs = windowed.outputs(gw.typing.Process(Failing(act), ("v",), COUNT))
     with pytest.raises(error, match=text) as found:
         outputs.result()
     method = "co_group" if two else "process"
@@ -274,29 +282,35 @@ def test_errors_name_function_key_and_window(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_errors_name_a_batch(engine: Any) -> None:
-    function = gw.Vectorised(Failing(divided), ("v",), COUNT)
+    function = gw.typing.Vectorised(Failing(divided), ("v",), COUNT)
     windowed = keyed(ROWS).window(TUMBLING).options(engine=engine, device="cpu")
     with pytest.raises(errors.FunctionFailedError, match=r"in Failing, at a batch of . windows"):
         windowed.outputs(function).result()
 
 
-class Returns(gw.VectorWindowFunction):
+class Returns(gw.functions.VectorWindowFunction):
     side_outputs: ClassVar = {"large": VALUES}
 
     def __init__(self, found: Any) -> None:
         self._found = found
 
-    def process(self, batch: gw.WindowBatch) -> Any:
+    def process(self, batch: gw.typing.WindowBatch) -> Any:
         return self._found
 
 
 @pytest.mark.parametrize(
     ("found", "text"),
     [
-        (gw.VectorResult(state=pa.table({})), "neither state nor timers.*got state"),
-        (gw.VectorResult(sides={"small": VALUES.empty_table()}), "must declare its side outputs"),
-        (gw.VectorResult(sides={"large": pa.table({"v": ["x"]})}), "to the side output 'large',"),
-        (gw.VectorResult(counts={"n": NO_NUMBER}), "must count by names and integers"),
+        (gw.functions.VectorResult(state=pa.table({})), "neither state nor timers.*got state"),
+        (
+            gw.functions.VectorResult(sides={"small": VALUES.empty_table()}),
+            "must declare its side outputs",
+        ),
+        (
+            gw.functions.VectorResult(sides={"large": pa.table({"v": ["x"]})}),
+            "to the side output 'large',",
+        ),
+        (gw.functions.VectorResult(counts={"n": NO_NUMBER}), "must count by names and integers"),
         (None, "must return a pyarrow.Table"),
     ],
 )
@@ -307,12 +321,14 @@ def test_results_of_batches_are_those_declared(found: Any, text: str) -> None:
 
 
 def test_nothing_is_a_result() -> None:
-    outputs = keyed(ROWS).window(TUMBLING).processed(Returns(gw.VectorResult()), output=COUNT)
+    outputs = (
+        keyed(ROWS).window(TUMBLING).processed(Returns(gw.functions.VectorResult()), output=COUNT)
+    )
     assert len(outputs.result()) == len(outputs.side("large")) == 0
 
 
 class Fails(Newest):
-    def evict_after(self, elements: Any, window: Any, context: gw.EvictorContext) -> Any:
+    def evict_after(self, elements: Any, window: Any, context: gw.typing.EvictorContext) -> Any:
         raise ValueError("no")
 
 
@@ -322,7 +338,7 @@ def test_what_evictors_raise() -> None:
         outputs.result()
 
 
-class Wrong(gw.ProcessWindowFunction):
+class Wrong(gw.functions.ProcessWindowFunction):
     def __init__(self, **sides: Any) -> None:
         self._sides = sides
 
@@ -349,8 +365,8 @@ def test_what_is_refused() -> None:
         windowed.processed(Windowed(), ["v"], output=COUNT).side("none")
 
 
-class FailsToOpen(gw.Evictor):
-    def open(self, context: gw.RuntimeContext) -> None:
+class FailsToOpen(gw.functions.Evictor):
+    def open(self, context: gw.typing.RuntimeContext) -> None:
         raise ValueError("no model")
 
 

@@ -23,7 +23,7 @@ def rows(gaps: pa.Array) -> pa.Table:
     return pa.table({"k": ["a"] * len(gaps), "ts": at, "g": gaps, "n": range(len(gaps))})
 
 
-def sessions(table: pa.Table, **options: Any) -> gw.WindowedStream:
+def sessions(table: pa.Table, **options: Any) -> gw.typing.WindowedStream:
     timed = gw.stream(table).event_time("ts", WATERMARKS)
     windows = gw.EventTimeSessionWindows.with_dynamic_gap("g")
     return timed.key_by("k").window(windows).options(device="cpu", **options)

@@ -22,14 +22,14 @@ ROWS = table([("a", 1, 1), ("a", 12, 5)])
 VALUES = pa.schema([("v", LONG)])
 
 
-class Fires(gw.Trigger):
+class Fires(gw.functions.Trigger):
     """Fires at the end; one of its methods does what a test says."""
 
     def __init__(self, called: str, does: Any) -> None:
         self._called, self._does = called, does
 
     def _answer(self, called: str) -> Any:
-        return self._does() if called == self._called else gw.TriggerResult.CONTINUE
+        return self._does() if called == self._called else gw.functions.TriggerResult.CONTINUE
 
     def on_element(self, row: Any, timestamp: Any, window: Any, context: Any) -> Any:
         context.register_event_time_timer(window.max_timestamp)
@@ -67,7 +67,7 @@ def test_a_trigger_says_something(called: str) -> None:
         windowed.aggregate(n=gw.count())
 
 
-class Clears(gw.ProcessWindowFunction):
+class Clears(gw.functions.ProcessWindowFunction):
     def process(self, key: Any, context: Any, rows: Any) -> list[Any]:
         return []
 
@@ -80,7 +80,7 @@ def test_what_clear_raises() -> None:
         keyed(ROWS).window(TUMBLING).process(Clears(), ["v"], output=VALUES)
 
 
-class Sums(gw.AggregateFunction):
+class Sums(gw.functions.AggregateFunction):
     accumulator = result = LONG
 
     def __init__(self, fails: str) -> None:

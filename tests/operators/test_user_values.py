@@ -15,6 +15,7 @@ from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.typing import TimeWindow
 
 SECOND = 1_000_000
 WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()
@@ -30,23 +31,23 @@ def rows(count: int = 3) -> pa.Table:
     return pa.table({"k": ["a"] * count, "ts": at, "v": range(count), "l": lists})
 
 
-def keyed(table: pa.Table | None = None) -> gw.KeyedStream:
+def keyed(table: pa.Table | None = None) -> gw.typing.KeyedStream:
     return gw.stream(rows() if table is None else table).event_time("ts", WATERMARKS).key_by("k")
 
 
 # ---- what a function gives
 
 
-class Reused(gw.KeyedProcessFunction):
+class Reused(gw.functions.KeyedProcessFunction):
     """Gives one buffer again and again, and writes into it before it is asked again."""
 
     side_outputs: ClassVar = {"aside": pa.schema([("raw", RAW)])}
     state: ClassVar = {
-        "value": gw.ValueStateDescriptor(RAW),
-        "list": gw.ListStateDescriptor(RAW),
-        "lists": gw.ListStateDescriptor(pa.list_(LONG)),
-        "map": gw.MapStateDescriptor(pa.string(), RAW),
-        "longest": gw.ReducingStateDescriptor(lambda old, new: new, RAW),
+        "value": gw.functions.ValueStateDescriptor(RAW),
+        "list": gw.functions.ListStateDescriptor(RAW),
+        "lists": gw.functions.ListStateDescriptor(pa.list_(LONG)),
+        "map": gw.functions.MapStateDescriptor(pa.string(), RAW),
+        "longest": gw.functions.ReducingStateDescriptor(lambda old, new: new, RAW),
     }
 
     def process_element(self, row: Any, context: Any) -> Iterator[Any]:
@@ -79,7 +80,7 @@ def test_a_process_function_goes_on_with_what_it_gave() -> None:
     assert outputs.side("aside")["raw"].to_pylist() == [b"\0", b"\1", b"\2"]
 
 
-class ReusedOfWindows(gw.ProcessWindowFunction):
+class ReusedOfWindows(gw.functions.ProcessWindowFunction):
     side_outputs: ClassVar = {"aside": pa.schema([("raw", RAW)])}
     window_state: ClassVar = {"seen": pa.list_(LONG)}
 
@@ -104,7 +105,7 @@ def test_a_window_function_goes_on_with_what_it_gave() -> None:
 
 
 def test_a_function_of_pairs_goes_on_with_what_it_gave() -> None:
-    class Pairs(gw.ProcessJoinFunction):
+    class Pairs(gw.functions.ProcessJoinFunction):
         buffer = bytearray(1)
 
         def process_element(self, left: Any, right: Any, context: Any) -> list[Any]:
@@ -117,7 +118,7 @@ def test_a_function_of_pairs_goes_on_with_what_it_gave() -> None:
     assert sorted(found["raw"].to_pylist()) == [b"\0", b"\1", b"\2"]
 
 
-class ReusedArrays(gw.VectorProcessFunction):
+class ReusedArrays(gw.functions.VectorProcessFunction):
     """Gives tables of one array, which it goes on with."""
 
     state: ClassVar = {"n": LONG}
@@ -132,14 +133,14 @@ class ReusedArrays(gw.VectorProcessFunction):
         table = pa.table({"n": self.numbers})
         places = np.zeros(1, np.int64)
         timers = places, self.numbers.copy()
-        found = gw.VectorResult(
+        found = gw.functions.VectorResult(
             rows=(table, places), state=table, sides={"aside": table}, event_timers=timers
         )
         self.after = (self.numbers, places, *timers)
         return found
 
     def on_timers(self, batch: Any) -> Any:
-        return gw.VectorResult(rows=(pa.table({"n": batch.times}), batch.places))
+        return gw.functions.VectorResult(rows=(pa.table({"n": batch.times}), batch.places))
 
 
 @pytest.mark.parametrize("put_away", [False, True])
@@ -167,7 +168,7 @@ def test_a_function_of_many_keys_goes_on_with_its_arrays(put_away: bool) -> None
     operator.close()
 
 
-class Shared(gw.AggregateFunction):
+class Shared(gw.functions.AggregateFunction):
     """Begins with a list that all windows share, and writes into what it is given."""
 
     accumulator, result = pa.list_(LONG), RAW
@@ -195,7 +196,7 @@ def test_windows_share_neither_accumulators_nor_rows() -> None:
 
 
 def test_a_result_leaves_the_accumulator_of_a_window_as_it_is() -> None:
-    class Counted(gw.AggregateFunction):
+    class Counted(gw.functions.AggregateFunction):
         accumulator, result = pa.list_(LONG), LONG
 
         def create_accumulator(self) -> Any:
@@ -225,7 +226,7 @@ def test_a_reduce_function_writes_into_its_rows() -> None:
     assert found["l"].to_pylist() == [[0, 1, 2]] * 3
 
 
-class Writes(gw.Trigger):
+class Writes(gw.functions.Trigger):
     columns = ("l",)
     state: ClassVar = {"seen": pa.list_(LONG)}
 
@@ -236,10 +237,14 @@ class Writes(gw.Trigger):
         seen.append(len(row["l"]))
         context.get("seen", []).append(5)
         context.put("seen", seen)
-        return gw.TriggerResult.FIRE if len(seen) == 3 else gw.TriggerResult.CONTINUE
+        return (
+            gw.functions.TriggerResult.FIRE
+            if len(seen) == 3
+            else gw.functions.TriggerResult.CONTINUE
+        )
 
     def on_event_time(self, time: int, window: Any, context: Any) -> Any:
-        return gw.TriggerResult.CONTINUE
+        return gw.functions.TriggerResult.CONTINUE
 
     on_processing_time = on_event_time
 
@@ -247,7 +252,7 @@ class Writes(gw.Trigger):
         context.remove("seen")
 
 
-class Evicts(gw.Evictor):
+class Evicts(gw.functions.Evictor):
     columns = ("l",)
 
     def evict_before(self, elements: Any, window: Any, context: Any) -> Any:
@@ -258,12 +263,12 @@ class Evicts(gw.Evictor):
         return found
 
 
-class Assigns(gw.WindowAssigner):
+class Assigns(gw.functions.WindowAssigner):
     columns = ("l",)
 
     def assign_windows(self, row: Any, timestamp: int, context: Any) -> Any:
         row["l"] *= 2
-        return [gw.TimeWindow(0, 60 * SECOND), gw.TimeWindow(0, 90 * SECOND)]
+        return [TimeWindow(0, 60 * SECOND), TimeWindow(0, 90 * SECOND)]
 
 
 def test_parts_of_windows_write_into_their_rows() -> None:
@@ -274,7 +279,7 @@ def test_parts_of_windows_write_into_their_rows() -> None:
 
 
 def test_rows_without_columns_are_nobody_elses() -> None:
-    class Marks(gw.KeyedProcessFunction):
+    class Marks(gw.functions.KeyedProcessFunction):
         def process_element(self, row: Any, context: Any) -> list[Any]:
             row["n"] = row.get("n", 0) + 1
             return [{"n": row["n"]}]
@@ -284,7 +289,7 @@ def test_rows_without_columns_are_nobody_elses() -> None:
 
 
 def test_a_result_leaves_the_accumulator_of_state_as_it_is() -> None:
-    class Greatest(gw.AggregateFunction):
+    class Greatest(gw.functions.AggregateFunction):
         accumulator, result = pa.list_(LONG), LONG
 
         def create_accumulator(self) -> Any:
@@ -296,8 +301,8 @@ def test_a_result_leaves_the_accumulator_of_state_as_it_is() -> None:
         def get_result(self, accumulator: Any) -> Any:
             return accumulator.pop()
 
-    class Asks(gw.KeyedProcessFunction):
-        state: ClassVar = {"all": gw.AggregatingStateDescriptor(Greatest())}
+    class Asks(gw.functions.KeyedProcessFunction):
+        state: ClassVar = {"all": gw.functions.AggregatingStateDescriptor(Greatest())}
 
         def process_element(self, row: Any, context: Any) -> list[Any]:
             every = context.state("all")
@@ -311,12 +316,12 @@ def test_a_result_leaves_the_accumulator_of_state_as_it_is() -> None:
 # ---- what a function is given
 
 
-def writes_into(name: str) -> type[gw.VectorProcessFunction]:
-    class Writer(gw.VectorProcessFunction):
+def writes_into(name: str) -> type[gw.functions.VectorProcessFunction]:
+    class Writer(gw.functions.VectorProcessFunction):
         def process_batch(self, batch: Any) -> Any:
             if name != "times":
                 getattr(batch, name)[:] = 0
-            return gw.VectorResult(event_timers=(np.array([0]), np.array([5])))
+            return gw.functions.VectorResult(event_timers=(np.array([0]), np.array([5])))
 
         def on_timers(self, batch: Any) -> Any:
             getattr(batch, name)[:] = 0
@@ -334,7 +339,7 @@ def test_arrays_of_many_keys_are_read_only(name: str) -> None:
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 @pytest.mark.parametrize("name", ["places", "offsets"])
 def test_arrays_of_many_windows_are_read_only(name: str, engine: Any) -> None:
-    class Writer(gw.VectorWindowFunction):
+    class Writer(gw.functions.VectorWindowFunction):
         def process(self, batch: Any) -> Any:
             getattr(batch, name)[:] = 0
 
@@ -363,7 +368,7 @@ BOUNDS: Any = (0, 1.5)
 
 
 def assigned(give: Callable[[int], Any]) -> pa.Table:
-    class Gives(gw.WindowAssigner):
+    class Gives(gw.functions.WindowAssigner):
         def assign_windows(self, row: Any, timestamp: int, context: Any) -> Any:
             return give(timestamp)
 
@@ -372,8 +377,8 @@ def assigned(give: Callable[[int], Any]) -> pa.Table:
 
 @pytest.mark.parametrize(
     "found",
-    [None, 1, [1], gw.TimeWindow(0, 9), [gw.TimeWindow(9, 0)], [gw.TimeWindow(0, 2**70)],
-     [gw.TimeWindow(*BOUNDS)]],
+    [None, 1, [1], TimeWindow(0, 9), [TimeWindow(9, 0)], [TimeWindow(0, 2**70)],
+     [TimeWindow(*BOUNDS)]],
 )  # fmt: skip
 def test_what_no_assigner_gives(found: Any) -> None:
     with pytest.raises(InvalidFunctionError, match=r"Gives.assign_windows must return"):
@@ -387,7 +392,7 @@ def test_an_assigner_that_raises_is_named() -> None:
 
 @pytest.mark.parametrize("places", [[0, 0], [5], [-1]])
 def test_what_no_evictor_gives(places: list[int]) -> None:
-    class Gives(gw.Evictor):
+    class Gives(gw.functions.Evictor):
         def evict_before(self, elements: Any, window: Any, context: Any) -> Any:
             return [elements[0]._replace(place=place) for place in places]
 
@@ -400,7 +405,7 @@ def test_what_no_timer_of_a_trigger_is(time: Any) -> None:
     class Sets(gw.EventTimeTrigger):
         def on_element(self, row: Any, timestamp: int, window: Any, context: Any) -> Any:
             context.register_event_time_timer(time)
-            return gw.TriggerResult.CONTINUE
+            return gw.functions.TriggerResult.CONTINUE
 
     with pytest.raises(InvalidFunctionError, match="sets timers at ticks"):
         keyed().window(MINUTE).trigger(Sets()).aggregate(n=gw.count())
@@ -408,9 +413,9 @@ def test_what_no_timer_of_a_trigger_is(time: Any) -> None:
 
 @pytest.mark.parametrize("times", [[True], np.array([5], "m8[us]"), [None], [0.0], [2**63]])
 def test_what_no_timers_of_many_keys_are(times: Any) -> None:
-    class Sets(gw.VectorProcessFunction):
+    class Sets(gw.functions.VectorProcessFunction):
         def process_batch(self, batch: Any) -> Any:
-            return gw.VectorResult(event_timers=(np.array([0]), times))
+            return gw.functions.VectorResult(event_timers=(np.array([0]), times))
 
     with pytest.raises(InvalidFunctionError, match="their times, int64"):
         keyed().process(Sets(), ["v"], output=pa.schema([("n", LONG)]))

@@ -35,10 +35,10 @@ TUMBLING = gw.TumblingEventTimeWindows(10)
 VALUE = "i"  # a column of the input
 
 
-def total(accumulator: pa.DataType) -> gw.UserAggregate:
+def total(accumulator: pa.DataType) -> gw.typing.UserAggregate:
     """A user's aggregate, always of the same name, with this type."""
 
-    class Total(gw.AggregateFunction):
+    class Total(gw.functions.AggregateFunction):
         def create_accumulator(self) -> int:
             return 0
 
@@ -52,7 +52,7 @@ def total(accumulator: pa.DataType) -> gw.UserAggregate:
     return gw.user_aggregate(Total(), VALUE)
 
 
-def trigger(limit: int = 2, **state: pa.DataType) -> gw.Trigger:
+def trigger(limit: int = 2, **state: pa.DataType) -> gw.functions.Trigger:
     """A user's trigger that keeps ``state``."""
 
     class Sometimes(gw.EventTimeTrigger):
@@ -65,14 +65,14 @@ def trigger(limit: int = 2, **state: pa.DataType) -> gw.Trigger:
 
 
 @dataclass
-class ByParameter(gw.Evictor):
+class ByParameter(gw.functions.Evictor):
     """A user's evictor."""
 
     limit: int
     cache: dict[str, int] = field(default_factory=dict)
 
 
-class ByAttribute(gw.Evictor):
+class ByAttribute(gw.functions.Evictor):
     """Another one, that is no dataclass."""
 
     def __init__(self, limit: int) -> None:
@@ -80,16 +80,16 @@ class ByAttribute(gw.Evictor):
         self._calls = id(self)
 
 
-def process(columns: tuple[str, ...] = (VALUE,), **state: pa.DataType) -> gw.Process:
+def process(columns: tuple[str, ...] = (VALUE,), **state: pa.DataType) -> gw.typing.Process:
     """A user's process function that keeps ``state`` of a key."""
 
-    class Last(gw.ProcessWindowFunction):
+    class Last(gw.functions.ProcessWindowFunction):
         key_state = state
 
         def process(self, key: Row, context: Any, rows: pa.Table) -> list[Row]:
             return [{"n": rows.num_rows}]
 
-    return gw.Process(Last(), columns, pa.schema([("n", pa.int64())]))
+    return gw.typing.Process(Last(), columns, pa.schema([("n", pa.int64())]))
 
 
 def earlier(one: Row, _: Row) -> Row:
@@ -104,14 +104,14 @@ def weighted(weight: int, one: Row, other: Row) -> Row:
     return one if weight else other
 
 
-def aggregated(**aggregates: gw.Aggregate | gw.UserAggregate) -> Any:
+def aggregated(**aggregates: gw.typing.Aggregate | gw.typing.UserAggregate) -> Any:
     from gpu_windows.datastream.named import bind_any
 
     schema = query(TUMBLING).schema
     return Aggregates(tuple(bind_any(n, a, schema) for n, a in aggregates.items()))
 
 
-def planned(assigner: gw.WindowAssigner = TUMBLING, **parts: Any) -> Plan:
+def planned(assigner: gw.functions.WindowAssigner = TUMBLING, **parts: Any) -> Plan:
     return plan(query(assigner, **parts), bounded=False, spark=True, crosses_quickly=True)
 
 
@@ -174,14 +174,14 @@ CHANGED: dict[str, tuple[Callable[[], Plan], Callable[[], Plan], str]] = {
         "strategy was buffer, is slices",
     ),
     "another function": (
-        lambda: of_function(gw.Reduce(earlier, (VALUE,))),
-        lambda: of_function(gw.Reduce(later, (VALUE,))),
+        lambda: of_function(gw.typing.Reduce(earlier, (VALUE,))),
+        lambda: of_function(gw.typing.Reduce(later, (VALUE,))),
         "function.function was tests.planning.test_facts.earlier, "
         "is tests.planning.test_facts.later",
     ),
     "another bound argument": (
-        lambda: of_function(gw.Reduce(partial(weighted, 1), (VALUE,))),
-        lambda: of_function(gw.Reduce(partial(weighted, 2), (VALUE,))),
+        lambda: of_function(gw.typing.Reduce(partial(weighted, 1), (VALUE,))),
+        lambda: of_function(gw.typing.Reduce(partial(weighted, 2), (VALUE,))),
         "function.function.arguments was 1, is 2",
     ),
     "another order": (
@@ -301,7 +301,12 @@ def test_reworded_descriptions_do_not_matter(monkeypatch: pytest.MonkeyPatch) ->
     shard = Shard(before)
     shard.micro_batch(None, input_of(before))
     text = Manifest.of(before).text
-    for kind in (gw.TumblingEventTimeWindows, gw.EventTimeTrigger, gw.CountEvictor, gw.Aggregate):
+    for kind in (
+        gw.TumblingEventTimeWindows,
+        gw.EventTimeTrigger,
+        gw.CountEvictor,
+        gw.typing.Aggregate,
+    ):
         monkeypatch.setattr(kind, "describe", lambda _: "in other words")
     again = Manifest.of(before)
     assert again.described["window"] == "in other words"
@@ -323,20 +328,20 @@ def test_manifests_of_other_formats(text: str, kind: type[Exception], rule: str)
         Manifest.from_text(text)
 
 
-class Outer(gw.Trigger):
+class Outer(gw.functions.Trigger):
     """A user's trigger around another one."""
 
-    def __init__(self, inner: gw.Trigger) -> None:
+    def __init__(self, inner: gw.functions.Trigger) -> None:
         self.inner = inner
 
-    def on_element(self, row: Row, *_: Any) -> gw.TriggerResult:
-        return gw.TriggerResult.CONTINUE
+    def on_element(self, row: Row, *_: Any) -> gw.functions.TriggerResult:
+        return gw.functions.TriggerResult.CONTINUE
 
     def clear(self, *_: Any) -> None:
         """Keep nothing."""
 
     @property
-    def parts(self) -> tuple[gw.Trigger, ...]:
+    def parts(self) -> tuple[gw.functions.Trigger, ...]:
         return (self.inner,)
 
 
@@ -349,7 +354,7 @@ class Limited(gw.EventTimeTrigger):
 
 def _defaulted(default: int) -> object:
     @dataclass
-    class Keeps(gw.Evictor):
+    class Keeps(gw.functions.Evictor):
         limit: int = default
         seen: dict[str, int] = field(default_factory=lambda: {"a": default})
 

@@ -14,12 +14,12 @@ from gpu_windows.rules import LONG_MIN
 from tests.plots.samples import SECOND, sample
 
 
-def windowed(assigner: gw.WindowAssigner) -> gw.WindowedStream:
+def windowed(assigner: gw.functions.WindowAssigner) -> gw.typing.WindowedStream:
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("4 seconds")
     return gw.stream(sample()).event_time("ts", strategy).key_by("sensor").window(assigner)
 
 
-def shown() -> gw.Outputs:
+def shown() -> gw.typing.Outputs:
     """The query of the picture in docs/windows.md."""
     return (
         windowed(gw.TumblingEventTimeWindows.of("10 seconds"))
@@ -30,7 +30,7 @@ def shown() -> gw.Outputs:
     )
 
 
-def trace(outputs: gw.Outputs) -> Any:
+def trace(outputs: gw.typing.Outputs) -> Any:
     return gw.trace_firings(outputs, sample())
 
 
@@ -70,7 +70,9 @@ def test_no_watermark_before_the_first_row_with_a_time() -> None:
         gw.GlobalWindows.create_with_end_of_stream_trigger(),
     ],
 )
-def test_every_kind_of_window_is_drawn(assigner: gw.WindowAssigner, tmp_path: Path) -> None:
+def test_every_kind_of_window_is_drawn(
+    assigner: gw.functions.WindowAssigner, tmp_path: Path
+) -> None:
     outputs = windowed(assigner).outputs(n=gw.count())
     figure = gw.plot_firings(outputs, sample())
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b"]

@@ -17,7 +17,7 @@ V = pa.schema([("v", LONG)])
 ROWS = table([("a", 1, 1)])
 
 
-class Aside(gw.KeyedProcessFunction):
+class Aside(gw.functions.KeyedProcessFunction):
     """Has some side outputs, and gives nothing."""
 
     def __init__(self, **sides: pa.Schema) -> None:
@@ -31,7 +31,7 @@ class Aside(gw.KeyedProcessFunction):
         return []
 
 
-class Dropped(gw.Evictor):
+class Dropped(gw.functions.Evictor):
     """Has a side output."""
 
     side_outputs = {"T": V}  # noqa: RUF012
@@ -40,7 +40,7 @@ class Dropped(gw.Evictor):
         return elements
 
 
-class Counted(gw.ProcessWindowFunction):
+class Counted(gw.functions.ProcessWindowFunction):
     """Has a side output."""
 
     side_outputs = {"t": V}  # noqa: RUF012
@@ -49,14 +49,14 @@ class Counted(gw.ProcessWindowFunction):
         return [{"v": len(given)}]
 
 
-class Paired(gw.ProcessJoinFunction):
+class Paired(gw.functions.ProcessJoinFunction):
     """Gives nothing."""
 
     def process_element(self, *given: Any) -> Any:
         return []
 
 
-def processed(output: pa.Schema = V, **sides: pa.Schema) -> gw.Outputs:
+def processed(output: pa.Schema = V, **sides: pa.Schema) -> gw.typing.Outputs:
     return keyed(ROWS).processed(Aside(**sides), ["v"], output=output)
 
 
@@ -104,7 +104,7 @@ def test_names_of_columns_of_our_own(name: str) -> None:
         join.outputs({name: "v"})
 
 
-class Connected(gw.KeyedCoProcessFunction):
+class Connected(gw.functions.KeyedCoProcessFunction):
     """Gives back what it sees of a row, and whether it is a right one."""
 
     def process_element1(self, row: Any, context: Any) -> Any:
@@ -114,7 +114,7 @@ class Connected(gw.KeyedCoProcessFunction):
         return [{"seen": f"right {dict(row)}"}]
 
 
-class Broadcast(gw.KeyedBroadcastProcessFunction):
+class Broadcast(gw.functions.KeyedBroadcastProcessFunction):
     """Gives back what it sees of the keyed side."""
 
     def process_broadcast_element(self, row: Any, context: Any) -> Any:
@@ -124,7 +124,7 @@ class Broadcast(gw.KeyedBroadcastProcessFunction):
         return [{"seen": f"{dict(row)}"}]
 
 
-class Grouped(gw.CoGroupFunction):
+class Grouped(gw.functions.CoGroupFunction):
     """Gives back what it sees of both sides."""
 
     def co_group(self, key: Any, context: Any, left: Any, right: Any) -> Any:

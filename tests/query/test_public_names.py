@@ -40,32 +40,32 @@ class Told:
         return [{"seen": str((self.keys, *seen))}]
 
 
-class Keyed(Told, gw.KeyedProcessFunction):
+class Keyed(Told, gw.functions.KeyedProcessFunction):
     def process_element(self, row: Any, context: Any) -> Any:
         return self.seen(context.key, row)
 
 
-class Windowed(Told, gw.ProcessWindowFunction):
+class Windowed(Told, gw.functions.ProcessWindowFunction):
     def process(self, key: Any, context: Any, rows: Any) -> Any:
         return self.seen(key, rows.to_pylist()[0])
 
 
-class Many(Told, gw.VectorWindowFunction):
-    def process(self, batch: gw.WindowBatch) -> pa.Table:
+class Many(Told, gw.functions.VectorWindowFunction):
+    def process(self, batch: gw.typing.WindowBatch) -> pa.Table:
         (key,) = batch.windows.drop_columns(["window_start", "window_end"]).to_pylist()
         return pa.Table.from_pylist(self.seen(key, batch.rows.to_pylist()[0]), SEEN)
 
 
-class ManyKeys(Told, gw.VectorProcessFunction):
+class ManyKeys(Told, gw.functions.VectorProcessFunction):
     state: ClassVar = {"n": pa.int64()}
     keys = ("upper",)
 
     def open(self, *_: Any) -> None:
         """Do nothing: it may be told nothing."""
 
-    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
+    def process_batch(self, batch: gw.typing.RowsBatch) -> gw.functions.VectorResult:
         seen = self.seen(batch.keys.to_pylist()[0], batch.rows.to_pylist()[0])
-        return gw.VectorResult(rows=pa.Table.from_pylist(seen, SEEN))
+        return gw.functions.VectorResult(rows=pa.Table.from_pylist(seen, SEEN))
 
 
 #: Functions of keys are told themselves what they call their columns.

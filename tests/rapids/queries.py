@@ -26,10 +26,10 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 ROWS = 1000
 
 
-class Counting(gw.KeyedProcessFunction):
+class Counting(gw.functions.KeyedProcessFunction):
     """Numbers the rows of a key."""
 
-    state: ClassVar = {"rows": gw.ValueStateDescriptor(pa.int64())}
+    state: ClassVar = {"rows": gw.functions.ValueStateDescriptor(pa.int64())}
 
     def open(self, context: Any) -> None:
         self.rows = context.state("rows")

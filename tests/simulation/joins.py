@@ -23,7 +23,7 @@ HOW = get_args(JoinType)
 _LATENESS = (0, 0, 5, 40)
 
 
-def sides(rng: Random, schema: pa.Schema) -> tuple[gw.KeyedStream, gw.KeyedStream]:
+def sides(rng: Random, schema: pa.Schema) -> tuple[gw.typing.KeyedStream, gw.typing.KeyedStream]:
     """Draw two keyed streams without rows."""
     nothing = schema.empty_table()
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
@@ -98,14 +98,14 @@ def windowed(rng: Random, schema: pa.Schema) -> WindowQuery:
     return replace(drawn, assigner=assigner, trigger=trigger)
 
 
-def _joined(rng: Random, both: Any) -> gw.Outputs:
+def _joined(rng: Random, both: Any) -> gw.typing.Outputs:
     both = both.null_safe() if rng.random() < 0.3 else both
-    outputs: gw.Outputs = both.outputs(["i", "text"], ["i"], **_choice(rng))
+    outputs: gw.typing.Outputs = both.outputs(["i", "text"], ["i"], **_choice(rng))
     return outputs
 
 
-def _co_grouped(rng: Random, both: Any) -> gw.Outputs:
-    outputs: gw.Outputs
+def _co_grouped(rng: Random, both: Any) -> gw.typing.Outputs:
+    outputs: gw.typing.Outputs
     match rng.randrange(3):
         case 0:
             outputs = both.collected(["i", "text"], ["i"])

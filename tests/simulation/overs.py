@@ -26,7 +26,7 @@ ONCE: dict[str, Aggregate] = {
     "mean": gw.mean("d").distinct(),
 }
 #: What draws a frame.
-Draw: TypeAlias = Callable[[Random], gw.Frame]
+Draw: TypeAlias = Callable[[Random], gw.typing.Frame]
 
 
 def over(rng: Random, schema: pa.Schema, watermarks: WatermarkStrategy) -> OverQuery:
@@ -58,23 +58,23 @@ def _of_ticks(preceding: int | None, following: int) -> gw.Range:
     return gw.Range(before, timedelta(microseconds=following))
 
 
-def _range(rng: Random) -> gw.Frame:
+def _range(rng: Random) -> gw.typing.Frame:
     return _of_ticks(rng.choice([0, 1, 5, rng.randint(0, 60)]), 0)
 
 
-def _ahead(rng: Random) -> gw.Frame:
+def _ahead(rng: Random) -> gw.typing.Frame:
     lower = rng.randint(-10, 40)
     return _of_ticks(lower, rng.randint(-lower, 30))
 
 
-def _rows(rng: Random) -> gw.Frame:
+def _rows(rng: Random) -> gw.typing.Frame:
     before = rng.choice([0, 1, 2, 7])
     return gw.Rows(before, -rng.randint(0, before))
 
 
-def _first_range(rng: Random) -> gw.Frame:
+def _first_range(rng: Random) -> gw.typing.Frame:
     return _of_ticks(None, rng.choice([0, 0, -1, 15]))
 
 
-def _first_rows(_: Random) -> gw.Frame:
+def _first_rows(_: Random) -> gw.typing.Frame:
     return gw.Rows(None, 0)

@@ -57,27 +57,27 @@ def broadcast(rng: Random, schema: pa.Schema) -> Query:
     return made.plan.query
 
 
-def _ttl(rng: Random) -> gw.StateTtlConfig | None:
+def _ttl(rng: Random) -> gw.functions.StateTtlConfig | None:
     if rng.random() < 0.5:
         return None
-    return gw.StateTtlConfig(rng.randint(1, 30), update_on_read=rng.random() < 0.5)
+    return gw.functions.StateTtlConfig(rng.randint(1, 30), update_on_read=rng.random() < 0.5)
 
 
-class Waiting(gw.KeyedCoProcessFunction):
+class Waiting(gw.functions.KeyedCoProcessFunction):
     """Left rows wait for a right one for some time; a right row is kept for those to come."""
 
     output = pa.schema([("left", LONG), ("right", LONG), ("at", LONG)])
     side_outputs: ClassVar = {"alone": pa.schema([("left", pa.list_(LONG)), ("seen", LONG)])}
 
-    def __init__(self, patience: int, ttl: gw.StateTtlConfig | None) -> None:
+    def __init__(self, patience: int, ttl: gw.functions.StateTtlConfig | None) -> None:
         self.patience, self._ttl = patience, ttl
 
     @property
-    def state(self) -> dict[str, gw.StateDescriptor]:
+    def state(self) -> dict[str, gw.typing.StateDescriptor]:
         return {
-            "waiting": gw.ListStateDescriptor(LONG),
-            "right": gw.ValueStateDescriptor(LONG, ttl=self._ttl),
-            "times": gw.MapStateDescriptor(LONG, LONG, ttl=self._ttl),
+            "waiting": gw.functions.ListStateDescriptor(LONG),
+            "right": gw.functions.ValueStateDescriptor(LONG, ttl=self._ttl),
+            "times": gw.functions.MapStateDescriptor(LONG, LONG, ttl=self._ttl),
         }
 
     def process_element1(self, row: Any, context: Any) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from tests.datastream import custom_parts as examples
 FITS = (LONG_MIN + 100, LONG_MAX - 100)
 
 
-class Uneven(gw.WindowAssigner):
+class Uneven(gw.functions.WindowAssigner):
     """Two windows a row, of different sizes: they overlap, and share no grid."""
 
     columns: ClassVar = ("small",)
@@ -44,30 +44,36 @@ class GeometricMean(examples.GeometricMean):
         return super().get_result(accumulator) if accumulator["count"] else float("nan")
 
 
-class EveryOther(gw.Trigger):
+class EveryOther(gw.functions.Trigger):
     """Fires at every other row, and purges; at the end of the window too."""
 
     state: ClassVar = {"odd": pa.bool_()}
 
     def on_element(
-        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.TriggerContext
-    ) -> gw.TriggerResult:
+        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         context.register_event_time_timer(window.max_timestamp)
         odd = not context.get("odd", False)
         context.put("odd", odd)
         context.count("seen")
-        return gw.TriggerResult.CONTINUE if odd else gw.TriggerResult.FIRE_AND_PURGE
+        return (
+            gw.functions.TriggerResult.CONTINUE
+            if odd
+            else gw.functions.TriggerResult.FIRE_AND_PURGE
+        )
 
-    def on_event_time(self, time: int, window: Any, context: gw.TriggerContext) -> gw.TriggerResult:
+    def on_event_time(
+        self, time: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         ended = time == window.max_timestamp
-        return gw.TriggerResult.FIRE if ended else gw.TriggerResult.CONTINUE
+        return gw.functions.TriggerResult.FIRE if ended else gw.functions.TriggerResult.CONTINUE
 
-    def clear(self, window: Any, context: gw.TriggerContext) -> None:
+    def clear(self, window: Any, context: gw.typing.TriggerContext) -> None:
         context.remove("odd")
         context.delete_event_time_timer(window.max_timestamp)
 
 
-class SomeTimeAfter(gw.Trigger):
+class SomeTimeAfter(gw.functions.Trigger):
     """Fires a while after each row: timers of processing time, several a window."""
 
     uses_processing_time = True
@@ -76,25 +82,25 @@ class SomeTimeAfter(gw.Trigger):
         self.pause = pause
 
     def on_element(
-        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.TriggerContext
-    ) -> gw.TriggerResult:
+        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         context.register_processing_time_timer(context.current_processing_time + self.pause)
-        return gw.TriggerResult.CONTINUE
+        return gw.functions.TriggerResult.CONTINUE
 
     def on_processing_time(
-        self, time: int, window: Any, context: gw.TriggerContext
-    ) -> gw.TriggerResult:
+        self, time: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         context.count("pauses")
-        return gw.TriggerResult.FIRE
+        return gw.functions.TriggerResult.FIRE
 
-    def clear(self, window: Any, context: gw.TriggerContext) -> None:
+    def clear(self, window: Any, context: gw.typing.TriggerContext) -> None:
         context.delete_processing_time_timer(context.current_processing_time + self.pause)
 
     def describe(self) -> str:
         return f"{self.pause} after each row"
 
 
-class Numbered(gw.ProcessWindowFunction):
+class Numbered(gw.functions.ProcessWindowFunction):
     """How many rows there are, and which firing of the window and window of the key this is."""
 
     window_state: ClassVar = {"firing": pa.int64()}
@@ -107,7 +113,7 @@ class Numbered(gw.ProcessWindowFunction):
     )
 
     def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+        self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: pa.Table
     ) -> Iterable[Mapping[str, object]]:
         nth = context.window_state.get("firing", 0)
         context.window_state.put("firing", nth + 1)
@@ -119,13 +125,13 @@ class Numbered(gw.ProcessWindowFunction):
         yield {"n": len(rows), "last": last, "nth": nth, "seen": seen, "values": values}
 
 
-class Spread(gw.ProcessWindowFunction):
+class Spread(gw.functions.ProcessWindowFunction):
     """How far values are apart, and the times at which it is asked; nothing of one value only."""
 
     output = pa.schema([("spread", pa.float64()), ("at", pa.int64()), ("now", pa.int64())])
 
     def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+        self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: pa.Table
     ) -> Iterable[Mapping[str, object]]:
         (row,) = rows.to_pylist()
         if row["most"] != row["least"]:  # both are None where an evictor took all rows
@@ -134,18 +140,18 @@ class Spread(gw.ProcessWindowFunction):
             yield {"spread": spread, **times}
 
 
-class Totals(gw.VectorWindowFunction):
+class Totals(gw.functions.VectorWindowFunction):
     """The sum of a column, of many windows at once; some may have lost all of their rows."""
 
     order_free: ClassVar[bool] = True
     output = pa.schema([("total", pa.float64())])
 
-    def process(self, batch: gw.WindowBatch) -> pa.Table:
+    def process(self, batch: gw.typing.WindowBatch) -> pa.Table:
         values = batch.rows["value"].to_numpy()
         return pa.table({"total": np.bincount(batch.places, values, len(batch))})
 
 
-class LastOfEach(gw.CoGroupFunction):
+class LastOfEach(gw.functions.CoGroupFunction):
     """The last value of each side, and how many rows it has."""
 
     output = pa.schema([("left", pa.int64()), ("right", pa.int64()), ("n", pa.int64())])

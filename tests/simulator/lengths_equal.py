@@ -21,7 +21,7 @@ AGGREGATES = {
 }
 
 
-def keyed(rows: int = 150) -> gw.KeyedStream:
+def keyed(rows: int = 150) -> gw.typing.KeyedStream:
     rng = np.random.default_rng(3)
     times = np.sort(rng.integers(0, 300 * 1_000_000, rows))
     table = pa.table(

@@ -25,7 +25,7 @@ def test_small(case: Case) -> None:
 
 
 @pytest.mark.parametrize("frame", [range_of(40), gw.Rows(5, 2), range_of(None)], ids=str)
-def test_many_rows(frame: gw.Frame) -> None:
+def test_many_rows(frame: gw.typing.Frame) -> None:
     names = ("n", "total", "sum_x", "least", "spread", "last", "at_most")
     made = {name: AGGREGATES[name].over(frame) for name in names}
     case = Case(rows_of(5, 120, keys=2, ticks=160), made)

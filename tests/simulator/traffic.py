@@ -149,7 +149,9 @@ def _keyed(rows: pa.Table) -> Any:
     return stream.key_by("k")
 
 
-def _windowed(assigner: gw.WindowAssigner, **aggregates: Any) -> Callable[[pa.Table], Any]:
+def _windowed(
+    assigner: gw.functions.WindowAssigner, **aggregates: Any
+) -> Callable[[pa.Table], Any]:
     def run(rows: pa.Table) -> Any:
         return _keyed(rows).window(assigner).options(device="cuda").aggregate(**aggregates)
 

@@ -18,20 +18,22 @@ class Dies(gw.Sink, gw.SinkWriter):
     def __init__(self, sink: gw.Sink, number: int) -> None:
         self._sink, self._number = sink, number
 
-    def open(self, query: gw.SinkQuery) -> gw.SinkWriter:
+    def open(self, query: gw.typing.SinkQuery) -> gw.SinkWriter:
         self._writer = self._sink.open(query)
         return self
 
-    def begin(self, query: gw.SinkQuery) -> None:
+    def begin(self, query: gw.typing.SinkQuery) -> None:
         self._writer.begin(query)
 
-    def write(self, batch: gw.SinkBatch) -> None:
+    def write(self, batch: gw.typing.SinkBatch) -> None:
         self._writer.write(batch)
         if batch.number == self._number:
             raise KeyError("dies here")
 
 
-def run(outputs: gw.Outputs, sink: gw.Sink | Path | Callable[..., None], checkpoint: Path) -> None:
+def run(
+    outputs: gw.typing.Outputs, sink: gw.Sink | Path | Callable[..., None], checkpoint: Path
+) -> None:
     """Run a query over what is there."""
     gw.write_stream(outputs, sink, checkpoint, trigger=NOW).awaitTermination()
 

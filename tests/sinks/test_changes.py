@@ -29,7 +29,7 @@ BRIDGES = [[("b", 0, 1), ("b", 14, 1)], [("b", 7, 1), ("c", 60, 1)], [("c", 61, 
 TABLES = [seconds([*one, *other]) for one, other in zip(GROWS, BRIDGES, strict=True)]
 
 
-def sessions(source: Any) -> gw.WindowedStream:
+def sessions(source: Any) -> gw.typing.WindowedStream:
     """Sessions that fire at each row, at their end and at each row after it."""
     made = windowed(source, gw.EventTimeSessionWindows.with_gap("8 seconds")).order_by("ts")
     early = gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(1))
@@ -131,11 +131,11 @@ def test_tables_of_delta_and_iceberg_delete_what_goes(
     monkeypatch.setattr(statements, "merge", merge)
 
     class Merges(gw.Sink, gw.SinkWriter):
-        def open(self, query: gw.SinkQuery) -> gw.SinkWriter:
+        def open(self, query: gw.typing.SinkQuery) -> gw.SinkWriter:
             self.merge = Merge.of(query)
             return self
 
-        def write(self, batch: gw.SinkBatch) -> None:
+        def write(self, batch: gw.typing.SinkBatch) -> None:
             self.merge(batch.outputs["result"], "t")
 
     run(made, Merges(), tmp_path / "state")

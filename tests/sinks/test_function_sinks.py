@@ -31,7 +31,7 @@ TABLES = batches(3, 200)
 
 
 @pytest.fixture
-def outputs(spark: SparkSession, tmp_path: Path) -> gw.Outputs:
+def outputs(spark: SparkSession, tmp_path: Path) -> gw.typing.Outputs:
     """Sliding windows over three files, a micro-batch each."""
     files(tmp_path / "in", TABLES)
     return outputs_of("sliding", streamed(spark, tmp_path / "in"))
@@ -52,7 +52,7 @@ def _no_cache(results: DataFrame, *_: Any) -> None:
 
 @pytest.mark.slow
 def test_a_sink_may_read_what_it_likes(
-    spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
+    spark: SparkSession, tmp_path: Path, outputs: gw.typing.Outputs
 ) -> None:
     """The state is whole, whatever a function reads: what comes next is as if it had read all."""
     run(outputs, tmp_path / "out", tmp_path / "whole")
@@ -74,14 +74,14 @@ def test_a_sink_may_read_what_it_likes(
         assert sorted(map(repr, found)) == last
 
 
-class Noting(gw.ProcessWindowFunction):
+class Noting(gw.functions.ProcessWindowFunction):
     """Writes a line for each call of it, whatever becomes of what it gives."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+        self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: pa.Table
     ) -> list[dict[str, object]]:
         with self.path.open("a") as file:
             file.write(f"{key['k']} {context.window}\n")
@@ -94,7 +94,9 @@ def test_a_micro_batch_is_computed_once(spark: SparkSession, tmp_path: Path, sin
     noted = tmp_path / "noted"
     made = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["tumbling"])
     made = made.options(shards=2, device="cpu")
-    outputs = made.outputs(gw.Process(Noting(noted), ("v",), pa.schema([("rows", pa.int64())])))
+    outputs = made.outputs(
+        gw.typing.Process(Noting(noted), ("v",), pa.schema([("rows", pa.int64())]))
+    )
     seen: list[int] = []
 
     def twice(results: DataFrame, *_: Any) -> None:
@@ -112,7 +114,9 @@ def test_a_micro_batch_is_computed_once(spark: SparkSession, tmp_path: Path, sin
 
 
 @pytest.mark.thorough
-def test_a_sink_that_raised_is_given_the_same_again(tmp_path: Path, outputs: gw.Outputs) -> None:
+def test_a_sink_that_raised_is_given_the_same_again(
+    tmp_path: Path, outputs: gw.typing.Outputs
+) -> None:
     """Nothing is computed again for it: the rows of the micro-batch may be gone."""
     seen: list[tuple[int, list[str]]] = []
 

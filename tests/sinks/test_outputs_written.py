@@ -33,13 +33,13 @@ TABLES = batches(3, 200)
 
 
 @pytest.fixture
-def outputs(spark: SparkSession, tmp_path: Path) -> gw.Outputs:
+def outputs(spark: SparkSession, tmp_path: Path) -> gw.typing.Outputs:
     """Sliding windows over three files, a micro-batch each."""
     files(tmp_path / "in", TABLES)
     return outputs_of("sliding", streamed(spark, tmp_path / "in"))
 
 
-def run(outputs: gw.Outputs, sink: Any, checkpoint: str | Path) -> None:
+def run(outputs: gw.typing.Outputs, sink: Any, checkpoint: str | Path) -> None:
     gw.write_stream(outputs, sink, checkpoint, trigger=NOW).awaitTermination()
 
 
@@ -58,7 +58,7 @@ def die_at(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool) -> None
     monkeypatch.setattr(ParquetWriter, "_put", dying)
 
 
-def fails(outputs: gw.Outputs, sink: Any, checkpoint: Path, text: str) -> None:
+def fails(outputs: gw.typing.Outputs, sink: Any, checkpoint: Path, text: str) -> None:
     from pyspark.errors import StreamingQueryException
 
     with pytest.raises(StreamingQueryException, match=text):
@@ -69,7 +69,7 @@ def fails(outputs: gw.Outputs, sink: Any, checkpoint: Path, text: str) -> None:
 def test_a_death_beside_the_commit_of_a_micro_batch(
     spark: SparkSession,
     tmp_path: Path,
-    outputs: gw.Outputs,
+    outputs: gw.typing.Outputs,
     monkeypatch: pytest.MonkeyPatch,
     after: bool,
 ) -> None:
@@ -102,7 +102,7 @@ def _followed(rows: DataFrame, checkpoint: Path) -> list[Any]:
 
 @pytest.mark.thorough
 def test_a_relative_checkpoint_is_in_the_folder_of_this_process(
-    spark: SparkSession, tmp_path: Path, outputs: gw.Outputs, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, outputs: gw.typing.Outputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark's JVM stays where it has begun."""
     rows = _of_one_micro_batch(tmp_path, outputs)
@@ -114,7 +114,9 @@ def test_a_relative_checkpoint_is_in_the_folder_of_this_process(
 
 
 @pytest.mark.thorough
-def test_a_checkpoint_by_its_uri(spark: SparkSession, tmp_path: Path, outputs: gw.Outputs) -> None:
+def test_a_checkpoint_by_its_uri(
+    spark: SparkSession, tmp_path: Path, outputs: gw.typing.Outputs
+) -> None:
     """Spark would take the text of a URI for a path, escapes and all."""
     rows = _of_one_micro_batch(tmp_path, outputs)
     state = tmp_path / "a state, 5 %"
@@ -125,7 +127,7 @@ def test_a_checkpoint_by_its_uri(spark: SparkSession, tmp_path: Path, outputs: g
 
 
 def test_a_path_belongs_to_its_query(
-    spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
+    spark: SparkSession, tmp_path: Path, outputs: gw.typing.Outputs
 ) -> None:
     rows = _of_one_micro_batch(tmp_path, outputs)
     out = tmp_path / "[o]*ut"  # which are no patterns
@@ -137,7 +139,9 @@ def test_a_path_belongs_to_its_query(
 
 
 @pytest.mark.thorough
-def test_a_query_may_take_over(spark: SparkSession, tmp_path: Path, outputs: gw.Outputs) -> None:
+def test_a_query_may_take_over(
+    spark: SparkSession, tmp_path: Path, outputs: gw.typing.Outputs
+) -> None:
     out, rows = tmp_path / "out", _of_one_micro_batch(tmp_path, outputs)
     run(outputs, out, tmp_path / "state")
     read = gw.read_output(spark, out)
@@ -157,7 +161,7 @@ def test_a_query_may_take_over(spark: SparkSession, tmp_path: Path, outputs: gw.
     assert not (tmp_path / "third").exists()
 
 
-def _of_one_micro_batch(folder: Path, outputs: gw.Outputs) -> int:
+def _of_one_micro_batch(folder: Path, outputs: gw.typing.Outputs) -> int:
     """Leave one file for the query, and return how many rows it writes."""
     for number in (1, 2):
         (folder / "in" / f"{number}.parquet").unlink()
@@ -167,7 +171,9 @@ def _of_one_micro_batch(folder: Path, outputs: gw.Outputs) -> int:
 
 
 @pytest.mark.thorough
-def test_a_query_ends_where_another_has_taken_over(tmp_path: Path, outputs: gw.Outputs) -> None:
+def test_a_query_ends_where_another_has_taken_over(
+    tmp_path: Path, outputs: gw.typing.Outputs
+) -> None:
     out = tmp_path / "out"
     shutil.move(tmp_path / "in" / "2.parquet", tmp_path)
     query = gw.write_stream(outputs, out, tmp_path / "state")
@@ -183,7 +189,7 @@ def test_a_query_ends_where_another_has_taken_over(tmp_path: Path, outputs: gw.O
 
 @pytest.mark.thorough
 def test_an_older_copy_of_a_checkpoint_is_told(
-    spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
+    spark: SparkSession, tmp_path: Path, outputs: gw.typing.Outputs
 ) -> None:
     """What it would write under numbers that are there need not be what is there."""
     for number in (1, 2):
@@ -224,7 +230,7 @@ def test_a_renamed_key_is_told(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", TABLES[:1])
     timed = gw.stream(streamed(spark, tmp_path / "in")).event_time("ts", WATERMARKS)
 
-    def named(name: str) -> gw.Outputs:
+    def named(name: str) -> gw.typing.Outputs:
         keyed = timed.key_by((F.col("k") % 3).alias(name))
         return keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(n=gw.count())
 
@@ -245,7 +251,7 @@ def test_nested_columns_are_followed(spark: SparkSession, tmp_path: Path) -> Non
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(source).event_time("ts", watermarks).key_by("key")
     made = keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(
-        gw.Collect(("m", "ts", "d"))
+        gw.typing.Collect(("m", "ts", "d"))
     )
     run(made, tmp_path / "out", tmp_path / "state")
     whole = gw.read_output(spark, tmp_path / "out")
@@ -324,7 +330,7 @@ def test_a_sink_has_a_path(path: Any) -> None:
 
 @pytest.mark.thorough
 def test_a_copy_of_a_checkpoint_that_went_another_way_is_refused(
-    spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
+    spark: SparkSession, tmp_path: Path, outputs: gw.typing.Outputs
 ) -> None:
     """Its micro-batches have the numbers of others, that took other rows or came at other times."""
     out, state, copies = tmp_path / "out", tmp_path / "state", (tmp_path / "1", tmp_path / "2")

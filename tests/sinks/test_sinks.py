@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def continuous(source: Any) -> gw.WindowedStream:
+def continuous(source: Any) -> gw.typing.WindowedStream:
     """Windows that fire every 15 s of event time and at their end."""
     trigger = gw.ContinuousEventTimeTrigger.of("15 seconds")
     return windowed(source, ASSIGNERS["continuous"]).trigger(trigger)
@@ -94,7 +94,7 @@ class Rows(gw.Sink):
         if self.column not in plan.query.result_names:
             raise errors.QueryError("results need the column", value=self.column)
 
-    def open(self, query: gw.SinkQuery) -> gw.SinkWriter:
+    def open(self, query: gw.typing.SinkQuery) -> gw.SinkWriter:
         self.calls.append("open")
         assert (query.key_columns, query.window_columns) == (("k",), ("window_start", "window_end"))
         assert query.schemas["result"].names == ["k", "window_start", "window_end", "n"]
@@ -108,11 +108,11 @@ class RowsWriter(gw.SinkWriter):
     def __init__(self, sink: Rows) -> None:
         self.sink = sink
 
-    def begin(self, query: gw.SinkQuery) -> None:
+    def begin(self, query: gw.typing.SinkQuery) -> None:
         assert (Path(query.checkpoint) / "gpu_windows").exists()  # it is this query's
         self.sink.calls.append("begin")
 
-    def write(self, batch: gw.SinkBatch) -> None:
+    def write(self, batch: gw.typing.SinkBatch) -> None:
         self.sink.calls.append(f"write {batch.number}")
         self.sink.taken[batch.number] = batch.rows
         for name, rows in batch.outputs.items():
@@ -124,7 +124,7 @@ class RowsWriter(gw.SinkWriter):
             raise KeyError("dies here")
 
 
-def counted(spark: SparkSession, folder: Path, tables: list[pa.Table]) -> gw.Outputs:
+def counted(spark: SparkSession, folder: Path, tables: list[pa.Table]) -> gw.typing.Outputs:
     files(folder, tables)
     return windowed(streamed(spark, folder), ASSIGNERS["tumbling"]).outputs(n=gw.count())
 

@@ -224,12 +224,12 @@ def test_what_others_say_of_their_commits() -> None:
 def test_which_micro_batch_comes_again() -> None:
     session: Any = None
     made = {"session": session, "number": 3, "rows": 5, "sizes": {}, "read": print}
-    batch = gw.SinkBatch(**made, planned_ms=12)
+    batch = gw.typing.SinkBatch(**made, planned_ms=12)
     assert batch.is_again(5, 12)
     assert batch.is_again(5, None)  # of an earlier version of this package
     assert not batch.is_again(4, 12)
     assert not batch.is_again(5, 13)
-    assert gw.SinkBatch(**made).is_again(5, 13)
+    assert gw.typing.SinkBatch(**made).is_again(5, 13)
 
 
 def test_what_a_merge_says(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ def batches(count: int = 4, rows: int = 400) -> list[pa.Table]:
     return found
 
 
-def windowed(source: Any, assigner: gw.WindowAssigner) -> gw.WindowedStream:
+def windowed(source: Any, assigner: gw.functions.WindowAssigner) -> gw.typing.WindowedStream:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
     return timed.key_by("k").window(assigner).order_by("seq").options(device="cpu", shards=5)
 
@@ -97,7 +97,7 @@ def two_streams(
 
 
 def expected(
-    made: gw.Outputs, tables: list[pa.Table], bound_ms: int = 5_000
+    made: gw.typing.Outputs, tables: list[pa.Table], bound_ms: int = 5_000
 ) -> tuple[pa.Table, pa.Table]:
     """Results and late rows of `emissions`."""
     return expected_of(made.plan, tables, bound_ms)
@@ -112,7 +112,9 @@ def expected_of(
     return results, pa.concat_tables([e.late for e in found if e.late.num_columns])
 
 
-def emissions(made: gw.Outputs, tables: list[pa.Table], bound_ms: int = 5_000) -> list[Emission]:
+def emissions(
+    made: gw.typing.Outputs, tables: list[pa.Table], bound_ms: int = 5_000
+) -> list[Emission]:
     """What `emissions_of` gives of a query."""
     return emissions_of(made.plan, tables, bound_ms)
 
@@ -150,7 +152,7 @@ ASSIGNERS = {
 }
 
 
-def outputs_of(name: str, source: Any, shards: int = 5) -> gw.Outputs:
+def outputs_of(name: str, source: Any, shards: int = 5) -> gw.typing.Outputs:
     """Return the outputs of a kind of query."""
     made = windowed(source, ASSIGNERS[name]).options(shards=shards)
     if name == "lateness":
@@ -166,10 +168,10 @@ def outputs_of(name: str, source: Any, shards: int = 5) -> gw.Outputs:
     return made.outputs(**AGGREGATES)
 
 
-def over_outputs(kind: str, source: Any, shards: int = 3) -> gw.Outputs:
+def over_outputs(kind: str, source: Any, shards: int = 3) -> gw.typing.Outputs:
     """Return the outputs of a kind of aggregates over frames."""
     keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("k")
-    frames: dict[str, gw.Frame] = {
+    frames: dict[str, gw.typing.Frame] = {
         "time": gw.Range("30 seconds"),
         "rows": gw.Rows(4),
         "from the first": gw.Range(),
@@ -183,7 +185,7 @@ def over_outputs(kind: str, source: Any, shards: int = 3) -> gw.Outputs:
     return over.outputs(["seq", "text"], **AGGREGATES, **more)
 
 
-def run_to_the_end(outputs: gw.Outputs, folder: Path) -> None:
+def run_to_the_end(outputs: gw.typing.Outputs, folder: Path) -> None:
     out, state = str(folder / "out"), str(folder / "state")
     gw.write_stream(outputs, out, state, trigger={"availableNow": True}).awaitTermination()
 
@@ -195,7 +197,7 @@ def metrics_in(folder: Path) -> list[BatchMetrics]:
 
 
 def check_written(
-    spark: SparkSession, folder: Path, outputs: gw.Outputs, tables: list[pa.Table]
+    spark: SparkSession, folder: Path, outputs: gw.typing.Outputs, tables: list[pa.Table]
 ) -> set[str]:
     """Compare what a query has written with `expected`; return the reasons of late rows."""
     results, late = expected(outputs, tables)

@@ -32,17 +32,17 @@ def rows() -> pa.Table:
     )
 
 
-class Dying(gw.ProcessWindowFunction):
+class Dying(gw.functions.ProcessWindowFunction):
     """Counts rows; at the last window of a key its process dies, as long as a file says so."""
 
     def __init__(self, marker: str) -> None:
         self.marker = marker
 
     def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+        self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: pa.Table
     ) -> Iterator[dict[str, Any]]:
         """Yield the number of rows."""
-        assert isinstance(context.window, gw.TimeWindow)
+        assert isinstance(context.window, gw.typing.TimeWindow)
         is_last = context.window.end >= ROWS // KEYS * SECOND
         if key["key"] == 3 and is_last and Path(self.marker).exists():
             Path(self.marker).unlink()
@@ -50,12 +50,12 @@ class Dying(gw.ProcessWindowFunction):
         yield {"n": len(rows)}
 
 
-def outputs_of(source: Any, marker: str) -> gw.Outputs:
+def outputs_of(source: Any, marker: str) -> gw.typing.Outputs:
     """Return the query over rows of `rows`."""
     in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(source).event_time("ts", in_order).key_by("key")
     window = keyed.window(gw.TumblingEventTimeWindows.of("10 s"))
-    return window.outputs(gw.Process(Dying(marker), ("v",), pa.schema([("n", pa.int64())])))
+    return window.outputs(gw.typing.Process(Dying(marker), ("v",), pa.schema([("n", pa.int64())])))
 
 
 def main(way: str, path: str, marker: str) -> None:

@@ -57,7 +57,7 @@ def patterns(rng: random.Random) -> Text:
         f"AS q{f' WHERE {where}' if where else ''}"
     )
 
-    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+    def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
         options: dict[str, Any] = {"within": within and f"{within} s"}
         if after:
             options["after"] = after

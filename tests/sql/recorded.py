@@ -80,7 +80,7 @@ def rows(zone: str) -> pa.Table:
     )
 
 
-def refusal(of: gw.TimedStream, items: str) -> SqlError | None:
+def refusal(of: gw.typing.TimedStream, items: str) -> SqlError | None:
     """Return why the items of a SELECT are refused; None if they are not."""
     try:
         gw.sql(f"SELECT {items} {IN}", t=of)
@@ -89,7 +89,7 @@ def refusal(of: gw.TimedStream, items: str) -> SqlError | None:
     return None
 
 
-def accepted(of: gw.TimedStream, expressions: Sequence[str]) -> list[str]:
+def accepted(of: gw.typing.TimedStream, expressions: Sequence[str]) -> list[str]:
     """Return the expressions that are not refused; each of the others is, by itself, at its place.
 
     Spark is asked for many at once, and for halves of them where one is refused.

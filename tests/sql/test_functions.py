@@ -21,7 +21,7 @@ ZONE = "spark.sql.session.timeZone"
 ON_ARROW, ON_SPARK = 140, 300
 
 
-def _timed(table: pa.Table | DataFrame) -> gw.TimedStream:
+def _timed(table: pa.Table | DataFrame) -> gw.typing.TimedStream:
     return gw.stream(table).event_time("at", WAITS)
 
 

@@ -54,7 +54,7 @@ def table() -> pa.Table:
     return pa.table({"s": texts, "ts": times, "a`b": [1, 2, 3, 4], "it's": [4, 3, 2, 1]})
 
 
-def _values(of: gw.TimedStream, items: str) -> pa.Table:
+def _values(of: gw.typing.TimedStream, items: str) -> pa.Table:
     found = gw.sql(f"SELECT {items} {IN}", t=of).result()
     return found if isinstance(found, pa.Table) else found.toArrow()
 

@@ -229,7 +229,7 @@ MISTAKES = {
 }
 
 
-def streams() -> dict[str, gw.Stream | gw.TimedStream]:
+def streams() -> dict[str, gw.typing.Stream | gw.typing.TimedStream]:
     columns = {"k": ["a", "b"], "ts": times(0, 5), "v": [1.0, 2.0], "s": ["x", "y"]}
     rows = pa.table({**columns, "other": times(1, 2)})
     others = pa.table({"k": ["a", "b"], "at": times(0, 5), "v": [1.0, 2.0]})

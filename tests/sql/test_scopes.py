@@ -182,7 +182,7 @@ def test_conditions_on_changes_are_refused_in_python_too() -> None:
 
 
 def test_a_reader_is_read_once() -> None:
-    def read() -> gw.TimedStream:
+    def read() -> gw.typing.TimedStream:
         reader = pa.RecordBatchReader.from_batches(table().schema, table().to_batches(2))
         return gw.stream(reader).event_time("ts", MONOTONOUS)
 

@@ -66,7 +66,7 @@ def _tree(text: str) -> str | None:
     return repr(tree)
 
 
-def table() -> gw.TimedStream:
+def table() -> gw.typing.TimedStream:
     times = pa.array([0, 60, 120, 180], pa.timestamp("s", "UTC"))
     return stream(pa.table({"k": ["a"] * 4, "v": [1, 2, 3, 4], "ts": times}))
 

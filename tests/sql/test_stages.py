@@ -30,13 +30,13 @@ BY = "GROUP BY window_start, window_end"
 
 
 @pytest.fixture(scope="module")
-def tables() -> dict[str, gw.TimedStream]:
+def tables() -> dict[str, gw.typing.TimedStream]:
     rng = random.Random(7)
     return {name: stream(rows(rng, 200)) for name in "tu"}
 
 
-def counts(tables: Any) -> gw.Outputs:
-    outputs: gw.Outputs = tables["t"].key_by("k").window(TWO).outputs(n=gw.count())
+def counts(tables: Any) -> gw.typing.Outputs:
+    outputs: gw.typing.Outputs = tables["t"].key_by("k").window(TWO).outputs(n=gw.count())
     return outputs
 
 

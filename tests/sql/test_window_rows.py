@@ -18,7 +18,7 @@ WINDOWS = gw.SlidingEventTimeWindows.of("10 seconds", "5 seconds")
 
 
 @pytest.fixture(scope="module")
-def tables() -> dict[str, gw.TimedStream]:
+def tables() -> dict[str, gw.typing.TimedStream]:
     return {"t": stream(rows(random.Random(3), 60))}
 
 

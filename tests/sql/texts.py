@@ -40,7 +40,7 @@ def rows(rng: random.Random, count: int) -> pa.Table:
     )
 
 
-def stream(table: pa.Table) -> gw.TimedStream:
+def stream(table: pa.Table) -> gw.typing.TimedStream:
     """Return rows with their time."""
     return gw.stream(table).event_time("ts", MONOTONOUS)
 
@@ -50,7 +50,7 @@ class Text:
     """A statement, and what the API gives for it over the tables by these names."""
 
     sql: str
-    of: Callable[[Mapping[str, gw.TimedStream]], pa.Table]
+    of: Callable[[Mapping[str, gw.typing.TimedStream]], pa.Table]
 
 
 #: Aggregates: in SQL, and in the API.
@@ -73,7 +73,7 @@ AGGREGATES: list[tuple[str, Any]] = [
 _IN_FRAMES = AGGREGATES[:8]
 
 
-def _windows(rng: random.Random) -> tuple[str, gw.WindowAssigner, str]:
+def _windows(rng: random.Random) -> tuple[str, gw.functions.WindowAssigner, str]:
     """Return a window function's name, its assigner and its durations."""
     slide, times = rng.choice([1, 2, 5]), rng.randrange(1, 5)
     offset = rng.choice([0, 0, 1])
@@ -81,7 +81,7 @@ def _windows(rng: random.Random) -> tuple[str, gw.WindowAssigner, str]:
     after = f", INTERVAL '{offset}' SECOND" if offset else ""
     match rng.randrange(4):
         case 0:
-            assigner: gw.WindowAssigner = gw.TumblingEventTimeWindows.of(
+            assigner: gw.functions.WindowAssigner = gw.TumblingEventTimeWindows.of(
                 f"{slide} s", f"{offset % slide} s"
             )
             after = f", INTERVAL '{offset % slide}' SECOND" if offset % slide else ""
@@ -105,8 +105,8 @@ def _keys(rng: random.Random) -> list[str]:
 
 
 def _windowed(
-    of: gw.TimedStream, keys: list[str], assigner: gw.WindowAssigner
-) -> gw.WindowedStream:
+    of: gw.typing.TimedStream, keys: list[str], assigner: gw.functions.WindowAssigner
+) -> gw.typing.WindowedStream:
     return of.key_by(*keys).window(assigner) if keys else of.window_all(assigner)
 
 
@@ -129,7 +129,7 @@ def aggregated(rng: random.Random) -> Text:
     sql = f"SELECT {', '.join(items)} FROM {call}{where} GROUP BY {', '.join(group)}{having}"
     names = [each.lower() if each != "WINDOW_END" else each for each in shown]
 
-    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+    def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
         source = tables["t"].where(where.removeprefix(" WHERE ")) if where else tables["t"]
         more = {"having": gw.count()} if having else {}
         found = _windowed(source, keys, assigner).aggregate(**named, **more)
@@ -148,7 +148,7 @@ def framed(rng: random.Random) -> Text:
     chosen = rng.sample(_IN_FRAMES, rng.randrange(1, 3))
     named = {f"r{i}": each for i, (_, each) in enumerate(chosen)}
     if rng.random() < 0.5:
-        frame: gw.Frame = gw.Rows(size)
+        frame: gw.typing.Frame = gw.Rows(size)
         start = "UNBOUNDED" if size is None else size
         text = f"ROWS BETWEEN {start} PRECEDING AND CURRENT ROW"
     else:
@@ -161,7 +161,7 @@ def framed(rng: random.Random) -> Text:
     after = f" WINDOW w AS {window}" if over == "w" else ""
     sql = f"SELECT k, n, v, {items} FROM t{after}"
 
-    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+    def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
         found = tables["t"].key_by(*keys).over(frame).aggregate(["k", "n", "v"], **named)
         return found.select(["k", "n", "v", *named])
 
@@ -181,7 +181,7 @@ def first_rows(rng: random.Random) -> Text:
         f"FROM {name}(TABLE t{by}, DESCRIPTOR(ts), {durations})) WHERE rn <= {count}"
     )
 
-    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+    def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
         windowed = _windowed(tables["t"], keys, assigner)
         found = windowed.top(
             count, ["v", "ts"], descending=[down, False], columns=["v", "x"], number="rn"
@@ -201,7 +201,7 @@ def first_keys(rng: random.Random) -> Text:
         f"GROUP BY k, window_start, window_end)) WHERE rn < {count + 1}"
     )
 
-    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+    def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
         windowed = tables["t"].key_by("k").window(gw.TumblingEventTimeWindows.of(f"{slide} s"))
         top = windowed.top_keys(count, ["c", "k"], descending=[True, False], number="rn")
         return top.aggregate(c=gw.count())
@@ -228,7 +228,7 @@ def in_time(rng: random.Random) -> Text:
         f"ON a.k = b.k AND {condition}"
     )
 
-    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+    def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
         left, right = tables["t"].key_by("k"), tables["u"].key_by("k")
         found = (
             left.interval_join(right)
@@ -254,7 +254,7 @@ def in_windows(rng: random.Random) -> Text:
     kinds: dict[str, JoinType] = {"": "inner", "LEFT ": "left", "FULL OUTER ": "full"}
     kind = kinds[how]
 
-    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+    def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
         pairs = tables["t"].key_by("k").join(tables["u"].key_by("k"))
         windowed = pairs.window(gw.TumblingEventTimeWindows.of(f"{size} s"))
         found = windowed.select({"av": "v"}, {"bv": "v"}, how=kind)
@@ -276,7 +276,7 @@ def with_versions(rng: random.Random) -> Text:
     where = {None: None, "a.v < b.v": pc.field("av") < pc.field("bv"),
              "a.ts > b.ts": pc.field("ats") > pc.field("bts")}[condition]  # fmt: skip
 
-    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+    def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
         left, right = (tables[name].key_by(*keys) for name in "tu")
         chosen: Any = {"av": "v", "ats": "ts"}, {"bv": "v", "bts": "ts"}
         found = left.join_version(right).select(*chosen, how=how, where=where)
@@ -310,7 +310,7 @@ def of_windows(rng: random.Random) -> Text:
         f"GROUP BY {', '.join([*few, 'window_start', 'window_end'])}"
     )
 
-    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+    def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
         outputs = _windowed(tables["t"], keys, assigner).outputs(c=gw.count(), s=gw.sum("v"))
         chosen = outputs.select(*keys, "c", "s", e="window_end", where=having or "c > 0")
         rows = gw.stream_results(chosen).where(where or "c > 0")
@@ -333,7 +333,7 @@ def rows_of_windows(rng: random.Random) -> Text:
         f"DESCRIPTOR(ts), {durations}){f' WHERE {where}' if where else ''}"
     )
 
-    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+    def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
         before = where if where and "window" not in where else "true"
         after = where if "window" in where else "true"
         outputs = tables["t"].where(before).with_windows(assigner, partition_by=keys)

@@ -20,7 +20,7 @@ WATERMARKS = gw.WatermarkStrategy.for_bounded_out_of_orderness("4 seconds")
     ],
 )
 def test_alone_it_fires_as_the_early_part_of_a_trigger(
-    assigner: gw.WindowAssigner, lateness: str
+    assigner: gw.functions.WindowAssigner, lateness: str
 ) -> None:
     keyed = gw.stream(sample()).event_time("ts", WATERMARKS).key_by("sensor")
     found = []

@@ -29,7 +29,7 @@ def points() -> pa.Table:
     return pa.table({"k": ["a"] * len(POINTS), "x": xs, "y": ys, "n": pa.array(seq), "ts": ts})
 
 
-def windowed() -> gw.WindowedStream:
+def windowed() -> gw.typing.WindowedStream:
     timed = gw.stream(points()).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     return timed.key_by("k").window(gw.GlobalWindows.create())
 

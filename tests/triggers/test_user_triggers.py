@@ -17,38 +17,45 @@ from gpu_windows.functions.process import Process
 from gpu_windows.windows import TimeWindow
 from tests.operators.driven import Driven, Fixed
 
-CONTINUE, FIRE = gw.TriggerResult.CONTINUE, gw.TriggerResult.FIRE
-PURGE, FIRE_AND_PURGE = gw.TriggerResult.PURGE, gw.TriggerResult.FIRE_AND_PURGE
+CONTINUE, FIRE = gw.functions.TriggerResult.CONTINUE, gw.functions.TriggerResult.FIRE
+PURGE, FIRE_AND_PURGE = gw.functions.TriggerResult.PURGE, gw.functions.TriggerResult.FIRE_AND_PURGE
 
 #: What a trigger that was asked did: sets timers, returns what is to become of the window.
-Act = Callable[[Any, Any], gw.TriggerResult]
+Act = Callable[[Any, Any], gw.functions.TriggerResult]
 ROW = ("a", 0, 0)
 
 
-def nothing(*_: Any) -> gw.TriggerResult:
+def nothing(*_: Any) -> gw.functions.TriggerResult:
     return CONTINUE
 
 
-class Scripted(gw.Trigger):
+class Scripted(gw.functions.Trigger):
     """Does what a test says, and notes what it was asked."""
 
     state: ClassVar = {"mark": pa.int64()}
 
     def __init__(
-        self, on_row: Act = nothing, at: Mapping[int, gw.TriggerResult] | None = None, **more: Act
+        self,
+        on_row: Act = nothing,
+        at: Mapping[int, gw.functions.TriggerResult] | None = None,
+        **more: Act,
     ) -> None:
         self._on_row, self._at = on_row, at or {}
         self._merging, self._clearing = more.get("merging"), more.get("clearing", nothing)
         self.asked: list[Any] = []
 
-    def on_element(self, row: Any, timestamp: int, window: Any, context: Any) -> gw.TriggerResult:
+    def on_element(
+        self, row: Any, timestamp: int, window: Any, context: Any
+    ) -> gw.functions.TriggerResult:
         return self._on_row(window, context)
 
-    def on_event_time(self, time: int, window: Any, context: Any) -> gw.TriggerResult:
+    def on_event_time(self, time: int, window: Any, context: Any) -> gw.functions.TriggerResult:
         self.asked.append(("event", time))
         return self._at.get(time, CONTINUE)
 
-    def on_processing_time(self, time: int, window: Any, context: Any) -> gw.TriggerResult:
+    def on_processing_time(
+        self, time: int, window: Any, context: Any
+    ) -> gw.functions.TriggerResult:
         self.asked.append(("processing", time))
         return self._at.get(time, CONTINUE)
 
@@ -66,11 +73,11 @@ class Scripted(gw.Trigger):
 
 
 def sets(
-    time: int, result: gw.TriggerResult = CONTINUE, *, in_processing_time: bool = False
-) -> Callable[[Any, Any], gw.TriggerResult]:
+    time: int, result: gw.functions.TriggerResult = CONTINUE, *, in_processing_time: bool = False
+) -> Callable[[Any, Any], gw.functions.TriggerResult]:
     """Set a timer, and return a result."""
 
-    def act(_: Any, context: Any) -> gw.TriggerResult:
+    def act(_: Any, context: Any) -> gw.functions.TriggerResult:
         if in_processing_time:
             context.register_processing_time_timer(time)
         else:
@@ -86,7 +93,7 @@ class InProcessingTime(Fixed):
     is_event_time = False
 
 
-class Touching(gw.MergingWindowAssigner):
+class Touching(gw.functions.MergingWindowAssigner):
     """A window of two ticks for a row, of the length of its gap if it has one."""
 
     columns = ("gap",)
@@ -121,13 +128,13 @@ def test_a_purge_leaves_the_window_to_its_cleanup(put_away: bool) -> None:
 @pytest.mark.parametrize("purging", [False, True])
 @pytest.mark.parametrize("in_processing_time", [False, True])
 def test_a_purge_by_a_timer(put_away: bool, purging: bool, in_processing_time: bool) -> None:
-    def once(window: Any, context: Any) -> gw.TriggerResult:
+    def once(window: Any, context: Any) -> gw.functions.TriggerResult:
         now = context.current_processing_time if in_processing_time else context.current_watermark
         return (
             sets(1, in_processing_time=in_processing_time)(window, context) if now < 1 else CONTINUE
         )
 
-    trigger: gw.Trigger = Scripted(once, at={1: PURGE, 3: FIRE})
+    trigger: gw.functions.Trigger = Scripted(once, at={1: PURGE, 3: FIRE})
     if purging:
         trigger = gw.PurgingTrigger.of(trigger)
     assigner = (InProcessingTime if in_processing_time else Fixed)(2, 4)
@@ -143,7 +150,7 @@ def test_a_purge_by_a_timer(put_away: bool, purging: bool, in_processing_time: b
     ("result", "kept"), [(PURGE, []), (FIRE_AND_PURGE, []), (FIRE, []), (CONTINUE, [7])]
 )
 def test_a_purging_trigger_passes_what_its_own_says(
-    put_away: bool, result: gw.TriggerResult, kept: list[int]
+    put_away: bool, result: gw.functions.TriggerResult, kept: list[int]
 ) -> None:
     inner = Scripted(sets(1), at={1: result, 3: FIRE})
     told = Driven(Fixed(2, 4), trigger=gw.PurgingTrigger.of(inner), put_away=put_away)
@@ -184,7 +191,7 @@ def test_a_timer_that_outlives_its_window(put_away: bool, merges: bool) -> None:
 
 @put_away
 def test_a_firing_of_a_window_that_was_purged(put_away: bool) -> None:
-    def both(window: Any, context: Any) -> gw.TriggerResult:
+    def both(window: Any, context: Any) -> gw.functions.TriggerResult:
         sets(1999)(window, context)
         return sets(2099)(window, context)
 
@@ -200,17 +207,17 @@ def test_a_firing_of_a_window_that_was_purged(put_away: bool) -> None:
 def test_what_a_trigger_does_where_windows_merge(put_away: bool) -> None:
     """Of the parts nothing is left; of the whole, what its trigger set, and its cleanup."""
 
-    def of_first(window: Any, context: Any) -> gw.TriggerResult:
+    def of_first(window: Any, context: Any) -> gw.functions.TriggerResult:
         if window == (0, 2):
             context.put("mark", 1)
             return sets(1)(window, context)
         return CONTINUE
 
-    def merging(window: Any, context: Any) -> gw.TriggerResult:
+    def merging(window: Any, context: Any) -> gw.functions.TriggerResult:
         context.merge("mark", int.__add__)
         return sets(2)(window, context)
 
-    def clearing(_: Any, context: Any) -> gw.TriggerResult:
+    def clearing(_: Any, context: Any) -> gw.functions.TriggerResult:
         context.remove("mark")
         context.delete_event_time_timer(1)
         return CONTINUE
@@ -232,7 +239,7 @@ def test_what_a_trigger_does_where_windows_merge(put_away: bool) -> None:
 def test_a_function_is_told_that_its_window_is_dropped(put_away: bool, purges: bool) -> None:
     told_of = []
 
-    class Watching(gw.ProcessWindowFunction):
+    class Watching(gw.functions.ProcessWindowFunction):
         window_state: ClassVar = {"calls": pa.int64()}
 
         def process(self, key: Any, context: Any, rows: Any) -> list[dict[str, object]]:
@@ -318,7 +325,7 @@ def test_a_timer_of_processing_time_without_a_word_of_it_is_refused(
     put_away: bool, purging: bool
 ) -> None:
     """Nobody would tell the operator what time it is: the timer would never fire."""
-    trigger: gw.Trigger = Scripted(sets(1, in_processing_time=True))
+    trigger: gw.functions.Trigger = Scripted(sets(1, in_processing_time=True))
     if purging:
         trigger = gw.PurgingTrigger.of(trigger)
     told = Driven(Fixed(2, 4), trigger=trigger, put_away=put_away)

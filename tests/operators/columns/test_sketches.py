@@ -267,7 +267,7 @@ def test_spark_gives_what_the_local_runner_gives(spark: SparkSession, many: pa.T
     at = table.schema.get_field_index("ts")
     table = table.set_column(at, "ts", table["ts"].cast(pa.timestamp("us", "UTC")))
 
-    def outputs(source: Any) -> gw.Outputs:
+    def outputs(source: Any) -> gw.typing.Outputs:
         timed = gw.stream(source).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
         windowed = timed.key_by("key").window(gw.SlidingEventTimeWindows.of("300 us", "100 us"))
         return windowed.outputs(about=gw.approx_count_distinct("i"), n=gw.count())

@@ -21,7 +21,7 @@ def in_time(
     left: Any, right: Any, bounds: tuple[int, int], how: Any = "inner", engine: Any = "auto",
     exclusive: tuple[bool, bool] = (False, False), nearest: Any = None, late: bool = False,
     null_safe: bool = False, **options: Any,
-) -> gw.Outputs:  # fmt: skip
+) -> gw.typing.Outputs:  # fmt: skip
     ticks = (timedelta(microseconds=bound) for bound in bounds)
     pairs = keyed(left).interval_join(keyed(right)).between(*ticks)
     pairs = pairs.lower_bound_exclusive() if exclusive[0] else pairs

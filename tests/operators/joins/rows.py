@@ -25,14 +25,14 @@ def table(rows: list[Row], **names: str) -> pa.Table:
     return pa.table({names.get(n, n): pa.array(values, dtype) for (n, dtype), values in named})
 
 
-def keyed(rows: Any, *, time: str = "ts", key: Any = "k") -> gw.KeyedStream:
+def keyed(rows: Any, *, time: str = "ts", key: Any = "k") -> gw.typing.KeyedStream:
     return gw.stream(rows).event_time(time, STRICT).key_by(key)
 
 
 def joined(
     left: Any, right: Any, how: Any, engine: Any = "auto", *, null_safe: bool = False,
     **options: Any,
-) -> gw.Outputs:  # fmt: skip
+) -> gw.typing.Outputs:  # fmt: skip
     windowed = keyed(left).join(keyed(right)).window(TUMBLING)
     windowed = windowed.null_safe() if null_safe else windowed
     return windowed.options(engine=engine, device="cpu").outputs(["v"], ["v"], how=how, **options)
@@ -46,8 +46,8 @@ ROWS = st.lists(
 )
 
 
-class Lengths(gw.VectorCoGroupFunction):
-    def co_group(self, batch: gw.CoGroupBatch) -> pa.Table:
+class Lengths(gw.functions.VectorCoGroupFunction):
+    def co_group(self, batch: gw.typing.CoGroupBatch) -> pa.Table:
         edges = batch.left_offsets, batch.right_offsets
         lengths = [each[1:] - each[:-1] for each in edges]
         assert batch.left.column_names == batch.right.column_names == ["v"]

@@ -108,7 +108,7 @@ def test_without_a_key_all_rows_are_near_or_not(
     assert Counter(("", *row) for row in found) == wanted
 
 
-class Keys(gw.ProcessJoinFunction):
+class Keys(gw.functions.ProcessJoinFunction):
     def process_element(self, left: Any, right: Any, context: Any) -> list[dict[str, Any]]:
         return [{"key": repr(context.key), "sum": left["v"] + right["v"]}]
 
@@ -293,7 +293,7 @@ def test_windows_may_be_joined_as_rows(spark: SparkSession) -> None:
     ts = pa.array([1, 9], INSTANT)
     rows = pa.table({"window_end": ["a", "b"], "ts": ts, "window_start": [5, 6]})
 
-    def pairs(rows: Any) -> gw.Outputs:
+    def pairs(rows: Any) -> gw.typing.Outputs:
         ours = gw.stream(rows).event_time("ts", STRICT).key_by("window_end")
         between = ours.interval_join(ours).between("0 s", "0 s")
         return between.outputs({"window_start": "window_start"}, {"its": "ts"})

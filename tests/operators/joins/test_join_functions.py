@@ -42,7 +42,7 @@ class Told:
     def __init__(self) -> None:
         self.told: list[Any] = []
 
-    def open(self, context: gw.RuntimeContext) -> None:
+    def open(self, context: gw.typing.RuntimeContext) -> None:
         self.told.append(context.keys)
 
     def close(self) -> None:
@@ -57,11 +57,11 @@ class Told:
         return left is not None and right is not None
 
 
-class InTime(Told, gw.ProcessJoinFunction):
+class InTime(Told, gw.functions.ProcessJoinFunction):
     """Gives a pair as often as its left value says, up to twice."""
 
     def process_element(
-        self, left: Any, right: Any, context: gw.IntervalPairContext
+        self, left: Any, right: Any, context: gw.typing.IntervalPairContext
     ) -> Iterator[Any]:
         times = context.left_timestamp, context.right_timestamp, context.timestamp
         assert (times[0] is None, times[1] is None) == (left is None, right is None)
@@ -71,7 +71,7 @@ class InTime(Told, gw.ProcessJoinFunction):
                 yield {"l": left["v"], "r": right["v"], **dict(zip(TIMES, times, strict=True))}
 
 
-class InWindows(Told, gw.FlatJoinFunction):
+class InWindows(Told, gw.functions.FlatJoinFunction):
     """Gives a pair as often as its left value says, up to twice."""
 
     def join(self, left: Any, right: Any, context: Any) -> Iterator[Any]:
@@ -81,12 +81,12 @@ class InWindows(Told, gw.FlatJoinFunction):
                 yield {"l": left["v"], "r": right["v"], "start": context.window.start}
 
 
-def in_time(left: Any, right: Any, engine: Any) -> gw.IntervalJoined:
+def in_time(left: Any, right: Any, engine: Any) -> gw.typing.IntervalJoined:
     pairs = keyed(left).interval_join(keyed(right)).between("-2 microseconds", "4 microseconds")
     return pairs.options(engine=engine, device="cpu")
 
 
-def in_windows(left: Any, right: Any, engine: Any) -> gw.WindowedJoin:
+def in_windows(left: Any, right: Any, engine: Any) -> gw.typing.WindowedJoin:
     return keyed(left).join(keyed(right)).window(TUMBLING).options(engine=engine, device="cpu")
 
 
@@ -164,7 +164,7 @@ def test_conditions_see_names_with_prefixes(engine: Any) -> None:
         assert Counter(tuple(row.values()) for row in outputs.side("alone").to_pylist()) == aside
 
 
-class Renamed(gw.ProcessJoinFunction):
+class Renamed(gw.functions.ProcessJoinFunction):
     def process_element(self, left: Any, right: Any, context: Any) -> list[Any]:
         assert (left.keys(), right.keys()) == ({"price", "k"}, {"v", "k"})
         return [{"sum": left["price"] + right["v"], "same": int(left["k"] == right["k"] == "a")}]
@@ -187,10 +187,10 @@ def test_the_nearest_row() -> None:
     assert sorted(row["left"] for row in outputs.side("alone").to_pylist()) == [2, 3]
 
 
-class Newest(gw.Evictor):
+class Newest(gw.functions.Evictor):
     side_outputs: ClassVar = {"evicted": pa.schema([("n", LONG)])}
 
-    def evict_before(self, elements: Any, window: Any, context: gw.EvictorContext) -> Any:
+    def evict_before(self, elements: Any, window: Any, context: gw.typing.EvictorContext) -> Any:
         context.output("evicted", {"n": len(elements) - 2})
         return elements[-2:]
 
@@ -212,7 +212,7 @@ def test_explain_says_who_takes_the_pairs() -> None:
         assert "sides     alone" in text
 
 
-class Failing(gw.ProcessJoinFunction, gw.FlatJoinFunction):
+class Failing(gw.functions.ProcessJoinFunction, gw.functions.FlatJoinFunction):
     def __init__(self, act: Any) -> None:
         self._act = act
 

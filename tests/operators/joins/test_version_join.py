@@ -169,7 +169,7 @@ def test_late_rows_wait_for_the_next_watermark(engine: str) -> None:
 # ---- the API
 
 
-def keyed(name: str = "k", dtype: pa.DataType | None = None) -> gw.KeyedStream:
+def keyed(name: str = "k", dtype: pa.DataType | None = None) -> gw.typing.KeyedStream:
     made = NOTHING[0].rename_columns(["seq", name, "ts", "v", "d"])
     if dtype is not None:
         made = made.set_column(1, name, pa.array([], dtype))
@@ -226,7 +226,7 @@ def test_rejected_rows_have_no_column_of_ours() -> None:
     assert Counter(rejected["is_left"].to_pylist()) == Counter([True, False])
 
 
-class Ages(gw.ProcessJoinFunction):
+class Ages(gw.functions.ProcessJoinFunction):
     def process_element(self, left: Any, right: Any, context: Any) -> Any:
         age = None if right is None else context.timestamp - context.right_timestamp
         yield {"age": age}

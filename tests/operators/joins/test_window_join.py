@@ -217,7 +217,7 @@ def test_rows_that_are_given_back_say_whose_they_are() -> None:
     assert [row["is_left"] for row in rejected] == [True, False]
 
 
-class Gaps(gw.CoGroupFunction):
+class Gaps(gw.functions.CoGroupFunction):
     """Rows for the difference of both sides' sums, as often as there are rows on the left."""
 
     def co_group(self, key: Any, context: Any, left: Any, right: Any) -> Iterator[Any]:

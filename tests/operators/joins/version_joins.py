@@ -41,7 +41,7 @@ class Case:
     most: int | None = None
     null_safe: bool = False
 
-    def outputs(self, left: pa.Table, right: pa.Table, **options: Any) -> gw.Outputs:
+    def outputs(self, left: pa.Table, right: pa.Table, **options: Any) -> gw.typing.Outputs:
         """Return the outputs of two tables."""
         sides = (gw.stream(side).event_time("ts", STRICT).key_by("k") for side in (left, right))
         one, other = sides

@@ -32,7 +32,7 @@ SCHEMA = pa.schema(
 WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()
 
 #: Aggregates of every kind of partial.
-AGGREGATES: dict[str, gw.Aggregate] = {
+AGGREGATES: dict[str, gw.typing.Aggregate] = {
     "n": gw.count(),
     "known": gw.count("i"),
     "total": gw.sum("i"),
@@ -75,7 +75,7 @@ class Case:
     """Rows, and aggregates over frames of them."""
 
     rows: pa.Table
-    aggregates: Mapping[str, gw.Aggregate | gw.Framed]
+    aggregates: Mapping[str, gw.typing.Aggregate | gw.typing.Framed]
 
     def query(self, engine: Engine = "auto", **options: Any) -> OverQuery:
         """Return the query."""
@@ -130,7 +130,7 @@ def rows_of(seed: int, count: int, *, keys: int = 3, ticks: int = 60) -> pa.Tabl
 
 
 @st.composite
-def frames(draw: st.DrawFn, *, ahead: bool = True) -> gw.Frame:
+def frames(draw: st.DrawFn, *, ahead: bool = True) -> gw.typing.Frame:
     """Draw a frame; ``ahead``: it may hold rows to come."""
     bounds = st.none() | st.integers(-4 if ahead else 0, 40)
     preceding = draw(bounds)
@@ -153,7 +153,7 @@ def cases(draw: st.DrawFn, most: int = 40, *, ahead: bool = True) -> Case:
         ticks=draw(st.sampled_from([5, 60, 4_000])),
     )
     chosen = draw(st.lists(st.sampled_from([*AGGREGATES]), min_size=1, max_size=4, unique=True))
-    made: dict[str, gw.Aggregate | gw.Framed] = {
+    made: dict[str, gw.typing.Aggregate | gw.typing.Framed] = {
         name: AGGREGATES[name].over(draw(frames(ahead=ahead))) for name in chosen
     }
     if draw(st.booleans()):

@@ -40,7 +40,7 @@ def test_kernels_are_the_reference(case: Case) -> None:
 @pytest.mark.parametrize(
     "frame", [range_of(30), gw.Rows(3), range_of(None), gw.Rows(2, 2), range_of(-5, 20)], ids=str
 )
-def test_every_aggregate(name: str, frame: gw.Frame) -> None:
+def test_every_aggregate(name: str, frame: gw.typing.Frame) -> None:
     case = Case(rows_of(7, 400, keys=2, ticks=900), {name: AGGREGATES[name].over(frame)})
     assert_same(result(case), result(case, "reference"))
 
@@ -143,9 +143,9 @@ def test_names_and_functions_that_mean_something_else() -> None:
     with pytest.raises(InvalidFrameError, match="lag takes a column"):
         gw.lag(None)  # type: ignore[arg-type]
     with pytest.raises(InvalidFrameError, match="over takes a frame"):
-        gw.Framed(gw.count(), "1 minute")  # type: ignore[arg-type]
+        gw.typing.Framed(gw.count(), "1 minute")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedAggregateError, match="not for windows"):
-        KEYED.window(gw.TumblingEventTimeWindows.of("1 s")).aggregate(r=gw.Aggregate("rank"))
+        KEYED.window(gw.TumblingEventTimeWindows.of("1 s")).aggregate(r=gw.typing.Aggregate("rank"))
     with pytest.raises(QueryError, match="over a frame"):
         KEYED.window(gw.TumblingEventTimeWindows.of("1 s")).aggregate(r=gw.lag("i"))  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="aggregates are named"):

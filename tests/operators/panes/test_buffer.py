@@ -214,9 +214,9 @@ def test_spark_gives_what_the_local_runner_gives(spark: Any, name: str) -> None:
     assigner, change, aggregates = queries[name]
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
 
-    def outputs(source: Any) -> gw.Outputs:
+    def outputs(source: Any) -> gw.typing.Outputs:
         keyed = gw.stream(source).event_time("ts", strategy).key_by("k")
-        windowed: gw.WindowedStream = change(keyed.window(assigner))
+        windowed: gw.typing.WindowedStream = change(keyed.window(assigner))
         return windowed.order_by("ts").with_firing_columns().outputs(**aggregates)
 
     distributed = outputs(spark.createDataFrame(table).repartition(5))

@@ -15,7 +15,7 @@ SCHEMA = pa.schema([("k", TEXT), ("ts", LONG), ("v", LONG)])
 Row = Mapping[str, Any]
 
 
-class Last(gw.AggregateFunction):
+class Last(gw.functions.AggregateFunction):
     """How many values came, and the last one."""
 
     accumulator = pa.struct({"n": LONG, "last": LONG})
@@ -35,18 +35,18 @@ def add(one: int, other: int) -> int:
     return one + other
 
 
-def declared(ttl: gw.StateTtlConfig | None) -> dict[str, Any]:
+def declared(ttl: gw.functions.StateTtlConfig | None) -> dict[str, Any]:
     """State of every kind."""
     return {
-        "value": gw.ValueStateDescriptor(LONG, ttl=ttl),
-        "list": gw.ListStateDescriptor(LONG, ttl=ttl),
-        "map": gw.MapStateDescriptor(TEXT, LONG, ttl=ttl),
-        "sum": gw.ReducingStateDescriptor(add, LONG, ttl=ttl),
-        "last": gw.AggregatingStateDescriptor(Last(), ttl=ttl),
+        "value": gw.functions.ValueStateDescriptor(LONG, ttl=ttl),
+        "list": gw.functions.ListStateDescriptor(LONG, ttl=ttl),
+        "map": gw.functions.MapStateDescriptor(TEXT, LONG, ttl=ttl),
+        "sum": gw.functions.ReducingStateDescriptor(add, LONG, ttl=ttl),
+        "last": gw.functions.AggregatingStateDescriptor(Last(), ttl=ttl),
     }
 
 
-class Everything(gw.KeyedProcessFunction):
+class Everything(gw.functions.KeyedProcessFunction):
     """Keeps state of all kinds, sets and takes back timers, has side outputs."""
 
     output = pa.schema([("what", TEXT), ("at", LONG), ("seen", TEXT)])
@@ -54,15 +54,15 @@ class Everything(gw.KeyedProcessFunction):
 
     def __init__(
         self,
-        ttl: gw.StateTtlConfig | None = None,
+        ttl: gw.functions.StateTtlConfig | None = None,
         *,
         uses_processing_time: bool = True,
-        more: Mapping[str, gw.StateDescriptor] | None = None,
+        more: Mapping[str, gw.typing.StateDescriptor] | None = None,
     ) -> None:
         self._ttl, self._waits, self._more = ttl, uses_processing_time, more or {}
 
     @property
-    def state(self) -> Mapping[str, gw.StateDescriptor]:
+    def state(self) -> Mapping[str, gw.typing.StateDescriptor]:
         return {**declared(self._ttl), **self._more}
 
     @property
@@ -126,16 +126,16 @@ class Everything(gw.KeyedProcessFunction):
         return repr(kept)
 
 
-class Limits(gw.KeyedBroadcastProcessFunction):
+class Limits(gw.functions.KeyedBroadcastProcessFunction):
     """Keyed rows are compared with limits that are broadcast; values above them wait a while."""
 
     output = pa.schema([("what", TEXT), ("v", LONG), ("limits", TEXT)])
     side_outputs: ClassVar = {"told": pa.schema([("v", LONG)])}
     broadcast_state: ClassVar = {
-        "limits": gw.MapStateDescriptor(TEXT, LONG),
-        "seen": gw.MapStateDescriptor(LONG, LONG),
+        "limits": gw.functions.MapStateDescriptor(TEXT, LONG),
+        "seen": gw.functions.MapStateDescriptor(LONG, LONG),
     }
-    state: ClassVar = {"above": gw.ListStateDescriptor(LONG)}
+    state: ClassVar = {"above": gw.functions.ListStateDescriptor(LONG)}
 
     def process_element(self, row: Row, context: Any) -> Iterator[Row]:
         v, limits = row["v"] or 0, context.broadcast_state("limits")
@@ -169,7 +169,7 @@ class Limits(gw.KeyedBroadcastProcessFunction):
 
 def outputs(
     function: Any, table: pa.Table, *, columns: tuple[str, ...] = ("v",), **options: Any
-) -> gw.Outputs:
+) -> gw.typing.Outputs:
     """Return the outputs of a function over a table with the columns of `SCHEMA`."""
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(table).event_time("ts", strategy).key_by("k")

@@ -34,7 +34,9 @@ def rules(*rows: tuple[str, int | None, int | None]) -> pa.Table:
     return pa.Table.from_pylist(named, schema=schema)
 
 
-def outputs(function: Any, keyed: pa.Table, broadcast: pa.Table, **options: Any) -> gw.Outputs:
+def outputs(
+    function: Any, keyed: pa.Table, broadcast: pa.Table, **options: Any
+) -> gw.typing.Outputs:
     rows = gw.stream(keyed).event_time("ts", WATERMARKS).key_by("k")
     small = gw.stream(broadcast).event_time("at", WATERMARKS).broadcast()
     return rows.connect(small).processed(
@@ -199,7 +201,7 @@ class Wrong(Limits):
     def __init__(self, keyed: Any = None, broadcast: Any = None) -> None:
         self._keyed, self._broadcast = keyed, broadcast
 
-    def open(self, context: gw.OpenContext) -> None:
+    def open(self, context: gw.typing.OpenContext) -> None:
         self.above = context.state("above")
 
     def process_element(self, row: Row, context: Any) -> Any:
@@ -259,9 +261,12 @@ def test_other_errors_of_either_side() -> None:
 def test_what_is_declared_wrongly() -> None:
     wrong: list[tuple[Any, str]] = [
         ([1], r"broadcast_state maps names to state descriptors"),
-        ({"a": gw.ValueStateDescriptor(LONG)}, "MapStateDescriptors without a time to live"),
         (
-            {"a": gw.MapStateDescriptor(LONG, LONG, ttl=gw.StateTtlConfig(1))},
+            {"a": gw.functions.ValueStateDescriptor(LONG)},
+            "MapStateDescriptors without a time to live",
+        ),
+        (
+            {"a": gw.functions.MapStateDescriptor(LONG, LONG, ttl=gw.functions.StateTtlConfig(1))},
             "without a time to live",
         ),
     ]
@@ -295,11 +300,11 @@ def test_streams_without_a_time() -> None:
     assert [row["what"] for row in found.to_pylist()] == ["limit", "None"]
 
 
-class Keeps(gw.KeyedBroadcastProcessFunction):
+class Keeps(gw.functions.KeyedBroadcastProcessFunction):
     """Counts limits; it asks for broadcast state once, or each time."""
 
     output = pa.schema([("n", LONG)])
-    broadcast_state: ClassVar = {"limits": gw.MapStateDescriptor(TEXT, LONG)}
+    broadcast_state: ClassVar = {"limits": gw.functions.MapStateDescriptor(TEXT, LONG)}
 
     def __init__(self, *, once: bool) -> None:
         self._once = once

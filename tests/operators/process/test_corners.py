@@ -41,16 +41,18 @@ def micro_batches(function: Any, *rows: Any) -> list[list[Any]]:
     return found
 
 
-class Named(gw.KeyedProcessFunction):
+class Named(gw.functions.KeyedProcessFunction):
     """Counts the rows of a key under many names."""
 
     output = NUMBER
     state: ClassVar = {
-        name: gw.ValueStateDescriptor(LONG, ttl=ttl)
-        for name, ttl in zip(OURS, (None, gw.StateTtlConfig(10**15)) * len(OURS), strict=False)
+        name: gw.functions.ValueStateDescriptor(LONG, ttl=ttl)
+        for name, ttl in zip(
+            OURS, (None, gw.functions.StateTtlConfig(10**15)) * len(OURS), strict=False
+        )
     }
 
-    def process_element(self, row: Any, context: gw.KeyedContext) -> Any:
+    def process_element(self, row: Any, context: gw.typing.KeyedContext) -> Any:
         for name in OURS:
             state = context.state(name)
             state.update(state.value(0) + 1)
@@ -59,20 +61,20 @@ class Named(gw.KeyedProcessFunction):
         assert len(counts) == 1
         return [{"n": counts.pop()}]
 
-    def on_timer(self, time: int, context: gw.TimerContext) -> None:
+    def on_timer(self, time: int, context: gw.typing.TimerContext) -> None:
         del time, context
 
 
-class VectorNamed(gw.VectorProcessFunction):
+class VectorNamed(gw.functions.VectorProcessFunction):
     """The same of many keys."""
 
     output = NUMBER
     state: ClassVar = dict.fromkeys(OURS, LONG)
 
-    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
+    def process_batch(self, batch: gw.typing.RowsBatch) -> gw.functions.VectorResult:
         counts = [pa.array([(n or 0) + 1 for n in batch.state[name].to_pylist()]) for name in OURS]
         timers = range(len(batch)), [100] * len(batch)
-        return gw.VectorResult(
+        return gw.functions.VectorResult(
             rows=pa.table({"n": counts[0]}),
             state=pa.table(counts, names=[*OURS]),
             event_timers=tuple(map(pa.array, timers)),
@@ -84,17 +86,17 @@ def test_states_may_have_any_name(kind: Any) -> None:
     assert micro_batches(kind(), ("a", 1, 50), ("a", 2, 50), ("a", 3, 60)) == [[1], [2], [3]]
 
 
-class Counts(gw.KeyedProcessFunction):
+class Counts(gw.functions.KeyedProcessFunction):
     """Numbers the rows of a key; at the second one it waits for what a test says."""
 
     output = NUMBER
-    state: ClassVar = {"n": gw.ValueStateDescriptor(LONG)}
+    state: ClassVar = {"n": gw.functions.ValueStateDescriptor(LONG)}
     waits: ClassVar[Any] = None
 
-    def open(self, context: gw.OpenContext) -> None:
+    def open(self, context: gw.typing.OpenContext) -> None:
         self.n = context.state("n")
 
-    def process_element(self, row: Any, context: gw.KeyedContext) -> Any:
+    def process_element(self, row: Any, context: gw.typing.KeyedContext) -> Any:
         self.n.update(self.n.value(0) + 1)
         if row["v"] == 2 and Counts.waits is not None:
             Counts.waits(self)
@@ -147,7 +149,7 @@ def test_a_function_that_ran_holds_no_state() -> None:
 NAN = float("nan")
 
 
-class Puts(gw.KeyedProcessFunction):
+class Puts(gw.functions.KeyedProcessFunction):
     """Counts rows by keys of a map, which a test says; None where it has none."""
 
     output = NUMBER
@@ -156,10 +158,10 @@ class Puts(gw.KeyedProcessFunction):
         self._keys, self._dtype, self._ttl = keys, dtype, ttl
 
     @property
-    def state(self) -> dict[str, gw.StateDescriptor]:
-        return {"m": gw.MapStateDescriptor(self._dtype, LONG, ttl=self._ttl)}
+    def state(self) -> dict[str, gw.typing.StateDescriptor]:
+        return {"m": gw.functions.MapStateDescriptor(self._dtype, LONG, ttl=self._ttl)}
 
-    def process_element(self, row: Any, context: gw.KeyedContext) -> Any:
+    def process_element(self, row: Any, context: gw.typing.KeyedContext) -> Any:
         counts = context.state("m")
         for key in self._keys:
             counts.put(key, counts.get(key, 0) + 1)
@@ -167,22 +169,22 @@ class Puts(gw.KeyedProcessFunction):
         return [{"n": n} for n in counts.values()]
 
 
-@pytest.mark.parametrize("ttl", [None, gw.StateTtlConfig(10**15)])
+@pytest.mark.parametrize("ttl", [None, gw.functions.StateTtlConfig(10**15)])
 def test_all_nan_are_one_key_of_a_map(ttl: Any) -> None:
     function = Puts((NAN, 1, -NAN, 0.0, -0.0), pa.float64(), ttl)
     assert micro_batches(function, ("a", 1, 1), ("a", 2, 1)) == [[2, 1, 2], [4, 2, 4]]
 
 
-class PutsForAll(gw.KeyedBroadcastProcessFunction):
+class PutsForAll(gw.functions.KeyedBroadcastProcessFunction):
     """Puts NaN for each row of the one side; gives how many there are for each of the other."""
 
     output = NUMBER
-    broadcast_state: ClassVar = {"m": gw.MapStateDescriptor(pa.float64(), pa.list_(LONG))}
+    broadcast_state: ClassVar = {"m": gw.functions.MapStateDescriptor(pa.float64(), pa.list_(LONG))}
 
-    def process_broadcast_element(self, row: Any, context: gw.BroadcastContext) -> None:
+    def process_broadcast_element(self, row: Any, context: gw.typing.BroadcastContext) -> None:
         context.broadcast_state("m").put(float("nan"), [row["limit"]])
 
-    def process_element(self, row: Any, context: gw.ReadOnlyContext) -> Any:
+    def process_element(self, row: Any, context: gw.typing.ReadOnlyContext) -> Any:
         for value in (counts := context.broadcast_state("m")).values():
             value.append(0)
         return [{"n": len(each)} for each in counts.values()]
@@ -213,7 +215,7 @@ def test_a_map_has_no_key_none() -> None:
 class Reads(Puts):
     """Asks for keys that are not there."""
 
-    def process_element(self, row: Any, context: gw.KeyedContext) -> Any:
+    def process_element(self, row: Any, context: gw.typing.KeyedContext) -> Any:
         state = context.state("m")
         assert not any(map(state.contains, self._keys))
         return [{"n": state.get(key, 7)} for key in self._keys]
@@ -225,18 +227,20 @@ def test_keys_of_maps_are_not_nested(dtype: pa.DataType) -> None:
         outputs(Puts((), dtype), table())
 
 
-class GoesOn(gw.KeyedProcessFunction):
+class GoesOn(gw.functions.KeyedProcessFunction):
     """Goes on with what it gave, and with what its state gave it."""
 
     output = pa.schema([("all", pa.list_(LONG)), ("v", LONG)])
     side_outputs: ClassVar = {"same": pa.schema([("v", LONG)])}
     state: ClassVar = {
-        "all": gw.ValueStateDescriptor(pa.list_(LONG)),
-        "lists": gw.ListStateDescriptor(pa.list_(LONG)),
-        "map": gw.MapStateDescriptor(LONG, pa.list_(LONG)),
+        "all": gw.functions.ValueStateDescriptor(pa.list_(LONG)),
+        "lists": gw.functions.ListStateDescriptor(pa.list_(LONG)),
+        "map": gw.functions.MapStateDescriptor(LONG, pa.list_(LONG)),
     }
 
-    def process_element(self, row: Any, context: gw.KeyedContext) -> Iterator[dict[str, Any]]:
+    def process_element(
+        self, row: Any, context: gw.typing.KeyedContext
+    ) -> Iterator[dict[str, Any]]:
         state, given = context.state("all"), {"v": row["v"]}
         held = state.value([])
         held.append(row["v"])

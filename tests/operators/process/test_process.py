@@ -52,7 +52,7 @@ def steps(draw: st.DrawFn) -> list[Named]:
     return [*found, ("watermark", LONG_MAX)]
 
 
-TTLS = (None, gw.StateTtlConfig(3), gw.StateTtlConfig(5, update_on_read=True))
+TTLS = (None, gw.functions.StateTtlConfig(3), gw.functions.StateTtlConfig(5, update_on_read=True))
 
 #: The entry m2 is over when it is written again, so it comes after m1, wherever it was kept.
 WRITTEN_AGAIN: list[Named] = [
@@ -68,27 +68,29 @@ WRITTEN_AGAIN: list[Named] = [
 @examples(120)
 @given(steps(), st.sampled_from(TTLS))
 @example(WRITTEN_AGAIN, TTLS[1])
-def test_put_away_after_each_call(found: list[Named], ttl: gw.StateTtlConfig | None) -> None:
+def test_put_away_after_each_call(
+    found: list[Named], ttl: gw.functions.StateTtlConfig | None
+) -> None:
     query = outputs(Everything(ttl), table()).plan.query
     planned = plan(query, bounded=False)
     put_away_after_each(planned, found)
 
 
-class Counted(gw.KeyedProcessFunction):
+class Counted(gw.functions.KeyedProcessFunction):
     """Numbers the rows of a key, and tells of opening and closing."""
 
     output = pa.schema([("n", LONG)])
-    state: ClassVar = {"n": gw.ValueStateDescriptor(LONG)}
+    state: ClassVar = {"n": gw.functions.ValueStateDescriptor(LONG)}
     told: ClassVar[list[str]] = []
 
-    def open(self, context: gw.OpenContext) -> None:
+    def open(self, context: gw.typing.OpenContext) -> None:
         self.told.append("open")
         self.n = context.state("n")
 
     def close(self) -> None:
         self.told.append("close")
 
-    def process_element(self, row: Any, context: gw.KeyedContext) -> list[dict[str, Any]]:
+    def process_element(self, row: Any, context: gw.typing.KeyedContext) -> list[dict[str, Any]]:
         self.n.update(self.n.value(0) + 1)
         return [{"n": self.n.value()}]
 
@@ -115,17 +117,17 @@ def test_operators_of_one_function_share_no_state() -> None:
     assert [numbers(one), numbers(other), numbers(one), numbers(other)] == [[1], [1], [2], [2]]
 
 
-class AtEnd(gw.KeyedProcessFunction):
+class AtEnd(gw.functions.KeyedProcessFunction):
     """Timers that set timers, until the end of input and beyond."""
 
     output = pa.schema([("at", LONG), ("watermark", LONG)])
     uses_processing_time = True
 
-    def process_element(self, row: Any, context: gw.KeyedContext) -> None:
+    def process_element(self, row: Any, context: gw.typing.KeyedContext) -> None:
         context.register_event_time_timer(row["v"])
         context.register_processing_time_timer(context.current_processing_time + 1)
 
-    def on_timer(self, time: int, context: gw.TimerContext) -> Iterator[dict[str, int]]:
+    def on_timer(self, time: int, context: gw.typing.TimerContext) -> Iterator[dict[str, int]]:
         yield {"at": time, "watermark": context.current_watermark}
         if time < 12:
             context.register_event_time_timer(time + 4)
@@ -167,10 +169,10 @@ def test_rows_without_time_are_given_back() -> None:
     assert found.metrics()["null_timestamp"].to_pylist() == [1]
 
 
-class SeesTimes(gw.KeyedProcessFunction):
+class SeesTimes(gw.functions.KeyedProcessFunction):
     output = pa.schema([("at", LONG)])
 
-    def process_element(self, row: Any, context: gw.KeyedContext) -> list[dict[str, Any]]:
+    def process_element(self, row: Any, context: gw.typing.KeyedContext) -> list[dict[str, Any]]:
         return [{"at": context.timestamp}]
 
 
@@ -180,25 +182,25 @@ def test_rows_that_were_given_no_time() -> None:
     assert found.to_pylist() == [{"k": "a", "at": None}]
 
 
-class Numbers(gw.KeyedProcessFunction):
+class Numbers(gw.functions.KeyedProcessFunction):
     """Gives whatever a test says."""
 
     output = pa.schema([("n", LONG)])
     state: ClassVar = {
-        "n": gw.ValueStateDescriptor(LONG),
-        "l": gw.ListStateDescriptor(LONG),
-        "m": gw.MapStateDescriptor(TEXT, LONG),
+        "n": gw.functions.ValueStateDescriptor(LONG),
+        "l": gw.functions.ListStateDescriptor(LONG),
+        "m": gw.functions.MapStateDescriptor(TEXT, LONG),
     }
     side_outputs: ClassVar = {"aside": pa.schema([("n", LONG)])}
 
     def __init__(self, does: Any) -> None:
         self._does = does
 
-    def process_element(self, row: Any, context: gw.KeyedContext) -> Any:
+    def process_element(self, row: Any, context: gw.typing.KeyedContext) -> Any:
         return self._does(row, context)
 
 
-def _timer(_: Any, context: gw.KeyedContext) -> None:
+def _timer(_: Any, context: gw.typing.KeyedContext) -> None:
     context.register_processing_time_timer(1)
 
 
@@ -239,7 +241,7 @@ def test_a_result_of_another_type_is_refused() -> None:
 
 
 def test_a_function_without_on_timer_says_so() -> None:
-    def sets(_: Any, context: gw.KeyedContext) -> None:
+    def sets(_: Any, context: gw.typing.KeyedContext) -> None:
         context.register_event_time_timer(3)
 
     with pytest.raises(FunctionFailedError, match=r"at key k='a'.*has no on_timer"):
@@ -258,10 +260,10 @@ class Declares(Counted):
     [
         ({"state": [1]}, "state maps names to state descriptors"),
         ({"state": {"n": pa.int64()}}, "state maps names to state descriptors"),
-        ({"state": {"n": gw.ValueStateDescriptor(int)}}, "by Arrow types"),
-        ({"state": {"n": gw.ListStateDescriptor(LONG, ttl=3)}}, "a StateTtlConfig"),  # type: ignore[arg-type]
-        ({"state": {"n": gw.ReducingStateDescriptor(3, LONG)}}, "function of two values"),  # type: ignore[arg-type]
-        ({"state": {"n": gw.AggregatingStateDescriptor(3)}}, "an AggregateFunction"),  # type: ignore[arg-type]
+        ({"state": {"n": gw.functions.ValueStateDescriptor(int)}}, "by Arrow types"),
+        ({"state": {"n": gw.functions.ListStateDescriptor(LONG, ttl=3)}}, "a StateTtlConfig"),  # type: ignore[arg-type]
+        ({"state": {"n": gw.functions.ReducingStateDescriptor(3, LONG)}}, "function of two values"),  # type: ignore[arg-type]
+        ({"state": {"n": gw.functions.AggregatingStateDescriptor(3)}}, "an AggregateFunction"),  # type: ignore[arg-type]
         ({"side_outputs": {"a": {"n": LONG}}}, "maps tags to pyarrow schemas"),
         ({"side_outputs": {"a/b": pa.schema([])}}, "names a folder"),
         ({"side_outputs": {"a": pa.schema([("k", LONG)])}}, "k"),
@@ -315,7 +317,7 @@ def test_operators_that_take_turns_leave_the_garbage_collector_as_it_was() -> No
 
 
 def test_what_is_declared_is_not_assigned() -> None:
-    class Assigns(gw.KeyedProcessFunction):
+    class Assigns(gw.functions.KeyedProcessFunction):
         def __init__(self, name: str) -> None:
             setattr(self, name, {})
 
@@ -337,22 +339,22 @@ def test_side_outputs() -> None:
 
 def test_time_to_live_must_be_some_time() -> None:
     with pytest.raises(QueryError, match="must live for some time"):
-        gw.StateTtlConfig.of("0 seconds")
+        gw.functions.StateTtlConfig.of("0 seconds")
     for no_ticks in ("1 hour", timedelta(hours=1), 1.5, True):
         with pytest.raises(InvalidDurationError, match=r"write StateTtlConfig.of\('1 hour'\), got"):
-            gw.StateTtlConfig(no_ticks)  # type: ignore[arg-type]
-    assert gw.StateTtlConfig.of("1 second").time_to_live == 1_000_000
+            gw.functions.StateTtlConfig(no_ticks)  # type: ignore[arg-type]
+    assert gw.functions.StateTtlConfig.of("1 second").time_to_live == 1_000_000
 
 
-class Both(gw.KeyedCoProcessFunction):
+class Both(gw.functions.KeyedCoProcessFunction):
     """Tells of which side a row is, and its time."""
 
     output = pa.schema([("side", LONG), ("at", LONG)])
 
-    def process_element1(self, row: Any, context: gw.KeyedContext) -> list[dict[str, Any]]:
+    def process_element1(self, row: Any, context: gw.typing.KeyedContext) -> list[dict[str, Any]]:
         return [{"side": 1, "at": context.timestamp}]
 
-    def process_element2(self, row: Any, context: gw.KeyedContext) -> list[dict[str, Any]]:
+    def process_element2(self, row: Any, context: gw.typing.KeyedContext) -> list[dict[str, Any]]:
         return [{"side": 2, "at": context.timestamp}]
 
 

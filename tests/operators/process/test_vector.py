@@ -149,23 +149,25 @@ def planned_for(schema: pa.Schema) -> Plan:
     return plan(keyed.processed(function, output=function.output).plan.query, bounded=False)
 
 
-class Told(gw.VectorProcessFunction):
+class Told(gw.functions.VectorProcessFunction):
     """Tells what it sees, and of opening and closing."""
 
     output = pa.schema([("at", LONG)])
     uses_processing_time = True
     told: ClassVar[list[Any]] = []
 
-    def open(self, context: gw.RuntimeContext) -> None:
+    def open(self, context: gw.typing.RuntimeContext) -> None:
         self.told.append("open")
 
     def close(self) -> None:
         self.told.append("close")
 
-    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
+    def process_batch(self, batch: gw.typing.RowsBatch) -> gw.functions.VectorResult:
         self.told.append((batch.rows.to_pydict(), batch.keys.to_pydict(), batch.timestamps))
         one = np.zeros(1, np.int64)
-        return gw.VectorResult(processing_timers=(one, one + batch.current_processing_time + 1))
+        return gw.functions.VectorResult(
+            processing_timers=(one, one + batch.current_processing_time + 1)
+        )
 
 
 def test_what_a_function_sees() -> None:
@@ -185,7 +187,7 @@ def test_rows_without_time_are_given_back() -> None:
     assert found.rejected()["rejection_reason"].to_pylist() == ["null_timestamp"]
 
 
-class Gives(gw.VectorProcessFunction):
+class Gives(gw.functions.VectorProcessFunction):
     """Gives whatever a test says."""
 
     output = pa.schema([("n", LONG)])
@@ -195,12 +197,12 @@ class Gives(gw.VectorProcessFunction):
     def __init__(self, does: Any) -> None:
         self._does = does
 
-    def process_batch(self, batch: gw.RowsBatch) -> Any:
+    def process_batch(self, batch: gw.typing.RowsBatch) -> Any:
         return self._does(batch)
 
 
-def gives(**named: Any) -> Callable[[Any], gw.VectorResult]:
-    return lambda _: gw.VectorResult(**named)
+def gives(**named: Any) -> Callable[[Any], gw.functions.VectorResult]:
+    return lambda _: gw.functions.VectorResult(**named)
 
 
 def numbers(*values: Any) -> pa.Table:
@@ -274,7 +276,10 @@ class Declares(Gives):
     [
         ({"state": [1]}, "state maps names of columns to Arrow types"),
         ({"state": {"n": int}}, "state maps names of columns to Arrow types"),
-        ({"state": {"n": gw.ValueStateDescriptor(LONG)}}, "maps names of columns to Arrow types"),
+        (
+            {"state": {"n": gw.functions.ValueStateDescriptor(LONG)}},
+            "maps names of columns to Arrow types",
+        ),
         ({"side_outputs": {"a/b": pa.schema([])}}, "names a folder"),
     ],
 )

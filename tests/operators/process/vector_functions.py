@@ -16,14 +16,17 @@ LONG, TEXT = pa.int64(), pa.string()
 Row = Mapping[str, Any]
 
 
-class Inactive(gw.KeyedProcessFunction):
+class Inactive(gw.functions.KeyedProcessFunction):
     """Counts the rows of a key; a timer, which each row moves, tells when none has come."""
 
     def __init__(self, gap: int = 7) -> None:
         self.gap = gap
 
     output = pa.schema([("what", TEXT), ("n", LONG), ("at", LONG)])
-    state: ClassVar = {"n": gw.ValueStateDescriptor(LONG), "at": gw.ValueStateDescriptor(LONG)}
+    state: ClassVar = {
+        "n": gw.functions.ValueStateDescriptor(LONG),
+        "at": gw.functions.ValueStateDescriptor(LONG),
+    }
 
     def process_element(self, row: Row, context: Any) -> Iterator[Row]:
         n, at = context.state("n"), context.state("at")
@@ -40,7 +43,7 @@ class Inactive(gw.KeyedProcessFunction):
         context.state("at").clear()
 
 
-class VectorInactive(gw.VectorProcessFunction):
+class VectorInactive(gw.functions.VectorProcessFunction):
     """Does what `Inactive` does."""
 
     def __init__(self, gap: int = 7) -> None:
@@ -49,7 +52,7 @@ class VectorInactive(gw.VectorProcessFunction):
     output = Inactive.output
     state: ClassVar = {"n": LONG, "at": LONG}
 
-    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
+    def process_batch(self, batch: gw.typing.RowsBatch) -> gw.functions.VectorResult:
         assert batch.timestamps is not None
         before = pc.fill_null(batch.state["n"], 0).to_numpy()
         rank = np.arange(len(batch.timestamps)) - np.repeat(batch.offsets[:-1], batch.counts)
@@ -60,51 +63,51 @@ class VectorInactive(gw.VectorProcessFunction):
         }
         at = batch.timestamps[batch.offsets[1:] - 1] + self.gap
         had = np.flatnonzero(batch.state["at"].is_valid())
-        return gw.VectorResult(
+        return gw.functions.VectorResult(
             rows=(pa.table(columns, schema=self.output), batch.places),
             state=pa.table({"n": before + batch.counts, "at": at}),
             deleted_event_timers=(had, batch.state["at"].drop_null().to_numpy()),
             event_timers=(np.arange(len(batch)), at),
         )
 
-    def on_timers(self, batch: gw.TimersBatch) -> gw.VectorResult:
+    def on_timers(self, batch: gw.typing.TimersBatch) -> gw.functions.VectorResult:
         n = batch.state["n"]
         rows = pa.table({"what": ["quiet"] * len(batch), "n": n, "at": batch.times})
         nothing = pa.nulls(len(batch), LONG)
-        return gw.VectorResult(rows=rows, state=pa.table({"n": nothing, "at": nothing}))
+        return gw.functions.VectorResult(rows=rows, state=pa.table({"n": nothing, "at": nothing}))
 
 
-class Totals(gw.VectorProcessFunction):
+class Totals(gw.functions.VectorProcessFunction):
     """Counts the rows of a key and adds up a value, in any order; tells it at the end."""
 
     output = pa.schema([("n", LONG), ("total", LONG)])
     state: ClassVar = {"n": LONG, "total": LONG}
     order_free = True
 
-    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
+    def process_batch(self, batch: gw.typing.RowsBatch) -> gw.functions.VectorResult:
         values = pc.fill_null(batch.rows["v"], 0).to_numpy()
         before = [pc.fill_null(batch.state[name], 0).to_numpy() for name in ("n", "total")]
         added = batch.counts, np.add.reduceat(values, batch.offsets[:-1])
         state = [old + new for old, new in zip(before, added, strict=True)]
-        return gw.VectorResult(
+        return gw.functions.VectorResult(
             state=pa.table(state, names=["n", "total"]),
             event_timers=(np.arange(len(batch)), np.full(len(batch), LONG_MAX)),
         )
 
-    def on_timers(self, batch: gw.TimersBatch) -> gw.VectorResult:
-        return gw.VectorResult(rows=batch.state)
+    def on_timers(self, batch: gw.typing.TimersBatch) -> gw.functions.VectorResult:
+        return gw.functions.VectorResult(rows=batch.state)
 
 
-class Chained(gw.KeyedProcessFunction):
+class Chained(gw.functions.KeyedProcessFunction):
     """Timers that set timers, of both times; lists and texts in state; side outputs, counters."""
 
     output = pa.schema([("what", TEXT), ("at", LONG), ("seen", TEXT)])
     side_outputs: ClassVar = {"odd": pa.schema([("v", LONG)]), "timers": pa.schema([("at", LONG)])}
     uses_processing_time = True
     state: ClassVar = {
-        "name": gw.ValueStateDescriptor(TEXT),
-        "last": gw.ListStateDescriptor(LONG),
-        "fired": gw.ValueStateDescriptor(pa.float32()),
+        "name": gw.functions.ValueStateDescriptor(TEXT),
+        "last": gw.functions.ListStateDescriptor(LONG),
+        "fired": gw.functions.ValueStateDescriptor(pa.float32()),
     }
 
     def process_element(self, row: Row, context: Any) -> Iterator[Row]:
@@ -139,7 +142,7 @@ def again(domain: str, time: int) -> bool:
     return domain == "event_time" and time % 3 == 0 and time < LONG_MAX - 5
 
 
-class VectorChained(gw.VectorProcessFunction):
+class VectorChained(gw.functions.VectorProcessFunction):
     """Does what `Chained` does, key by key."""
 
     output = Chained.output
@@ -147,7 +150,7 @@ class VectorChained(gw.VectorProcessFunction):
     uses_processing_time = True
     state: ClassVar = {"name": TEXT, "last": pa.large_list(LONG), "fired": pa.float32()}
 
-    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
+    def process_batch(self, batch: gw.typing.RowsBatch) -> gw.functions.VectorResult:
         assert batch.timestamps is not None
         given, now = _Given(self, batch), batch.current_processing_time
         rows = zip(
@@ -169,7 +172,7 @@ class VectorChained(gw.VectorProcessFunction):
             given.rows.append((key, {"what": "row", "at": at, "seen": repr([*kept.values()])}))
         return given.result()
 
-    def on_timers(self, batch: gw.TimersBatch) -> gw.VectorResult:
+    def on_timers(self, batch: gw.typing.TimersBatch) -> gw.functions.VectorResult:
         given, domain = _Given(self, batch), batch.time_domain
         for key, time in zip(batch.places, batch.times.tolist(), strict=True):
             given.sides["timers"].append((key, {"at": time}))
@@ -193,14 +196,14 @@ class _Given:
         self.sides: dict[str, list[Any]] = {tag: [] for tag in function.side_outputs}
         self.counts: dict[str, int] = {}
 
-    def result(self) -> gw.VectorResult:
+    def result(self) -> gw.functions.VectorResult:
         function = self._function
         timers = {
             f"{prefix}{name}_timers": _pairs(changes, is_set=is_set)
             for name, changes in (("event", self.event), ("processing", self.processing))
             for prefix, is_set in (("", True), ("deleted_", False))
         }
-        return gw.VectorResult(
+        return gw.functions.VectorResult(
             rows=_table(self.rows, function.output),
             state=pa.Table.from_pylist(self.state, pa.schema(function.state)),
             sides={tag: _table(self.sides[tag], s) for tag, s in function.side_outputs.items()},

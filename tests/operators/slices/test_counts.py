@@ -79,7 +79,7 @@ def test_spark_gives_what_the_local_runner_gives(spark: Any, size: int, slide: i
     )
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
 
-    def outputs(source: Any) -> gw.Outputs:
+    def outputs(source: Any) -> gw.typing.Outputs:
         windowed = (
             gw.stream(source).event_time("ts", strategy).key_by("k").count_window(size, slide)
         )

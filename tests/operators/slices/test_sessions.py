@@ -188,7 +188,7 @@ def test_spark_gives_what_the_local_runner_gives(spark: Any) -> None:
     )
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
 
-    def outputs(source: Any) -> gw.Outputs:
+    def outputs(source: Any) -> gw.typing.Outputs:
         keyed = gw.stream(source).event_time("ts", strategy).key_by("k")
         windowed = keyed.window(gw.EventTimeSessionWindows.with_gap("10 seconds"))
         return windowed.outputs(n=gw.count(), s=gw.sum("v"), top=gw.max("v"), sd=gw.stddev("v"))

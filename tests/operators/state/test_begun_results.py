@@ -51,20 +51,22 @@ def rows_of(count: int = COUNT) -> list[dict[str, Any]]:
     ]
 
 
-def keyed() -> gw.KeyedStream:
+def keyed() -> gw.typing.KeyedStream:
     rows = pa.Table.from_pylist(rows_of(), SCHEMA)  # which columns have nulls is seen there
     timed = gw.stream(rows).event_time("ts", MONOTONOUS)
     return timed.key_by("k")
 
 
-def windows(made: Callable[[gw.KeyedStream], gw.WindowedStream], **given: Any) -> Query:
+def windows(
+    made: Callable[[gw.typing.KeyedStream], gw.typing.WindowedStream], **given: Any
+) -> Query:
     return made(keyed()).order_by("seq").outputs(**given).plan.query
 
 
 OLD = {"n": gw.count(), "sum": gw.sum("v")}
 #: New aggregates: what makes them of the rows from the restart on. Several share partials with
 #: those that are old, were they of all rows.
-NEW: Mapping[str, tuple[gw.Aggregate, Callable[[list[Any]], Any], str]] = {
+NEW: Mapping[str, tuple[gw.typing.Aggregate, Callable[[list[Any]], Any], str]] = {
     "later": (gw.count(), len, "seq"),
     "total": (gw.sum("sure"), lambda of: sum(of) if of else None, "sure"),
     "mean": (gw.mean("v"), lambda of: sum(of) / len(of) if of else None, "v"),
@@ -75,7 +77,7 @@ NEW: Mapping[str, tuple[gw.Aggregate, Callable[[list[Any]], Any], str]] = {
     "kinds": (gw.approx_count_distinct("text"), lambda of: len({*of}), "text"),
 }
 AGGREGATES = {name: aggregate for name, (aggregate, *_) in NEW.items()}
-KINDS: dict[str, Callable[[gw.KeyedStream], gw.WindowedStream]] = {
+KINDS: dict[str, Callable[[gw.typing.KeyedStream], gw.typing.WindowedStream]] = {
     "tumbling": lambda k: k.window(gw.TumblingEventTimeWindows(50)),
     "sliding": lambda k: k.window(gw.SlidingEventTimeWindows(60, 20)),
     "cumulative": lambda k: k.window(gw.CumulativeEventTimeWindows(60, 20)),
@@ -155,7 +157,7 @@ def test_a_restart_after_that_loses_nothing(kind: str) -> None:
 
 
 def test_sessions_of_partials_begin_empty() -> None:
-    def made(stream: gw.KeyedStream) -> gw.WindowedStream:
+    def made(stream: gw.typing.KeyedStream) -> gw.typing.WindowedStream:
         return stream.window(gw.EventTimeSessionWindows(8))
 
     rows = [row for row in rows_of() if row["seq"] % 30 < 24]
@@ -176,7 +178,7 @@ def test_rows_that_are_kept_lack_the_new_column(kind: str) -> None:
     if kind == "sessions":
         assigner = gw.EventTimeSessionWindows(8)
 
-    def made(stream: gw.KeyedStream) -> gw.WindowedStream:
+    def made(stream: gw.typing.KeyedStream) -> gw.typing.WindowedStream:
         return stream.window(assigner)
 
     old = {**OLD, "all": gw.collect_list("seq")}
@@ -196,7 +198,7 @@ def test_rows_that_are_kept_lack_the_new_column(kind: str) -> None:
 
 
 def test_windows_of_counted_rows_begin_empty() -> None:
-    def made(stream: gw.KeyedStream) -> gw.WindowedStream:
+    def made(stream: gw.typing.KeyedStream) -> gw.typing.WindowedStream:
         return stream.count_window(8)
 
     rows = rows_of()
@@ -324,7 +326,7 @@ def test_an_order_of_arrival_that_changes_is_refused() -> None:
 
 
 def test_the_reference_engine_begins_nothing_empty() -> None:
-    def made(stream: gw.KeyedStream) -> gw.WindowedStream:
+    def made(stream: gw.typing.KeyedStream) -> gw.typing.WindowedStream:
         return stream.window(gw.TumblingEventTimeWindows(50)).options(engine="reference")
 
     query = Restarted(windows(made, **OLD))
@@ -374,7 +376,7 @@ def test_lists_of_rows_begin_with_nulls() -> None:
 
     def made(*names: str) -> Query:
         windowed = keyed().window(gw.SlidingEventTimeWindows(60, 20)).order_by("seq")
-        return windowed.outputs(gw.Collect(names)).plan.query
+        return windowed.outputs(gw.typing.Collect(names)).plan.query
 
     query = Restarted(made("seq"))
     run(query, rows[:CUT])

@@ -25,7 +25,7 @@ KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "text": (pa.string(), [None, "", "a"]),
     "struct": (pa.struct([("a", pa.int64())]), [None, {"a": 0}, {"a": None}]),
 }
-WINDOWS: dict[str, Callable[[gw.KeyedStream], Any]] = {
+WINDOWS: dict[str, Callable[[gw.typing.KeyedStream], Any]] = {
     "count": lambda keyed: keyed.count_window(3),
     "sliding count": lambda keyed: keyed.count_window(3, 2),
     "tumbling": lambda keyed: keyed.window(gw.TumblingEventTimeWindows.of("4 s")),

@@ -38,7 +38,7 @@ from tests.query.queries import query
 ENDS = ("watermark", LONG_MAX)
 
 
-class Restless(gw.Trigger):
+class Restless(gw.functions.Trigger):
     """Sets timers at round times, so that those of several keys meet; takes some back in timers."""
 
     uses_processing_time = True
@@ -46,31 +46,37 @@ class Restless(gw.Trigger):
     columns: ClassVar = ("i",)
 
     def on_element(
-        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.TriggerContext
-    ) -> gw.TriggerResult:
+        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         round_time = timestamp // 10 * 10
         context.register_event_time_timer(round_time + 20)
         context.register_event_time_timer(round_time + 10)
         context.register_processing_time_timer(context.current_processing_time + 5)
         if (row["i"] or 0) % 5 == 0:
             context.delete_event_time_timer(window.max_timestamp)
-        return gw.TriggerResult.CONTINUE
+        return gw.functions.TriggerResult.CONTINUE
 
-    def on_event_time(self, time: int, window: Any, context: gw.TriggerContext) -> gw.TriggerResult:
+    def on_event_time(
+        self, time: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         fired = context.get("fired", 0)
         context.put("fired", fired + 1)
         context.delete_event_time_timer(time + 10)
         if fired < 3 and time < LONG_MAX - 30:
             context.register_event_time_timer(time + 20)
             context.register_event_time_timer(time + 30 - 10 * (fired % 2))
-        return gw.TriggerResult.FIRE_AND_PURGE if fired == 2 else gw.TriggerResult.FIRE
+        return (
+            gw.functions.TriggerResult.FIRE_AND_PURGE
+            if fired == 2
+            else gw.functions.TriggerResult.FIRE
+        )
 
     def on_processing_time(
-        self, time: int, window: Any, context: gw.TriggerContext
-    ) -> gw.TriggerResult:
+        self, time: int, window: Any, context: gw.typing.TriggerContext
+    ) -> gw.functions.TriggerResult:
         later = context.current_watermark // 10 * 10 + 20
         context.register_event_time_timer(min(later, LONG_MAX))
-        return gw.TriggerResult.FIRE
+        return gw.functions.TriggerResult.FIRE
 
     def can_merge(self) -> bool:
         return True
@@ -79,24 +85,24 @@ class Restless(gw.Trigger):
         context.merge("fired", max)
         context.register_event_time_timer(window.max_timestamp)
 
-    def clear(self, window: Any, context: gw.TriggerContext) -> None:
+    def clear(self, window: Any, context: gw.typing.TriggerContext) -> None:
         context.remove("fired")
 
 
-class Kept(gw.ProcessWindowFunction):
+class Kept(gw.functions.ProcessWindowFunction):
     """The number of rows, and what is kept of the key."""
 
     key_state: ClassVar = {"rows": pa.list_(pa.int64())}
     output = pa.schema([("n", pa.int64()), ("rows", pa.list_(pa.int64()))])
 
     def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+        self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: pa.Table
     ) -> Iterable[Mapping[str, object]]:
         seen = [*context.key_state.get("rows", []), len(rows)][-3:]
         context.key_state.put("rows", seen)
         yield {"n": len(rows), "rows": seen}
 
-    def clear(self, context: gw.ProcessContext) -> None:
+    def clear(self, context: gw.typing.ProcessContext) -> None:
         if len(context.key_state.get("rows", [])) == 3:
             context.key_state.remove("rows")
 
@@ -107,21 +113,21 @@ class KeptOfWindows(Kept):
     window_state: ClassVar = {"calls": pa.int64()}
 
     def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+        self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: pa.Table
     ) -> Iterable[Mapping[str, object]]:
         calls = context.window_state.get("calls", 0)
         context.window_state.put("calls", calls + 1)
         for row in super().process(key, context, rows):
             yield {**row, "n": calls}
 
-    def clear(self, context: gw.ProcessContext) -> None:
+    def clear(self, context: gw.typing.ProcessContext) -> None:
         super().clear(context)
         context.window_state.remove("calls")
 
 
 def made(assigner: Any, **changes: Any) -> Plan:
     """Plan a query with a trigger, and a function, of the user's."""
-    kept = Kept() if isinstance(assigner, gw.MergingWindowAssigner) else KeptOfWindows()
+    kept = Kept() if isinstance(assigner, gw.functions.MergingWindowAssigner) else KeptOfWindows()
     function = Process(kept, ("i",), Kept.output)
     asked = query(assigner, WITH_GAP, trigger=Restless(), function=function, **changes)
     return plan(asked, bounded=False)
@@ -331,11 +337,15 @@ def test_only_keys_that_are_due_are_read() -> None:
 def test_a_key_with_many_timers() -> None:
     class Every(Restless):
         def on_element(
-            self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.TriggerContext
-        ) -> gw.TriggerResult:
+            self,
+            row: Mapping[str, Any],
+            timestamp: int,
+            window: Any,
+            context: gw.typing.TriggerContext,
+        ) -> gw.functions.TriggerResult:
             for time in range(20_000):
                 context.register_event_time_timer(1_000 + time)
-            return gw.TriggerResult.CONTINUE
+            return gw.functions.TriggerResult.CONTINUE
 
     asked = query(GlobalWindows(), trigger=Every(), aggregates={"n": gw.count()})
     planned, store = plan(asked, bounded=False), Counting()

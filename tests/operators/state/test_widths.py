@@ -42,18 +42,18 @@ def rows(count: int = 80) -> list[dict[str, Any]]:
     ]
 
 
-def keyed(*, large: bool) -> gw.KeyedStream:
+def keyed(*, large: bool) -> gw.typing.KeyedStream:
     table = pa.Table.from_pylist(rows(), schema(large=large))
     return gw.stream(table).event_time("ts", MONOTONOUS).key_by("k")
 
 
-def windows(stream: gw.KeyedStream, assigner: Any, **given: gw.Aggregate) -> Query:
+def windows(stream: gw.typing.KeyedStream, assigner: Any, **given: gw.typing.Aggregate) -> Query:
     return stream.window(assigner).order_by("seq").outputs(**given).plan.query
 
 
 LISTS = {"texts": gw.collect_list("text"), "tags": gw.collect_list("tags")}
 PICKS = {"first": gw.first("text"), "last": gw.last("tags"), "by": gw.arg_max("data", "seq")}
-QUERIES: dict[str, Callable[[gw.KeyedStream], Query]] = {
+QUERIES: dict[str, Callable[[gw.typing.KeyedStream], Query]] = {
     "picks of slices": lambda k: windows(k, gw.SlidingEventTimeWindows(60, 20), **PICKS),
     "rows of slices": lambda k: windows(k, gw.SlidingEventTimeWindows(60, 20), **LISTS),
     "sessions": lambda k: windows(k, gw.EventTimeSessionWindows(50), **LISTS, n=gw.count()),
@@ -86,7 +86,7 @@ QUERIES: dict[str, Callable[[gw.KeyedStream], Query]] = {
 }
 
 
-def run(made: Callable[[gw.KeyedStream], Query], widths: list[bool]) -> list[str]:
+def run(made: Callable[[gw.typing.KeyedStream], Query], widths: list[bool]) -> list[str]:
     """Return the results of starts of such widths, of as many rows each."""
     query = Restarted(made(keyed(large=widths[0])))
     step, found = len(rows()) // len(widths), []

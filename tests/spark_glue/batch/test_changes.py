@@ -19,7 +19,12 @@ GAP = gw.EventTimeSessionWindows.with_gap("2 seconds")
 TUMBLING = gw.TumblingEventTimeWindows.of("5 seconds")
 
 
-def changes(source: Any, assigner: gw.WindowAssigner, trigger: gw.Trigger, **options: Any) -> Any:
+def changes(
+    source: Any,
+    assigner: gw.functions.WindowAssigner,
+    trigger: gw.functions.Trigger,
+    **options: Any,
+) -> Any:
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(source).event_time("ts", strategy).key_by("k")
     made = keyed.window(assigner).trigger(trigger).order_by("ts").options(**options)
@@ -38,7 +43,10 @@ def changes(source: Any, assigner: gw.WindowAssigner, trigger: gw.Trigger, **opt
     ],
 )
 def test_batch(
-    spark: SparkSession, assigner: gw.WindowAssigner, trigger: gw.Trigger, options: dict[str, Any]
+    spark: SparkSession,
+    assigner: gw.functions.WindowAssigner,
+    trigger: gw.functions.Trigger,
+    options: dict[str, Any],
 ) -> None:
     table = seconds(ROWS)
     wanted = changes(table, assigner, trigger, device="cpu")

@@ -28,7 +28,7 @@ ASSIGNERS = {
     "cumulative": gw.CumulativeEventTimeWindows.of("20 s", "5 s"),
 }
 #: What Spark's own aggregation can make partials of.
-FOLDED: dict[str, gw.Aggregate] = {
+FOLDED: dict[str, gw.typing.Aggregate] = {
     "rows": gw.count(),
     "counted": gw.count("text"),
     "sum_i": gw.sum("i"),
@@ -44,7 +44,7 @@ FOLDED: dict[str, gw.Aggregate] = {
     "sum_i_if": gw.sum("i").filter("b"),
     "max_f_if": gw.max("f").filter("b"),
 }
-PICKED: dict[str, gw.Aggregate] = {
+PICKED: dict[str, gw.typing.Aggregate] = {
     "dev": gw.stddev("f"),
     "var_i": gw.variance("i", ddof=0),
     "dev_if": gw.stddev("f").filter("b"),
@@ -89,7 +89,9 @@ def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(table).repartition(3)
 
 
-def windowed(source: Any, assigner: gw.WindowAssigner, **options: Any) -> gw.WindowedStream:
+def windowed(
+    source: Any, assigner: gw.functions.WindowAssigner, **options: Any
+) -> gw.typing.WindowedStream:
     keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("key", "part")
     return keyed.window(assigner).order_by("seq").options(device="cpu", **options)
 
@@ -256,7 +258,7 @@ def test_other_timestamps_and_odd_names(
     renamed = pa.table(columns, names=[*odd, *extra])
     frame = spark.createDataFrame(renamed)
 
-    def query(source: Any, **options: Any) -> gw.Outputs:
+    def query(source: Any, **options: Any) -> gw.typing.Outputs:
         keyed = gw.stream(source).event_time("c d", WATERMARKS).key_by("a-b", "day")
         made = keyed.window(ASSIGNERS["sliding"]).order_by("seq").options(**options)
         return made.outputs(first=gw.first("e f"), ts=gw.last("c d"), top=gw.max("e f"))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 ROWS = rows_of(11, 400, keys=4, ticks=3_000)
-FRAMES: dict[str, gw.Frame] = {
+FRAMES: dict[str, gw.typing.Frame] = {
     "time before": range_of(40),
     "time around": range_of(40, 25),
     "time to come": range_of(-1, 200),
@@ -79,7 +79,7 @@ def test_batch_is_sparks_own_over(frame: DataFrame, name: str) -> None:
     assert_same(ours(frame, made).cast(expected.schema), expected)
 
 
-def _window(frame: gw.Frame) -> WindowSpec:
+def _window(frame: gw.typing.Frame) -> WindowSpec:
     low, high = max(frame.lower, -(1 << 63)), min(frame.upper, (1 << 63) - 1)
     keyed = Window.partitionBy("k")
     if frame.in_time:

@@ -71,7 +71,7 @@ def test_on_a_stream_all_keys_of_a_window_are_ranked_together(
     files(tmp_path / "in", tables)
     stream = streamed(spark, tmp_path / "in")
 
-    def outputs(**ranking: Any) -> gw.Outputs:
+    def outputs(**ranking: Any) -> gw.typing.Outputs:
         of = windowed(stream, HOPS)
         of = of.top_keys(**ranking) if ranking else of
         return of.outputs(n=gw.count(), total=gw.sum("seq"))

@@ -22,7 +22,7 @@ def frame(spark: SparkSession, key: str, time: str, value: str) -> Any:
     )
 
 
-def keyed(rows: Any, time: str) -> gw.KeyedStream:
+def keyed(rows: Any, time: str) -> gw.typing.KeyedStream:
     return gw.stream(rows).event_time(time, WATERMARKS).key_by("k")
 
 

@@ -28,12 +28,12 @@ SECOND = 1_000_000
 NO_MARKER = "/nonexistent/marker"
 
 
-def windowed(source: Any, *keys: Any) -> gw.WindowedStream:
+def windowed(source: Any, *keys: Any) -> gw.typing.WindowedStream:
     keyed = gw.stream(source).event_time("ts", IN_ORDER).key_by(*(keys or ("key",)))
     return keyed.window(gw.SlidingEventTimeWindows.of("20 s", "5 s"))
 
 
-def sliding(source: Any) -> gw.Outputs:
+def sliding(source: Any) -> gw.typing.Outputs:
     return windowed(source).outputs(n=gw.count(), total=gw.sum("v"), last=gw.max("ts"))
 
 
@@ -82,13 +82,13 @@ def test_a_reader_has_the_write_before_or_the_new_one(
         gw.read_output_stream(spark, path)
 
 
-class Failing(gw.ProcessWindowFunction):
+class Failing(gw.functions.ProcessWindowFunction):
     """Raises at the last windows of its keys."""
 
     def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+        self, key: Mapping[str, Any], context: gw.typing.ProcessContext, rows: pa.Table
     ) -> Iterator[dict[str, Any]]:
-        assert isinstance(context.window, gw.TimeWindow)
+        assert isinstance(context.window, gw.typing.TimeWindow)
         if context.window.end > 40 * SECOND:
             raise ValueError("no more")
         yield {"n": len(rows)}
@@ -98,7 +98,9 @@ def test_a_job_that_fails_leaves_the_write_before(
     spark: SparkSession, frame: DataFrame, tmp_path: Path
 ) -> None:
     path = tmp_path / "out"
-    failing = windowed(frame).outputs(gw.Process(Failing(), ("v",), pa.schema([("n", pa.int64())])))
+    failing = windowed(frame).outputs(
+        gw.typing.Process(Failing(), ("v",), pa.schema([("n", pa.int64())]))
+    )
     with pytest.raises(Exception, match="no more"):
         failing.write_parquet(path)
     assert list(path.rglob("*.parquet")) == []
@@ -132,7 +134,7 @@ REASONS = {
 }
 
 
-def of_case(case: str, frame: DataFrame) -> gw.Outputs:
+def of_case(case: str, frame: DataFrame) -> gw.typing.Outputs:
     if case == "ranked":
         return windowed(frame).top_keys(1, "n").outputs(n=gw.count())
     if case == "computed":

@@ -59,7 +59,7 @@ def row(ticks: int, key: int = 3) -> pa.Table:
     )
 
 
-def windowed(source: Any, watermarks: gw.WatermarkStrategy = GUARDED) -> gw.WindowedStream:
+def windowed(source: Any, watermarks: gw.WatermarkStrategy = GUARDED) -> gw.typing.WindowedStream:
     windows = gw.TumblingEventTimeWindows.of("20 seconds")
     keyed = gw.stream(source).event_time("ts", watermarks).key_by("k")
     return keyed.window(windows).order_by("seq").options(device="cpu", shards=5)

@@ -34,11 +34,11 @@ def rows(spark: SparkSession) -> DataFrame:
     )
 
 
-def timed(frame: Any, time: str = "ts") -> gw.TimedStream:
+def timed(frame: Any, time: str = "ts") -> gw.typing.TimedStream:
     return gw.stream(frame).event_time(time, IN_ORDER)
 
 
-def windowed(frame: DataFrame, *keys: str) -> gw.WindowedStream:
+def windowed(frame: DataFrame, *keys: str) -> gw.typing.WindowedStream:
     return timed(frame).key_by(*keys).window(TUMBLING)
 
 

@@ -30,12 +30,12 @@ ROW = [("a", 0, 0)]
 NOTHING = pa.schema([("n", pa.int64())])
 
 
-class Sizes(gw.CoGroupFunction):
+class Sizes(gw.functions.CoGroupFunction):
     def co_group(self, key: Any, context: Any, left: Any, right: Any) -> list[dict[str, Any]]:
         return []
 
 
-class Rules(gw.KeyedBroadcastProcessFunction):
+class Rules(gw.functions.KeyedBroadcastProcessFunction):
     def process_element(self, row: Any, context: Any) -> None:
         del row, context
 
@@ -45,28 +45,28 @@ class Rules(gw.KeyedBroadcastProcessFunction):
 
 MINUTE = gw.TumblingEventTimeWindows.of("1 minute")
 #: Makes a query of streams of three folders, in the order in which they are given.
-Builder = Callable[[list[gw.TimedStream]], gw.Outputs]
+Builder = Callable[[list[gw.typing.TimedStream]], gw.typing.Outputs]
 
 
-def counted(rows: gw.TimedStream) -> gw.Outputs:
+def counted(rows: gw.typing.TimedStream) -> gw.typing.Outputs:
     return rows.key_by("k").window(MINUTE).options(device="cpu", shards=1).outputs(n=gw.count())
 
 
-def in_union(of: list[gw.TimedStream]) -> gw.Outputs:
+def in_union(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     return counted(of[0].union(*of[1:]))
 
 
-def in_nested_union(of: list[gw.TimedStream]) -> gw.Outputs:
+def in_nested_union(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     return counted(of[0].union(of[1].union(of[2])))
 
 
-def in_interval_join(of: list[gw.TimedStream]) -> gw.Outputs:
+def in_interval_join(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     left, right = of[0].key_by("k"), of[1].union(of[2]).key_by("k")
     joined = left.interval_join(right).between("-1 minute", "1 minute")
     return joined.options(device="cpu", shards=1).outputs({"v": "v"}, {"w": "v"})
 
 
-def in_window_join(of: list[gw.TimedStream]) -> gw.Outputs:
+def in_window_join(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     left, right = of[0].key_by("k"), of[1].key_by("k")
     return (
         left.join(right)
@@ -76,28 +76,28 @@ def in_window_join(of: list[gw.TimedStream]) -> gw.Outputs:
     )
 
 
-def in_version_join(of: list[gw.TimedStream]) -> gw.Outputs:
+def in_version_join(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     joined = of[0].key_by("k").join_version(of[1].key_by("k"))
     return joined.options(device="cpu", shards=1).outputs({"v": "v"}, {"w": "v"})
 
 
-def in_co_group(of: list[gw.TimedStream]) -> gw.Outputs:
+def in_co_group(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     both = of[0].key_by("k").co_group(of[1].union(of[2]).key_by("k")).window(MINUTE)
     return both.options(device="cpu", shards=1).processed(Sizes(), ["v"], ["v"], output=NOTHING)
 
 
-def in_broadcast(of: list[gw.TimedStream]) -> gw.Outputs:
+def in_broadcast(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     both = of[0].key_by("k").connect(of[1].broadcast())
     return both.processed(Rules(), ["v"], ["v"], output=NOTHING, shards=1)
 
 
-def in_stages(of: list[gw.TimedStream]) -> gw.Outputs:
+def in_stages(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     minutes = gw.stream_results(counted(of[0].union(of[1])))
     hours = minutes.key_by("k").window(gw.TumblingEventTimeWindows.of("1 hour"))
     return hours.options(device="cpu", shards=1).outputs(n=gw.sum("n"))
 
 
-def in_sql(of: list[gw.TimedStream]) -> gw.Outputs:
+def in_sql(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     text = (
         "SELECT a.k, a.v AS v, b.v AS w FROM a JOIN b ON a.k = b.k "
         "AND a.ts BETWEEN b.ts - INTERVAL '1' MINUTE AND b.ts + INTERVAL '1' MINUTE"
@@ -127,7 +127,7 @@ def write_folders(root: Path) -> list[Path]:
     return folders
 
 
-def timed(spark: SparkSession, folder: Path, name: str | None = None) -> gw.TimedStream:
+def timed(spark: SparkSession, folder: Path, name: str | None = None) -> gw.typing.TimedStream:
     frame = streamed(spark, folder, seconds(ROW))
     return gw.stream(frame, name=name).event_time("ts", WATERMARKS)
 
@@ -138,7 +138,7 @@ class Checkpoint:
     def __init__(self) -> None:
         self.facts: str | None = None
 
-    def start(self, outputs: gw.Outputs) -> None:
+    def start(self, outputs: gw.typing.Outputs) -> None:
         """Refuse another query than that of the start before, or keep what this one is."""
         manifest: Manifest = outputs.manifest  # type: ignore[attr-defined]
         if self.facts is not None:
@@ -146,7 +146,7 @@ class Checkpoint:
         self.facts = manifest.text
 
 
-def run(outputs: gw.Outputs, root: Path) -> None:
+def run(outputs: gw.typing.Outputs, root: Path) -> None:
     once = {"availableNow": True}
     query = gw.write_stream(outputs, str(root / "out"), str(root / "checkpoint"), trigger=once)
     query.awaitTermination()

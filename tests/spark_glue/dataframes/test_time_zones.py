@@ -66,28 +66,28 @@ def latest(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> Mapping[str,
     return {**later, "when": later["when"] or earlier["when"]}
 
 
-def windowed(source: Any) -> gw.WindowedStream:
+def windowed(source: Any) -> gw.typing.WindowedStream:
     keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("k", "place")
     made = keyed.window(gw.TumblingEventTimeWindows.of("1 minute"))
     return made.order_by("seq").options(device="cpu", shards=3)
 
 
-def joined(source: Any, **options: Any) -> gw.Outputs:
+def joined(source: Any, **options: Any) -> gw.typing.Outputs:
     sides = [gw.stream(source).event_time("ts", WATERMARKS).key_by("k") for _ in range(2)]
     pairs = sides[0].interval_join(sides[1]).between("-3 seconds", "20 seconds")
     made = pairs.options(device="cpu", shards=3, **options)
     return made.outputs(["when", "deep", "seq"], ["when"], how="full")
 
 
-QUERIES: dict[str, Callable[[Any], gw.Outputs]] = {
+QUERIES: dict[str, Callable[[Any], gw.typing.Outputs]] = {
     "aggregates": lambda source: windowed(source).outputs(
         top=gw.max("when"), first=gw.first("when"), n=gw.count()
     ),
-    "collect": lambda source: windowed(source).outputs(gw.Collect(("when", "deep", "seq"))),
+    "collect": lambda source: windowed(source).outputs(gw.typing.Collect(("when", "deep", "seq"))),
     "evictor": lambda source: (
         windowed(source).evictor(gw.CountEvictor.of(3)).outputs(last=gw.last("when"))
     ),
-    "reduce": lambda source: windowed(source).outputs(gw.Reduce(latest, ("when", "deep"))),
+    "reduce": lambda source: windowed(source).outputs(gw.typing.Reduce(latest, ("when", "deep"))),
     "join": joined,
     "join, row at a time": lambda source: joined(source, engine="reference"),
 }

@@ -34,7 +34,7 @@ BATCHES: list[Rows] = [
 ]
 
 
-def windows_of(rows: DataFrame, watermarks: gw.WatermarkStrategy = WATERMARKS) -> gw.Outputs:
+def windows_of(rows: DataFrame, watermarks: gw.WatermarkStrategy = WATERMARKS) -> gw.typing.Outputs:
     keyed = gw.stream(rows).event_time("ts", watermarks).key_by("k")
     windows = keyed.window(gw.TumblingEventTimeWindows.of("10 seconds")).options(shards=2)
     return windows.outputs(n=gw.count(), total=gw.sum("v"))
@@ -308,10 +308,10 @@ def test_other_watermarks_are_refused(rows: DataFrame, name: str) -> None:
 def test_every_input_is_looked_at(rows: DataFrame) -> None:
     """Of unions, joins, connected and broadcast streams; watermarks of each may be taken."""
 
-    def timed(frame: DataFrame) -> gw.TimedStream:
+    def timed(frame: DataFrame) -> gw.typing.TimedStream:
         return gw.stream(frame).event_time("ts", WATERMARKS)
 
-    def together(one: DataFrame, other: DataFrame) -> Iterator[gw.Outputs]:
+    def together(one: DataFrame, other: DataFrame) -> Iterator[gw.typing.Outputs]:
         window = gw.TumblingEventTimeWindows.of("10 seconds")
         union = timed(one).union(timed(other)).key_by("k").window(window)
         yield union.outputs(n=gw.count())

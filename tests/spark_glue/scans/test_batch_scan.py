@@ -31,7 +31,7 @@ MINUTE = gw.TumblingEventTimeWindows.of("1 minute")
 FINE = gw.SlidingEventTimeWindows.of("1 minute", "15 seconds")
 
 
-class Sums(gw.KeyedProcessFunction):
+class Sums(gw.functions.KeyedProcessFunction):
     """Each value, doubled; those above 24 aside too."""
 
     output = pa.schema([("twice", pa.float64())])
@@ -54,40 +54,40 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def keyed(source: Any) -> gw.KeyedStream:
+def keyed(source: Any) -> gw.typing.KeyedStream:
     return gw.stream(source).event_time("ts", WATERMARKS).key_by("k")
 
 
-def windows(source: Any) -> gw.Outputs:
+def windows(source: Any) -> gw.typing.Outputs:
     return keyed(source).window(FINE).outputs(n=gw.count(), total=gw.sum("v"))
 
 
-def filtered(source: Any) -> gw.Outputs:
+def filtered(source: Any) -> gw.typing.Outputs:
     made = gw.stream(source).with_columns(w="seq * 2", k="part")
     timed = made.event_time("ts", WATERMARKS).where("w > 700 AND k = 1").where("text <> 'x'")
     return timed.key_by("k", "name").window(FINE).outputs(n=gw.count(), most=gw.max("w"))
 
 
-def joined(source: Any) -> gw.Outputs:
+def joined(source: Any) -> gw.typing.Outputs:
     left = gw.stream(source).event_time("ts", WATERMARKS).where("v > 10").key_by("k")
     right = gw.stream(source).event_time("ts", WATERMARKS).where("v < 5").key_by("k")
     between = left.interval_join(right).between("-5 seconds", "5 seconds")
     return between.outputs(["seq", "v"], ["seq", "v"])
 
 
-def co_grouped(source: Any) -> gw.Outputs:
+def co_grouped(source: Any) -> gw.typing.Outputs:
     right = gw.stream(source).event_time("ts", WATERMARKS).where("text = 'x'").key_by("k")
     both = keyed(source).join(right).window(MINUTE)
     return both.outputs(["seq"], ["seq"])
 
 
-def united(source: Any) -> gw.Outputs:
+def united(source: Any) -> gw.typing.Outputs:
     few = gw.stream(source).event_time("ts", WATERMARKS).where("v > 20")
     timed = gw.stream(source).event_time("ts", WATERMARKS).union(few)
     return timed.key_by("k").window(MINUTE).outputs(n=gw.count(), total=gw.sum("v"))
 
 
-QUERIES: dict[str, tuple[Callable[[Any], gw.Outputs], str]] = {
+QUERIES: dict[str, tuple[Callable[[Any], gw.typing.Outputs], str]] = {
     "windows": (windows, IN_TASKS),
     "sessions": (
         lambda source: (

@@ -32,7 +32,7 @@ def remote() -> Iterator[SparkSession]:
     session.stop()
 
 
-def counted(source: Any) -> gw.Outputs:
+def counted(source: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).with_columns(w="seq * 2").event_time("ts", WATERMARKS)
     keyed = timed.where("w > 50 AND text <> 'x'").key_by("k")
     windowed = keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).options(shards=2)

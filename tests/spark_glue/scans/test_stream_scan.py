@@ -42,11 +42,11 @@ IN_TASKS, BY_SPARK = "files are read in the tasks, by Arrow", "files are read by
 MINUTE = gw.TumblingEventTimeWindows.of("1 minute")
 
 
-def scanned(spark: SparkSession, folder: Path, most: int = 1) -> gw.Scan:
+def scanned(spark: SparkSession, folder: Path, most: int = 1) -> gw.typing.Scan:
     return gw.scan_stream(folder, spark, max_files_per_trigger=most)
 
 
-def counted(source: Any, watermarks: gw.WatermarkStrategy = WATERMARKS) -> gw.Outputs:
+def counted(source: Any, watermarks: gw.WatermarkStrategy = WATERMARKS) -> gw.typing.Outputs:
     keyed = gw.stream(source).event_time("ts", watermarks).key_by("k")
     return keyed.window(MINUTE).options(device="cpu", shards=2).outputs(n=gw.count())
 
@@ -101,7 +101,7 @@ def test_partitions_and_names_are_those_of_a_dataframe(spark: SparkSession, tmp_
         folder = tmp_path / str(len(found))
         keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("part", "name")
         outputs = keyed.window(MINUTE).options(shards=2).outputs(n=gw.count(), v=gw.sum("seq"))
-        assert (IN_TASKS in outputs.explain()) == isinstance(source, gw.Scan)
+        assert (IN_TASKS in outputs.explain()) == isinstance(source, gw.typing.Scan)
         run_to_the_end(outputs, folder)
         found.append(results_in(spark, folder))
     assert found[0] == found[1]
@@ -113,7 +113,7 @@ def test_conditions_and_columns(spark: SparkSession, tmp_path: Path) -> None:
     tables = batches(3, 200)
     files(tmp_path / "in", tables)
 
-    def made(source: Any) -> gw.Outputs:
+    def made(source: Any) -> gw.typing.Outputs:
         timed = gw.stream(source).with_columns(w="seq * 2").event_time("ts", WATERMARKS)
         keyed = timed.where("w > 300 AND text <> 'x'").key_by("k")
         return keyed.window(MINUTE).options(shards=2).outputs(n=gw.count(), most=gw.max("w"))
@@ -141,12 +141,12 @@ def test_stages_begin_with_a_scan(spark: SparkSession, tmp_path: Path) -> None:
     assert results_in(spark, framed)
 
 
-def _joined(left: Any, right: Any) -> gw.Outputs:
+def _joined(left: Any, right: Any) -> gw.typing.Outputs:
     sides = [gw.stream(each).event_time("ts", WATERMARKS).key_by("k") for each in (left, right)]
     return sides[0].join(sides[1]).window(MINUTE).options(shards=2).outputs(["seq"], ["seq"])
 
 
-def _united(left: Any, right: Any) -> gw.Outputs:
+def _united(left: Any, right: Any) -> gw.typing.Outputs:
     timed = [gw.stream(each).event_time("ts", WATERMARKS) for each in (left, right)]
     keyed = timed[0].union(timed[1]).key_by("k")
     return keyed.window(MINUTE).options(shards=2).outputs(n=gw.count())

@@ -75,12 +75,12 @@ def rows() -> pa.Table:
     )
 
 
-def keyed(source: Any) -> gw.KeyedStream:
+def keyed(source: Any) -> gw.typing.KeyedStream:
     watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     return gw.stream(source).event_time("ts", watermarks).key_by("k")
 
 
-def outputs_of(source: Any, name: str, shards: int) -> gw.Outputs:
+def outputs_of(source: Any, name: str, shards: int) -> gw.typing.Outputs:
     if name in JOINS:
         return joined(source, name, shards)
     windowed = keyed(source).window(ASSIGNERS[name]).order_by("seq")
@@ -92,7 +92,7 @@ def outputs_of(source: Any, name: str, shards: int) -> gw.Outputs:
     return windowed.options(device="cpu", shards=shards).outputs(**aggregates)
 
 
-def joined(source: Any, name: str, shards: int) -> gw.Outputs:
+def joined(source: Any, name: str, shards: int) -> gw.typing.Outputs:
     if isinstance(source, pa.Table):
         odd = pa.compute.bit_wise_and(source["seq"], 1)
         left, right = (keyed(source.filter(pa.compute.equal(odd, side))) for side in (0, 1))

@@ -21,7 +21,7 @@ NAMES = ["__p17662fea896f", "__p368795a78caa", "__pe0dd72f69c66"]
 N, TOTAL, LEAST = {"n": gw.count()}, {"total": gw.sum("v")}, {"least": gw.min("w")}
 
 
-def planned(aggregates: Mapping[str, gw.Aggregate], size: int = 10) -> Plan:
+def planned(aggregates: Mapping[str, gw.typing.Aggregate], size: int = 10) -> Plan:
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
     timed = gw.stream(SCHEMA.empty_table()).event_time("ts", strategy)
     windowed = timed.key_by("k").window(gw.TumblingEventTimeWindows(size))
@@ -32,7 +32,10 @@ class Stages:
     """A query of a first stage, which has a name, and a last one."""
 
     def __init__(
-        self, first: Mapping[str, gw.Aggregate], last: Mapping[str, gw.Aggregate], size: int = 10
+        self,
+        first: Mapping[str, gw.typing.Aggregate],
+        last: Mapping[str, gw.typing.Aggregate],
+        size: int = 10,
     ) -> None:
         self.plans = {"minutes": planned(first, size), "": planned(last)}
         facts = {f"minutes.{n}": f for n, f in Manifest.of(self.plans["minutes"]).facts.items()}

@@ -21,8 +21,8 @@ from tests.spark_glue.stream_runs import BEGIN, SECOND, WATERMARKS, files, strea
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OLD: dict[str, gw.Aggregate] = {"n": gw.count(), "mean": gw.mean("v")}
-NEW: dict[str, gw.Aggregate] = {"total": gw.sum("v"), **OLD, "least": gw.min("w")}
+OLD: dict[str, gw.typing.Aggregate] = {"n": gw.count(), "mean": gw.mean("v")}
+NEW: dict[str, gw.typing.Aggregate] = {"total": gw.sum("v"), **OLD, "least": gw.min("w")}
 ADDED = ["total", "least"]
 
 
@@ -42,8 +42,8 @@ CUT = 90
 
 
 def outputs(
-    spark: SparkSession, root: Path, given: Mapping[str, gw.Aggregate], shards: int = 2
-) -> gw.Outputs:
+    spark: SparkSession, root: Path, given: Mapping[str, gw.typing.Aggregate], shards: int = 2
+) -> gw.typing.Outputs:
     frame = streamed(spark, root / "in", TABLES[0])
     windowed = (
         gw.stream(frame)
@@ -54,7 +54,7 @@ def outputs(
     return windowed.options(device="cpu", shards=shards).outputs(**given)
 
 
-def write(made: gw.Outputs, root: Path, out: str = "out", **given: Any) -> None:
+def write(made: gw.typing.Outputs, root: Path, out: str = "out", **given: Any) -> None:
     query = gw.write_stream(
         made, root / out, root / "state", trigger={"availableNow": True}, **given
     )

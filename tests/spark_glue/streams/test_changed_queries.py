@@ -43,17 +43,17 @@ class Query:
     time: str = "ts"
     watermarks: gw.WatermarkStrategy = WATERMARKS
     key: str = "k"
-    window: gw.WindowAssigner = TUMBLING
-    trigger: gw.Trigger | None = None
-    evictor: gw.Evictor | None = None
+    window: gw.functions.WindowAssigner = TUMBLING
+    trigger: gw.functions.Trigger | None = None
+    evictor: gw.functions.Evictor | None = None
     lateness: str | None = None
     order: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    aggregates: Mapping[str, gw.Aggregate] = field(
+    aggregates: Mapping[str, gw.typing.Aggregate] = field(
         default_factory=lambda: {"n": gw.count(), "total": gw.sum("v")}
     )
 
-    def outputs(self, spark: SparkSession, inputs: Path) -> gw.Outputs:
+    def outputs(self, spark: SparkSession, inputs: Path) -> gw.typing.Outputs:
         frame: DataFrame = streamed(spark, inputs / self.folder)
         for name, text in self.columns.items():
             frame = frame.selectExpr("*", f"{text} AS new").drop(name)
@@ -145,7 +145,7 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     return root
 
 
-def write(outputs: gw.Outputs, root: Path, **given: Any) -> None:
+def write(outputs: gw.typing.Outputs, root: Path, **given: Any) -> None:
     given = {"trigger": {"availableNow": True}, **given}
     query = gw.write_stream(outputs, root / "out", root / "state", **given)
     query.processAllAvailable()

@@ -27,11 +27,11 @@ pytestmark = pytest.mark.connect
 START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-class Running(gw.KeyedProcessFunction):
+class Running(gw.functions.KeyedProcessFunction):
     """A sum that grows, and the values 12 aside."""
 
     output = pa.schema([("total", pa.float64())])
-    state: ClassVar = {"total": gw.ValueStateDescriptor(pa.float64())}
+    state: ClassVar = {"total": gw.functions.ValueStateDescriptor(pa.float64())}
     side_outputs: ClassVar = {"twelve": pa.schema([("total", pa.float64())])}
 
     def process_element(self, row: Any, context: Any) -> list[dict[str, float]]:
@@ -70,7 +70,7 @@ def table() -> pa.Table:
 def test_sliding_windows(remote: SparkSession, table: pa.Table, slide: str, partials: str) -> None:
     aggregates = {"n": gw.count(), "total": gw.sum("value"), "top": gw.max("value")}
 
-    def outputs(source: Any) -> gw.Outputs:
+    def outputs(source: Any) -> gw.typing.Outputs:
         watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
         keyed = gw.stream(source).event_time("ts", watermarks).key_by("key")
         windowed = keyed.window(gw.SlidingEventTimeWindows.of("1 minute", slide))
@@ -110,7 +110,7 @@ def test_expressions_and_collect(remote: SparkSession, table: pa.Table) -> None:
 
 
 def test_a_process_function(remote: SparkSession, table: pa.Table) -> None:
-    def outputs(source: Any) -> gw.Outputs:
+    def outputs(source: Any) -> gw.typing.Outputs:
         watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
         keyed = gw.stream(source).event_time("ts", watermarks).key_by("key")
         function = Running()
@@ -127,7 +127,7 @@ def test_what_stands_before_is_looked_at(remote: SparkSession, tmp_path: Path) -
     rows = reader.parquet(str(tmp_path)).withWatermark("ts", "5 seconds")
     watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
 
-    def made(rows: DataFrame) -> gw.Outputs:
+    def made(rows: DataFrame) -> gw.typing.Outputs:
         keyed = gw.stream(rows).event_time("ts", watermarks).key_by("key")
         return keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(n=gw.count())
 
@@ -231,7 +231,7 @@ def test_stages(remote: SparkSession, table: pa.Table, tmp_path: Path) -> None:
     assert late.count() == table["ts"].null_count
 
 
-def _stages(rows: Any) -> gw.Outputs:
+def _stages(rows: Any) -> gw.typing.Outputs:
     """Windows of all keys over windows of each."""
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(rows).event_time("ts", watermarks).key_by("key")

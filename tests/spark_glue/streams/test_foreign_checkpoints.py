@@ -29,7 +29,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def outputs(spark: SparkSession, folder: Path) -> gw.Outputs:
+def outputs(spark: SparkSession, folder: Path) -> gw.typing.Outputs:
     return outputs_of("tumbling", streamed(spark, folder / "in"))
 
 

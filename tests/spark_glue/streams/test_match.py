@@ -29,7 +29,7 @@ TOLD = {
 }
 
 
-def matched(source: Any, within: str = "10 minutes", **define: str) -> gw.Outputs:
+def matched(source: Any, within: str = "10 minutes", **define: str) -> gw.typing.Outputs:
     watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     keyed = gw.stream(source).event_time("ts", watermarks).key_by("k")
     pattern = keyed.match_recognize("A B+ C", {**DEFINE, **define}, within=within, shards=3)

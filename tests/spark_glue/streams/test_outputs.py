@@ -48,7 +48,9 @@ def test_a_checkpoint_belongs_to_its_query(spark: SparkSession, tmp_path: Path) 
     files(tmp_path / "in", batches(1, 50))
     source, state = streamed(spark, tmp_path / "in"), str(tmp_path / "state")
 
-    def start(assigner: gw.WindowAssigner, shards: int, **aggregates: gw.Aggregate) -> None:
+    def start(
+        assigner: gw.functions.WindowAssigner, shards: int, **aggregates: gw.typing.Aggregate
+    ) -> None:
         outputs = windowed(source, assigner).options(shards=shards).outputs(**aggregates)
         folder = str(tmp_path / "out")
         gw.write_stream(outputs, folder, state, trigger={"availableNow": True}).awaitTermination()

@@ -57,7 +57,7 @@ def tables(count: int = 3, rows: int = 60) -> list[pa.Table]:
     return found
 
 
-def processed(source: Any, function: Any, **options: Any) -> gw.Outputs:
+def processed(source: Any, function: Any, **options: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
     return timed.key_by("k").processed(
         function, ["v"], output=function.output, order_by=["seq"], **options
@@ -135,7 +135,7 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     source, state = source_of(spark, tmp_path / "in"), str(tmp_path / "state")
     run_to_the_end(processed(source, everything()), tmp_path)
-    more = {"more": gw.ValueStateDescriptor(LONG)}
+    more = {"more": gw.functions.ValueStateDescriptor(LONG)}
     changed = Everything(uses_processing_time=False, more=more)
     with pytest.raises(errors.StateMismatchError, match=r"state\.more was not there, is Value"):
         gw.write_stream(processed(source, changed), tmp_path / "out", state)
@@ -147,11 +147,11 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
         gw.read_output(spark, tmp_path / "out", "sides/even")
 
 
-class Rates(gw.KeyedCoProcessFunction):
+class Rates(gw.functions.KeyedCoProcessFunction):
     """Left rows meet the last right row, which is over after 20 seconds."""
 
     output = pa.schema([("v", LONG), ("rate", LONG)])
-    state: ClassVar = {"rate": gw.ValueStateDescriptor(LONG)}
+    state: ClassVar = {"rate": gw.functions.ValueStateDescriptor(LONG)}
     side_outputs: ClassVar = {"rates": pa.schema([("rate", LONG)])}
 
     def process_element1(self, row: Row, context: Any) -> Iterator[Row]:
@@ -187,12 +187,12 @@ def test_connected_streams(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(row["rate"] for row in rates) == [4, 5, 6, 8]
 
 
-class Rated(gw.KeyedBroadcastProcessFunction):
+class Rated(gw.functions.KeyedBroadcastProcessFunction):
     """Keyed rows tell the rates that are known."""
 
     output = pa.schema([("v", LONG), ("rates", TEXT)])
     side_outputs: ClassVar = {"told": pa.schema([("rate", LONG)])}
-    broadcast_state: ClassVar = {"rates": gw.MapStateDescriptor(LONG, LONG)}
+    broadcast_state: ClassVar = {"rates": gw.functions.MapStateDescriptor(LONG, LONG)}
 
     def process_element(self, row: Row, context: Any) -> Iterator[Row]:
         rates = context.broadcast_state("rates")
@@ -231,7 +231,7 @@ def test_a_broadcast_batch(spark: SparkSession) -> None:
     """As on tables, where each row is there once, in any number of shards."""
     table, rates = pa.concat_tables(tables()), seconds([("x", 5, 10), ("y", 3, 31), ("z", 9, 20)])
 
-    def outputs(source: Any, small: Any) -> gw.Outputs:
+    def outputs(source: Any, small: Any) -> gw.typing.Outputs:
         keys = gw.stream(source).event_time("ts", WATERMARKS).key_by("k")
         both = keys.connect(gw.stream(small).event_time("ts", STRICT).broadcast())
         return both.processed(Rated(), ["v"], ["v"], output=Rated.output, shards=5)
@@ -244,12 +244,14 @@ def test_a_broadcast_batch(spark: SparkSession) -> None:
     assert found.rejected().count() == len(wanted.rejected())
 
 
-class Clock(gw.KeyedProcessFunction):
+class Clock(gw.functions.KeyedProcessFunction):
     """Tells the time, and that at which it was asked before, for three seconds."""
 
     output = pa.schema([("now", LONG), ("before", LONG)])
     state: ClassVar = {
-        "before": gw.ValueStateDescriptor(LONG, ttl=gw.StateTtlConfig.of("3 seconds"))
+        "before": gw.functions.ValueStateDescriptor(
+            LONG, ttl=gw.functions.StateTtlConfig.of("3 seconds")
+        )
     }
 
     def process_element(self, row: Row, context: Any) -> Iterator[Row]:
@@ -276,11 +278,11 @@ def test_the_time_that_a_function_sees(spark: SparkSession, tmp_path: Path) -> N
         assert began <= now <= ended
 
 
-class Alarm(gw.KeyedProcessFunction):
+class Alarm(gw.functions.KeyedProcessFunction):
     """A timer a second after each row."""
 
     output = pa.schema([("set", LONG), ("at", LONG)])
-    state: ClassVar = {"set": gw.ValueStateDescriptor(LONG)}
+    state: ClassVar = {"set": gw.functions.ValueStateDescriptor(LONG)}
     uses_processing_time = True
 
     def process_element(self, row: Row, context: Any) -> None:
@@ -314,7 +316,7 @@ def test_timers_of_processing_time(spark: SparkSession, tmp_path: Path) -> None:
     assert all(row["at"] == row["set"] + SECOND for row in found)
 
 
-class Worker(gw.KeyedProcessFunction):
+class Worker(gw.functions.KeyedProcessFunction):
     """Tells which process it runs in, and notes when it is opened."""
 
     output = pa.schema([("worker", LONG), ("opened", TEXT)])
@@ -323,7 +325,7 @@ class Worker(gw.KeyedProcessFunction):
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
-    def open(self, context: gw.OpenContext) -> None:
+    def open(self, context: gw.typing.OpenContext) -> None:
         self.opened = uuid4().hex
         (Path(self._folder) / self.opened).write_text(str(os.getpid()))
 

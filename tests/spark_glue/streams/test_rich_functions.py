@@ -39,15 +39,15 @@ LEFT = [[("a", 1, 1), ("a", 2, 2), ("b", 12, 2)], [("a", 31, 3)], [("a", 60, 9)]
 RIGHT = [[("a", 3, 4)], [("a", 32, 5)], [("a", 33, 8), ("a", 60, 9)]]
 
 
-class Counted(gw.ProcessWindowFunction):
+class Counted(gw.functions.ProcessWindowFunction):
     """Counts rows; those above 2 go aside."""
 
     side_outputs: ClassVar = {"large": VALUES}
 
-    def open(self, context: gw.RuntimeContext) -> None:
+    def open(self, context: gw.typing.RuntimeContext) -> None:
         self.keys = context.keys
 
-    def process(self, key: Any, context: gw.ProcessContext, rows: Any) -> Iterator[Any]:
+    def process(self, key: Any, context: gw.typing.ProcessContext, rows: Any) -> Iterator[Any]:
         assert self.keys == tuple(key) == ("k",)
         for value in rows["v"].to_pylist():
             if value > 2:
@@ -56,12 +56,14 @@ class Counted(gw.ProcessWindowFunction):
         yield {"n": len(rows)}
 
 
-class CountedBoth(gw.CoGroupFunction):
+class CountedBoth(gw.functions.CoGroupFunction):
     """Counts the rows of both sides; those of the left one above 2 go aside."""
 
     side_outputs: ClassVar = {"large": VALUES}
 
-    def co_group(self, key: Any, context: gw.WindowContext, left: Any, right: Any) -> Iterator[Any]:
+    def co_group(
+        self, key: Any, context: gw.typing.WindowContext, left: Any, right: Any
+    ) -> Iterator[Any]:
         for value in left["v"].to_pylist():
             if value > 2:
                 context.output("large", {"v": value})
@@ -69,27 +71,27 @@ class CountedBoth(gw.CoGroupFunction):
         yield {"n": len(left) + len(right)}
 
 
-class Newest(gw.Evictor):
+class Newest(gw.functions.Evictor):
     """Leaves the newest row; others go aside."""
 
     side_outputs: ClassVar = {"evicted": VALUES}
     columns = ("v",)
 
-    def evict_before(self, elements: Any, window: Any, context: gw.EvictorContext) -> Any:
+    def evict_before(self, elements: Any, window: Any, context: gw.typing.EvictorContext) -> Any:
         for element in elements[:-1]:
             context.output("evicted", {"v": element.row["v"]})
             context.count("evicted")
         return elements[-1:]
 
 
-class InTime(gw.ProcessJoinFunction):
+class InTime(gw.functions.ProcessJoinFunction):
     """Gives both rows of a pair, with the pair's time; rows without a partner go aside."""
 
     side_outputs: ClassVar = {"alone": VALUES}
     output = pa.schema([("side", TEXT), ("v", LONG), ("at", LONG)])
 
     def process_element(
-        self, left: Any, right: Any, context: gw.IntervalPairContext
+        self, left: Any, right: Any, context: gw.typing.IntervalPairContext
     ) -> Iterator[Any]:
         context.count("pairs")
         if right is None:
@@ -100,7 +102,7 @@ class InTime(gw.ProcessJoinFunction):
         yield {"side": "right", "v": right["v"], "at": at}
 
 
-class InWindows(gw.FlatJoinFunction):
+class InWindows(gw.functions.FlatJoinFunction):
     """Gives both rows of a pair; rows without a partner go aside."""
 
     side_outputs: ClassVar = {"alone": VALUES}
@@ -116,25 +118,25 @@ class InWindows(gw.FlatJoinFunction):
         yield {"side": "right", "v": right["v"], "at": at}
 
 
-def windows(left: Any, right: Any) -> gw.Outputs:
+def windows(left: Any, right: Any) -> gw.typing.Outputs:
     del right
     windowed = keyed(left).window(WINDOWS).order_by("ts").evictor(Newest()).options(shards=3)
     return windowed.processed(Counted(), ["v"], output=COUNT)
 
 
-def both_sides(left: Any, right: Any) -> gw.Outputs:
+def both_sides(left: Any, right: Any) -> gw.typing.Outputs:
     both = keyed(left).co_group(keyed(right)).window(WINDOWS).options(shards=3)
     return both.processed(CountedBoth(), ["v"], ["v"], output=COUNT)
 
 
-def in_time(left: Any, right: Any) -> gw.Outputs:
+def in_time(left: Any, right: Any) -> gw.typing.Outputs:
     join = keyed(left).interval_join(keyed(right)).between("-5 seconds", "2 seconds")
     return join.options(shards=3).processed(
         InTime(), ["v"], ["v"], output=InTime.output, how="left"
     )
 
 
-def in_windows(left: Any, right: Any) -> gw.Outputs:
+def in_windows(left: Any, right: Any) -> gw.typing.Outputs:
     join = keyed(left).join(keyed(right)).window(WINDOWS).options(shards=3)
     return join.processed(InWindows(), ["v"], ["v"], output=InWindows.output, how="left")
 
@@ -180,20 +182,20 @@ def test_a_stream(spark: SparkSession, tmp_path: Path, made: Any) -> None:
         assert sum(late.values()) <= 2, name  # of rows of 60 s, whose window is open
 
 
-class Bounds(gw.ProcessWindowFunction):
+class Bounds(gw.functions.ProcessWindowFunction):
     """Gives the bounds of its windows aside: the start in ticks, the end as a time."""
 
     bounds = pa.schema([("window_start", LONG), ("window_end", INSTANT)])
     side_outputs: ClassVar = {"bounds": bounds}
 
-    def process(self, key: Any, context: gw.ProcessContext, rows: Any) -> Iterator[Any]:
+    def process(self, key: Any, context: gw.typing.ProcessContext, rows: Any) -> Iterator[Any]:
         window: Any = context.window
         context.output("bounds", {"window_start": window.start, "window_end": window.end})
         yield {"n": len(rows)}
 
 
 def test_bounds_of_windows_in_a_side_output_are_as_declared(spark: SparkSession) -> None:
-    def made(rows: Any) -> gw.Outputs:
+    def made(rows: Any) -> gw.typing.Outputs:
         return keyed(rows).window(WINDOWS).processed(Bounds(), ["v"], output=COUNT)
 
     rows = seconds([row for part in LEFT for row in part])
@@ -203,27 +205,27 @@ def test_bounds_of_windows_in_a_side_output_are_as_declared(spark: SparkSession)
     assert len(wanted) == 4
 
 
-class Shown(gw.ProcessWindowFunction):
+class Shown(gw.functions.ProcessWindowFunction):
     """Says what it is shown."""
 
     output = pa.schema([("seen", TEXT)])
 
-    def open(self, context: gw.RuntimeContext) -> None:
+    def open(self, context: gw.typing.RuntimeContext) -> None:
         self.keys = context.keys
 
-    def process(self, key: Any, context: gw.ProcessContext, rows: Any) -> Iterator[Any]:
+    def process(self, key: Any, context: gw.typing.ProcessContext, rows: Any) -> Iterator[Any]:
         yield {"seen": f"{self.keys} {dict(key)} {rows.column_names}"}
 
 
-class ShownRows(gw.KeyedProcessFunction):
+class ShownRows(gw.functions.KeyedProcessFunction):
     """Says what it is shown."""
 
     side_outputs: ClassVar = {"rows": pa.schema([("seen", TEXT)])}
 
-    def open(self, context: gw.OpenContext) -> None:
+    def open(self, context: gw.typing.OpenContext) -> None:
         self.keys = context.keys
 
-    def process_element(self, row: Any, context: gw.KeyedContext) -> Iterator[Any]:
+    def process_element(self, row: Any, context: gw.typing.KeyedContext) -> Iterator[Any]:
         context.output("rows", {"seen": f"{self.keys} {dict(context.key)} {[*row]}"})
         yield from ()
 
@@ -245,7 +247,7 @@ def test_expressions_are_seen_by_the_names_that_users_gave_them(spark: SparkSess
         by_upper.window(WINDOWS).process(Shown(), ["v", twice.alias("v")], output=Shown.output)
 
 
-class Names(gw.AggregateFunction):
+class Names(gw.functions.AggregateFunction):
     """Gives the names that it sees, and the sum of the values."""
 
     accumulator = result = TEXT
@@ -281,11 +283,11 @@ def test_so_see_them_aggregates_and_reduce_functions(spark: SparkSession) -> Non
         windowed.reduce(lambda earlier, later: {"v": 1}, [twice, "v"]).collect()
 
 
-def sides_of(outputs: gw.Outputs) -> tuple[str, ...]:
+def sides_of(outputs: gw.typing.Outputs) -> tuple[str, ...]:
     return tuple(outputs.plan.query.side_outputs)
 
 
-class Worker(gw.ProcessWindowFunction):
+class Worker(gw.functions.ProcessWindowFunction):
     """Tells which process it runs in, and notes when it is opened."""
 
     output = pa.schema([("worker", LONG), ("opened", TEXT)])
@@ -294,11 +296,11 @@ class Worker(gw.ProcessWindowFunction):
         self._folder = folder
         self._opened = ""
 
-    def open(self, context: gw.RuntimeContext) -> None:
+    def open(self, context: gw.typing.RuntimeContext) -> None:
         self._opened = uuid4().hex
         (Path(self._folder) / self._opened).write_text(str(os.getpid()))
 
-    def process(self, key: Any, context: gw.ProcessContext, rows: Any) -> Iterator[Any]:
+    def process(self, key: Any, context: gw.typing.ProcessContext, rows: Any) -> Iterator[Any]:
         yield {"worker": os.getpid(), "opened": self._opened}
 
 

@@ -24,11 +24,11 @@ NOW = {"availableNow": True}
 LONG = pa.int64()
 
 
-class Late(gw.KeyedProcessFunction):
+class Late(gw.functions.KeyedProcessFunction):
     """The rows of a key so far, half a minute after each of them."""
 
     output = pa.schema([("rows", LONG), ("at", LONG)])
-    state: ClassVar = {"rows": gw.ValueStateDescriptor(LONG)}
+    state: ClassVar = {"rows": gw.functions.ValueStateDescriptor(LONG)}
 
     def process_element(self, row: Any, context: Any) -> None:
         del row
@@ -45,31 +45,31 @@ def timed(spark: SparkSession, folder: Path, per_batch: int = 1) -> Any:
     return gw.stream(rows).event_time("ts", WATERMARKS)
 
 
-def windows_of(stream: Any) -> gw.Outputs:
+def windows_of(stream: Any) -> gw.typing.Outputs:
     windows = stream.key_by("k").window(ASSIGNERS["tumbling"]).options(device="cpu", shards=2)
-    outputs: gw.Outputs = windows.outputs(n=gw.count(), total=gw.sum("v"))
+    outputs: gw.typing.Outputs = windows.outputs(n=gw.count(), total=gw.sum("v"))
     return outputs
 
 
-def mentioned_twice(spark: SparkSession, folder: Path) -> gw.Outputs:
+def mentioned_twice(spark: SparkSession, folder: Path) -> gw.typing.Outputs:
     """One source has two offsets, and the next one the second place."""
     once = timed(spark, folder / "in")
     return windows_of(once.union(once).union(timed(spark, folder / "more", 2)))
 
 
-def staged(spark: SparkSession, folder: Path) -> gw.Outputs:
+def staged(spark: SparkSession, folder: Path) -> gw.typing.Outputs:
     minutes = windows_of(timed(spark, folder / "in"))
     coarse = gw.stream_results(minutes, "minutes").key_by("k").window(ASSIGNERS["lateness"])
     return coarse.options(device="cpu", shards=2).outputs(windows=gw.count(), n=gw.sum("n"))
 
 
-def with_timers(spark: SparkSession, folder: Path) -> gw.Outputs:
+def with_timers(spark: SparkSession, folder: Path) -> gw.typing.Outputs:
     keyed = timed(spark, folder / "in").key_by("k")
-    outputs: gw.Outputs = keyed.processed(Late(), ["v"], output=Late.output, shards=2)
+    outputs: gw.typing.Outputs = keyed.processed(Late(), ["v"], output=Late.output, shards=2)
     return outputs
 
 
-QUERIES: dict[str, Callable[[Any, Path], gw.Outputs]] = {
+QUERIES: dict[str, Callable[[Any, Path], gw.typing.Outputs]] = {
     "windows": lambda spark, folder: windows_of(timed(spark, folder / "in")),
     "two inputs": lambda spark, folder: windows_of(
         timed(spark, folder / "in").union(timed(spark, folder / "more", 2))
@@ -80,7 +80,7 @@ QUERIES: dict[str, Callable[[Any, Path], gw.Outputs]] = {
 }
 
 
-def run(outputs: gw.Outputs, folder: Path, sink: Any = None, **given: Any) -> None:
+def run(outputs: gw.typing.Outputs, folder: Path, sink: Any = None, **given: Any) -> None:
     out = folder / "out" if sink is None else sink
     state = folder / "state"
     gw.write_stream(outputs, out, state, trigger=NOW, **given).awaitTermination()
@@ -120,7 +120,7 @@ def test_a_query_goes_back_to_before_its_first_row_and_is_not_given_to_another_p
 ) -> None:
     files(tmp_path / "in", batches(3, 60))
 
-    def outputs() -> gw.Outputs:
+    def outputs() -> gw.typing.Outputs:
         return QUERIES["windows"](spark, tmp_path)
 
     run(outputs(), tmp_path, keep=5)
@@ -142,7 +142,7 @@ def test_a_source_that_keeps_no_log_and_ticks_go_back(spark: SparkSession, tmp_p
     """Spark's rate source has only when it began; what the clock makes due comes anew."""
     from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-    def outputs() -> gw.Outputs:
+    def outputs() -> gw.typing.Outputs:
         rate = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
         rows = rate.select("value", "timestamp", (F.col("value") % 3).alias("k"))
         keyed = gw.stream(rows).processing_time().key_by("k")
@@ -178,7 +178,7 @@ def test_a_query_that_runs_meanwhile_ends_and_the_next_start_says_what_to_do(
     tables = batches(6, 60)
     files(tmp_path / "in", tables)
 
-    def outputs() -> gw.Outputs:
+    def outputs() -> gw.typing.Outputs:
         return QUERIES["windows"](spark, tmp_path)
 
     whole = tmp_path / "whole"
@@ -208,7 +208,7 @@ def test_a_copy_gives_what_its_original_gives_while_that_runs(
     files(tmp_path / "more", [each.slice(7, 20) for each in tables])
     first, copy = tmp_path / "first", tmp_path / "copy"
 
-    def outputs() -> gw.Outputs:
+    def outputs() -> gw.typing.Outputs:
         return QUERIES[name](spark, tmp_path)
 
     query = gw.write_stream(outputs(), first / "out", first / "state", keep=9)

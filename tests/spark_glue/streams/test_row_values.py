@@ -28,7 +28,7 @@ def rows(*of: tuple[str, int, int | None]) -> pa.Table:
     return pa.table({"k": keys, "ts": times, "gap": pa.array(gaps, pa.int64())})
 
 
-def outputs_of(source: Any) -> gw.Outputs:
+def outputs_of(source: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
     windows = gw.EventTimeSessionWindows.with_dynamic_gap("gap")
     return timed.key_by("k").window(windows).options(device="cpu", shards=2).outputs(n=gw.count())

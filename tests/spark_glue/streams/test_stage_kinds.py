@@ -22,28 +22,28 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 OPTIONS: dict[str, Any] = {"device": "cpu", "shards": 2}
 
 
-def timed(source: Any) -> gw.TimedStream:
+def timed(source: Any) -> gw.typing.TimedStream:
     return gw.stream(source).event_time("ts", WATERMARKS)
 
 
-def counted(rows: gw.TimedStream, *keys: str, **aggregates: Any) -> gw.Outputs:
+def counted(rows: gw.typing.TimedStream, *keys: str, **aggregates: Any) -> gw.typing.Outputs:
     windowed = rows.key_by(*keys).window(MINUTE).options(**OPTIONS)
     return windowed.outputs(rows=gw.count(), **aggregates)
 
 
-def of_frames(source: Any) -> gw.Outputs:
+def of_frames(source: Any) -> gw.typing.Outputs:
     over = timed(source).key_by("k").over(gw.Range("30 seconds")).order_by("seq")
     made = over.options(**OPTIONS).outputs(["seq", "text"], n=gw.count(), total=gw.sum("v"))
     return counted(gw.stream_results(made, "over"), "text", n=gw.sum("n"), most=gw.max("total"))
 
 
-def of_frames_to_come(source: Any) -> gw.Outputs:
+def of_frames_to_come(source: Any) -> gw.typing.Outputs:
     frame = gw.Range("10 seconds", "20 seconds")
     over = timed(source).key_by("k").over(frame).order_by("seq").options(**OPTIONS)
     return counted(gw.stream_results(over.outputs(["text"], n=gw.count())), "text", n=gw.sum("n"))
 
 
-def of_a_process_function(source: Any) -> gw.Outputs:
+def of_a_process_function(source: Any) -> gw.typing.Outputs:
     function = Everything(uses_processing_time=False)
     if isinstance(source, pa.Table):
         source = source.set_column(source.schema.get_field_index("v"), "v", source["seq"])
@@ -55,50 +55,50 @@ def of_a_process_function(source: Any) -> gw.Outputs:
     return counted(gw.stream_results(made, "process"), "k")
 
 
-def of_first_rows(source: Any) -> gw.Outputs:
+def of_first_rows(source: Any) -> gw.typing.Outputs:
     windowed = timed(source).key_by("k").window(HALF).options(**OPTIONS)
     by: dict[str, Any] = {"descending": [True, False], "columns": ["seq", "v", "text"]}
     made = windowed.topped(3, ["text", "v"], **by)
     return counted(gw.stream_results(made, "top"), "text", total=gw.sum("seq"))
 
 
-def of_first_keys(source: Any) -> gw.Outputs:
+def of_first_keys(source: Any) -> gw.typing.Outputs:
     windowed = timed(source).key_by("k", "text").window(HALF).options(**OPTIONS)
     made = windowed.top_keys(3, "n").outputs(n=gw.count(), total=gw.sum("v"))
     return counted(gw.stream_results(made, "top"), "text", n=gw.sum("n"))
 
 
-def of_sessions(source: Any) -> gw.Outputs:
+def of_sessions(source: Any) -> gw.typing.Outputs:
     sessions = gw.EventTimeSessionWindows.with_gap("4 seconds")
     windowed = timed(source).key_by("k", "text").window(sessions).options(**OPTIONS)
     return counted(gw.stream_results(windowed.outputs(n=gw.count())), "text", n=gw.sum("n"))
 
 
-def of_grouping_sets(source: Any) -> gw.Outputs:
+def of_grouping_sets(source: Any) -> gw.typing.Outputs:
     windowed = timed(source).key_by("k", "text").window(HALF).options(**OPTIONS)
     made = windowed.grouping_sets(["k"], ["text"], []).outputs(n=gw.count())
     return counted(gw.stream_results(made), "grouping_id", n=gw.sum("n"))
 
 
-def of_pairs(source: Any) -> gw.Outputs:
+def of_pairs(source: Any) -> gw.typing.Outputs:
     left, right = timed(source).key_by("k"), timed(source).key_by("k")
     pairs = left.interval_join(right).between("1 second", "3 seconds").options(**OPTIONS)
     made = pairs.outputs(["text", "seq"], {"other": "seq"}, how="left")
     return counted(gw.stream_results(made, "pairs"), "left_text", pairs=gw.count("other"))
 
 
-def frames_of(source: Any) -> gw.Outputs:
+def frames_of(source: Any) -> gw.typing.Outputs:
     keyed = gw.stream_results(minutes(source), "minutes").key_by("text")
     return keyed.over(gw.Range("1 minute")).options(**OPTIONS).outputs(["k", "n"], s=gw.sum("n"))
 
 
-def sessions_of(source: Any) -> gw.Outputs:
+def sessions_of(source: Any) -> gw.typing.Outputs:
     keyed = gw.stream_results(minutes(source), "minutes").key_by("text")
     windowed = keyed.window(gw.EventTimeSessionWindows.with_gap("10 seconds"))
     return windowed.options(**OPTIONS).outputs(n=gw.sum("n"))
 
 
-def _both(source: Any) -> list[gw.TimedStream]:
+def _both(source: Any) -> list[gw.typing.TimedStream]:
     kinds = {"half": HALF, "whole": MINUTE}
     made = {
         name: timed(source).key_by("k", "text").window(each).options(**OPTIONS)
@@ -107,24 +107,24 @@ def _both(source: Any) -> list[gw.TimedStream]:
     return [gw.stream_results(each.outputs(n=gw.count()), name) for name, each in made.items()]
 
 
-def of_a_union(source: Any) -> gw.Outputs:
+def of_a_union(source: Any) -> gw.typing.Outputs:
     half, whole = _both(source)
     return counted(half.union(whole), "text", n=gw.sum("n"))
 
 
-def join_of_windows(source: Any) -> gw.Outputs:
+def join_of_windows(source: Any) -> gw.typing.Outputs:
     half, whole = (each.key_by("text") for each in _both(source))
     joined = half.join(whole).window(MINUTE).options(**OPTIONS)
     return joined.outputs({"half": "n"}, {"whole": "n"}, how="full")
 
 
-def nearest_of(source: Any) -> gw.Outputs:
+def nearest_of(source: Any) -> gw.typing.Outputs:
     half, whole = (each.key_by("k", "text") for each in _both(source))
     pairs = half.interval_join(whole).between("-20 seconds", "40 seconds").nearest("after")
     return pairs.options(**OPTIONS).outputs(["n"], {"whole": "n"}, how="left")
 
 
-def with_a_stream(source: Any) -> gw.Outputs:
+def with_a_stream(source: Any) -> gw.typing.Outputs:
     """Results of a stage joined with rows of a stream: both are read in one query."""
     half = gw.stream_results(minutes(source), "minutes").key_by("k", "text")
     rows = timed(source).key_by("k", "text")
@@ -133,7 +133,7 @@ def with_a_stream(source: Any) -> gw.Outputs:
     return counted(gw.stream_results(made, "pairs"), "text", pairs=gw.count("right_seq"))
 
 
-def union_with_a_stream(source: Any) -> gw.Outputs:
+def union_with_a_stream(source: Any) -> gw.typing.Outputs:
     """The watermark of a stream and that of a stage, the least of which counts."""
     half = gw.stream_results(minutes(source).select("text", "n"), "minutes")
     if isinstance(source, pa.Table):
@@ -143,14 +143,14 @@ def union_with_a_stream(source: Any) -> gw.Outputs:
     return counted(half.union(timed(few)), "text", n=gw.sum("n"))
 
 
-def four_stages(source: Any) -> gw.Outputs:
+def four_stages(source: Any) -> gw.typing.Outputs:
     made = minutes(source)
     for _ in range(3):
         made = counted(gw.stream_results(made), "text", n=gw.sum("n"))
     return made
 
 
-KINDS: dict[str, Callable[[Any], gw.Outputs]] = {
+KINDS: dict[str, Callable[[Any], gw.typing.Outputs]] = {
     make.__name__: make
     for make in (of_frames, of_frames_to_come, of_a_process_function, of_first_rows,
                  of_first_keys, of_sessions, of_grouping_sets, of_pairs, frames_of, sessions_of,

@@ -45,13 +45,13 @@ def in_time(count: int = 4, rows: int = 300) -> list[pa.Table]:
     return found
 
 
-def minutes(source: Any, **options: Any) -> gw.Outputs:
+def minutes(source: Any, **options: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
     windowed = timed.key_by("k", "text").window(HALF).options(device="cpu", shards=3, **options)
     return windowed.outputs(n=gw.count(), total=gw.sum("v"))
 
 
-def two_stages(source: Any) -> gw.Outputs:
+def two_stages(source: Any) -> gw.typing.Outputs:
     rows = gw.stream_results(minutes(source), "fine")
     return (
         rows.key_by("text")
@@ -61,13 +61,13 @@ def two_stages(source: Any) -> gw.Outputs:
     )
 
 
-def three_stages(source: Any) -> gw.Outputs:
+def three_stages(source: Any) -> gw.typing.Outputs:
     again = gw.stream_results(two_stages(source), "coarse")
     windowed = again.window_all(gw.SlidingEventTimeWindows.of("2 minutes", "1 minute"))
     return windowed.topped(2, "n", columns=["text", "n"])
 
 
-def chosen(source: Any) -> gw.Outputs:
+def chosen(source: Any) -> gw.typing.Outputs:
     """Stages with selections of results and of rows between them.
 
     None of them could be computed of what passes between stages and is no row.
@@ -96,13 +96,13 @@ def rows_of(table: pa.Table) -> Counter[Any]:
     return Counter(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-def run(made: gw.Outputs, folder: Path) -> None:
+def run(made: gw.typing.Outputs, folder: Path) -> None:
     out, state = folder / "out", folder / "state"
     query = gw.write_stream(made, out, state, trigger={"availableNow": True})
     query.awaitTermination()
 
 
-def closed(made: gw.Outputs, before: int) -> Counter[Any]:
+def closed(made: gw.typing.Outputs, before: int) -> Counter[Any]:
     """The results of a bounded run whose windows end before a time."""
     found = made.result()
     ends = found["window_end"].cast(pa.int64()).to_pylist()
@@ -125,7 +125,7 @@ def test_a_chain_gives_on_streams_what_it_gives_on_a_table(
     assert wanted
 
 
-def joined_windows(source: Any) -> gw.Outputs:
+def joined_windows(source: Any) -> gw.typing.Outputs:
     """Windows of two kinds over one source, joined by their results' time."""
     timed = gw.stream(source).event_time("ts", WATERMARKS).key_by("text")
     options = {"device": "cpu", "shards": 2}
@@ -215,7 +215,7 @@ def test_changed_selections_of_a_stage_are_another_query(
     files(tmp_path / "in", batches(1, 20))
     source = streamed(spark, tmp_path / "in")
 
-    def made(where: str, most: str) -> gw.Outputs:
+    def made(where: str, most: str) -> gw.typing.Outputs:
         rows = gw.stream_results(minutes(source).select("text", "n", where=where), "fine")
         windowed = rows.with_columns(most=most).key_by("text").window(MINUTE)
         coarse = windowed.options(device="cpu", shards=2).outputs(most=gw.max("most"))
@@ -249,7 +249,7 @@ def test_a_changed_stage_is_another_query(spark: SparkSession, tmp_path: Path) -
     run(_like_two(rows), tmp_path)
 
 
-def _like_two(rows: gw.TimedStream) -> gw.Outputs:
+def _like_two(rows: gw.typing.TimedStream) -> gw.typing.Outputs:
     windowed = rows.key_by("text").window(MINUTE).options(device="cpu", shards=2)
     return windowed.outputs(windows=gw.count(), n=gw.sum("n"), most=gw.max("total"))
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TWENTY = gw.TumblingEventTimeWindows.of("20 seconds")
 SESSIONS = gw.EventTimeSessionWindows.with_gap("1 second")
-QUERIES: dict[str, Callable[[gw.TimedStream], gw.Outputs]] = {
+QUERIES: dict[str, Callable[[gw.typing.TimedStream], gw.typing.Outputs]] = {
     "slices": lambda timed: timed.window_all(TWENTY).outputs(n=gw.count(), total=gw.sum("v")),
     "sessions": lambda timed: timed.window_all(SESSIONS).order_by("seq").outputs(n=gw.count()),
     "counts": lambda timed: timed.count_window_all(30, 20).order_by("seq").outputs(
@@ -39,7 +39,7 @@ QUERIES: dict[str, Callable[[gw.TimedStream], gw.Outputs]] = {
 }  # fmt: skip
 
 
-def timed(source: Any) -> gw.TimedStream:
+def timed(source: Any) -> gw.typing.TimedStream:
     return gw.stream(source).event_time("ts", WATERMARKS)
 
 
@@ -110,7 +110,7 @@ def test_upserts_know_windows_by_their_bounds(spark: SparkSession, tmp_path: Pat
     assert len(known) > 5
 
 
-class Odd(gw.ProcessWindowFunction):
+class Odd(gw.functions.ProcessWindowFunction):
     """How many rows a window has; aside, windows with an odd number."""
 
     side_outputs: ClassVar = {"odd": pa.schema([("rows", pa.int64())])}

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 COLUMNS = ["v", "seq", "ts"]
 
 
-def topped(source: Any, **asked: Any) -> gw.Outputs:
+def topped(source: Any, **asked: Any) -> gw.typing.Outputs:
     keyed = gw.stream(source).key_by("k")
     said = {"columns": COLUMNS, "order_by": ["seq"], "shards": 3, **asked}
     return keyed.topped(3, ["v", "text"], descending=[True, False], **said)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def processed(source: Any, function: Any) -> gw.Outputs:
+def processed(source: Any, function: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
     return timed.key_by("k").processed(
         function, ["v"], output=function.output, order_by=["seq"], shards=5

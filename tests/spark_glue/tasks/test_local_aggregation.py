@@ -57,7 +57,7 @@ class Written:
         return rows_of(whole.cast(schema))
 
 
-def run(made: gw.Outputs, written: Written, folder: Path) -> None:
+def run(made: gw.typing.Outputs, written: Written, folder: Path) -> None:
     """Run to the end, or to a death."""
     from pyspark.errors import StreamingQueryException
 

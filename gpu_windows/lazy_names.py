@@ -1,0 +1,46 @@
+"""Public names that are imported from their homes when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+
+class LazyNames:
+    """The public names of a module.
+
+    Parameters
+    ----------
+    module : str
+        The module, ``gpu_windows`` or one in it.
+    homes : mapping of str to str
+        The modules that define the names, without ``gpu_windows.``, each with its names. A name of
+        Python's own ends with an underscore there, not here.
+
+    Attributes
+    ----------
+    places : dict of str to (str, str)
+        The home of each name, and its name there.
+    """
+
+    def __init__(self, module: str, homes: Mapping[str, str]) -> None:
+        self._module = module
+        self.places = {
+            name.rstrip("_"): (home, name)
+            for home, names in homes.items()
+            for name in names.split()
+        }
+
+    def load(self, name: str, hint: str = "") -> Any:
+        """Import a name.
+
+        Raises
+        ------
+        AttributeError
+            If there is no such name; ``hint`` ends its message.
+        """
+        if name not in self.places:
+            raise AttributeError(f"module {self._module!r} has no attribute {name!r}{hint}")
+        home, own_name = self.places[name]
+        return getattr(import_module(f"gpu_windows.{home}"), own_name)

@@ -1,0 +1,126 @@
+"""Classes that annotations name and nobody makes: steps of queries, contexts, states, batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpu_windows.lazy_names import LazyNames
+
+if TYPE_CHECKING:
+    from gpu_windows.aggregates.aggregate import Aggregate, Framed
+    from gpu_windows.aggregates.user import UserAggregate
+    from gpu_windows.checkpoints import CheckpointState, CommitSummary
+    from gpu_windows.commits.write_target import WrittenParquet
+    from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
+    from gpu_windows.datastream.interval_joined import IntervalJoin, IntervalJoined
+    from gpu_windows.datastream.joined import (
+        CoGroupedStreams,
+        JoinedStreams,
+        WindowedCoGroup,
+        WindowedJoin,
+    )
+    from gpu_windows.datastream.keyed import KeyedStream
+    from gpu_windows.datastream.match import MatchStream
+    from gpu_windows.datastream.over import OverStream
+    from gpu_windows.datastream.processed import ConnectedStreams
+    from gpu_windows.datastream.scan import Scan
+    from gpu_windows.datastream.stream import Stream, TimedStream
+    from gpu_windows.datastream.version_joined import VersionJoined
+    from gpu_windows.datastream.windowed import WindowedStream
+    from gpu_windows.evictors import Element, EvictorContext
+    from gpu_windows.frames import Frame
+    from gpu_windows.functions.broadcast import (
+        BroadcastContext,
+        ReadOnlyBroadcastState,
+        ReadOnlyContext,
+        ReadOnlyTimerContext,
+    )
+    from gpu_windows.functions.built_in import Collect, Reduce
+    from gpu_windows.functions.co_group import CoGroupBatch, WindowContext
+    from gpu_windows.functions.join_function import IntervalPairContext, WindowPairContext
+    from gpu_windows.functions.keyed_process import KeyedContext, OpenContext, TimerContext
+    from gpu_windows.functions.keyed_state import (
+        AppendingState,
+        ListState,
+        MapState,
+        StateDescriptor,
+        ValueState,
+    )
+    from gpu_windows.functions.process import Process, ProcessContext
+    from gpu_windows.functions.vector_process import RowsBatch, TimersBatch
+    from gpu_windows.functions.vectorised import Vectorised, WindowBatch
+    from gpu_windows.options import Options
+    from gpu_windows.rich_functions import RuntimeContext
+    from gpu_windows.runners.outputs import Outputs
+    from gpu_windows.runners.sink import SinkBatch, SinkQuery
+    from gpu_windows.sinks.upsert import Upsert
+    from gpu_windows.sql.query import SqlQuery
+    from gpu_windows.triggers import TriggerContext
+    from gpu_windows.windows import GlobalWindow, TimeWindow
+
+_NAMES = LazyNames(
+    __name__,
+    {
+        "aggregates.aggregate": "Aggregate Framed",
+        "aggregates.user": "UserAggregate",
+        "checkpoints": "CheckpointState CommitSummary",
+        "commits.write_target": "WrittenParquet",
+        "datastream.broadcast": "BroadcastConnectedStream BroadcastStream",
+        "datastream.interval_joined": "IntervalJoin IntervalJoined",
+        "datastream.joined": "CoGroupedStreams JoinedStreams WindowedCoGroup WindowedJoin",
+        "datastream.keyed": "KeyedStream",
+        "datastream.match": "MatchStream",
+        "datastream.over": "OverStream",
+        "datastream.processed": "ConnectedStreams",
+        "datastream.scan": "Scan",
+        "datastream.stream": "Stream TimedStream",
+        "datastream.version_joined": "VersionJoined",
+        "datastream.windowed": "WindowedStream",
+        "evictors": "Element EvictorContext",
+        "frames": "Frame",
+        "functions.broadcast": (
+            "BroadcastContext ReadOnlyBroadcastState ReadOnlyContext ReadOnlyTimerContext"
+        ),
+        "functions.built_in": "Collect Reduce",
+        "functions.co_group": "CoGroupBatch WindowContext",
+        "functions.join_function": "IntervalPairContext WindowPairContext",
+        "functions.keyed_process": "KeyedContext OpenContext TimerContext",
+        "functions.keyed_state": "AppendingState ListState MapState StateDescriptor ValueState",
+        "functions.process": "Process ProcessContext",
+        "functions.vector_process": "RowsBatch TimersBatch",
+        "functions.vectorised": "Vectorised WindowBatch",
+        "options": "Options",
+        "rich_functions": "RuntimeContext",
+        "runners.outputs": "Outputs",
+        "runners.sink": "SinkBatch SinkQuery",
+        "sinks.upsert": "Upsert",
+        "sql.query": "SqlQuery",
+        "triggers": "TriggerContext",
+        "windows": "GlobalWindow TimeWindow",
+    },
+)
+
+if not TYPE_CHECKING:  # else no name would be a wrong one
+
+    def __getattr__(name: str) -> Any:
+        value = globals()[name] = _NAMES.load(name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+__all__ = [
+    "Aggregate", "AppendingState", "BroadcastConnectedStream", "BroadcastContext",
+    "BroadcastStream", "CheckpointState", "CoGroupBatch", "CoGroupedStreams", "Collect",
+    "CommitSummary", "ConnectedStreams", "Element", "EvictorContext", "Frame", "Framed",
+    "GlobalWindow", "IntervalJoin", "IntervalJoined", "IntervalPairContext", "JoinedStreams",
+    "KeyedContext", "KeyedStream", "ListState", "MapState", "MatchStream", "OpenContext",
+    "Options", "Outputs", "OverStream", "Process", "ProcessContext", "ReadOnlyBroadcastState",
+    "ReadOnlyContext", "ReadOnlyTimerContext", "Reduce", "RowsBatch", "RuntimeContext", "Scan",
+    "SinkBatch", "SinkQuery", "SqlQuery", "StateDescriptor", "Stream", "TimeWindow",
+    "TimedStream", "TimerContext", "TimersBatch", "TriggerContext", "Upsert", "UserAggregate",
+    "ValueState", "Vectorised", "VersionJoined", "WindowBatch", "WindowContext",
+    "WindowPairContext", "WindowedCoGroup", "WindowedJoin", "WindowedStream", "WrittenParquet",
+]  # fmt: skip
