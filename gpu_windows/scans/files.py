@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +132,14 @@ def list_objects(url: str, options: Options = ()) -> list[str]:
     with store_errors(url, options):
         names = [each["path"] for page in store.list(prefix) for each in page]
     return [f"{place}{name}" for name in sorted(names)]
+
+
+def has_objects(url: str, ending: str, options: Options = ()) -> bool:
+    """Whether there are objects below a URL whose names end so, among the first thousand."""
+    store, prefix = _store(url, options)
+    with store_errors(url, options):
+        first: Sequence[Any] = next(iter(store.list(f"{prefix}/")), ())
+    return any(each["path"].endswith(ending) for each in first)
 
 
 def open_file(file: ScannedFile, options: Options = ()) -> Any:

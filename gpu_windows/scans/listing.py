@@ -20,6 +20,7 @@ from gpu_windows.scans.partitions import (
 )
 from gpu_windows.scans.scan import FileScan
 from gpu_windows.scans.splits import Split
+from gpu_windows.scans.table_formats import check_no_table
 
 #: What Spark's own sink of streams leaves in its folder: not all files there are results.
 _SINK_LOG = "_spark_metadata"
@@ -41,6 +42,8 @@ def scan_folders(paths: Sequence[str]) -> FileScan:
         If there is no file, or it is no Parquet file; if folders are not as Spark would read them.
     """
     roots = [root_of(path) for path in paths]
+    for root in roots:
+        check_no_table(root)
     found = [file for root in roots for file in _walk(root)]
     names = partition_names(found, roots)
     files = list_files(found, find_values(names, roots))

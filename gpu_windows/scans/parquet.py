@@ -38,6 +38,21 @@ _LEGACY = {
 _FIRST_DAY = pa.scalar(date(1582, 10, 15))
 _FIRST_INSTANT = datetime(1900, 1, 1, tzinfo=UTC)
 
+#: What takes files of other formats, by the ends of their names.
+_READERS = {
+    ".csv": "pyarrow.csv.open_csv(path) or spark.read.csv(path)",
+    ".json": "pyarrow.json.open_json(path) or spark.read.json(path)",
+    ".orc": "spark.read.orc(path)",
+    ".avro": "spark.read.format('avro').load(path)",
+}
+
+
+def _remedy(path: str) -> str:
+    """Return what reads a file that is not a Parquet file, if its name tells the format."""
+    name = path.lower().removesuffix(".gz").replace(".jsonl", ".json").replace(".ndjson", ".json")
+    readers = (reader for ending, reader in _READERS.items() if name.endswith(ending))
+    return "".join(f": gw.stream({reader}) takes this one" for reader in readers)
+
 
 class ParquetFile:
     """A file of a scan, opened for one of its splits.
@@ -62,7 +77,7 @@ class ParquetFile:
         try:
             self._file = pq.ParquetFile(self._source, coerce_int96_timestamp_unit="us")
         except (pa.ArrowException, OSError) as error:
-            rule = "files of a scan are Parquet files that are not encrypted"
+            rule = f"files of a scan are Parquet files that are not encrypted{_remedy(self._path)}"
             raise ScanError(rule, value=f"{self._path}: {error}") from error
 
     @property

@@ -14,6 +14,7 @@ from gpu_windows.runners.scanned_rows import ScannedPart, ScannedRows
 from gpu_windows.scans.files import list_files, path_of, root_of, store_options
 from gpu_windows.scans.partitions import find_values, partition_names
 from gpu_windows.scans.scan import FileScan
+from gpu_windows.scans.table_formats import check_no_table
 from gpu_windows.spark_glue.batch.outputs import BatchSource
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
@@ -41,6 +42,8 @@ _GLOB = frozenset("*?[{")
 
 def scan_by_spark(paths: Sequence[str], session: SparkSession) -> BatchSource:
     """Return files as a source: a DataFrame, and how tasks read the same rows."""
+    for path in paths:
+        check_folder(path, session)
     frame = session.read.parquet(*paths)
     try:
         rows = ScannedRows((ScannedPart(_list(frame, paths)),))
@@ -48,6 +51,16 @@ def scan_by_spark(paths: Sequence[str], session: SparkSession) -> BatchSource:
     except GpuWindowsError as error:
         scan = TaskScan(None, str(error))
     return BatchSource(frame, inputs=(StreamInput(frame),), scan=scan)
+
+
+def check_folder(path: str, session: SparkSession) -> None:
+    """Raise `ScanError` for the folder of a table, where this process can look into it."""
+    try:
+        root = root_of(path)
+    except ScanError:
+        return  # of a store that Spark alone reads
+    if not _GLOB.intersection(root):
+        check_no_table(root, store_options(root, hadoop_setting(session.conf)))
 
 
 def _list(frame: DataFrame, paths: Sequence[str]) -> FileScan:

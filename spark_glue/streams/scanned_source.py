@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
+from gpu_windows.spark_glue.scans.batch_scan import check_folder
 from gpu_windows.spark_glue.scans.stream_scan import MAX_FILES, stream_scan
 from gpu_windows.spark_glue.streams.outputs import StreamSource
 
@@ -27,6 +28,7 @@ def scan_stream_by_spark(
     most : int, optional
         Files of a micro-batch.
     """
+    check_folder(path, session)
     wanted = session.read.parquet(path).schema if schema is None else schema
     reader = session.readStream if most is None else session.readStream.option(MAX_FILES, most)
     frame = reader.schema(wanted).parquet(path)

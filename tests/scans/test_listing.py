@@ -140,3 +140,31 @@ def test_a_folder_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
 def test_paths_are_texts(path: Any) -> None:
     with pytest.raises(gw.errors.QueryError):
         gw.scan(path)
+
+
+@pytest.mark.parametrize(
+    ("log", "how"),
+    [
+        ("_delta_log/00000000000000000000.json", "format('delta')"),
+        ("metadata/v1.metadata.json", "format('iceberg')"),
+        (".hoodie/hoodie.properties", "format('hudi')"),
+    ],
+)
+def test_the_folder_of_a_table_is_refused(tmp_path: Path, log: str, how: str) -> None:
+    _write(tmp_path / "x.parquet")
+    (tmp_path / log).parent.mkdir()
+    (tmp_path / log).touch()
+    with pytest.raises(ScanError, match="files that are no longer its own") as e:
+        gw.scan(tmp_path)
+    assert how in str(e.value)
+    assert gw.scan(tmp_path / "x.parquet").schema.names == ["v"]
+
+
+@pytest.mark.parametrize(
+    ("name", "reader"),
+    [("a.csv", "open_csv"), ("a.CSV.gz", "open_csv"), ("a.jsonl", "open_json"), ("a.orc", "orc")],
+)
+def test_other_formats_have_other_readers(tmp_path: Path, name: str, reader: str) -> None:
+    (tmp_path / name).write_text("a,b\n1,2\n")
+    with pytest.raises(ScanError, match=rf"gw\.stream\(.*{reader}\(path\).*\) takes this one"):
+        gw.scan(tmp_path / name)

@@ -125,3 +125,16 @@ def test_a_server_that_fails_for_a_moment(server: S3Server) -> None:
     finally:
         server.faults.status = lambda _, __: None
     assert found["v"].to_pylist() == list(range(9))
+
+
+@pytest.mark.parametrize(
+    "log", ["_delta_log/0.json", "metadata/0.metadata.json", ".hoodie/hoodie.properties"]
+)
+def test_a_table_is_refused(server: S3Server, log: str) -> None:
+    bucket = server.make_bucket()
+    put(server, bucket, "t/x.parquet", numbers(0, 3))
+    put(server, bucket, "table2/x.parquet", numbers(0, 3))
+    server.client.put_object(Bucket=bucket, Key=f"t/{log}", Body=b"{}")
+    with pytest.raises(ScanError, match="a folder of a table"):
+        scan_folders([f"s3://{bucket}/t/"])
+    assert len(list(batches_of(f"s3://{bucket}/table2"))) == 1

@@ -261,6 +261,17 @@ def test_paths_within_each_other_are_read_by_spark(
 
 
 @pytest.mark.thorough
+def test_the_folder_of_a_table_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark alone would read files that the table no longer has."""
+    pq.write_table(pa.table({"v": [1]}), tmp_path / "x.parquet")
+    (tmp_path / "_delta_log").mkdir()
+    (tmp_path / "_delta_log" / "00000000000000000000.json").touch()
+    assert spark.read.parquet(str(tmp_path)).count() == 1
+    for scan in (gw.scan, gw.scan_stream):
+        with pytest.raises(ScanError, match=r"a folder of a table \(delta\)"):
+            scan(tmp_path, spark)
+
+
 def test_a_changed_file_is_an_error_in_a_task(spark: SparkSession, tmp_path: Path) -> None:
     for number, table in enumerate(batches(2, 20)):
         pq.write_table(table, tmp_path / f"{number}.parquet")

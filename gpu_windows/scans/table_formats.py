@@ -1,0 +1,42 @@
+"""Folders of tables whose log says which of their files count: scans refuse them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpu_windows.checkpointing.object_stores import Options
+from gpu_windows.errors import ScanError
+from gpu_windows.scans.files import has_objects, is_object
+
+#: Where the log of a table is, by its format, and how names in it end.
+_LOGS = {
+    "delta": ("_delta_log", ".json"),
+    "iceberg": ("metadata", ".metadata.json"),
+    "hudi": (".hoodie", ".properties"),
+}
+
+
+def check_no_table(root: str, options: Options = ()) -> None:
+    """Raise `ScanError` for the folder of a Delta, Iceberg or Hudi table.
+
+    It has files that the table no longer has, and not all rows of the others: only its log tells.
+
+    Parameters
+    ----------
+    root : str
+        See `gpu_windows.scans.files.root_of`.
+    options : Options
+        Of the store of objects.
+    """
+    for name, (folder, ending) in _LOGS.items():
+        log = f"{root.rstrip('/')}/{folder}"
+        if is_object(root):
+            is_table = has_objects(log, ending, options)
+        else:
+            is_table = any(Path(log).glob(f"*{ending}"))
+        if is_table:
+            rule = (
+                f"a folder of a table ({name}) has files that are no longer its own: read it by "
+                f"spark.read.format('{name}').load(path), or spark.table(name)"
+            )
+            raise ScanError(rule, value=root)
