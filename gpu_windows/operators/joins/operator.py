@@ -157,7 +157,7 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
         its, places = best.rows(self._join.pair.right)
         return self._results.side_by_side(left, i, its.take(pa.array(places[i], mask=~found[i])))
 
-    def _restored(self, log: StateLog) -> StateLog:
+    def _restore_state(self, log: StateLog) -> StateLog:
         """Know what the log has: rows are read when others of their keys and times come."""
         self._watermark, *numbers = log.numbers(_OWNER, _NUMBERS) or (self._watermark, 0, 0)
         for side, number in zip(self._sides, numbers, strict=True):

@@ -198,7 +198,7 @@ class VersionJoinOperator(StatefulOperator[StateLog]):
 
     # ---- between calls
 
-    def _restored(self, log: StateLog) -> StateLog:
+    def _restore_state(self, log: StateLog) -> StateLog:
         """Know what the log has: versions are read when rows of their keys are due."""
         self._watermark, self._next = log.numbers(_OWNER, _NUMBERS) or (self._watermark, 0)
         for side in self._sides:

@@ -102,7 +102,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
 
-    def _restored(self, log: StateLog) -> StoredMatches:
+    def _restore_state(self, log: StateLog) -> StoredMatches:
         settings = settings_of(self._match, LONG_MAX)
         return StoredMatches(self._plan, settings, self._keys, log)
 

@@ -84,7 +84,7 @@ class OverOperator(StatefulOperator[StoredOver]):
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
 
-    def _restored(self, log: StateLog) -> StoredOver:
+    def _restore_state(self, log: StateLog) -> StoredOver:
         return StoredOver(self._plan, self._kernels, self._keys, log)
 
     @property

@@ -96,7 +96,7 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
 
     # ---- in a log
 
-    def _restored(self, log: StateLog) -> StoredMemory:
+    def _restore_state(self, log: StateLog) -> StoredMemory:
         """Know the keys that the log has: they are read when their rows or timers come."""
         return StoredMemory(self._of_keys, log)
 

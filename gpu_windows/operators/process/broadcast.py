@@ -100,8 +100,8 @@ class BroadcastOperator(ProcessOperator):
         """Return how many entries of each kind are held, those of broadcast state too."""
         return super().state_size() | {BROADCAST: len(self._broadcast)}
 
-    def _restored(self, log: StateLog) -> StoredMemory:
-        stored = super()._restored(log)
+    def _restore_state(self, log: StateLog) -> StoredMemory:
+        stored = super()._restore_state(log)
         self._broadcast.restore(log)
         return stored
 

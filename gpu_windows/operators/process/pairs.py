@@ -95,7 +95,7 @@ class PairsOperator(StatefulOperator[StateLog]):
         assert isinstance(self._pairs, StatefulOperator), "joins keep rows"
         return self._pairs
 
-    def _restored(self, log: StateLog) -> StateLog:
+    def _restore_state(self, log: StateLog) -> StateLog:
         self._kept.restore(log)
         return log
 

@@ -100,7 +100,7 @@ class TopOperator(StatefulOperator[StoredTop]):
         self._results = _Results(plan, self._keys, trace=trace)
         self._clock = 0
 
-    def _restored(self, log: StateLog) -> StoredTop:
+    def _restore_state(self, log: StateLog) -> StoredTop:
         return StoredTop(self._plan, self._keys, log)
 
     @property
