@@ -106,11 +106,11 @@ class FireAtEndOperator(MachineOperator[StoredBuffer]):
         """Open the stored rows."""
         self._load_numbers(log)
         ticks = self._finder.slice_bounds
-        kind = RowKind(SLICE, one_place, self._prune, in_order=True, to_ticks=ticks)
+        kind = RowKind(SLICE, one_place, self._compact, in_order=True, to_ticks=ticks)
         return StoredBuffer(log, RowBuffer(log, ROWS, kind, self._plan.lacking))
 
-    def _prune(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
-        """Return the rows that windows may still need: a `Settle`."""
+    def _compact(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
+        """Return the rows that windows may still need: a `Compact`."""
         del are_oldest
         return self._machine.prune_rows(rows)
 

@@ -32,17 +32,17 @@ class KeyColumns(Enum):
 
 
 def all_rows(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
-    """Return rows as they are: a `Settle`."""
+    """Return rows as they are: a `Compact`."""
     del are_oldest
     return rows
 
 
-def no_notes(rows: pa.Table) -> Flags:
+def no_markers(rows: pa.Table) -> Flags:
     """Return that no row is a note of another one."""
     return np.zeros(len(rows), np.bool_)
 
 
-class Settle(Protocol):
+class Compact(Protocol):
     """Reduces rows that are merged to those that are still needed."""
 
     def __call__(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
@@ -59,9 +59,9 @@ class RowKind:
         The column of their times, int64.
     places : callable
         Returns their places: int64[n].
-    settle : Settle
+    compact : Settle
         What is left of rows that are merged; default: all of them.
-    are_notes : callable
+    are_markers : callable
         Returns which rows are notes of other rows; default: none are.
     in_order : bool
         Whether they are read in order of time only, those of all places together: then a large run
@@ -78,8 +78,8 @@ class RowKind:
 
     time: str
     places: Callable[[pa.Table], Ints]
-    settle: Settle = all_rows
-    are_notes: Callable[[pa.Table], Flags] = no_notes
+    compact: Compact = all_rows
+    are_markers: Callable[[pa.Table], Flags] = no_markers
     in_order: bool = False
     learns: bool = False
     key_columns: KeyColumns = KeyColumns.NAMED
