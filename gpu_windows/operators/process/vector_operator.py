@@ -99,11 +99,11 @@ class VectorProcessOperator(FunctionOperator):
 
     # ---- calls of the function
 
-    def _rows(self, batch: pa.Table) -> Iterator[Emission]:
+    def _process_rows(self, batch: pa.Table) -> Iterator[Emission]:
         if len(batch) == 0:
             return
         memory, query = self._memory, self._plan.query
-        keys, order, offsets = memory.grouped(batch)
+        keys, order, offsets = memory.group_rows(batch)
         if self._stored is not None:
             self._stored.load_keys(memory.stored_keys(keys))
         times = None

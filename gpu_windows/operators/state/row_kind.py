@@ -59,7 +59,7 @@ class RowKind:
         The column of their times, int64.
     places : callable
         Returns their places: int64[n].
-    compact : Settle
+    compact : Compact
         What is left of rows that are merged; default: all of them.
     are_markers : callable
         Returns which rows are notes of other rows; default: none are.
