@@ -46,7 +46,7 @@ class WatermarkStrategy:
     most_ahead : int, optional
         How far a row of a stream may be ahead of the clock, in ticks: see `guard`.
     idleness : int, optional
-        How long a stream may be silent until it is idle, in ticks: see `with_idleness`.
+        How long a stream may be inactive until it is idle, in ticks: see `with_idleness`.
     closes : bool
         Whether event time goes on by the clock when all is idle: see `close_when_idle`.
     generator : callable, optional
@@ -248,7 +248,7 @@ class WatermarkStrategy:
 
     @property
     def timeouts(self) -> tuple[int | None, ...]:
-        """How long each input may be silent, in milliseconds; None: for ever."""
+        """How long each input may be inactive, in milliseconds; None: for ever."""
         found = (each.idleness for each in self.inputs)
         return tuple(None if each is None else each // _TICKS_A_MS for each in found)
 
@@ -357,7 +357,7 @@ def check_union_watermarks(parts: Iterable[WatermarkStrategy]) -> None:
             raise QueryError(rule, value=part.describe())
 
 
-def joined_watermarks(left: WatermarkStrategy, right: WatermarkStrategy) -> WatermarkStrategy:
+def join_watermarks(left: WatermarkStrategy, right: WatermarkStrategy) -> WatermarkStrategy:
     """Return the watermarks of two inputs that are joined: the least of both.
 
     Raises

@@ -100,7 +100,7 @@ class UpToLastTimer(Admission):
     keys : KeyEncoder
     before : int
         How far back frames reach, in ticks.
-    timers : StoredRows
+    timers : ExpiringRows
         The clean-ups.
     emitted : ExpiringRows
         Emitted rows that frames still need.

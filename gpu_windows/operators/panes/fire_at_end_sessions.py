@@ -45,7 +45,7 @@ class StoredSessions(StoredWindows):
 
     Parameters
     ----------
-    machine : DeferringSessionMachine
+    machine : FireAtEndSessionMachine
         An empty machine; sessions are loaded into it.
     log : StateLog
     time : str
@@ -55,7 +55,7 @@ class StoredSessions(StoredWindows):
 
     Attributes
     ----------
-    sessions : DeferringSessionMachine
+    sessions : FireAtEndSessionMachine
     """
 
     def __init__(

@@ -57,7 +57,7 @@ class TableChanges(NamedTuple):
 
     Parameters
     ----------
-    rows : Rows
+    rows : SlotRows
         The new rows; of deletions the old rows.
     numbers : int64[n]
         The number of each, from 1 on.
