@@ -113,7 +113,7 @@ class MatchResults:
         return pa.table(columns, schema=self._schema)
 
 
-def _picked(measure: Picked, matches: Matches) -> pa.ChunkedArray:
+def _pick_values(measure: Picked, matches: Matches) -> pa.ChunkedArray:
     """Return a column of one row of each match; null where there is no such row."""
     place = measure.place
     begin, end = matches.bounds(place.variable)
@@ -124,7 +124,7 @@ def _picked(measure: Picked, matches: Matches) -> pa.ChunkedArray:
     return matches.rows.column(measure.column).take(pa.array(of_rows, mask=mask))
 
 
-def _folded(measure: Folded, matches: Matches) -> pa.Array:
+def _fold_values(measure: Folded, matches: Matches) -> pa.Array:
     """Return an aggregate over the rows of a variable in each match."""
     begin, end = matches.bounds(measure.variable)
     bound, lengths = measure.bound, end - begin
@@ -154,7 +154,7 @@ def _extreme(measure: Extreme, matches: Matches) -> pa.ChunkedArray:
 
 #: What makes a result column, by the kind of measure.
 _OF_KIND: Mapping[type[Measure], Callable[[Any, Matches], Any]] = {
-    Picked: _picked,
-    Folded: _folded,
+    Picked: _pick_values,
+    Folded: _fold_values,
     Extreme: _extreme,
 }

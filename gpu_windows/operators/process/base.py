@@ -22,7 +22,7 @@ from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import ProcessPlan
 
-#: Counter of timers of processing time that wait when a bounded input ends.
+#: Counter of pending timers of processing time when a bounded input ends.
 TIMERS_LEFT = "processing_time_timers_left"
 
 
@@ -45,7 +45,7 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
 
     def __init__(self, plan: ProcessPlan, memory: SizedMemory) -> None:
         self._plan, self._of_keys = plan, memory
-        if plan.bounded:  # of which time passes, though nothing waits for it
+        if plan.bounded:  # functions may read the clock, though no timer fires
             memory.processing_time = time.time_ns() // 1_000
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:

@@ -90,7 +90,7 @@ class BroadcastOperator(ProcessOperator):
         self._no_state = dict.fromkeys(function.cells, _NoCurrentKey(self._process.name))
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows of both sides, in order of arrival; see `Operator.process`. To be drained."""
+        """Process rows of both sides in order of arrival; see `Operator.process`. To be drained."""
         if self._plan.query.needs_time:  # that of which they are copies is given back
             no_time = pc.is_null(batch.column(self._plan.query.time))
             batch = batch.filter(pc.invert(pc.and_(batch.column(COPY), no_time)))
@@ -165,7 +165,7 @@ class _KeyedSide(ProcessFunctionContext):
         self.broadcast_state = read_only
 
 
-#: What a context of the keyed side has besides.
+#: Further members of a context of the keyed side.
 _OF_KEYS = frozenset(
     ("key", "state", "register_event_time_timer", "delete_event_time_timer",
      "register_processing_time_timer", "delete_processing_time_timer")

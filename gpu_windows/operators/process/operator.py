@@ -115,7 +115,7 @@ class ProcessOperator(FunctionOperator):
             except StateError:
                 raise
             except Exception as error:
-                raise self._failed(error, handler.__name__, key, row) from error
+                raise self._describe_failure(error, handler.__name__, key, row) from error
             if not number % _LOOKS and output.is_full:
                 yield output.take()
                 self._bind_state()
@@ -135,16 +135,18 @@ class ProcessOperator(FunctionOperator):
             except StateError:
                 raise
             except Exception as error:
-                raise self._failed(error, "on_timer", key, {"time": at}) from error
+                raise self._describe_failure(error, "on_timer", key, {"time": at}) from error
             if output.is_full:
                 yield output.take()
                 self._bind_state()
 
     def _bind_state(self) -> None:
-        """Have the function see the state of this operator."""
+        """Bind the handles of the function to the state of this operator."""
         self._memory.bind()
 
-    def _failed(self, error: Exception, handler: str, key: Key, row: Any) -> GpuWindowsError:
-        """Return what says which function failed, at which key and row."""
+    def _describe_failure(
+        self, error: Exception, handler: str, key: Key, row: Any
+    ) -> GpuWindowsError:
+        """Return an error that names the failed function, the key and the row."""
         shown = ShownKey(self._plan.query.shown_key_fields)(key)
         return self._failure(error, handler, f"{shown_key(shown)}, {shown_row(row)}")

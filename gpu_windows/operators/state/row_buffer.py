@@ -244,7 +244,7 @@ class RowBuffer(LogTable):
         return sum(run.taken for run in self.runs)
 
     def append(self, rows: pa.Table) -> None:
-        """Keep rows; notes tell of rows that were appended before."""
+        """Append rows, and markers of rows that were appended before."""
         if len(rows):
             self._new.append(rows)
 

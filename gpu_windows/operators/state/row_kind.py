@@ -38,7 +38,7 @@ def all_rows(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
 
 
 def no_markers(rows: pa.Table) -> Flags:
-    """Return that no row is a note of another one."""
+    """Return that no row is a marker of another one."""
     return np.zeros(len(rows), np.bool_)
 
 
@@ -46,12 +46,12 @@ class Compact(Protocol):
     """Reduces rows that are merged to those that are still needed."""
 
     def __call__(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
-        """Return them; ``rows``: from the oldest on; ``are_oldest``: there are no older ones."""
+        """Return the needed rows; ``rows``: oldest first; ``are_oldest``: none are older."""
 
 
 @dataclass(frozen=True)
 class RowKind:
-    """What a buffer has to know of its rows.
+    """Properties of the rows of a buffer.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ class RowKind:
     places : callable
         Returns their places: int64[n].
     compact : Compact
-        What is left of rows that are merged; default: all of them.
+        Reduces rows that are merged; default: all of them are retained.
     are_markers : callable
-        Returns which rows are notes of other rows; default: none are.
+        Returns which rows are markers of earlier rows; default: none are.
     in_order : bool
         Whether they are read in order of time only, those of all places together: then a large run
         has large blocks, for a store takes as long for a small one.

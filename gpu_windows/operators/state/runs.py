@@ -32,7 +32,7 @@ class Block:
     tables : tuple of pyarrow.Table
         Of the same columns in all blocks of a run, in whatever order.
     rows, markers : int
-        How many rows there are that count, and how many that tell of others.
+        Number of rows, and of markers: entries that change earlier rows, or delete keys.
     least, greatest : int
         Between which the times of the rows are.
     keys : int64[k]
