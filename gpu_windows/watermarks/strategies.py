@@ -228,13 +228,13 @@ class WatermarkStrategy:
             found = self.generator(as_read_only(timestamps))
         except Exception as error:
             called = getattr(self.generator, "__name__", type(self.generator).__name__)
-            told = f"in the generator of watermarks {called}: {type(error).__name__}: {error}"
-            raise FunctionFailedError(told) from error
-        said = to_tick(found)
-        if said is None:
+            message = f"in the generator of watermarks {called}: {type(error).__name__}: {error}"
+            raise FunctionFailedError(message) from error
+        watermark = to_tick(found)
+        if watermark is None:
             rule = "a generator gives a watermark of 64 bits: an integer, in microseconds"
             raise InvalidFunctionError(rule, value=repr(found))
-        return said
+        return watermark
 
     @property
     def inputs(self) -> tuple[WatermarkStrategy, ...]:
@@ -264,9 +264,9 @@ class WatermarkStrategy:
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
-        return ", ".join(self._described())
+        return ", ".join(self._describe_parts())
 
-    def _described(self) -> Iterator[str]:
+    def _describe_parts(self) -> Iterator[str]:
         if self.column is not None:
             yield f"carried by {self.column}"
         elif self.generator is not None:

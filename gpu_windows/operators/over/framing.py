@@ -196,7 +196,7 @@ class _Work:
     def _bounds(self, frame: Frame, some: Side, every: Side, mine: Ints | None) -> tuple[Any, Any]:
         """Return the first row of the frame of each of some rows, and the one after its last.
 
-        What has no end, ends with the key: a time as far from a row as int64 goes may not do so.
+        An unbounded side ends with the key, because a distance of int64 may not reach that far.
         """
         lower, upper = frame.lower, frame.upper
         if lower > LONG_MIN and upper < LONG_MAX:
@@ -236,11 +236,11 @@ class _Ranges:
     backend : Backend
     found : Ranges of the back end
     bounds : (int64[n], int64[n]) of the back end
-        The first row of each frame, and the one after its last: neither falls.
+        The first row of each frame, and the one after its last; both are ascending.
     empty : bool[n], optional
-        Which of them hold nothing.
+        Which frames are empty.
     back : int64[m], optional
-        Which of them are wanted, in what order; default: all, as they are.
+        Indices of the frames to return; default: all, in order.
     """
 
     backend: Backend
@@ -250,14 +250,14 @@ class _Ranges:
     back: Ints | None
 
     def lengths(self) -> State:
-        """Return how many entries each range has."""
+        """Return the number of entries of each range."""
         counts = self.backend.to_host(self.found.last - self.found.first + 1)
         if self.empty is not None:
             counts = np.where(self.empty, 0, counts)
         return (counts if self.back is None else counts[self.back],)
 
     def over(self, pair: tuple[PartialColumn, State]) -> State:
-        """Return a partial of entries over the ranges; nothing over those that are empty."""
+        """Return a partial over the entries of each range; an empty one for empty ranges."""
         column, state = pair
         if isinstance(column, FramedOnce):
             first, after = map(self.backend.to_host, self.bounds)
@@ -270,7 +270,7 @@ class _Ranges:
 
 
 def _number_rows(codes: Ints) -> Ints:
-    """Return the numbers of rows among those of their key, which stand together: int64[n]."""
+    """Number the rows of each key, which are adjacent: int64[n]."""
     return np.arange(len(codes)) - _ends_of_keys(codes)[0]
 
 
