@@ -19,7 +19,7 @@ from gpu_windows.query.base import NO_TIME
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.validation import check_distinct, check_reserved, require_common
 from gpu_windows.runners.outputs import Outputs, Side, Source
-from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
+from gpu_windows.watermarks import WatermarkStrategy, join_watermarks
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -230,7 +230,7 @@ class TwoInputs:
         check_distinct(names)
         fields = self._fields((*keys, *orders, *seen), shared)
         source = left_source.tagged(fields, ours, its)
-        watermarks = joined_watermarks(one.watermarks, other.watermarks)
+        watermarks = join_watermarks(one.watermarks, other.watermarks)
         return Tagged(source, watermarks, keys, (*ours.columns,), (*its.columns,), orders)
 
 

@@ -97,15 +97,15 @@ class JoinInTime:
 
     @property
     def tracks(self) -> tuple[bool, bool]:
-        """Whether it must know which left rows, and which right rows, have had a partner."""
+        """Whether match flags of left rows, and of right rows, are needed."""
         how = self.pair.how
         if self.nearest is not None:
             return False, False
         return how in (*KEEPS_LEFT, *LEFT_ALONE), how in KEEPS_RIGHT
 
     @property
-    def tells_at_end(self) -> tuple[bool, bool]:
-        """Whether left rows, and right rows, give something when they are dropped."""
+    def emits_at_end(self) -> tuple[bool, bool]:
+        """Whether left rows, and right rows, emit results when they expire."""
         how = self.pair.how
         return self.nearest is not None or how in (*KEEPS_LEFT, "anti"), how in KEEPS_RIGHT
 

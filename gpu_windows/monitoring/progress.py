@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from gpu_windows.operators.counters import Counters
 from gpu_windows.rules import LONG_MIN
-from gpu_windows.watermarks import Valve
+from gpu_windows.watermarks import CombinedWatermark
 
 _US_A_MS = 1_000
 
@@ -33,13 +33,16 @@ class HeldWatermark:
     since: datetime | None
 
     @classmethod
-    def of(cls, valve: Valve) -> Self:
+    def of(cls, combined: CombinedWatermark) -> Self:
         """Return what inputs say after a micro-batch."""
-        holder = valve.holder
+        holder = combined.holder
         return cls(
-            None if valve.watermark == LONG_MIN else instant(valve.watermark),
+            None if combined.watermark == LONG_MIN else instant(combined.watermark),
             None if holder is None else holder + 1,
-            instant((valve.moved_at if valve.idle_since is None else valve.idle_since) * _US_A_MS),
+            instant(
+                (combined.moved_at if combined.idle_since is None else combined.idle_since)
+                * _US_A_MS
+            ),
         )
 
     def __str__(self) -> str:

@@ -100,7 +100,7 @@ class StatefulOperator(Operator, Generic[Stored]):
         StateError
             If the log holds anything else.
         """
-        self._stored = self._restored(log.reopen())
+        self._stored = self._restore_state(log.reopen())
 
     def save(self) -> None:
         """Keep the state in the log; of what is large, only what has changed."""
@@ -116,7 +116,7 @@ class StatefulOperator(Operator, Generic[Stored]):
         return self._stored
 
     @abstractmethod
-    def _restored(self, log: StateLog) -> Stored:
+    def _restore_state(self, log: StateLog) -> Stored:
         """Take up what a log holds; return what is known of it."""
 
     @abstractmethod

@@ -216,18 +216,18 @@ def _counts(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
 
 def _buffer(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
     """Build an operator of the buffer strategy."""
-    if not plan.query.defers_rows:
+    if not plan.query.buffers_until_end:
         from gpu_windows.operators.panes.operator import BufferOperator
 
         return BufferOperator(plan, kernels, **options)
     if plan.query.merges:
-        from gpu_windows.operators.panes.deferred_sessions import DeferredSessionsOperator
+        from gpu_windows.operators.panes.fire_at_end_sessions import FireAtEndSessionsOperator
 
-        return DeferredSessionsOperator(plan, kernels, **options)
+        return FireAtEndSessionsOperator(plan, kernels, **options)
 
-    from gpu_windows.operators.panes.deferred import DeferringOperator
+    from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator
 
-    return DeferringOperator(plan, kernels, **options)
+    return FireAtEndOperator(plan, kernels, **options)
 
 
 #: The operators of windows that run on kernels.

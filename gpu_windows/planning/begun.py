@@ -107,7 +107,7 @@ def _shape_of(plan: Plan) -> dict[str, Fact]:
         shape |= {
             "slices": None if plan.grid is None else [*plan.grid],
             "whole rows": plan.query.why_rows is not None,
-            "rows that wait": plan.query.defers_rows,
+            "rows buffered until the end": plan.query.buffers_until_end,
         }
     if isinstance(plan, OverPlan):
         shape |= {"lateness": plan.over.lateness.value, "rows to come": plan.over.ticks_after}

@@ -22,7 +22,7 @@ def strategy_of(query: WindowQuery, *, bounded: bool) -> tuple[Strategy, Grid | 
     if against is None and counts is None:
         against = _why_single_rows(query, bounded=bounded)
     if against is not None:
-        waits = ", run at its end, until which its rows wait" if query.defers_rows else ""
+        waits = ", run at its end, until which its rows wait" if query.buffers_until_end else ""
         why = f"buffer: a compiled state machine for each window{waits}, because {against}"
         return Strategy.BUFFER, None, why
     if counts is not None:

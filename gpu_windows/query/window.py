@@ -326,7 +326,7 @@ class WindowQuery(Query):
         return None
 
     @property
-    def defers_rows(self) -> bool:
+    def buffers_until_end(self) -> bool:
         """Whether rows wait for the end of their windows, which fire then, and once.
 
         Nothing happens to such a window before, but that sessions merge.

@@ -1,7 +1,8 @@
-"""How far event time has come: what each input says of itself, and what they say together."""
+"""Watermarks: strategies of inputs, and the combined watermark of several inputs."""
 
 from __future__ import annotations
 
+from gpu_windows.watermarks.combined_watermark import CombinedWatermark, InputProgress
 from gpu_windows.watermarks.stages import StageWatermarks, stages_in
 from gpu_windows.watermarks.strategies import (
     ClockWatermarks,
@@ -9,19 +10,18 @@ from gpu_windows.watermarks.strategies import (
     UnionWatermarks,
     WatermarkStrategy,
     check_union_watermarks,
-    joined_watermarks,
+    join_watermarks,
 )
-from gpu_windows.watermarks.valve import InputProgress, Valve
 
 __all__ = [
     "ClockWatermarks",
+    "CombinedWatermark",
     "InputProgress",
     "NoWatermarks",
     "StageWatermarks",
     "UnionWatermarks",
-    "Valve",
     "WatermarkStrategy",
     "check_union_watermarks",
-    "joined_watermarks",
+    "join_watermarks",
     "stages_in",
 ]

@@ -46,7 +46,7 @@ class WatermarkStrategy:
     most_ahead : int, optional
         How far a row of a stream may be ahead of the clock, in ticks: see `guard`.
     idleness : int, optional
-        How long a stream may be silent until it is idle, in ticks: see `with_idleness`.
+        How long a stream may be inactive until it is idle, in ticks: see `with_idleness`.
     closes : bool
         Whether event time goes on by the clock when all is idle: see `close_when_idle`.
     generator : callable, optional
@@ -228,13 +228,13 @@ class WatermarkStrategy:
             found = self.generator(as_read_only(timestamps))
         except Exception as error:
             called = getattr(self.generator, "__name__", type(self.generator).__name__)
-            told = f"in the generator of watermarks {called}: {type(error).__name__}: {error}"
-            raise FunctionFailedError(told) from error
-        said = to_tick(found)
-        if said is None:
+            message = f"in the generator of watermarks {called}: {type(error).__name__}: {error}"
+            raise FunctionFailedError(message) from error
+        watermark = to_tick(found)
+        if watermark is None:
             rule = "a generator gives a watermark of 64 bits: an integer, in microseconds"
             raise InvalidFunctionError(rule, value=repr(found))
-        return said
+        return watermark
 
     @property
     def inputs(self) -> tuple[WatermarkStrategy, ...]:
@@ -248,7 +248,7 @@ class WatermarkStrategy:
 
     @property
     def timeouts(self) -> tuple[int | None, ...]:
-        """How long each input may be silent, in milliseconds; None: for ever."""
+        """How long each input may be inactive, in milliseconds; None: for ever."""
         found = (each.idleness for each in self.inputs)
         return tuple(None if each is None else each // _TICKS_A_MS for each in found)
 
@@ -264,9 +264,9 @@ class WatermarkStrategy:
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
-        return ", ".join(self._described())
+        return ", ".join(self._describe_parts())
 
-    def _described(self) -> Iterator[str]:
+    def _describe_parts(self) -> Iterator[str]:
         if self.column is not None:
             yield f"carried by {self.column}"
         elif self.generator is not None:
@@ -357,7 +357,7 @@ def check_union_watermarks(parts: Iterable[WatermarkStrategy]) -> None:
             raise QueryError(rule, value=part.describe())
 
 
-def joined_watermarks(left: WatermarkStrategy, right: WatermarkStrategy) -> WatermarkStrategy:
+def join_watermarks(left: WatermarkStrategy, right: WatermarkStrategy) -> WatermarkStrategy:
     """Return the watermarks of two inputs that are joined: the least of both.
 
     Raises

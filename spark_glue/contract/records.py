@@ -13,7 +13,7 @@ from gpu_windows.operators.base import Timers
 from gpu_windows.operators.counters import Counters
 from gpu_windows.spark_glue.contract.meter import Measures
 from gpu_windows.spark_glue.contract.progress import from_json, to_json
-from gpu_windows.watermarks import Valve
+from gpu_windows.watermarks import CombinedWatermark
 
 #: The kind of the report of a shard, besides those of `output_kinds`.
 REPORT = -1
@@ -27,8 +27,8 @@ class ShardReport:
     Parameters
     ----------
     state : ShardState
-    valve : Valve
-        How far the inputs are after it: the same in all shards.
+    combined : CombinedWatermark
+        The combined watermark of the inputs after it: the same in all shards.
     counters : Counters
     measures : Measures
     next_times : (int or None, int or None)
@@ -38,7 +38,7 @@ class ShardReport:
     """
 
     state: ShardState
-    valve: Valve
+    combined: CombinedWatermark
     counters: Counters
     measures: Measures
     next_times: Timers
@@ -47,7 +47,7 @@ class ShardReport:
     @property
     def as_bytes(self) -> bytes:
         """What `from_bytes` reads."""
-        return json.dumps({**asdict(self), "valve": to_json(self.valve)}).encode()
+        return json.dumps({**asdict(self), "combined": to_json(self.combined)}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -57,7 +57,7 @@ class ShardReport:
         event, processing = found["next_times"]
         return cls(
             state=ShardState(found["state"]["newest"], tuple(found["state"]["files"])),
-            valve=from_json(found["valve"]),
+            combined=from_json(found["combined"]),
             counters=Counters(**{**counters, "user": tuple(map(tuple, counters["user"]))}),
             measures=Measures(**found["measures"]),
             next_times=(event, processing),

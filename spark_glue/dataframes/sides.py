@@ -22,7 +22,7 @@ from gpu_windows.spark_glue.contract.watermarks import (
 )
 from gpu_windows.spark_glue.dataframes.stage_rows import Change
 from gpu_windows.spark_glue.dataframes.upstream import Adoption
-from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
+from gpu_windows.watermarks import WatermarkStrategy, join_watermarks
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -45,7 +45,7 @@ def change_sides(
             check_name(name)
         if frame.isStreaming:
             check_reserved_columns(pa.schema([(n, pa.null()) for n in (*names, *side.columns)]))
-    watermarks = joined_watermarks(left[0].watermarks, right[0].watermarks)
+    watermarks = join_watermarks(left[0].watermarks, right[0].watermarks)
     changes: list[Change] = [
         _change(keys, left, right, watermarks, is_left=True),
         _change(keys, right, left, watermarks, is_left=False),

@@ -24,7 +24,7 @@ from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.columns.types import to_spark_schema
 from gpu_windows.spark_glue.contract.progress import (
     next_call_ms,
-    read_valve,
+    read_combined_watermark,
     to_json,
     watermark_after,
 )
@@ -36,7 +36,7 @@ from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD, send_w
 from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
 from gpu_windows.spark_glue.tasks.workers import PackRows
-from gpu_windows.watermarks import StageWatermarks, Valve
+from gpu_windows.watermarks import CombinedWatermark, StageWatermarks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -140,7 +140,7 @@ class StageJob:
             Names of the stages that have run in it to the watermarks that they have reached.
         times : MicroBatchTimes
         """
-        valve = read_valve(self.plan.query, before.watermarks)
+        combined = read_combined_watermark(self.plan.query, before.watermarks)
         under = LONG_MIN if before.reached is None else before.reached
         pack = PackMicroBatch(self.plan, self.packing, under, self.gpu_share)
         schema = to_spark_schema(PACKED, StructType())
@@ -151,7 +151,7 @@ class StageJob:
         shards = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
         if len(self._ids) > self.partitions:  # so that a task holds the rows of one
             shards = shards.sortWithinPartitions(SHARD, NUMBER)
-        run = self._shard_task(before, valve, reached, times)
+        run = self._shard_task(before, combined, reached, times)
         given = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
         return self._finish(given, before, times)
 
@@ -166,7 +166,7 @@ class StageJob:
     def _shard_task(
         self,
         before: StageState,
-        valve: Valve,
+        combined: CombinedWatermark,
         reached: Mapping[str, int | None],
         times: MicroBatchTimes,
     ) -> RunMicroBatch:
@@ -178,7 +178,7 @@ class StageJob:
             first_kind=self.reader.first,
             ids=self._ids,
             newest=tuple(each.newest for each in before.shards),
-            before=valve,
+            before=combined,
             reached=before.reached,
             known=dict(self._stage_watermarks(reached)),
             now_ms=times.now_ms,
@@ -204,24 +204,27 @@ class StageJob:
             name = self.log.results_file(times.sequence, uuid4().hex)
             sizes = write_staged_file(self.log.files, name, inline)
             staged.append(StagedFile(name, tuple(sizes.items())))
-        query, valve = self.plan.query, in_order[0].valve
-        watermark = watermark_after(query, valve, before.reached, times.now_ms)
+        query, combined = self.plan.query, in_order[0].combined
+        watermark = watermark_after(query, combined, before.reached, times.now_ms)
         shards = tuple(each.state for each in in_order)
         return FinishedStage(
-            state=StageState(self.name, shards, to_json(valve), watermark),
+            state=StageState(self.name, shards, to_json(combined), watermark),
             staged=tuple(staged),
             metrics=self._metrics(in_order, watermark, times),
             next_call_ms=next_call_ms(
-                query, valve, [each.next_times for each in in_order], times.now_ms
+                query, combined, [each.next_times for each in in_order], times.now_ms
             ),
         )
 
     def _metrics(
         self, reports: Collection[ShardReport], watermark: int | None, times: MicroBatchTimes
     ) -> BatchMetrics:
-        valve, counters = next(iter(reports)).valve, reduce(add, (e.counters for e in reports))
+        combined, counters = (
+            next(iter(reports)).combined,
+            reduce(add, (e.counters for e in reports)),
+        )
         measures = [each.measures for each in reports]
-        waits = len(valve.inputs) > 1 or any(t is not None for t in self._timeouts)
+        waits = len(combined.inputs) > 1 or any(t is not None for t in self._timeouts)
         return BatchMetrics(
             number=times.number,
             seconds=0.0,
@@ -233,7 +236,7 @@ class StageJob:
             state_rows=sum(each.state_rows for each in measures),
             state_bytes=sum(each.state_bytes for each in measures),
             device=_device(counters),
-            held=HeldWatermark.of(valve) if waits else None,
+            held=HeldWatermark.of(combined) if waits else None,
         )
 
     @property

@@ -30,7 +30,7 @@ from gpu_windows.spark_glue.tasks.freeze_gc import spare_modules
 from gpu_windows.spark_glue.tasks.open_shard import open_shard
 from gpu_windows.spark_glue.tasks.packing import from_ipc, to_messages
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
-from gpu_windows.watermarks import Valve
+from gpu_windows.watermarks import CombinedWatermark
 
 #: What every shard is sent, so that one without rows is called, too.
 CONTROL = b"control"
@@ -60,8 +60,8 @@ class RunMicroBatch:
     newest : tuple of (str or None)
         The newest state file of each shard of the last commit, which may have had more shards or
         fewer.
-    before : Valve
-        How far the inputs were after the last commit.
+    before : CombinedWatermark
+        The combined watermark after the last commit.
     reached : int, optional
         The watermark after the last commit, in ticks.
     known : mapping of int to int
@@ -79,7 +79,7 @@ class RunMicroBatch:
     first_kind: int
     ids: tuple[int, ...]
     newest: tuple[str | None, ...]
-    before: Valve
+    before: CombinedWatermark
     reached: int | None
     known: Mapping[int, int]
     now_ms: int
@@ -103,20 +103,20 @@ class RunMicroBatch:
         """Run a shard; return its results and its report."""
         query, reported = self.plan.query, ReportedWatermarks(self.known)
 
-        def after() -> Valve:
-            return self.before.after(self.now_ms, reported.watermarks, query.watermarks.timeouts)
+        def combine() -> CombinedWatermark:
+            return self.before.advance(self.now_ms, reported.watermarks, query.watermarks.timeouts)
 
         log = open_shard(self.plan, self.log.files, self.newest, shard, self._file(shard))
         run = ShardRun(self.plan, log, to_ticks(self.now_ms), task_threads(self.plan))
         tables = _read_tables(messages, reported)
         emissions = run.emissions(
-            tables, lambda: watermark_after(query, after(), self.reached, self.now_ms)
+            tables, lambda: watermark_after(query, combine(), self.reached, self.now_ms)
         )
         inline, staged = self._stage(_pack(emissions, self.first_kind))
         finished = run.finish(self._file(shard))
         report = ShardReport(
             state=ShardState(log.newest, log.live_files),
-            valve=after(),
+            combined=combine(),
             counters=finished.counters,
             measures=finished.measures,
             next_times=finished.next_times,

@@ -22,7 +22,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
-from gpu_windows.watermarks import InputProgress, Valve
+from gpu_windows.watermarks import CombinedWatermark, InputProgress
 
 #: Of a query that does not say how many it has.
 SHARDS = 2
@@ -88,10 +88,12 @@ class CheckpointWriter:
                 pass
             step.finish(name)
 
-        valve = Valve((), Valve(()).watermark if watermark is None else watermark)
+        combined = CombinedWatermark(
+            (), CombinedWatermark(()).watermark if watermark is None else watermark
+        )
         if watermark is not None:
-            valve = replace(valve, inputs=(InputProgress(watermark),))
-        after = replace(before, watermarks=asdict(valve), reached=watermark)
+            combined = replace(combined, inputs=(InputProgress(watermark),))
+        after = replace(before, watermarks=asdict(combined), reached=watermark)
         self._commit(after, run, due_ms)
 
     def write_state(self, shard: int, write: Callable[[StateLog], None]) -> None:

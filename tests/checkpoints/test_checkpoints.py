@@ -159,13 +159,13 @@ def test_shards_are_parts_of_the_whole(checkpoint: Paths) -> None:
 
 
 @pytest.mark.thorough
-def test_rows_that_wait(checkpoint: Paths) -> None:
-    """What a micro-batch brought to a shard is kept until nothing of it waits."""
+def test_buffered_rows(checkpoint: Paths) -> None:
+    """What a micro-batch brought to a shard is kept until none of it is buffered."""
     state = gw.read_state(checkpoint("evictor"))
     slide = SLIDING["evictor"][1]
     last = dict(panes("evictor", batches()))  # the last window of a row begins with its slice
     starts = {start for _, start, _ in last.values()}
-    found = held(state.tables, "waiting")
+    found = held(state.tables, "buffered rows")
     every = sum(at is not None for rows in batches() for at in times(rows))
     assert len(last) <= found.counts["rows"] < every
     assert found.start is not None

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, NameClashError, QueryError
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.panes.deferred import DeferringOperator
+from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.query.window import WINDOW_START
 from tests.examples import examples
@@ -170,7 +170,7 @@ def test_in_a_store_rows_grow_with_what_windows_want() -> None:
     most = 0
     for batch in table.to_batches(100):
         operator = build_operator(made.plan, device="cpu")
-        assert isinstance(operator, DeferringOperator)
+        assert isinstance(operator, FireAtEndOperator)
         operator.restore(store)
         [*operator.process(pa.Table.from_batches([batch]).select(made.plan.input_columns))]
         operator.save()

@@ -24,7 +24,7 @@ from gpu_windows.monitoring.progress import BatchMetrics, HeldWatermark, QueryMe
 from gpu_windows.monitoring.queries import last_delivered, read_metrics, watch_commits
 from gpu_windows.operators.counters import Counters
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.watermarks import InputProgress, Valve
+from gpu_windows.watermarks import CombinedWatermark, InputProgress
 
 pytest.importorskip("pyspark.sql.streaming.listener")
 
@@ -73,7 +73,7 @@ class Query:
         self.id = uuid4()
         self.log = CommitLog(LocalFiles(str(folder)))
         self.log.add(StateCommit(sequence=0, lineage="a", facts=""))
-        self._looks, self._error, self._count = list(looks), error, 0
+        self._check_times, self._error, self._count = list(looks), error, 0
         self.commit(before)
         self.start()
 
@@ -103,10 +103,10 @@ class Query:
 
     def awaitTermination(self, timeout: float) -> bool:  # noqa: N802 - as Spark calls it
         assert timeout == 0.25
-        self.commit(self._looks.pop(0))
-        if self._error and not self._looks:
+        self.commit(self._check_times.pop(0))
+        if self._error and not self._check_times:
             raise self._error
-        return not self._looks
+        return not self._check_times
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ SINCE = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
 def test_who_holds_the_watermark() -> None:
     ticks = ms(WATERMARK) * 1_000
     inputs = InputProgress(ticks + 5), InputProgress(ticks)
-    held = HeldWatermark.of(Valve(inputs, ticks, moved_at=ms(SINCE)))
+    held = HeldWatermark.of(CombinedWatermark(inputs, ticks, moved_at=ms(SINCE)))
     assert held == HeldWatermark(WATERMARK, 2, SINCE)
     assert str(held) == "held by input 2 since 2023-11-14 22:13:20"
     assert line(batch(3, held=held)).endswith(
@@ -256,11 +256,11 @@ def test_who_holds_the_watermark() -> None:
     )
     idle = tuple(replace(each, is_idle=True) for each in inputs)
     moved = ms(SINCE) - 9
-    of_none = HeldWatermark.of(Valve(idle, ticks, moved_at=moved, idle_since=ms(SINCE)))
+    of_none = HeldWatermark.of(CombinedWatermark(idle, ticks, moved_at=moved, idle_since=ms(SINCE)))
     assert (of_none.watermark, of_none.input) == (WATERMARK, None)
     assert str(of_none) == "all inputs idle since 2023-11-14 22:13:20"
     for watermark in (LONG_MIN, LONG_MAX):  # there is none yet; no calendar has it
-        assert HeldWatermark.of(Valve(inputs, watermark)).watermark is None
+        assert HeldWatermark.of(CombinedWatermark(inputs, watermark)).watermark is None
 
 
 def test_a_query_that_fails_is_told(tmp_path: Path) -> None:

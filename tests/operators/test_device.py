@@ -291,7 +291,7 @@ def test_pairs_that_do_not_fit_are_made_on_the_cpu(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("gpu_windows.operators.joins.pairs.PAIRS", 7)
     left, right = (_rows(count) for count in (5, 8))
     kernels = Kernels("cuda")
-    found = [*Matching(kernels, -2, 3).pairs(left, right)]
+    found = [*Matching(kernels, -2, 3).find_pairs(left, right)]
     pairs = [(int(i), int(j)) for chunk in found for i, j in zip(*chunk, strict=True)]
     assert pairs == [(i, j) for i in range(5) for j in range(8) if -2 <= j - i <= 3]
     counted = kernels.counted()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.operators.joins import pairs as together
+from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.slices.timely import TimelyStage
 from gpu_windows.operators.state import (
@@ -49,8 +49,8 @@ _TIGHT = (
     (log, "_SMALL_RUN", 1),
     (manifest, "_TAIL", 24),
     (new_file, "TOGETHER", 2),
-    (join_rows, "_MOST_ROWS", 1),
-    (together, "PAIRS", 3),
+    (join_rows, "_MAX_ROWS", 1),
+    (join_pairs, "PAIRS", 3),
 )
 
 

@@ -17,7 +17,7 @@ from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.contract.progress import (
     next_call_ms,
-    read_valve,
+    read_combined_watermark,
     watermark_after,
 )
 from gpu_windows.spark_glue.contract.reported_watermarks import (
@@ -31,7 +31,7 @@ from gpu_windows.spark_glue.tasks.packing import from_ipc
 from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_run import FinishedRun, ShardRun
 from gpu_windows.spark_glue.tasks.workers import PackRows
-from gpu_windows.watermarks import Valve, WatermarkStrategy
+from gpu_windows.watermarks import CombinedWatermark, WatermarkStrategy
 from gpu_windows.windows import TumblingEventTimeWindows
 from tests.query.queries import AGGREGATES, SCHEMA, query
 
@@ -55,7 +55,7 @@ class Shards:
 
     Attributes
     ----------
-    valve : Valve
+    combined : CombinedWatermark
         How far the inputs are.
     next_call_ms : int or None
         When a micro-batch comes though no rows do.
@@ -66,7 +66,7 @@ class Shards:
     def __init__(self, made: WindowQuery) -> None:
         self.plan: Plan = plan(made, bounded=False, spark=True)
         self.logs = [MemoryLog() for _ in range(made.options.shards or 1)]
-        self.valve = read_valve(made, {})
+        self.combined = read_combined_watermark(made, {})
         self.next_call_ms: int | None = None
         self.reached: int | None = None
         self.called = False
@@ -90,10 +90,10 @@ class Shards:
         results: list[Any] = []
         late: list[Any] = []
         runs = [self._run(n, now, messages[n], results, late) for n in range(len(self.logs))]
-        (self.valve,) = {valve for _, valve in runs}
+        (self.combined,) = {combined for _, combined in runs}
         next_times = [finished.next_times for finished, _ in runs]
-        self.next_call_ms = next_call_ms(self.plan.query, self.valve, next_times, now)
-        self.reached = watermark_after(self.plan.query, self.valve, self.reached, now)
+        self.next_call_ms = next_call_ms(self.plan.query, self.combined, next_times, now)
+        self.reached = watermark_after(self.plan.query, self.combined, self.reached, now)
         return sorted(results), sorted(late)
 
     def _packed(self, tasks: tuple[list[Row], ...]) -> dict[int, list[pa.Buffer]]:
@@ -113,12 +113,12 @@ class Shards:
 
     def _run(
         self, number: int, now: int, messages: list[pa.Buffer], results: Any, late: Any
-    ) -> tuple[FinishedRun, Valve]:
+    ) -> tuple[FinishedRun, CombinedWatermark]:
         """Run a shard; return what it reports, and how far it knows the inputs to be."""
         query, reported = self.plan.query, ReportedWatermarks()
 
-        def after() -> Valve:
-            return self.valve.after(now, reported.watermarks, query.watermarks.timeouts)
+        def combine() -> CombinedWatermark:
+            return self.combined.advance(now, reported.watermarks, query.watermarks.timeouts)
 
         def tables() -> Any:
             for message in messages:
@@ -128,16 +128,16 @@ class Shards:
                     yield from_ipc(message)
 
         def watermark() -> int | None:
-            return watermark_after(query, after(), self.reached, now)
+            return watermark_after(query, combine(), self.reached, now)
 
         run = ShardRun(self.plan, self.logs[number], to_ticks(now))
         for emission in run.emissions(tables(), watermark):
             found = emission.results.to_pylist()
             results += [(row["key"], row["window_start"], row["sum_i"]) for row in found]
             late += [(row["key"], row["ts"], row[REASON]) for row in emission.late.to_pylist()]
-        return run.finish(uuid4().hex), after()
+        return run.finish(uuid4().hex), combine()
 
     @property
     def watermark(self) -> int | None:
         """That which the inputs allow."""
-        return None if self.valve.watermark == LONG_MIN else self.valve.watermark
+        return None if self.combined.watermark == LONG_MIN else self.combined.watermark

@@ -69,7 +69,7 @@ class ReferenceJoinOperator(PairRowsOperator):
                 side = int(not is_left)
                 pairs += self._element(first + i, ts, side)
                 if not self._waits(ts, side) and first + i not in self._met:
-                    if self._join.tells_at_end[side]:
+                    if self._join.emits_at_end[side]:
                         pairs.append((first + i, -1) if is_left else (-1, first + i))
                     elif ts < self._watermark:
                         status[i] = rules.LATE
@@ -128,7 +128,7 @@ class ReferenceJoinOperator(PairRowsOperator):
                     yield self._emission(pairs, "event_time")
                 continue
             alone = [row for _, row in sorted(over) if row not in self._met]
-            if alone and self._join.tells_at_end[side]:
+            if alone and self._join.emits_at_end[side]:
                 pairs = [(row, -1) if side == 0 else (-1, row) for row in alone]
                 yield self._emission(pairs, "event_time")
 
@@ -154,7 +154,7 @@ class ReferenceJoinOperator(PairRowsOperator):
 
     # ---- between calls
 
-    def _restored(self, log: StateLog) -> StateLog:
+    def _restore_state(self, log: StateLog) -> StateLog:
         """Take up all rows that are kept."""
         self._table_in_log = WholeTable(log, _NAME, KeyColumns.NAMED)
         (self._watermark,) = log.numbers(_OWNER, _NUMBERS) or (self._watermark,)

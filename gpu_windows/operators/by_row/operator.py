@@ -151,7 +151,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         stored = {} if self._stored is None else self._stored.size()
         return {name: count + stored.get(name, 0) for name, count in held.items()}
 
-    def _restored(self, log: StateLog) -> StoredMemory:
+    def _restore_state(self, log: StateLog) -> StoredMemory:
         """Know the keys that the store holds: they are read when their rows or timers come."""
         return StoredMemory(self.memory, log)
 

@@ -226,7 +226,7 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
             table = self._table(due)
             yield Emission(table, pa.table({}), Counters(fired=len(table)))
 
-    def _restored(self, log: StateLog) -> StateLog:
+    def _restore_state(self, log: StateLog) -> StateLog:
         self._tables = (
             WholeTable(log, _ROWS, KeyColumns.NAMED),
             WholeTable(log, _KEYS, KeyColumns.NUMBERED),

@@ -127,7 +127,7 @@ class ReferenceVersionJoinOperator(PairRowsOperator):
 
     # ---- between calls
 
-    def _restored(self, log: StateLog) -> StateLog:
+    def _restore_state(self, log: StateLog) -> StateLog:
         """Take up all rows that are kept."""
         self._table_in_log = WholeTable(log, _NAME, KeyColumns.NAMED)
         (self._watermark,) = log.numbers(_OWNER, _NUMBERS) or (self._watermark,)

@@ -1,4 +1,4 @@
-"""What an interval join asks of the kernels: each call on a back end of its own choice."""
+"""Calls of the join kernels; each call selects its back end."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.encoding import encoded
-from gpu_windows.operators.joins import pairs as together
+from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.joins.rows import Flags, JoinRows
 
 Ints = NDArray[np.int64]
 
-#: Rows that a thread is given at once.
+#: Number of rows in a task of a thread.
 _ROWS_A_PART = 1 << 17
 #: The offsets of no pair.
 _NONE: Ints = np.zeros(1, np.int64)
-#: About how many bytes of pairs are made at once.
+#: About how many bytes of pairs are produced at once.
 _PAIR_BYTES = 1 << 28
 
 
 class Matching:
-    """Finds which rows of two sides meet; all rows are sorted by key and time.
+    """Finds which rows of two sides match; all rows are sorted by key and time.
 
     Parameters
     ----------
@@ -38,19 +38,19 @@ class Matching:
 
     Notes
     -----
-    Between two calls everything is on the host: where a device is full, one call goes to the CPU.
+    Between two calls all data is on the host, so if a device is full, one call runs on the CPU.
     """
 
     def __init__(self, kernels: Kernels, lower: int, upper: int) -> None:
         self._kernels = kernels
         self._lower, self._upper = lower, upper
 
-    def codes(self, keys: KeyEncoder, columns: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
+    def encode(self, keys: KeyEncoder, columns: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
         """Return the codes of keys: int64[n], in [0, ``keys.count``)."""
         return np.asarray(encoded(self._kernels, keys, columns))
 
-    def order(self, codes: Ints, ts: Ints) -> Ints | None:
-        """Return what sorts rows by key and time; None if they are sorted."""
+    def sort_order(self, codes: Ints, ts: Ints) -> Ints | None:
+        """Return the order of rows by key and time; None if they are sorted."""
 
         def order(backend: Backend, each: Map) -> Ints | None:
             del each
@@ -59,8 +59,8 @@ class Matching:
 
         return self._kernels.run(len(codes), order) if len(codes) else None
 
-    def pairs(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Ints, Ints]]:
-        """Yield which left row meets which right row, in chunks."""
+    def find_pairs(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Ints, Ints]]:
+        """Yield pairs of matching rows, as left and right indices, in chunks."""
 
         def offsets(backend: Backend, each: Map) -> tuple[Ints, Ints]:
             first, last = self._ranges(backend, each, left, right)
@@ -70,12 +70,12 @@ class Matching:
             return backend.to_host(first), backend.to_host(ends)
 
         first, ends = self._kernels.run(len(left) + len(right), offsets)
-        total, most = int(ends[-1]), _most_pairs(left, right)
-        for begin in range(0, total, most):
-            yield self._expanded(first, ends, begin, min(begin + most, total))
+        total, max_pairs = int(ends[-1]), _max_pairs(left, right)
+        for begin in range(0, total, max_pairs):
+            yield self._expand_pairs(first, ends, begin, min(begin + max_pairs, total))
 
-    def _expanded(self, first: Ints, ends: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
-        """Return the pairs with these numbers."""
+    def _expand_pairs(self, first: Ints, ends: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
+        """Return the pairs with numbers from ``begin`` to ``end``."""
         low, high = np.searchsorted(ends, [begin, end - 1], "right") - 1
         mine, until = first[low : high + 1], ends[low : high + 2]
 
@@ -89,8 +89,8 @@ class Matching:
         i += low
         return i, j
 
-    def matched(self, left: JoinRows, right: JoinRows) -> Flags:
-        """Return which left rows meet any right row, without making pairs."""
+    def find_matched(self, left: JoinRows, right: JoinRows) -> Flags:
+        """Return which left rows match any right row, without producing pairs."""
 
         def match(backend: Backend, each: Map) -> Flags:
             ranges = self._ranges(backend, each, left, right)
@@ -99,8 +99,8 @@ class Matching:
 
         return self._kernels.run(len(left) + len(right), match)
 
-    def covered(self, left: JoinRows, right: JoinRows) -> Flags:
-        """Return which right rows meet any left row, without making pairs."""
+    def find_covered(self, left: JoinRows, right: JoinRows) -> Flags:
+        """Return which right rows match any left row, without producing pairs."""
 
         def cover(backend: Backend, each: Map) -> Flags:
             ranges = self._ranges(backend, each, left, right)
@@ -109,8 +109,8 @@ class Matching:
 
         return self._kernels.run(len(left) + len(right), cover)
 
-    def nearest(self, left: JoinRows, right: JoinRows, direction: int) -> Ints:
-        """Return the nearest right row to every left row; -1 where there is none."""
+    def find_nearest(self, left: JoinRows, right: JoinRows, direction: int) -> Ints:
+        """Return the index of the nearest right row of every left row, or -1."""
 
         def nearest(backend: Backend, each: Map) -> Ints:
             del each
@@ -124,7 +124,7 @@ class Matching:
     def _ranges(
         self, backend: Backend, each: Map, left: JoinRows, right: JoinRows
     ) -> tuple[Any, Any]:
-        """Return the right rows that each left row meets, where the kernels run."""
+        """Return the range of right rows that match each left row, on the back end."""
         rights = _on_device(backend, right.codes, right.ts)
 
         def part(begin: int) -> Any:
@@ -133,20 +133,22 @@ class Matching:
             return backend.joins.range_bounds(lefts, rights, self._lower, self._upper)
 
         parts = [*each(part, range(0, len(left), _ROWS_A_PART))]
-        return _joined(backend, [p[0] for p in parts]), _joined(backend, [p[1] for p in parts])
+        return _concat_parts(backend, [p[0] for p in parts]), _concat_parts(
+            backend, [p[1] for p in parts]
+        )
 
 
 def _on_device(backend: Backend, codes: Ints, ts: Ints) -> Side:
     return Side(backend.to_device(codes), backend.to_device(ts))
 
 
-def _most_pairs(left: JoinRows, right: JoinRows) -> int:
+def _max_pairs(left: JoinRows, right: JoinRows) -> int:
     bytes_a_pair: int = sum(max(rows.table.nbytes // len(rows), 1) for rows in (left, right))
-    return max(1, min(together.PAIRS, _PAIR_BYTES // bytes_a_pair))
+    return max(1, min(join_pairs.PAIRS, _PAIR_BYTES // bytes_a_pair))
 
 
-def _joined(backend: Backend, parts: list[Any]) -> Any:
-    """Put the results of parts of the rows together."""
+def _concat_parts(backend: Backend, parts: list[Any]) -> Any:
+    """Concatenate the results of parts of the rows."""
     if len(parts) == 1:
         return parts[0]
     return backend.to_device(np.concatenate([backend.to_host(part) for part in parts]))

@@ -1,4 +1,4 @@
-"""The nearest of the right rows of several runs, for each left row."""
+"""Nearest right row of several runs, for each left row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 class Nearest:
-    """The best of what was offered, for each left row.
+    """Nearest of the offered right rows, for each left row.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class Nearest:
 
     @property
     def found(self) -> NDArray[np.bool_]:
-        """Whether there is a right row."""
+        """Whether a left row has a nearest row."""
         return self._run >= 0
 
     def offer(self, right: JoinRows, places: Ints) -> None:
-        """Take the rows of a run that are better: its nearest to every left row, or -1.
+        """Update with the nearest rows of a run: ``places`` has one for each left row, or -1.
 
-        Runs come in the order in which their rows came.
+        Runs are offered in order of arrival.
         """
         some = np.flatnonzero(places >= 0)
         ts = right.ts[places[some]]
@@ -53,7 +53,7 @@ class Nearest:
         self._runs.append(right)
 
     def rows(self, columns: Sequence[str]) -> tuple[pa.Table, Ints]:
-        """Return columns of the rows that were found, and the place of each left row's in them."""
+        """Return columns of the nearest rows, and the index of the nearest row of each left row."""
         tables, at = [], np.zeros(len(self._ts), np.int64)
         begin = 0
         for number, run in enumerate(self._runs):
@@ -66,7 +66,7 @@ class Nearest:
     def _is_better(self, ts: Ints, best: Ints, left: Ints) -> NDArray[np.bool_]:
         """Whether later rows at ``ts`` are better than the best so far.
 
-        Of one time it is the last row, unless it is after the left row's or that was asked for.
+        Of rows of one time the last is best, except after the left row's time or for AFTER.
         """
         if self.direction == rules.AFTER:
             better: NDArray[np.bool_] = ts < best

@@ -1,4 +1,4 @@
-"""What joins of windows and of intervals share: how many pairs are made, and which of them hold."""
+"""Chunk size and condition of the pairs of window and interval joins."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from gpu_windows.errors import ExpressionError
 from gpu_windows.expressions.nanoseconds import in_microseconds
 
-#: Pairs that are made at once.
+#: Maximum number of pairs in a chunk.
 PAIRS = 1 << 20
 
 
 def holds(condition: pc.Expression | None, pairs: pa.Table) -> NDArray[np.int64] | None:
-    """Return the places of the pairs for which a condition is true; None if all.
+    """Return the indices of the pairs for which a condition is true; None for all.
 
     Raises
     ------
@@ -26,9 +26,9 @@ def holds(condition: pc.Expression | None, pairs: pa.Table) -> NDArray[np.int64]
     """
     if condition is None:
         return None
-    numbered = pairs.append_column("__place", pa.array(np.arange(len(pairs))))
+    number_rows = pairs.append_column("__place", pa.array(np.arange(len(pairs))))
     try:
-        places: NDArray[np.int64] = numbered.filter(condition)["__place"].to_numpy()
+        places: NDArray[np.int64] = number_rows.filter(condition)["__place"].to_numpy()
     except pa.ArrowInvalid as error:
         if "would lose data" in str(error):
             _check_precision(pairs)

@@ -1,4 +1,4 @@
-"""The results of joins in time: rows side by side."""
+"""Results of interval and temporal joins: rows side by side."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ class PairResults:
         """No results."""
         return pa.schema([*self._schema, *self._trace]).empty_table()
 
-    def paired(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> pa.Table:
-        """Return pairs, by the places of their rows."""
+    def pair_rows(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> pa.Table:
+        """Return pairs, by the indices of their rows."""
         return self.side_by_side(left, i, right.table.select(self._pair.right).take(pa.array(j)))
 
-    def side_by_side(self, left: JoinRows, i: Ints, its: pa.Table) -> pa.Table:
-        """Return left rows and as many rows of the right columns."""
-        ours = left.table.select([*self._keys, *self._pair.left]).take(pa.array(i))
+    def side_by_side(self, left: JoinRows, i: Ints, right: pa.Table) -> pa.Table:
+        """Return left rows ``i`` beside the same number of right rows."""
+        left_rows = left.table.select([*self._keys, *self._pair.left]).take(pa.array(i))
         return pa.Table.from_arrays(
-            [*ours.columns, *its.columns], names=[*ours.column_names, *its.column_names]
+            [*left_rows.columns, *right.columns],
+            names=[*left_rows.column_names, *right.column_names],
         )
 
-    def unmatched(self, rows: JoinRows) -> pa.Table:
-        """Return rows without a partner."""
+    def fill_unmatched(self, rows: JoinRows) -> pa.Table:
+        """Return results of unmatched rows, with nulls for the other side."""
         arrays = [
             rows.table.column(field.name)
             if field.name in rows.table.column_names
@@ -56,7 +57,7 @@ class PairResults:
         ]
         return pa.Table.from_arrays(arrays, names=self._schema.names)
 
-    def emission(self, results: pa.Table, cause: str) -> Emission:
+    def make_emission(self, results: pa.Table, cause: str) -> Emission:
         """Return an emission of results."""
         table = results.cast(self._schema)
         given = traced(table, cause) if self._trace else table

@@ -1,4 +1,4 @@
-"""The rows of a side that are in memory: runs, sorted by key and time.
+"""Rows of a join side in memory: runs, sorted by key and time.
 
 New rows become a run; small runs are merged, as in a log-structured tree.
 """
@@ -18,8 +18,8 @@ from gpu_windows.rules import shifted
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: Rows of a run that is not merged any more.
-_MOST_ROWS = 1 << 20
+#: A run of this many rows is no longer merged.
+_MAX_ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ class JoinRows:
     table : pyarrow.Table
         Keys, time, columns of the side.
     codes, ts, arrival : int64[n]
-        Of keys; times; their places in the call that brought them, or -1.
-    met : bool[n]
-        Whether they have had a partner; changed in place.
+        Key codes; times; indices in the current call, or -1.
+    matched : bool[n]
+        Whether they have been matched; changed in place.
     """
 
     table: pa.Table
     codes: Ints
     ts: Ints
     arrival: Ints
-    met: Flags
+    matched: Flags
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -52,7 +52,7 @@ class JoinRows:
             self.codes[places],
             self.ts[places],
             self.arrival[places],
-            self.met[places],
+            self.matched[places],
         )
 
     def by_time(self) -> JoinRows:
@@ -60,13 +60,13 @@ class JoinRows:
         return self.take(np.argsort(self.ts, kind="stable"))
 
     def bounds(self, lower: int, upper: int) -> tuple[int, int]:
-        """Return from when to when their partners are."""
+        """Return the first and the last time of possible matches."""
         return shifted(int(self.ts.min()), lower), shifted(int(self.ts.max()), upper)
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Rows that are kept together; the first and the last time of them."""
+    """A run of rows, with their first and last time."""
 
     rows: JoinRows
     first: int
@@ -78,16 +78,16 @@ class _Run:
 
 
 class Runs:
-    """The rows of a side in memory that may find a partner.
+    """Rows of a side in memory that may still be matched.
 
     Parameters
     ----------
-    arranged : callable
-        Sorts the rows of a table, given whether they have had a partner.
+    sort : callable
+        Sorts the rows of a table, given their match flags.
     """
 
-    def __init__(self, arranged: Callable[[pa.Table, Flags], JoinRows]) -> None:
-        self._arranged = arranged
+    def __init__(self, sort: Callable[[pa.Table, Flags], JoinRows]) -> None:
+        self._sort = sort
         self._runs: list[_Run] = []
 
     def __len__(self) -> int:
@@ -102,45 +102,45 @@ class Runs:
         return ((run.first, run.last) for run in self._runs)
 
     def within(self, first: int, last: int) -> Iterator[JoinRows]:
-        """Yield the runs that have rows of these times, in the order in which they came."""
+        """Yield the runs with rows of these times, in order of arrival."""
         for run in self._runs:
             if run.first <= last and first <= run.last:
                 yield run.rows
 
     def add(self, rows: JoinRows) -> None:
-        """Keep rows; runs of about one size are merged."""
+        """Add rows; runs of about the same size are merged."""
         if not len(rows):
             return
         self._runs.append(_Run.of(replace(rows, arrival=np.full(len(rows), -1))))
         while len(self._runs) > 1 and _are_alike(*(run.rows for run in self._runs[-2:])):
-            last, former = self._runs.pop(), self._runs.pop()
-            self._runs.append(_Run.of(self._merged([former.rows, last.rows])))
+            last, previous = self._runs.pop(), self._runs.pop()
+            self._runs.append(_Run.of(self._merge([previous.rows, last.rows])))
 
-    def cut(self, limit: int, *, tell: bool) -> Iterator[JoinRows]:
-        """Drop the rows up to a time; yield those of them that had no partner.
+    def expire(self, limit: int, *, emits_unmatched: bool) -> Iterator[JoinRows]:
+        """Drop the rows up to a time; yield the unmatched ones.
 
-        ``tell``: whether these are wanted.
+        ``emits_unmatched``: whether they are yielded.
         """
-        kept = []
+        remaining = []
         for run in self._runs:
             if run.first > limit:
-                kept.append(run)
+                remaining.append(run)
                 continue
-            rows, is_over = run.rows, run.rows.ts <= limit
-            if tell:
-                yield rows.take(np.flatnonzero(is_over & ~rows.met))
+            rows, has_expired = run.rows, run.rows.ts <= limit
+            if emits_unmatched:
+                yield rows.take(np.flatnonzero(has_expired & ~rows.matched))
             if run.last > limit:
-                kept.append(_Run.of(rows.take(np.flatnonzero(~is_over))))
-        self._runs = kept
+                remaining.append(_Run.of(rows.take(np.flatnonzero(~has_expired))))
+        self._runs = remaining
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Drop all rows."""
         self._runs = []
 
-    def _merged(self, parts: Sequence[JoinRows]) -> JoinRows:
+    def _merge(self, parts: Sequence[JoinRows]) -> JoinRows:
         table = pa.concat_tables([part.table for part in parts], promote_options="default")
-        return self._arranged(table, np.concatenate([part.met for part in parts]))
+        return self._sort(table, np.concatenate([part.matched for part in parts]))
 
 
-def _are_alike(former: JoinRows, last: JoinRows) -> bool:
-    return len(former) < 2 * len(last) and len(former) + len(last) <= _MOST_ROWS
+def _are_alike(previous: JoinRows, last: JoinRows) -> bool:
+    return len(previous) < 2 * len(last) and len(previous) + len(last) <= _MAX_ROWS

@@ -1,10 +1,10 @@
-"""The rows that an interval join keeps of a side: those in memory, and those in a log."""
+"""Stored rows of a side of an interval join, in memory and in a log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_windows.operators.joins.arrangement import Arrangement
+from gpu_windows.operators.joins.join_index import JoinIndex
 from gpu_windows.operators.joins.rows import JoinRows, Runs
 from gpu_windows.operators.joins.stored_side import KINDS, Needs, StoredSide
 from gpu_windows.operators.state.log import StateLog
@@ -12,53 +12,52 @@ from gpu_windows.rules import LONG_MAX, shifted
 
 
 class Side:
-    """The rows of a side that may find a partner.
+    """Rows of a side that may still be matched.
 
     Parameters
     ----------
     number : int
         0: left, 1: right.
     retention : int
-        How long a row is kept after its time, in ticks.
+        How long a row is stored after its time, in ticks.
     needs : Needs
-    arrangement : Arrangement
+    index : JoinIndex
     """
 
-    def __init__(self, number: int, retention: int, needs: Needs, arrangement: Arrangement) -> None:
+    def __init__(self, number: int, retention: int, needs: Needs, index: JoinIndex) -> None:
         self.kind = KINDS[number]
         self._number, self._retention, self._needs = number, retention, needs
-        self._arrangement = arrangement
-        self._runs = Runs(arrangement.rows)  # without a log all rows, else those of the call
+        self._index = index
+        self._runs = Runs(index.sort_rows)  # without a log all rows, otherwise those of the call
         self._stored: StoredSide | None = None
 
     def __len__(self) -> int:
         return len(self._runs) + (0 if self._stored is None else len(self._stored))
 
-    def partners(self, rows: JoinRows, lower: int, upper: int) -> Iterator[JoinRows]:
-        """Yield rows among which those are that are near some rows of the other side.
+    def find_candidates(self, rows: JoinRows, lower: int, upper: int) -> Iterator[JoinRows]:
+        """Yield a superset of the rows that match rows of the other side, in order of arrival.
 
-        They come in the order of their arrival. Which of them have met a partner is noted when the
-        next ones are asked for.
+        The caller sets their match flags, which are read when it asks for the next rows.
         """
         if self._stored is not None:
-            yield from self._stored.partners(rows, lower, upper)
+            yield from self._stored.find_candidates(rows, lower, upper)
         yield from self._runs.within(*rows.bounds(lower, upper))
 
     def add(self, rows: JoinRows) -> None:
-        """Keep rows."""
+        """Add rows."""
         self._runs.add(rows)
 
-    def cut(self, watermark: int) -> Iterator[JoinRows]:
-        """Drop the rows that the watermark is past; yield those of them that are to be told."""
+    def expire(self, watermark: int) -> Iterator[JoinRows]:
+        """Drop the rows that the watermark expires; yield those that emit results then."""
         limit = LONG_MAX if watermark == LONG_MAX else shifted(watermark, -self._retention)
         if self._stored is not None:
-            yield from self._stored.cut(limit)
-        yield from self._runs.cut(limit, tell=self._needs.tells_at_end)
+            yield from self._stored.expire(limit)
+        yield from self._runs.expire(limit, emits_unmatched=self._needs.emits_at_end)
 
     @property
     def next_end(self) -> int:
-        """The watermark at which there is something to drop; LONG_MAX if there is none."""
-        which = 0 if self._needs.tells_at_end else 1
+        """The next watermark that expires rows, or LONG_MAX."""
+        which = 0 if self._needs.emits_at_end else 1
         ends = [bounds[which] for bounds in self._runs.bounds]
         if self._stored is not None:
             ends += self._stored.ends
@@ -67,8 +66,8 @@ class Side:
     # ---- in a log
 
     def restore(self, log: StateLog, next_number: int) -> None:
-        """Know the rows that a log has; ``next_number``: see `StoredSide`."""
-        self._stored = StoredSide(log, self._number, self._needs, self._arrangement, next_number)
+        """Open the rows of a log; ``next_number``: see `StoredSide`."""
+        self._stored = StoredSide(log, self._number, self._needs, self._index, next_number)
 
     def save(self) -> int:
         """Write what has changed; return the number of the next row."""

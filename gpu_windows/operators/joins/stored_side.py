@@ -1,6 +1,6 @@
-"""The rows of a side of a join in a store: by key, and again by time where the end tells them.
+"""Rows of a join side in a store: by key, and also by time if they emit results when they expire.
 
-Rows are appended, and never written again because they meet a partner: of that notes are appended.
+Rows are appended and not written again when they are matched; match markers are appended instead.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.two_inputs import TIME
-from gpu_windows.operators.joins import partners
-from gpu_windows.operators.joins.arrangement import Arrangement, are_keys
+from gpu_windows.operators.joins import match_flags
+from gpu_windows.operators.joins.join_index import JoinIndex, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
@@ -23,31 +23,31 @@ from gpu_windows.operators.state.row_kind import RowKind, one_place
 
 Ints = NDArray[np.int64]
 
-#: What a log calls the rows of a side by key, and those by time.
+#: Table names of the rows of a side by key, and by time.
 KINDS, ENDS = ("left", "right"), ("left at end", "right at end")
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a join needs of a side.
+    """Requirements of a join on the stored rows of a side.
 
     Parameters
     ----------
     tracks : bool
-        To know which rows have had a partner.
-    tells_at_end : bool
-        The rows that are over; where it tracks, those that have had none.
-    finds : bool
-        The rows of a key.
+        Whether match flags are needed.
+    emits_at_end : bool
+        Whether expired rows emit results; if ``tracks``, only unmatched ones do.
+    is_probed : bool
+        Whether rows are looked up by key.
     """
 
     tracks: bool
-    tells_at_end: bool
-    finds: bool
+    emits_at_end: bool
+    is_probed: bool
 
 
 class StoredSide:
-    """The rows of a side that a log has.
+    """Rows of a side in a log.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class StoredSide:
     side : int
         0: left, 1: right.
     needs : Needs
-    arrangement : Arrangement
+    index : JoinIndex
     next_number : int
         The number of the next row.
 
@@ -65,111 +65,115 @@ class StoredSide:
     """
 
     def __init__(
-        self, log: StateLog, side: int, needs: Needs, arrangement: Arrangement, next_number: int
+        self, log: StateLog, side: int, needs: Needs, index: JoinIndex, next_number: int
     ) -> None:
-        self._needs, self._arrangement, self.next_number = needs, arrangement, next_number
-        numbers = (partners.NUMBER,) if needs.tracks else ()
-        by_key = row_kind(arrangement.places, keeps_met=True, numbers=numbers)
-        by_time = row_kind(one_place, keeps_met=False, numbers=numbers)
-        self._of_key = RowBuffer(log, KINDS[side], by_key, arrangement.lacking)
-        self._at_end = RowBuffer(log, ENDS[side], by_time, arrangement.lacking)
-        self._noted: list[JoinRows] = []  # rows of the log that have met their first partner
+        self._needs, self._index, self.next_number = needs, index, next_number
+        numbers = (match_flags.NUMBER,) if needs.tracks else ()
+        by_key = row_kind(index.places, keeps_matched=True, numbers=numbers)
+        by_time = row_kind(one_place, keeps_matched=False, numbers=numbers)
+        self._by_key = RowBuffer(log, KINDS[side], by_key, index.lacking)
+        self._by_time = RowBuffer(log, ENDS[side], by_time, index.lacking)
+        self._newly_matched: list[JoinRows] = []  # stored rows without a marker yet
 
     def __len__(self) -> int:
-        """Return the number of rows, some that are over too."""
-        return len(self._of_key if self._needs.finds else self._at_end)
+        """Return the number of rows; some of them may have expired."""
+        return len(self._by_key if self._needs.is_probed else self._by_time)
 
     @property
     def ends(self) -> list[int]:
-        """The times up to which there is something to tell, or a run to forget."""
-        return [*self._of_key.last_times, *self._at_end.first_times]
+        """The times up to which rows emit results, or a run is dropped."""
+        return [*self._by_key.last_times, *self._by_time.first_times]
 
-    # ---- what a call needs
+    # ---- during a call
 
-    def partners(self, rows: JoinRows, lower: int, upper: int) -> Iterator[JoinRows]:
-        """Yield what the store has of the keys of some rows, and near them in time.
+    def find_candidates(self, rows: JoinRows, lower: int, upper: int) -> Iterator[JoinRows]:
+        """Yield the stored rows with the keys of some rows, and near them in time.
 
-        Which of it have met their first partner is noted afterwards.
+        The caller sets their match flags, which are read afterwards.
         """
         mine = are_keys(rows.codes)
         codes, ts = rows.codes[mine], rows.ts[mine]
-        found = self._of_key.find(self._arrangement.places_of(codes), ts + lower, ts + upper)
+        found = self._by_key.find(self._index.places_of(codes), ts + lower, ts + upper)
         if found is None:
             return
-        met = np.zeros(len(found), np.bool_)
+        matched = np.zeros(len(found), np.bool_)
         if self._needs.tracks:
-            found = partners.without_notes(partners.settled(found))
-            met = partners.have_met(found, self._numbers_noted())
-        kept = self._arrangement.rows(found, met, among=codes)
+            found = match_flags.drop_markers(match_flags.resolve_markers(found))
+            matched = match_flags.are_matched(found, self._newly_matched_numbers())
+        kept = self._index.sort_rows(found, matched, among=codes)
         if not len(kept):
             return
-        before = kept.met.copy()
+        before = kept.matched.copy()
         yield kept
-        first_met = np.flatnonzero(kept.met & ~before)
-        if self._needs.tracks and len(first_met):
-            self._noted.append(kept.take(first_met))
+        first_matched = np.flatnonzero(kept.matched & ~before)
+        if self._needs.tracks and len(first_matched):
+            self._newly_matched.append(kept.take(first_matched))
 
-    def cut(self, limit: int) -> Iterator[JoinRows]:
-        """Take the rows up to a time as over; yield those that are to be told."""
-        for rows in self._at_end.take_due(limit):
-            told = rows
+    def expire(self, limit: int) -> Iterator[JoinRows]:
+        """Expire the rows up to a time; yield those that emit results then."""
+        for rows in self._by_time.take_due(limit):
+            unmatched = rows
             if self._needs.tracks:
-                told = partners.without_notes(partners.settled(rows))
-                met = partners.have_met(told, self._numbers_noted())
-                told = told.filter(pa.array(~met))
-            yield self._arrangement.rows(told, np.zeros(len(told), np.bool_))
-        self._of_key.forget(limit)
-        self._noted = [rows.take(np.flatnonzero(rows.ts > limit)) for rows in self._noted]
+                unmatched = match_flags.drop_markers(match_flags.resolve_markers(rows))
+                matched = match_flags.are_matched(unmatched, self._newly_matched_numbers())
+                unmatched = unmatched.filter(pa.array(~matched))
+            yield self._index.sort_rows(unmatched, np.zeros(len(unmatched), np.bool_))
+        self._by_key.forget(limit)
+        self._newly_matched = [
+            rows.take(np.flatnonzero(rows.ts > limit)) for rows in self._newly_matched
+        ]
 
-    def _numbers_noted(self) -> Ints:
-        numbers = [rows.table.column(partners.NUMBER).to_numpy() for rows in self._noted]
+    def _newly_matched_numbers(self) -> Ints:
+        numbers = [rows.table.column(match_flags.NUMBER).to_numpy() for rows in self._newly_matched]
         return np.concatenate([np.empty(0, np.int64), *numbers])
 
-    # ---- what a call leaves
+    # ---- after a call
 
     def append(self, runs: Iterable[JoinRows]) -> None:
-        """Write the rows that came, and what has come of those that were there."""
+        """Write new rows, and match markers of stored rows that were matched in this call."""
         parts = [*runs]
         tables = [rows.table for rows in parts]
         if self._needs.tracks:
-            tables = [self._numbered(rows) for rows in parts]
-            keys = self._arrangement.keys
-            notes = [partners.notes_of(rows.table, (*keys, TIME)) for rows in self._noted]
-            tables, self._noted = [*tables, *notes], []
+            tables = [self._number_rows(rows) for rows in parts]
+            keys = self._index.keys
+            markers = [
+                match_flags.make_markers(rows.table, (*keys, TIME)) for rows in self._newly_matched
+            ]
+            tables, self._newly_matched = [*tables, *markers], []
         if not tables:
             return
         rows = pa.concat_tables(tables, promote_options="default")
-        if self._needs.finds:
-            self._of_key.append(rows)
-        if self._needs.tells_at_end:
-            self._at_end.append(partners.waiting(rows) if self._needs.tracks else rows)
+        if self._needs.is_probed:
+            self._by_key.append(rows)
+        if self._needs.emits_at_end:
+            self._by_time.append(match_flags.drop_matched(rows) if self._needs.tracks else rows)
 
-    def _numbered(self, rows: JoinRows) -> pa.Table:
+    def _number_rows(self, rows: JoinRows) -> pa.Table:
         first = self.next_number
         self.next_number += len(rows)
-        return partners.numbered(rows.table, rows.met, first)
+        return match_flags.number_rows(rows.table, rows.matched, first)
 
 
 def row_kind(
-    places: Callable[[pa.Table], Ints], *, keeps_met: bool, numbers: Sequence[str] = ()
+    places: Callable[[pa.Table], Ints], *, keeps_matched: bool, numbers: Sequence[str] = ()
 ) -> RowKind:
-    """Return what is to be known of the rows of a side.
+    """Return the `RowKind` of the rows of a side.
 
     Parameters
     ----------
     places : callable
-        Tells the places of rows: int64[n].
-    keeps_met : bool
-        Whether rows stay that have had a partner, where that is known of them.
+        Returns the places of rows: int64[n].
+    keeps_matched : bool
+        Whether matched rows are retained, if they have match flags.
     """
-    settle = partial(_settled, keeps_met=keeps_met)
-    return RowKind(TIME, places, settle, partners.are_notes, numbers=numbers)
+    compact = partial(_compact_rows, keeps_matched=keeps_matched)
+    return RowKind(TIME, places, compact, match_flags.are_markers, numbers=numbers)
 
 
-def _settled(rows: pa.Table, *, are_oldest: bool, keeps_met: bool) -> pa.Table:
-    """Return what there is to keep of rows that are merged."""
-    if partners.STATUS not in rows.column_names:
+def _compact_rows(rows: pa.Table, *, are_oldest: bool, keeps_matched: bool) -> pa.Table:
+    """Return the rows of merged runs that are still needed: a `Compact`."""
+    if match_flags.STATUS not in rows.column_names:
         return rows
-    rows = partners.settled(rows)
-    rows = partners.without_notes(rows) if are_oldest else rows
-    return rows if keeps_met else partners.waiting(rows)
+    rows = match_flags.resolve_markers(rows)
+    rows = match_flags.drop_markers(rows) if are_oldest else rows
+    return rows if keeps_matched else match_flags.drop_matched(rows)

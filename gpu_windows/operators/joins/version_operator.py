@@ -1,4 +1,4 @@
-"""The version join strategy: rows wait for the watermark, and of each key one version is kept."""
+"""The temporal join strategy: rows wait in a buffer; one version of each key is stored."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.joins import pairs as together
-from gpu_windows.operators.joins.arrangement import NULLS, Arrangement, are_keys
+from gpu_windows.operators.joins import pairs as join_pairs
+from gpu_windows.operators.joins.join_index import NULLS, JoinIndex, are_keys
+from gpu_windows.operators.joins.match_flags import NUMBER
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.nearest import Nearest
-from gpu_windows.operators.joins.partners import NUMBER
 from gpu_windows.operators.joins.results import PairResults
 from gpu_windows.operators.joins.rows import Flags, JoinRows
 from gpu_windows.operators.joins.side import Side
@@ -34,19 +34,19 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
-#: The numbers that are saved, that of the next left row among them, and whose they are.
+#: The owner of the saved numbers, and their names.
 _OWNER, _NUMBERS = "version join", ("watermark", "next row")
-#: Rows of both sides wait by time: no row is looked for by its key, nor has to know its partner.
-_WAIT = Needs(tracks=False, tells_at_end=True, finds=False)
+#: Rows of both sides are buffered by time, without lookups by key or match flags.
+_NEEDS = Needs(tracks=False, emits_at_end=True, is_probed=False)
 
 
 class VersionJoinOperator(StatefulOperator[StateLog]):
     """Left rows with the version of their key at their time.
 
-    Rows of both sides wait until the watermark reaches their time. Then left rows are given with
-    the newest of the versions that came with them and of the one that is kept of their key; and of
-    each key that has a newer version that one is kept. So what is kept of a key is one version,
-    whatever comes, and the watermark costs the keys of rows that it reaches.
+    Rows of both sides are buffered until the watermark reaches their time. Then left rows are
+    emitted with the newest of the buffered versions and the stored one of their key, and the newest
+    version of each key is stored. So the state of a key is one version, and a watermark costs as
+    much as the keys of the rows that it reaches.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ class VersionJoinOperator(StatefulOperator[StateLog]):
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
-        Whether rows that come together are in the order in which left rows arrived.
+        Whether the rows of an emission are in the order in which left rows arrived.
 
     Notes
     -----
     Source: org.apache.flink.table.runtime.operators.join.temporal.TemporalRowTimeJoinOperator,
-    which removes versions of a key at its timers: some later than here.
+    which removes versions of a key at right_rows timers: some later than here.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class VersionJoinOperator(StatefulOperator[StateLog]):
         self._columns = [(*keys, TIME, *columns) for columns in (join.pair.left, join.right)]
         # state
         encoder = KeyEncoder([plan.query.schema.field(name).type for name in keys])
-        self._arrangements = [
-            Arrangement(
+        self._indexes = [
+            JoinIndex(
                 keys,
                 encoder,
                 self._matching,
@@ -91,18 +91,18 @@ class VersionJoinOperator(StatefulOperator[StateLog]):
             for null, columns in zip(NULLS, self._columns, strict=True)
         ]
         self._left, self._right = self._sides = [
-            Side(number, 0, _WAIT, self._arrangements[number]) for number in range(2)
+            Side(number, 0, _NEEDS, self._indexes[number]) for number in range(2)
         ]
-        self._versions = self._versions_in(MemoryLog())
+        self._versions = self._open_versions(MemoryLog())
         self._watermark, self._next = LONG_MIN, 0
 
-    def _versions_in(self, log: StateLog) -> Versions:
-        return Versions(log, self._arrangements[1], self._join.valid_for)
+    def _open_versions(self, log: StateLog) -> Versions:
+        return Versions(log, self._indexes[1], self._join.valid_for)
 
-    # ---- the face of an operator
+    # ---- interface of an operator
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows of both sides, which wait; none of them is late."""
+        """Buffer rows of both sides; none of them is late."""
         lane = to_lane(batch.column(TIME))
         first, last = self._join.usable_ticks
         status = np.zeros(len(batch), np.int8)
@@ -112,98 +112,98 @@ class VersionJoinOperator(StatefulOperator[StateLog]):
         is_left = batch.column(SIDE).to_numpy()
         for number, side in enumerate(self._sides):
             places = np.flatnonzero((status == 0) & (is_left == (number == 0)))
-            side.add(self._new(batch, places, number))
+            side.add(self._select_new(batch, places, number))
         rejected = Rejected.of(status)
         counters = rejected.counts() + self._kernels.counted()
         yield Emission(self._results.nothing, given_back(batch, rejected), counters)
 
-    def _new(self, batch: pa.Table, places: Ints, side: int) -> JoinRows:
-        """Return the rows of a side, left ones numbered, versions without keys left out."""
+    def _select_new(self, batch: pa.Table, places: Ints, side: int) -> JoinRows:
+        """Return the rows of a side; left ones are numbered, versions with null keys dropped."""
         table = batch.select(self._columns[side]).take(pa.array(places)).combine_chunks()
         if side == 0:
             table = table.append_column(NUMBER, pa.array(self._next + np.arange(len(table))))
             self._next += len(table)
-        rows = self._arrangements[side].rows(table, np.zeros(len(table), np.bool_))
+        rows = self._indexes[side].sort_rows(table, np.zeros(len(table), np.bool_))
         return rows if side == 0 else rows.take(np.flatnonzero(are_keys(rows.codes)))
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Give the left rows that the watermark reaches; keep the newest versions that it does."""
+        """Emit the left rows that the watermark reaches; store the newest versions that it does."""
         if watermark <= self._watermark:
             return
         self._watermark = watermark
-        right = [rows for rows in self._right.cut(watermark) if len(rows)]
+        right = [rows for rows in self._right.expire(watermark) if len(rows)]
         keys = codes_of(right)
-        known = self._versions.of(keys, until=watermark)
-        yield from self._given(self._left.cut(watermark), [*known, *right], keys)
+        stored = self._versions.of(keys, until=watermark)
+        yield from self._emit_left(self._left.expire(watermark), [*stored, *right], keys)
         if watermark == LONG_MAX:
             self._versions.clear()
         else:
-            self._versions.keep(known, right, watermark)
+            self._versions.keep(stored, right, watermark)
 
     # ---- results
 
-    def _given(
+    def _emit_left(
         self, left: Iterable[JoinRows], versions: Sequence[JoinRows], keys: Ints
     ) -> Iterator[Emission]:
-        """Yield left rows with their versions: those at hand, of these keys all, or stored ones."""
+        """Yield left rows with their versions: those of ``keys`` are in ``versions``."""
         found = (
-            self._with_versions(part, [*self._stored_of(part, keys), *versions])
+            self._add_versions(part, [*self._find_stored(part, keys), *versions])
             for rows in left
-            for part in _parts(rows)
+            for part in _split_rows(rows)
         )
-        for table, _ in _ordered(found) if self._in_order else found:
+        for table, _ in _sort_emissions(found) if self._in_order else found:
             if len(table):
-                yield self._results.emission(table, "event_time")
+                yield self._results.make_emission(table, "event_time")
 
-    def _stored_of(self, left: JoinRows, keys: Ints) -> list[JoinRows]:
-        """Return the stored versions of left rows, but of some keys."""
+    def _find_stored(self, left: JoinRows, keys: Ints) -> list[JoinRows]:
+        """Return the stored versions of left rows, except those of ``keys``."""
         return self._versions.of(without(codes_of([left]), keys))
 
-    def _with_versions(self, left: JoinRows, versions: Sequence[JoinRows]) -> tuple[pa.Table, Ints]:
+    def _add_versions(self, left: JoinRows, versions: Sequence[JoinRows]) -> tuple[pa.Table, Ints]:
         """Return left rows with the version of each, and the numbers of these left rows.
 
-        ``versions``: in the order in which they came.
+        ``versions``: in order of arrival.
         """
         best = Nearest(left.ts, rules.BEFORE)
         for rows in versions:
-            best.offer(rows, self._matching.nearest(left, rows, best.direction))
+            best.offer(rows, self._matching.find_nearest(left, rows, best.direction))
         found = best.found
         if found.any():
-            its, places = best.rows(self._join.right)
-            self._leave_out(found, left, its, places)
+            right_rows, places = best.rows(self._join.right)
+            self._drop_unfit(found, left, right_rows, places)
         i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found)
         numbers = left.table.column(NUMBER).to_numpy()[i]
         if not found.any():
-            return self._results.unmatched(left.take(i)), numbers
+            return self._results.fill_unmatched(left.take(i)), numbers
         of_each = pa.array(places[i], mask=~found[i])
-        shown = its.select(self._join.pair.right).take(of_each)
-        return self._results.side_by_side(left, i, shown), numbers
+        versions_of_rows = right_rows.select(self._join.pair.right).take(of_each)
+        return self._results.side_by_side(left, i, versions_of_rows), numbers
 
-    def _leave_out(self, found: Flags, left: JoinRows, its: pa.Table, places: Ints) -> None:
-        """Take left rows out of ``found`` whose version is deleted or does not fit."""
+    def _drop_unfit(self, found: Flags, left: JoinRows, right_rows: pa.Table, places: Ints) -> None:
+        """Unset ``found`` of left rows whose version is deleted or fails the condition."""
         pair, deleted = self._join.pair, self._join.deleted
         if deleted is not None:
-            is_deleted = pc.fill_null(its.column(deleted), fill_value=False).to_numpy()
+            is_deleted = pc.fill_null(right_rows.column(deleted), fill_value=False).to_numpy()
             found[found] = ~is_deleted[places[found]]
         if pair.condition is not None:
             i = np.flatnonzero(found)
-            pairs = pair.table(left.table, pa.array(i), its, pa.array(places[i]))
-            held = together.holds(pair.condition, pairs)
-            assert held is not None, "there is a condition"
-            found[np.delete(i, held)] = False
+            pairs = pair.table(left.table, pa.array(i), right_rows, pa.array(places[i]))
+            holding = join_pairs.holds(pair.condition, pairs)
+            assert holding is not None, "there is a condition"
+            found[np.delete(i, holding)] = False
 
     def state_size(self) -> dict[str, int]:
-        """Return the number of rows of each side that wait, and of versions that are kept."""
+        """Return the number of buffered rows of each side, and of stored versions."""
         return {**{side.kind: len(side) for side in self._sides}, VERSIONS: len(self._versions)}
 
     # ---- between calls
 
-    def _restored(self, log: StateLog) -> StateLog:
-        """Know what the log has: versions are read when rows of their keys are due."""
+    def _restore_state(self, log: StateLog) -> StateLog:
+        """Open the stored state; versions are read when rows of their keys are due."""
         self._watermark, self._next = log.numbers(_OWNER, _NUMBERS) or (self._watermark, 0)
         for side in self._sides:
             side.restore(log, 0)
-        self._versions = self._versions_in(log)
+        self._versions = self._open_versions(log)
         return log
 
     def _save(self, stored: StateLog) -> None:
@@ -214,23 +214,23 @@ class VersionJoinOperator(StatefulOperator[StateLog]):
         stored.set_numbers(_OWNER, dict(zip(_NUMBERS, numbers, strict=True)))
 
     def _next_timers(self, stored: StateLog) -> Timers:
-        """Return the watermark at which rows are given, or a version is superseded or ends.
+        """Return the next watermark that emits rows, or supersedes or ends a version.
 
-        Late rows are given when it moves.
+        Late rows are emitted when it moves.
         """
         del stored
         first = min(self._left.next_end, self._right.next_end, self._versions.next_end)
         return None if first == LONG_MAX else max(first, self._watermark + 1), None
 
 
-def _parts(rows: JoinRows) -> Iterator[JoinRows]:
-    """Yield rows in parts that are not too large."""
-    for begin in range(0, len(rows), together.PAIRS):
-        yield rows.take(np.arange(begin, min(begin + together.PAIRS, len(rows))))
+def _split_rows(rows: JoinRows) -> Iterator[JoinRows]:
+    """Yield rows in parts of at most `pairs.PAIRS` rows."""
+    for begin in range(0, len(rows), join_pairs.PAIRS):
+        yield rows.take(np.arange(begin, min(begin + join_pairs.PAIRS, len(rows))))
 
 
-def _ordered(found: Iterator[tuple[pa.Table, Ints]]) -> Iterator[tuple[pa.Table, Ints]]:
-    """Yield all rows together, in order of their numbers."""
+def _sort_emissions(found: Iterator[tuple[pa.Table, Ints]]) -> Iterator[tuple[pa.Table, Ints]]:
+    """Yield all rows as one table, in order of their numbers."""
     parts = [*found]
     if parts:
         table = pa.concat_tables([each for each, _ in parts], promote_options="default")

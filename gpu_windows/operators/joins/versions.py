@@ -1,4 +1,4 @@
-"""The newest version of each key that the watermark has reached, in a log."""
+"""Newest version of each key that the watermark has reached, in a log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.operators.columns.keys import present
-from gpu_windows.operators.joins.arrangement import Arrangement, are_keys
+from gpu_windows.operators.joins.join_index import JoinIndex, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.hashes import among, distinct, union
@@ -21,29 +21,27 @@ from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
 
-#: What a log calls versions; they wait for the time at which they end.
+#: Table name of versions in a log; the timer of a version is its end.
 VERSIONS = "versions"
 
 
 class Versions:
     """One right row for each key: the newest that the watermark has reached.
 
-    A call asks for some keys, and keeps what is the newest of each afterwards.
+    A call loads the versions of some keys, and afterwards stores the newest of each.
 
     Parameters
     ----------
     log : StateLog
-    arrangement : Arrangement
-        Of the right side.
+    index : JoinIndex
+        Index of the right side.
     valid_for : int, optional
-        For how long a version is one, in ticks; None: until the next one.
+        How long a version is valid, in ticks; None: until the next one.
     """
 
-    def __init__(self, log: StateLog, arrangement: Arrangement, valid_for: int | None) -> None:
-        self._arrangement, self._valid_for = arrangement, valid_for
-        self._table = KeyedTable(
-            log, VERSIONS, key_columns=KeyColumns.NAMED, lacking=arrangement.lacking
-        )
+    def __init__(self, log: StateLog, index: JoinIndex, valid_for: int | None) -> None:
+        self._index, self._valid_for = index, valid_for
+        self._table = KeyedTable(log, VERSIONS, key_columns=KeyColumns.NAMED, lacking=index.lacking)
 
     def __len__(self) -> int:
         return self._table.keys
@@ -60,38 +58,38 @@ class Versions:
         Parameters
         ----------
         codes : int64[n]
-            Of keys, each once; not of those with a null that match nothing.
+            Key codes, each once, without those of null keys that match nothing.
         until : int, optional
-            A watermark: versions that end by it, too, each once.
+            A watermark; the versions that end by it are returned too, each once.
         """
         if len(self) == 0:
             return []
-        asked = distinct(self._arrangement.hashes_of(codes))
+        hashes = distinct(self._index.hashes_of(codes))
         if until is not None and until < LONG_MAX:
-            asked = union(asked, self._table.take_due(until))
-        found = self._table.find(asked)
+            hashes = union(hashes, self._table.take_due(until))
+        found = self._table.find(hashes)
         if found is None or len(found) == 0:
             return []
-        return [self._sorted([found.table.drop_columns([HASH, *TIMERS])])]
+        return [self._sort([found.table.drop_columns([HASH, *TIMERS])])]
 
-    def keep(self, known: Sequence[JoinRows], newer: Sequence[JoinRows], watermark: int) -> None:
-        """Keep the newest rows of keys that have newer ones; forget versions that have ended.
+    def keep(self, stored: Sequence[JoinRows], newer: Sequence[JoinRows], watermark: int) -> None:
+        """Store the newest rows of keys that have newer ones; delete versions that have ended.
 
         Parameters
         ----------
-        known : sequence of JoinRows
-            What `of` has returned of these keys, and of those that end.
+        stored : sequence of JoinRows
+            The versions that `of` has returned.
         newer : sequence of JoinRows
-            What came of them, in order.
+            Newer rows, in order of arrival.
         watermark : int
         """
-        if not known and not newer:
+        if not stored and not newer:
             return
-        rows = self._sorted([each.table for each in (*known, *newer)])
+        rows = self._sort([each.table for each in (*stored, *newer)])
         newest = rows.take(np.flatnonzero(np.diff(rows.codes, append=-1)))
-        hashes, ends = self._arrangement.hashes_of(newest.codes), self._ends(newest.ts)
+        hashes, ends = self._index.hashes_of(newest.codes), self._ends_of(newest.ts)
         has_ended = ends <= watermark
-        changed = union(self._hashes(newer), hashes[has_ended])
+        changed = union(self._hashes_of(newer), hashes[has_ended])
         if len(changed) == 0:
             return
         kept = np.flatnonzero(among(hashes, changed) & ~has_ended)
@@ -99,22 +97,22 @@ class Versions:
         table = newest.table.take(pa.array(kept)).combine_chunks()
         for name, column in zip((HASH, *TIMERS), columns, strict=True):
             table = table.append_column(name, pa.array(column))
-        were = self._hashes(known)
-        self._table.put(Entries(table), changed, were[among(were, changed)])
+        previous = self._hashes_of(stored)
+        self._table.put(Entries(table), changed, previous[among(previous, changed)])
 
     def clear(self) -> None:
-        """Forget all versions."""
+        """Delete all versions."""
         self._table.drop()
 
-    def _sorted(self, tables: Sequence[pa.Table]) -> JoinRows:
+    def _sort(self, tables: Sequence[pa.Table]) -> JoinRows:
         table = pa.concat_tables(tables, promote_options="default")
-        return self._arrangement.rows(table, np.zeros(len(table), np.bool_))
+        return self._index.sort_rows(table, np.zeros(len(table), np.bool_))
 
-    def _hashes(self, parts: Sequence[JoinRows]) -> Ints:
+    def _hashes_of(self, parts: Sequence[JoinRows]) -> Ints:
         """Return the hashes of the keys of some rows, each once."""
-        return distinct(self._arrangement.hashes_of(codes_of(parts)))
+        return distinct(self._index.hashes_of(codes_of(parts)))
 
-    def _ends(self, ts: Ints) -> Ints:
+    def _ends_of(self, ts: Ints) -> Ints:
         """Return the watermarks at which versions of some times end."""
         if self._valid_for is None:
             return np.full(len(ts), LONG_MAX)
@@ -123,7 +121,7 @@ class Versions:
 
 
 def codes_of(parts: Sequence[JoinRows]) -> Ints:
-    """Return the codes of the keys of some rows, each once, but of a null that matches nothing."""
+    """Return the codes of the keys of some rows, each once, except null keys that match none."""
     codes = np.concatenate([np.empty(0, np.int64), *(rows.codes for rows in parts)])
     codes = present(codes, int(codes.max(initial=-1)) + 1)
     return codes[are_keys(codes)]

@@ -13,13 +13,13 @@ from gpu_windows.functions.join import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, Pair
 from gpu_windows.functions.two_inputs import Sides
 from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import WindowBatch
-from gpu_windows.operators.joins import pairs as together
+from gpu_windows.operators.joins import pairs as join_pairs
 
 Ints = NDArray[np.int64]
 
 
 def joined(function: WindowJoin, batch: WindowBatch) -> Iterator[Piece]:
-    """Yield some `pairs.PAIRS` pairs at a time, then the rows that found no partner.
+    """Yield pairs, about `pairs.PAIRS` at a time, then the unmatched rows.
 
     Parameters
     ----------
@@ -29,29 +29,29 @@ def joined(function: WindowJoin, batch: WindowBatch) -> Iterator[Piece]:
     Yields
     ------
     Piece
-        Of columns ``function.output``.
+        Rows with the columns ``function.output``.
     """
     sides, pair = Sides(batch), function.pair
     how, left, right = pair.how, sides.left, sides.right
-    met_left, met_right = np.zeros(len(left), np.bool_), np.zeros(len(right), np.bool_)
-    for i, j in _numbers(batch, sides, pair):
+    matched_left, matched_right = np.zeros(len(left), np.bool_), np.zeros(len(right), np.bool_)
+    for i, j in _number_pairs(batch, sides, pair):
         pairs = _table(pair, batch, left[i], right[j])
-        held = together.holds(pair.condition, pairs)
-        if held is not None:
-            i, j, pairs = i[held], j[held], pairs.take(pa.array(held))
-        met_left[i] = met_right[j] = True
+        holding = join_pairs.holds(pair.condition, pairs)
+        if holding is not None:
+            i, j, pairs = i[holding], j[holding], pairs.take(pa.array(holding))
+        matched_left[i] = matched_right[j] = True
         if how not in LEFT_ALONE:
             yield Piece(pairs, sides.places[left[i]])
     if how in LEFT_ALONE:
-        alone = left[met_left if how == "semi" else ~met_left]
-        rows = batch.rows.select(pair.left).take(pa.array(alone))
-        yield Piece(rows, sides.places[alone])
+        unpaired = left[matched_left if how == "semi" else ~matched_left]
+        rows = batch.rows.select(pair.left).take(pa.array(unpaired))
+        yield Piece(rows, sides.places[unpaired])
     else:
-        yield _alone(pair, batch, left[~met_left], right[~met_right], sides.places)
+        yield _make_unmatched(pair, batch, left[~matched_left], right[~matched_right], sides.places)
 
 
-def _numbers(batch: WindowBatch, sides: Sides, pair: Pair) -> Iterator[tuple[Ints, Ints]]:
-    """Yield all pairs of the rows of a window: numbers among the left and the right rows."""
+def _number_pairs(batch: WindowBatch, sides: Sides, pair: Pair) -> Iterator[tuple[Ints, Ints]]:
+    """Yield all pairs of rows of the same window, as indices of left and right rows."""
     rights = sides.counts[1]
     if not pair.null_safe:
         rights = np.where(_has_null_key(batch), 0, rights)
@@ -59,8 +59,8 @@ def _numbers(batch: WindowBatch, sides: Sides, pair: Pair) -> Iterator[tuple[Int
     window = sides.places[sides.left]
     ends = np.cumsum(rights[window])
     total = int(ends[-1]) if len(ends) else 0
-    for begin in range(0, total, together.PAIRS):
-        number = np.arange(begin, min(begin + together.PAIRS, total))
+    for begin in range(0, total, join_pairs.PAIRS):
+        number = np.arange(begin, min(begin + join_pairs.PAIRS, total))
         i = np.searchsorted(ends, number, side="right")
         j = begins[window[i]] + number - (ends[i] - rights[window[i]])
         yield i, j
@@ -73,8 +73,8 @@ def _has_null_key(batch: WindowBatch) -> NDArray[np.bool_]:
     return found
 
 
-def _alone(pair: Pair, batch: WindowBatch, left: Ints, right: Ints, places: Ints) -> Piece:
-    """Return the rows without a partner that the join keeps, window by window."""
+def _make_unmatched(pair: Pair, batch: WindowBatch, left: Ints, right: Ints, places: Ints) -> Piece:
+    """Return the unmatched rows that the join emits, window by window."""
     none = np.empty(0, np.int64)
     left = left if pair.how in KEEPS_LEFT else none
     right = right if pair.how in KEEPS_RIGHT else none
@@ -86,6 +86,6 @@ def _alone(pair: Pair, batch: WindowBatch, left: Ints, right: Ints, places: Ints
 
 
 def _table(pair: Pair, batch: WindowBatch, i: Ints, j: Ints) -> pa.Table:
-    """Return rows side by side; -1 is no row."""
+    """Return rows side by side; nulls for index -1."""
     rows: Any = batch.rows
     return pair.table(rows, pa.array(i, mask=i < 0), rows, pa.array(j, mask=j < 0))

@@ -1,1 +1,1 @@
-"""Patterns of rows: rows that wait, the automaton, and what it keeps of keys."""
+"""Patterns of rows: buffered rows, the automaton, and its state by key."""

@@ -1,4 +1,4 @@
-"""Patterns in the rows of keys: rows wait for the watermark, and an automaton takes them."""
+"""Patterns in the rows of keys: rows are buffered until the watermark, then run by an automaton."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.row_status import status_of_times
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.matching.arrays import automaton_of, program_of, rows_of, settings_of
-from gpu_windows.operators.matching.kept import Kept, left_by
+from gpu_windows.operators.matching.match_state import MatchState, read_remaining
 from gpu_windows.operators.matching.results import Matches, MatchResults
 from gpu_windows.operators.matching.stored import StoredMatches, rows_schema
 from gpu_windows.operators.rejected import Rejected, given_back
@@ -36,8 +36,8 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class _Sorted:
-    """The rows of a run: those that are kept, then those that are due, and their order.
+class _SortedRows:
+    """Rows of a run: stored ones, then those that are due, and their order.
 
     Parameters
     ----------
@@ -48,25 +48,25 @@ class _Sorted:
         The keys.
     begins : int64[k + 1]
         Where the rows of each begin in this order.
-    known : int64[k]
-        How many of them are kept ones.
+    stored_counts : int64[k]
+        Number of stored rows of each key.
     ts, numbers : int64[n]
-        In this order: times, and which of those that are due of its time a row is.
+        In this order: times, and the index among the due rows, -1 for stored ones.
     """
 
     rows: pa.Table
     order: Ints
     codes: Ints
     begins: Ints
-    known: Ints
+    stored_counts: Ints
     ts: Ints
     numbers: Ints
 
 
 class MatchOperator(StatefulOperator[StoredMatches]):
-    """Matches of a pattern; a match is given when the watermark has passed its rows.
+    """Matches of a pattern; a match is emitted when the watermark has passed its rows.
 
-    Or once all matches that begin before it are over.
+    If matches that begin before it are still open, it is pending until they end.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
     in_order : bool
         Whether results come in the order of the rows that made them complete.
     compiled : bool
-        Whether the automaton is a kernel; else it runs in Python, which is the reference.
+        Whether the automaton is a kernel; otherwise it runs in Python, as the reference.
 
     Notes
     -----
@@ -102,7 +102,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
 
-    def _restored(self, log: StateLog) -> StoredMatches:
+    def _restore_state(self, log: StateLog) -> StoredMatches:
         settings = settings_of(self._match, LONG_MAX)
         return StoredMatches(self._plan, settings, self._keys, log)
 
@@ -112,10 +112,10 @@ class MatchOperator(StatefulOperator[StoredMatches]):
             self.restore(MemoryLog())
         return self._in_store
 
-    # ---- the face of an operator
+    # ---- interface of an operator
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows, which wait for the watermark."""
+        """Buffer rows until the watermark passes them."""
         state = self._state
         lane = to_lane(batch.column(self._time))
         status = status_of_times(lane, self._plan.query.usable_ticks)
@@ -123,34 +123,34 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         rejected = Rejected.of(status)
         then = (name for name, _ in self._match.then)
         names = dict.fromkeys((*self._names, *self._kept_schema.names, *then))
-        rows = state.waiting.number(batch.select([*names]))
+        rows = state.buffered.number(batch.select([*names]))
         if len(rejected):
             rows = rows.filter(pa.array(status == ACCEPTED))
-        state.waiting.append(rows)
+        state.buffered.append(rows)
         yield Emission(self._results.nothing, given_back(batch, rejected), rejected.counts())
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Give the matches that are complete with the rows that the watermark has reached."""
+        """Run the rows that the watermark has reached; emit complete matches."""
         state = self._state
         if watermark <= state.watermark:
             return
-        due = self._due(watermark)
+        due = self._take_due(watermark)
         state.watermark = watermark
         codes = self._keys.encode([due.column(name) for name in self._names])
         touched = present(codes, self._keys.count)
         state.load(touched, watermark)
-        kept, state.kept = state.kept.parted(state.are_due(touched, watermark))
-        if len(due) or len(kept):
-            matches = self._matched(kept, due, codes, watermark)
+        match_state, state.match_state = state.match_state.split(state.are_due(touched, watermark))
+        if len(due) or len(match_state):
+            matches = self._run_automaton(match_state, due, codes, watermark)
             if len(matches):
                 results = self._results.table(matches, self._keys, in_order=self._in_order)
                 yield Emission(results, pa.table({}), Counters(fired=len(results), cpu_batches=1))
         if watermark == LONG_MAX:
-            state.forget()
+            state.clear()
 
-    def _due(self, watermark: int) -> pa.Table:
-        """Take the rows up to a watermark, in order of arrival."""
-        parts = [*self._state.waiting.take_due(watermark)]
+    def _take_due(self, watermark: int) -> pa.Table:
+        """Remove the rows up to a watermark from the buffer; return them in order of arrival."""
+        parts = [*self._state.buffered.take_due(watermark)]
         if not parts:
             return self._nothing_due
         due = pa.concat_tables(parts, promote_options="default").combine_chunks()
@@ -178,65 +178,71 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         return (None if due == LONG_MAX else max(due, stored.watermark + 1)), None
 
     def state_size(self) -> dict[str, int]:
-        """Return how many rows and keys are kept."""
+        """Return the number of stored rows and keys."""
         return self._state.sizes()
 
     # ---- the automaton
 
-    def _matched(self, kept: Kept, due: pa.Table, codes: Ints, watermark: int) -> Matches:
-        """Run the automaton over what is kept of some keys and rows that are due.
+    def _run_automaton(
+        self, match_state: MatchState, due: pa.Table, codes: Ints, watermark: int
+    ) -> Matches:
+        """Run the automaton over the state of some keys and rows that are due.
 
-        Keep what goes on.
+        Store the remaining state.
         """
-        rows = self._sorted(kept, due, codes)
+        rows = self._sort_rows(match_state, due, codes)
         settings = settings_of(self._match, watermark)
-        keys = np.searchsorted(rows.codes, kept.codes)
-        before = kept.among(keys, matching.nothing(settings, len(rows.codes)), settings)
+        keys = np.searchsorted(rows.codes, match_state.codes)
+        before = match_state.expand_to(keys, matching.nothing(settings, len(rows.codes)), settings)
         conditions = self._match.conditions
         read = rows.rows.select(conditions.columns)
         if conditions.columns:
             read = take_rows(read, rows.order)
-        lanes = rows_of(conditions, read, rows.ts, rows.begins, rows.known)
+        lanes = rows_of(conditions, read, rows.ts, rows.begins, rows.stored_counts)
         ended, variable, found = matching.run(
             before, self._automaton, self._program, settings, lanes, conditions.depth,
             compiled=self._compiled,
         )  # fmt: skip
         self._check(ended, variable)
-        self._keep(rows, found)
+        self._store_remaining(rows, found)
         places = found.start, found.ends.reshape(-1, settings.variables), found.cause
         return Matches(rows.rows, rows.order, rows.codes[found.key], rows.ts, rows.numbers, *places)
 
-    def _sorted(self, kept: Kept, due: pa.Table, codes: Ints) -> _Sorted:
-        """Return kept rows and those that are due, by key and time."""
+    def _sort_rows(self, match_state: MatchState, due: pa.Table, codes: Ints) -> _SortedRows:
+        """Return stored and due rows, by key and time."""
         new = due.select(self._kept_schema.names).cast(self._kept_schema)
-        rows = pa.concat_tables([kept.rows, new]) if len(kept.rows) else new
-        of_rows = np.concatenate([np.repeat(kept.codes, kept.lengths), codes])
-        before = np.full(len(kept.rows), -1)
+        rows = pa.concat_tables([match_state.rows, new]) if len(match_state.rows) else new
+        of_rows = np.concatenate([np.repeat(match_state.codes, match_state.lengths), codes])
+        before = np.full(len(match_state.rows), -1)
         numbers = np.concatenate([before, np.arange(len(due))])
         ts = rows.column(self._time).to_numpy()
         found = select("cpu").joins.sorted_by_time(of_rows, ts)
         order = np.arange(len(rows)) if found is None else found
-        keys = present(np.concatenate([kept.codes, codes]), self._keys.count)
+        keys = present(np.concatenate([match_state.codes, codes]), self._keys.count)
         counts = np.bincount(of_rows, minlength=self._keys.count)[keys]
-        known = np.zeros(self._keys.count, np.int64)
-        known[kept.codes] = kept.lengths
-        return _Sorted(
-            rows.combine_chunks(), order, keys, offsets(counts), known[keys],
+        stored_counts = np.zeros(self._keys.count, np.int64)
+        stored_counts[match_state.codes] = match_state.lengths
+        return _SortedRows(
+            rows.combine_chunks(), order, keys, offsets(counts), stored_counts[keys],
             ts[order], numbers[order],
         )  # fmt: skip
 
-    def _keep(self, rows: _Sorted, found: Found) -> None:
-        """Keep what a run has left, and the rows that it names."""
+    def _store_remaining(self, rows: _SortedRows, found: Found) -> None:
+        """Store the state after a run, and the rows that it refers to."""
         counts = np.diff(rows.begins)
-        kept, over = left_by(found, rows.codes, counts, settings_of(self._match, 0))
-        begins = rows.begins[np.searchsorted(rows.codes, kept.codes)]
-        places = rows.order[ranges(begins + over, kept.lengths)]
-        kept = replace(kept, rows=take_rows(rows.rows, places))
-        others = self._state.kept
-        self._state.kept = Kept.together([others, kept]) if len(others) else kept
+        match_state, expired = read_remaining(
+            found, rows.codes, counts, settings_of(self._match, 0)
+        )
+        begins = rows.begins[np.searchsorted(rows.codes, match_state.codes)]
+        places = rows.order[ranges(begins + expired, match_state.lengths)]
+        match_state = replace(match_state, rows=take_rows(rows.rows, places))
+        others = self._state.match_state
+        self._state.match_state = (
+            MatchState.concat([others, match_state]) if len(others) else match_state
+        )
 
     def _check(self, ended: int, variable: int) -> None:
-        """Raise what a run ended with."""
+        """Raise the error that a run ended with."""
         if ended == layout.DONE:
             return
         names = self._match.pattern.names

@@ -34,17 +34,17 @@ class Matches:
     ----------
     rows : pyarrow.Table
     order : int64[n]
-        The order of these in which matches count them.
+        The order in which matches number these rows.
     codes : int64[m]
         The key of each match.
     ts, numbers : int64[n]
-        In the order of rows: times, and which of its time a row is among those of all keys.
+        In this order: times, and indices among the due rows of all keys.
     start : int64[m]
         The first row of each match.
     ends : int64[m, variables]
         One after the last row of each variable.
     cause : int64[m]
-        The row with which it was given; -1: the watermark.
+        The row that completed it, or -1 for the watermark.
     """
 
     rows: pa.Table
@@ -66,15 +66,15 @@ class Matches:
         begin = self.start if variable == 0 else self.ends[:, variable - 1]
         return begin, self.ends[:, variable]
 
-    def in_order(self) -> Ints:
-        """Return the order in which they were given, those of all keys together."""
+    def order_of_emission(self) -> Ints:
+        """Return the order in which the matches of all keys are emitted."""
         has_row = self.cause >= 0
         time = np.where(has_row, self.ts[self.cause], LONG_MAX)
         number = np.where(has_row, self.numbers[self.cause], LONG_MAX)
         return np.lexsort((number, time))
 
     def take(self, places: Ints) -> Matches:
-        """Return some of them."""
+        """Return some matches."""
         parts = (self.start[places], self.ends[places], self.cause[places])
         return Matches(self.rows, self.order, self.codes[places], self.ts, self.numbers, *parts)
 
@@ -101,7 +101,7 @@ class MatchResults:
     def table(self, matches: Matches, keys: KeyEncoder, *, in_order: bool) -> pa.Table:
         """Return a row for every match."""
         if in_order:
-            matches = matches.take(matches.in_order())
+            matches = matches.take(matches.order_of_emission())
         columns: list[Any] = keys.decode(matches.codes)
         columns += (_OF_KIND[type(each)](each, matches) for each in self._match.measures)
         if self._trace:
@@ -113,7 +113,7 @@ class MatchResults:
         return pa.table(columns, schema=self._schema)
 
 
-def _picked(measure: Picked, matches: Matches) -> pa.ChunkedArray:
+def _pick_values(measure: Picked, matches: Matches) -> pa.ChunkedArray:
     """Return a column of one row of each match; null where there is no such row."""
     place = measure.place
     begin, end = matches.bounds(place.variable)
@@ -124,7 +124,7 @@ def _picked(measure: Picked, matches: Matches) -> pa.ChunkedArray:
     return matches.rows.column(measure.column).take(pa.array(of_rows, mask=mask))
 
 
-def _folded(measure: Folded, matches: Matches) -> pa.Array:
+def _fold_values(measure: Folded, matches: Matches) -> pa.Array:
     """Return an aggregate over the rows of a variable in each match."""
     begin, end = matches.bounds(measure.variable)
     bound, lengths = measure.bound, end - begin
@@ -152,9 +152,9 @@ def _extreme(measure: Extreme, matches: Matches) -> pa.ChunkedArray:
     return matches.rows.column(measure.column).take(pa.array(found, mask=lengths == 0))
 
 
-#: What makes a result column, by the kind of measure.
+#: Functions that make a result column, by class of measure.
 _OF_KIND: Mapping[type[Measure], Callable[[Any, Matches], Any]] = {
-    Picked: _picked,
-    Folded: _folded,
+    Picked: _pick_values,
+    Folded: _fold_values,
     Extreme: _extreme,
 }

@@ -1,4 +1,4 @@
-"""Which rows come too late, and until when those that do not are kept."""
+"""Admission of rows: which are late, and how long the others are retained."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.kernels.cpu.admission import admit
 from gpu_windows.operators.columns.keys import KeyEncoder, present
-from gpu_windows.operators.over.key_memory import KeyMemory
-from gpu_windows.operators.over.stored_rows import UNTIL, StoredRows
+from gpu_windows.operators.over.expiring_rows import UNTIL, ExpiringRows
+from gpu_windows.operators.over.key_state import KeyStateStore
 from gpu_windows.rules import LONG_MIN
 
 Ints = NDArray[np.int64]
 Statuses = NDArray[np.int8]
 
-#: Columns of a clean-up: when it fires, and the one before it; LONG_MIN: it is the first.
+#: Columns of a clean-up: when it fires, and the time of the one before it, or LONG_MIN.
 TIMER, PRIOR = "__timer", "__prior"
 
 
 @dataclass(frozen=True)
-class Arrived:
-    """Rows that came.
+class NewRows:
+    """New rows of a call.
 
     Parameters
     ----------
     keys : pyarrow.Table
         Their key columns.
     codes, ts : int64[n]
-        Of keys; times; anything where the status is not ACCEPTED.
+        Key codes and times; undefined for rows whose status is not ACCEPTED.
     watermark : int
         The current one.
     """
@@ -44,47 +44,47 @@ class Arrived:
 
 
 class Admission(ABC):
-    """Tells which rows are late."""
+    """Rule that decides which rows are late."""
 
     @abstractmethod
-    def judge(self, rows: Arrived, status: Statuses) -> Ints:
-        """Make the status of late rows LATE; return until when each row is kept: int64[n]."""
+    def judge(self, rows: NewRows, status: Statuses) -> Ints:
+        """Set the status of late rows to LATE; return until when each row is retained: int64[n]."""
 
 
 class UpToWatermark(Admission):
-    """Rows up to the watermark are late; a row is kept for frames that reach back to it.
+    """Rows up to the watermark are late; a row is retained for frames that reach back to it.
 
     Parameters
     ----------
     reach : int
-        How long after its time a row is in a frame that is not given yet, in ticks.
+        How long after its time a row may be in a frame that is not emitted yet, in ticks.
     """
 
     def __init__(self, reach: int) -> None:
         self._reach = reach
 
-    def judge(self, rows: Arrived, status: Statuses) -> Ints:
+    def judge(self, rows: NewRows, status: Statuses) -> Ints:
         """See `Admission.judge`."""
         status[(status == rules.ACCEPTED) & (rows.ts <= rows.watermark)] = rules.LATE
         return rows.ts + self._reach
 
 
 class UpToLastRow(Admission):
-    """Rows up to the last one of their key that was given are late.
+    """Rows up to the last emitted one of their key are late.
 
     Parameters
     ----------
-    memory : KeyMemory
+    key_states : KeyStateStore
     """
 
-    def __init__(self, memory: KeyMemory) -> None:
-        self._memory = memory
+    def __init__(self, key_states: KeyStateStore) -> None:
+        self._key_states = key_states
 
-    def judge(self, rows: Arrived, status: Statuses) -> Ints:
+    def judge(self, rows: NewRows, status: Statuses) -> Ints:
         """See `Admission.judge`."""
         behind = np.flatnonzero((status == rules.ACCEPTED) & (rows.ts <= rows.watermark))
         if len(behind):
-            last = self._memory.last_of(rows.codes[behind])
+            last = self._key_states.last_of(rows.codes[behind])
             status[behind[rows.ts[behind] <= last]] = rules.LATE
         return rows.ts
 
@@ -92,46 +92,46 @@ class UpToLastRow(Admission):
 class UpToLastTimer(Admission):
     """Rows up to the last timer of their key are late, until that is cleaned up.
 
-    So Flink does it for frames of time. Of each key the clean-ups are known that have not fired;
-    each tells the one before it, so the last one that has fired is known, too.
+    Flink does so for frames of time. The store has the clean-ups of each key that have not fired.
+    Each has the time of the one before it, so the last one that has fired is known too.
 
     Parameters
     ----------
     keys : KeyEncoder
     before : int
         How far back frames reach, in ticks.
-    timers : StoredRows
+    timers : ExpiringRows
         The clean-ups.
-    given : StoredRows
-        Rows that were given.
+    emitted : ExpiringRows
+        Emitted rows that frames still need.
     time : str
         The column of their times.
     """
 
     def __init__(
-        self, keys: KeyEncoder, before: int, timers: StoredRows, given: StoredRows, time: str
+        self, keys: KeyEncoder, before: int, timers: ExpiringRows, emitted: ExpiringRows, time: str
     ) -> None:
         self._keys, self._before, self._time = keys, before, time
-        self._timers, self._given = timers, given
+        self._timers, self._emitted = timers, emitted
 
-    def judge(self, rows: Arrived, status: Statuses) -> Ints:
+    def judge(self, rows: NewRows, status: Statuses) -> Ints:
         """See `Admission.judge`."""
         count = self._keys.count
         cleanup, last = (np.full(count, LONG_MIN) for _ in range(2))
         usable = status == rules.ACCEPTED
-        self._recall(present(rows.codes[usable], count), rows.watermark, cleanup, last)
+        self._load_cleanups(present(rows.codes[usable], count), rows.watermark, cleanup, last)
         behind = usable & (rows.ts <= rows.watermark)
         if behind.any():
-            self._recall_given(present(rows.codes[behind], count), rows.watermark, last)
+            self._load_last_times(present(rows.codes[behind], count), rows.watermark, last)
         until, prior = (np.zeros(len(rows.ts), np.int64) for _ in range(2))
         admit(rows.codes, rows.ts, last, self._before, status, cleanup, until, prior)
-        self._keep(
+        self._store_cleanups(
             rows, np.flatnonzero((status == rules.ACCEPTED) & (prior <= until)), until, prior
         )
         return until
 
-    def _recall(self, codes: Ints, watermark: int, cleanup: Ints, last: Ints) -> None:
-        """Take up the clean-ups of some keys: when each is due, and which has fired."""
+    def _load_cleanups(self, codes: Ints, watermark: int, cleanup: Ints, last: Ints) -> None:
+        """Load the clean-ups of some keys: the last that is due, and the last that has fired."""
         found = self._timers.find(codes, watermark)
         if found is None:
             return
@@ -142,17 +142,17 @@ class UpToLastTimer(Admission):
         first = order[np.diff(of_keys[order], prepend=-1) != 0]
         last[of_keys[first]] = prior[first]
 
-    def _recall_given(self, codes: Ints, watermark: int, last: Ints) -> None:
-        """Take up the times of the rows that some keys were given."""
-        found = self._given.find(codes, watermark)
+    def _load_last_times(self, codes: Ints, watermark: int, last: Ints) -> None:
+        """Load the times of the emitted rows of some keys."""
+        found = self._emitted.find(codes, watermark)
         if found is not None:
             table, of_keys = found
             np.maximum.at(last, of_keys, table.column(self._time).to_numpy())
 
-    def _keep(self, rows: Arrived, moving: Ints, until: Ints, prior: Ints) -> None:
-        """Keep the clean-ups that rows have asked for.
+    def _store_cleanups(self, rows: NewRows, moving: Ints, until: Ints, prior: Ints) -> None:
+        """Store the clean-ups that rows schedule.
 
-        One that is past when it is asked for fires with the next watermark.
+        A clean-up that is already past fires with the next watermark.
         """
         if len(moving) == 0:
             return

@@ -1,4 +1,4 @@
-"""Frames of rows found as ranges, and what the partials of their rows combine to."""
+"""Frames of rows as ranges, and the partials over them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
-#: What partials over frames are of some rows, an entry a row.
+#: Partials over the frames of some rows, one entry per row.
 States = Mapping[tuple[Frame, Partial], State]
-#: Rows that a thread looks for the frames of at once.
+#: Number of rows whose frames a thread searches at once.
 _ROWS_A_PART = 1 << 18
 
 
@@ -35,9 +35,9 @@ class FramedRows:
     Parameters
     ----------
     codes, ts : int64[n]
-        Of keys; times.
+        Key codes and times.
     states : mapping of Partial to State
-        What each row is; without `ROWS` each is one row.
+        Partials of each row; without `ROWS` each entry is one row.
     """
 
     codes: Ints
@@ -60,9 +60,9 @@ class Framing:
     Attributes
     ----------
     columns : mapping of Partial to PartialColumn
-        What is needed of each row.
+        The partials that frames need of each row.
     arguments : tuple of str
-        The columns that are read for that.
+        The columns that these read.
     """
 
     def __init__(self, plan: OverPlan, kernels: Kernels, frames: Sequence[Frame]) -> None:
@@ -73,7 +73,7 @@ class Framing:
         self.columns = dict(zip(partials, framed_columns(plan, partials), strict=True))
 
     def lift(self, rows: pa.Table, *, as_one: bool = True) -> dict[Partial, State]:
-        """Return what each of some rows is; ``as_one``: without saying that it is one row."""
+        """Return the partials of each row; ``as_one``: without `ROWS`, because each is one row."""
         lifted = Rows(rows)
         return {
             partial: column.materialise(column.lift(lifted), len(rows))
@@ -81,30 +81,30 @@ class Framing:
             if not (as_one and partial == ROWS)
         }
 
-    def combined(
-        self, rows: FramedRows, wanted: Ints | None = None
+    def combine(
+        self, rows: FramedRows, selected: Ints | None = None
     ) -> dict[tuple[Frame, Partial], State]:
         """Return the partials over the frames of rows.
 
         Parameters
         ----------
         rows : FramedRows
-        wanted : int64[m], optional
-            Places of the rows that are asked for; default: all.
+        selected : int64[m], optional
+            Indices of the rows to compute; default: all.
 
         Returns
         -------
         dict of (Frame, Partial) to State
-            Of the wanted rows, in their order.
+            Partials of the selected rows, in their order.
         """
 
         def work(backend: Backend, each: Map) -> dict[tuple[Frame, Partial], State]:
-            return _Work(self, backend, each, rows).states(self._frames, wanted)
+            return _Work(self, backend, each, rows).states(self._frames, selected)
 
         return self._kernels.run(len(rows), work)
 
     def totals(self, rows: FramedRows) -> tuple[Ints, dict[Partial, State]]:
-        """Return the keys of rows, each once, and what all rows of each come to."""
+        """Return the keys of rows, each once, and the partials over all rows of each."""
 
         def work(backend: Backend, each: Map) -> tuple[Ints, dict[Partial, State]]:
             return _Work(self, backend, each, rows).totals()
@@ -138,9 +138,9 @@ class _Work:
         return (np.where(np.concatenate([[False], same])[: len(counts)], 0, counts),)
 
     def states(
-        self, frames: Mapping[Frame, Sequence[Partial]], wanted: Ints | None
+        self, frames: Mapping[Frame, Sequence[Partial]], selected: Ints | None
     ) -> dict[tuple[Frame, Partial], State]:
-        mine, back = self._places(wanted)
+        mine, back = self._places(selected)
         found = {}
         for frame, partials in frames.items():
             ranges = self._ranges(frame, mine, back)
@@ -159,25 +159,25 @@ class _Work:
         reduced = self._each(lambda pair: pair[0].reduce(self._backend, groups, pair[1]), pairs)
         return self._codes[begins], dict(zip(self._states, reduced, strict=True))
 
-    def _places(self, wanted: Ints | None) -> tuple[Ints | None, Ints | None]:
-        """Return where the wanted rows are among the sorted ones, and where they are among these.
+    def _places(self, selected: Ints | None) -> tuple[Ints | None, Ints | None]:
+        """Return the sorted indices of the selected rows, and their positions among these.
 
-        None: all are wanted; they are in order.
+        None: all rows are selected; the rows are in order.
         """
         if self._order is None:
-            return wanted, None
+            return selected, None
         place = np.empty(len(self._order), np.int64)
         place[self._order] = np.arange(len(place))
-        if wanted is None:
+        if selected is None:
             return None, place
         is_mine = np.zeros(len(place), np.bool_)
-        is_mine[place[wanted]] = True
-        return np.flatnonzero(is_mine), (np.cumsum(is_mine) - 1)[place[wanted]]
+        is_mine[place[selected]] = True
+        return np.flatnonzero(is_mine), (np.cumsum(is_mine) - 1)[place[selected]]
 
     def _ranges(self, frame: Frame, mine: Ints | None, back: Ints | None) -> _Ranges:
         """Return the frames of some sorted rows as ranges."""
         backend = self._backend
-        values = self._ts if frame.in_time else _numbered(self._codes)
+        values = self._ts if frame.in_time else _number_rows(self._codes)
         every = Side(backend.to_device(self._codes), backend.to_device(values))
         some = every
         if mine is not None:
@@ -196,7 +196,7 @@ class _Work:
     def _bounds(self, frame: Frame, some: Side, every: Side, mine: Ints | None) -> tuple[Any, Any]:
         """Return the first row of the frame of each of some rows, and the one after its last.
 
-        What has no end, ends with the key: a time as far from a row as int64 goes may not do so.
+        An unbounded side ends with the key, because a distance of int64 may not reach that far.
         """
         lower, upper = frame.lower, frame.upper
         if lower > LONG_MIN and upper < LONG_MAX:
@@ -236,11 +236,11 @@ class _Ranges:
     backend : Backend
     found : Ranges of the back end
     bounds : (int64[n], int64[n]) of the back end
-        The first row of each frame, and the one after its last: neither falls.
+        The first row of each frame, and the one after its last; both are ascending.
     empty : bool[n], optional
-        Which of them hold nothing.
+        Which frames are empty.
     back : int64[m], optional
-        Which of them are wanted, in what order; default: all, as they are.
+        Indices of the frames to return; default: all, in order.
     """
 
     backend: Backend
@@ -250,14 +250,14 @@ class _Ranges:
     back: Ints | None
 
     def lengths(self) -> State:
-        """Return how many entries each range has."""
+        """Return the number of entries of each range."""
         counts = self.backend.to_host(self.found.last - self.found.first + 1)
         if self.empty is not None:
             counts = np.where(self.empty, 0, counts)
         return (counts if self.back is None else counts[self.back],)
 
     def over(self, pair: tuple[PartialColumn, State]) -> State:
-        """Return a partial of entries over the ranges; nothing over those that are empty."""
+        """Return a partial over the entries of each range; an empty one for empty ranges."""
         column, state = pair
         if isinstance(column, FramedOnce):
             first, after = map(self.backend.to_host, self.bounds)
@@ -269,8 +269,8 @@ class _Ranges:
         return combined if self.back is None else column.take(combined, self.back)
 
 
-def _numbered(codes: Ints) -> Ints:
-    """Return the numbers of rows among those of their key, which stand together: int64[n]."""
+def _number_rows(codes: Ints) -> Ints:
+    """Number the rows of each key, which are adjacent: int64[n]."""
     return np.arange(len(codes)) - _ends_of_keys(codes)[0]
 
 

@@ -1,4 +1,4 @@
-"""The over strategy: rows that the watermark has passed, and the frames of each."""
+"""The over strategy on bounded input, and its results."""
 
 from __future__ import annotations
 
@@ -56,8 +56,10 @@ class OverResults:
         return pa.Table.from_arrays(columns, names=self.schema.names).cast(self.schema)
 
 
-def judged(batch: pa.Table, time: str, usable: tuple[int, int]) -> tuple[Ints, NDArray[np.int8]]:
-    """Return times, and which rows have none that can be used: their status.
+def classify_times(
+    batch: pa.Table, time: str, usable: tuple[int, int]
+) -> tuple[Ints, NDArray[np.int8]]:
+    """Classify the times of rows: accepted, out of range or null.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def judged(batch: pa.Table, time: str, usable: tuple[int, int]) -> tuple[Ints, N
 
 
 class BoundedOverOperator(Operator):
-    """Aggregates over frames of an input that ends: all rows are given then.
+    """Aggregates over frames of bounded input; all rows are emitted at the end.
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ class BoundedOverOperator(Operator):
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
-        Whether results come in order of time; else in that of arrival.
+        Whether results come in order of time; otherwise in order of arrival.
     """
 
     def __init__(
@@ -94,21 +96,21 @@ class BoundedOverOperator(Operator):
         self._results = OverResults(plan, trace=trace)
         self._framing = Framing(plan, kernels, plan.over.frames)
         # state
-        self._waiting: list[pa.Table] = []
+        self._buffered: list[pa.Table] = []
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows; results wait for the end."""
-        _, status = judged(batch, self._plan.query.time, self._plan.query.usable_ticks)
+        """Buffer rows; results come at the end."""
+        _, status = classify_times(batch, self._plan.query.time, self._plan.query.usable_ticks)
         rejected = Rejected.of(status)
         late = given_back(batch, rejected)
-        self._waiting.append(batch.filter(pa.array(rejected.others)) if len(rejected) else batch)
+        self._buffered.append(batch.filter(pa.array(rejected.others)) if len(rejected) else batch)
         yield Emission(self._results.schema.empty_table(), late, rejected.counts())
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Give all rows at the end of time."""
-        if watermark != LONG_MAX or not self._waiting:
+        """Emit all rows at the end of time."""
+        if watermark != LONG_MAX or not self._buffered:
             return
-        rows, self._waiting = pa.concat_tables(self._waiting), []
+        rows, self._buffered = pa.concat_tables(self._buffered), []
         rows = rows.combine_chunks()  # else results come in batches as small as those of the input
         query = self._plan.query
         ts = rows.column(query.time).to_numpy()
@@ -118,10 +120,10 @@ class BoundedOverOperator(Operator):
         keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
         codes = encoded(self._kernels, keys, [rows.column(name) for name in query.keys])
         framed = FramedRows(codes, ts, self._framing.lift(rows))
-        results = self._results.table(rows, self._framing.combined(framed))
+        results = self._results.table(rows, self._framing.combine(framed))
         counters = Counters(fired=len(results)) + self._kernels.counted()
         yield Emission(results, pa.table({}), counters)
 
     def state_size(self) -> dict[str, int]:
-        """Return how many rows wait."""
-        return {"rows": sum(map(len, self._waiting))}
+        """Return the number of buffered rows."""
+        return {"rows": sum(map(len, self._buffered))}

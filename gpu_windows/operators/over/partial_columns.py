@@ -40,26 +40,26 @@ class FramedPick(PickedColumn):
     def reduce(self, backend: Backend, groups: Any, state: State) -> State:
         """Pick the first candidate of every group."""
         candidates, *columns = state
-        rank = backend.to_device(self._ranked(columns[1:], len(candidates)))
+        rank = backend.to_device(self._rank_entries(columns[1:], len(candidates)))
         picked = backend.reduce.pick(groups, rank, backend.to_device(candidates > 0))
         return self._take_or_null(backend.to_host(picked), columns)
 
     def prepared(self, backend: Backend, state: State) -> Ranked:
         """Rank the candidates, before all entries that are none."""
         candidates, value, *by = state
-        rank = self._ranked(by, len(candidates))
+        rank = self._rank_entries(by, len(candidates))
         if self.partial.by is not None:  # whose values may be as great as what no candidate has
             rank = _dense(rank, candidates)
         rank = np.where(candidates > 0, rank, LONG_MAX)
         return Ranked(backend.to_device(rank), candidates > 0, value)
 
-    def _ranked(self, by: Sequence[pa.Array], count: int) -> Ints:
+    def _rank_entries(self, by: Sequence[pa.Array], count: int) -> Ints:
         """Return the rank of every entry; of equals the earlier one is picked."""
         places = np.arange(count)
         if by:
             order = sortable(by[0])
             order = ~order if self.partial.descending else order
-            return _placed(np.lexsort((~places, order))) if self.partial.latest else order
+            return _rank_of(np.lexsort((~places, order))) if self.partial.latest else order
         return ~places if self.partial.descending else places
 
 
@@ -126,10 +126,10 @@ class FramedOnce(FoldedColumn):
 
 def _dense(rank: Ints, candidates: Ints) -> Ints:
     """Return ranks in the same order, equal ones in that of their places, below any LONG_MAX."""
-    return _placed(np.lexsort((rank, candidates == 0)))
+    return _rank_of(np.lexsort((rank, candidates == 0)))
 
 
-def _placed(order: Ints) -> Ints:
+def _rank_of(order: Ints) -> Ints:
     """Return the place of every entry in an order."""
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
@@ -146,10 +146,10 @@ _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
 
 def framed_columns(plan: OverPlan, partials: Sequence[Partial]) -> list[PartialColumn]:
     """Return the columns of some partials, in their order."""
-    return [_framed(partial, plan) for partial in partials]
+    return [_make_column(partial, plan) for partial in partials]
 
 
-def _framed(partial: Partial, plan: OverPlan) -> PartialColumn:
+def _make_column(partial: Partial, plan: OverPlan) -> PartialColumn:
     name = partial.name
     if partial.combine is Combine.PICK:
         return FramedPick(partial, name, plan)

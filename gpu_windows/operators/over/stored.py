@@ -1,4 +1,4 @@
-"""All that a streaming OVER query keeps in a store."""
+"""State of a streaming OVER query in a store."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gpu_windows.operators.over.admission import (
     UpToLastTimer,
     UpToWatermark,
 )
+from gpu_windows.operators.over.expiring_rows import UNTIL, ExpiringRows
 from gpu_windows.operators.over.framing import Framing
-from gpu_windows.operators.over.key_memory import KeyMemory
-from gpu_windows.operators.over.stored_rows import UNTIL, StoredRows
+from gpu_windows.operators.over.key_state import KeyStateStore
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.pending_rows import NUMBER, PendingRows
 from gpu_windows.planning.plan import OverPlan
@@ -27,10 +27,10 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
-#: What a store calls rows that wait for the watermark, rows that were given and are in frames to
-#: come, and clean-ups.
-WAITING, GIVEN, CLEANUPS = "over waiting", "over given", "over clean-ups"
-#: The numbers that are saved, and whose they are.
+#: Table names of rows that are buffered until the watermark, of emitted rows that later frames
+#: need, and of clean-ups.
+BUFFERED, EMITTED, CLEANUPS = "over buffered", "over emitted", "over clean-ups"
+#: The owner of the saved numbers, and their names.
 _OWNER, _NUMBERS = "over", ("watermark", "next row")
 
 
@@ -43,19 +43,19 @@ class StoredOver:
     kernels : Kernels
     keys : KeyEncoder
     log : StateLog
-        Empty, or as `save` has left it.
+        Empty, or as `save` wrote it.
 
     Attributes
     ----------
     watermark : int
-        The last one.
-    waiting : PendingRows
-    given : StoredRows
-        The rows that were given and are in frames to come.
-    memory : KeyMemory
-        What is known of keys.
+        The current watermark.
+    buffered : PendingRows
+    emitted : ExpiringRows
+        Emitted rows that later frames need.
+    key_states : KeyStateStore
+        State of the keys.
     unbounded, in_time, in_rows : Framing
-        Of the frames that begin with the first row, and of the others.
+        Framing of the frames that begin with the first row, of time, and of rows.
     """
 
     def __init__(self, plan: OverPlan, kernels: Kernels, keys: KeyEncoder, log: StateLog) -> None:
@@ -66,65 +66,65 @@ class StoredOver:
             for frames in (over.unbounded, over.in_time, over.in_rows)
         )
         self.watermark, number = log.numbers(_OWNER, _NUMBERS) or (LONG_MIN, 0)
-        self.waiting = PendingRows(
-            log, WAITING, time=plan.query.time, next_number=number, lacking=plan.lacking
+        self.buffered = PendingRows(
+            log, BUFFERED, time=plan.query.time, next_number=number, lacking=plan.lacking
         )
         lacking = plan.lacking_of(self.in_time.arguments)
-        self.given = StoredRows(log, GIVEN, names, keys, lacking)
-        self._cleanups = StoredRows(log, CLEANUPS, names, keys)
-        columns, rows = self.unbounded.columns, kept_schema(plan, self.in_rows.arguments)
+        self.emitted = ExpiringRows(log, EMITTED, names, keys, lacking)
+        self._cleanups = ExpiringRows(log, CLEANUPS, names, keys)
+        columns, rows = self.unbounded.columns, retained_schema(plan, self.in_rows.arguments)
         lacking = plan.lacking_of(self.in_rows.arguments)
-        self.memory = KeyMemory(log, names, keys, columns, rows, lacking)
+        self.key_states = KeyStateStore(log, names, keys, columns, rows, lacking)
         self.admission = self._admission(keys)
 
     def _admission(self, keys: KeyEncoder) -> Admission:
         over = self._plan.over
         match over.lateness:
             case Lateness.LAST_ROW:
-                return UpToLastRow(self.memory)
+                return UpToLastRow(self.key_states)
             case Lateness.LAST_TIMER:
                 time = self._plan.query.time
-                return UpToLastTimer(keys, over.ticks_before, self._cleanups, self.given, time)
+                return UpToLastTimer(keys, over.ticks_before, self._cleanups, self.emitted, time)
         return UpToWatermark(over.ticks_before + over.ticks_after)
 
     @property
-    def knows_keys(self) -> bool:
-        """Whether something is kept of every key."""
+    def has_key_state(self) -> bool:
+        """Whether every key has state."""
         over = self._plan.over
         return bool(over.unbounded or over.in_rows)
 
-    def forget(self) -> None:
-        """Forget what the watermark ends; at the end of time everything."""
-        self.given.buffer.forget(self.watermark)
+    def expire(self) -> None:
+        """Delete the rows that the watermark expires; at the end of time everything."""
+        self.emitted.buffer.forget(self.watermark)
         self._cleanups.buffer.forget(self.watermark)
         if self.watermark == LONG_MAX:
-            self.memory.clear()
+            self.key_states.clear()
 
     def save(self) -> None:
         """Write what has changed."""
-        if self.knows_keys:
-            self.memory.save()
-        numbers = (self.watermark, self.waiting.next_number)
+        if self.has_key_state:
+            self.key_states.save()
+        numbers = (self.watermark, self.buffered.next_number)
         self._log.set_numbers(_OWNER, dict(zip(_NUMBERS, numbers, strict=True)))
 
     @property
     def next_due(self) -> int:
-        """The watermark at which rows are given, or there is something to forget; or LONG_MAX."""
+        """The next watermark that emits or expires rows, or LONG_MAX."""
         after = self._plan.over.ticks_after
-        due = [time + after for time in self.waiting.first_times]
-        over = [*self.given.buffer.last_times, *self._cleanups.buffer.last_times]
-        return min([*due, *over], default=LONG_MAX)
+        due = [time + after for time in self.buffered.first_times]
+        expiring = [*self.emitted.buffer.last_times, *self._cleanups.buffer.last_times]
+        return min([*due, *expiring], default=LONG_MAX)
 
     def sizes(self) -> dict[str, int]:
-        """Return how much there is of each part."""
+        """Return the number of entries of each kind."""
         return {
-            "rows": len(self.waiting) + len(self.given.buffer),
+            "rows": len(self.buffered) + len(self.emitted.buffer),
             "timers": len(self._cleanups.buffer),
-            "keys": self.memory.count,
+            "keys": self.key_states.count,
         }
 
 
-def kept_schema(plan: OverPlan, columns: Sequence[str]) -> pa.Schema:
-    """Return the schema of rows that were given: some columns, time, and what is ours."""
+def retained_schema(plan: OverPlan, columns: Sequence[str]) -> pa.Schema:
+    """Return the schema of emitted rows: some columns, the time, `NUMBER` and `UNTIL`."""
     own = [pa.field(NUMBER, pa.int64()), pa.field(UNTIL, pa.int64())]
     return pa.schema([*plan.query.in_ticks((*columns, plan.query.time)), *own])

@@ -1,4 +1,4 @@
-"""The over strategy on input without an end: rows wait for the watermark, others are kept."""
+"""The over strategy on unbounded input: rows are buffered until the watermark passes them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.columns.partials import State
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.over.admission import Arrived
+from gpu_windows.operators.over.admission import NewRows
+from gpu_windows.operators.over.expiring_rows import UNTIL, are_among, codes_of
 from gpu_windows.operators.over.framing import FramedRows, Framing
-from gpu_windows.operators.over.key_memory import Known
-from gpu_windows.operators.over.operator import OverResults, judged
-from gpu_windows.operators.over.stored import StoredOver, kept_schema
-from gpu_windows.operators.over.stored_rows import UNTIL, among, codes_of
+from gpu_windows.operators.over.key_state import KeyState
+from gpu_windows.operators.over.operator import OverResults, classify_times
+from gpu_windows.operators.over.stored import StoredOver, retained_schema
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
@@ -30,13 +30,13 @@ from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, LONG_MIN, shifted
 
 Ints = NDArray[np.int64]
-#: What partials over frames are of some rows.
+#: Partials over the frames of some rows.
 Found = dict[tuple[Frame, Partial], State]
 
 
 @dataclass(frozen=True)
 class _Due:
-    """Rows that are given.
+    """Rows that are due.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class _Due:
     codes : int64[n]
         Their keys.
     keys : int64[k]
-        These, each once, ascending.
+        The same keys, each once, ascending.
     ahead : pyarrow.Table, optional
-        Rows of these keys that are not due and may be in frames of those that are.
+        Rows of these keys that are not due, but may be in frames of rows that are.
     of_ahead : int64[m]
-        The keys of these.
+        The keys of ``ahead``.
     """
 
     rows: pa.Table
@@ -59,7 +59,7 @@ class _Due:
 
 
 class OverOperator(StatefulOperator[StoredOver]):
-    """Aggregates over frames; a row is given when the watermark has passed them.
+    """Aggregates over frames; a row is emitted when the watermark has passed its frames.
 
     Parameters
     ----------
@@ -80,11 +80,11 @@ class OverOperator(StatefulOperator[StoredOver]):
         self._names, self._time = plan.query.keys, plan.query.time
         self._results = OverResults(plan, trace=trace)
         in_time = plan.over.arguments_of(plan.over.in_time)
-        self._kept = kept_schema(plan, (*self._names, *in_time))
+        self._kept = retained_schema(plan, (*self._names, *in_time))
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
 
-    def _restored(self, log: StateLog) -> StoredOver:
+    def _restore_state(self, log: StateLog) -> StoredOver:
         return StoredOver(self._plan, self._kernels, self._keys, log)
 
     @property
@@ -93,39 +93,39 @@ class OverOperator(StatefulOperator[StoredOver]):
             self.restore(MemoryLog())
         return self._in_store
 
-    # ---- the face of an operator
+    # ---- interface of an operator
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows, which wait for the watermark."""
+        """Buffer rows until the watermark passes them."""
         state, query = self._state, self._plan.query
-        ts, status = judged(batch, self._time, query.usable_ticks)
+        ts, status = classify_times(batch, self._time, query.usable_ticks)
         codes = codes_of(self._keys, self._names, batch)
-        arrived = Arrived(batch.select(self._names), codes, ts, state.watermark)
-        until = state.admission.judge(arrived, status)
+        new_rows = NewRows(batch.select(self._names), codes, ts, state.watermark)
+        until = state.admission.judge(new_rows, status)
         rejected = Rejected.of(status)
-        rows = state.waiting.number(batch).append_column(UNTIL, pa.array(until))
+        rows = state.buffered.number(batch).append_column(UNTIL, pa.array(until))
         if len(rejected):
             rows = rows.filter(pa.array(status == ACCEPTED))
-        state.waiting.append(rows)
+        state.buffered.append(rows)
         counters = rejected.counts() + self._kernels.counted()
         yield Emission(self._results.schema.empty_table(), given_back(batch, rejected), counters)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Give the rows whose frames the watermark has passed."""
+        """Emit the rows whose frames the watermark has passed."""
         state = self._state
         if watermark <= state.watermark:
             return
         before, state.watermark = state.watermark, watermark
         after = self._over.ticks_after
         until = watermark if watermark == LONG_MAX else shifted(watermark, -after)
-        due = [*state.waiting.take_due(until)]
+        due = [*state.buffered.take_due(until)]
         if due:
             rows = pa.concat_tables(due, promote_options="default").sort_by(NUMBER)
             rows = rows.combine_chunks()
-            results = self._given(rows, self._ahead(until, after), before)
+            results = self._make_results(rows, self._find_ahead(until, after), before)
             counters = Counters(fired=len(results)) + self._kernels.counted()
             yield Emission(results, pa.table({}), counters)
-        state.forget()
+        state.expire()
 
     def _save(self, stored: StoredOver) -> None:
         stored.save()
@@ -135,22 +135,22 @@ class OverOperator(StatefulOperator[StoredOver]):
         return (None if due == LONG_MAX else due), None
 
     def state_size(self) -> dict[str, int]:
-        """Return how many rows, clean-ups and keys are kept."""
+        """Return the number of stored rows, clean-ups and keys."""
         return self._state.sizes()
 
     # ---- rows and their frames
 
-    def _ahead(self, until: int, after: int) -> pa.Table | None:
-        """Return the rows that are not due and may be in frames of those that are."""
+    def _find_ahead(self, until: int, after: int) -> pa.Table | None:
+        """Return the rows that are not due, but may be in frames of rows that are."""
         if after == 0 or until == LONG_MAX:
             return None
-        found = self._state.waiting.between(until + 1, shifted(until, after))
+        found = self._state.buffered.between(until + 1, shifted(until, after))
         return None if found is None else found.sort_by(NUMBER)
 
-    def _given(self, rows: pa.Table, ahead: pa.Table | None, before: int) -> pa.Table:
-        """Return the results of rows that are due, and keep what frames to come need.
+    def _make_results(self, rows: pa.Table, ahead: pa.Table | None, before: int) -> pa.Table:
+        """Return the results of rows that are due, and store the state that later frames need.
 
-        ``before``: the watermark until now; what that has ended is in no frame.
+        ``before``: the previous watermark; rows that it expired are in no frame.
         """
         if self._in_order:
             times = rows.column(self._time).to_numpy()
@@ -158,106 +158,113 @@ class OverOperator(StatefulOperator[StoredOver]):
         state, over = self._state, self._over
         codes = codes_of(self._keys, self._names, rows)
         touched = present(codes, self._keys.count)
-        due = _Due(rows, codes, touched, *self._of_keys(ahead, touched))
-        known = self._recalled(touched)
+        due = _Due(rows, codes, touched, *self._select_keys(ahead, touched))
+        key_state = self._load_key_state(touched)
         states: Found = {}
         if over.in_time:
-            states |= self._combined(state.in_time, state.given.find(touched, before), due)
+            states |= self._combine(state.in_time, state.emitted.find(touched, before), due)
         if over.in_rows:
             alone = replace(due, ahead=None)
-            states |= self._combined(state.in_rows, (known.rows, known.of_rows), alone)
-        totals = known.totals
+            states |= self._combine(state.in_rows, (key_state.rows, key_state.of_rows), alone)
+        totals = key_state.totals
         if over.unbounded:
-            found, totals = self._from_the_first(known, due)
+            found, totals = self._combine_unbounded(key_state, due)
             states |= found
-        if state.knows_keys:
-            state.memory.put(self._remembered(known, due, totals))
+        if state.has_key_state:
+            state.key_states.put(self._update_key_state(key_state, due, totals))
         if over.in_time:
             needed = rows.column(UNTIL).to_numpy() > state.watermark
             if needed.any():
                 kept = rows.filter(pa.array(needed)).select(self._kept.names)
-                state.given.buffer.append(kept.cast(self._kept))
+                state.emitted.buffer.append(kept.cast(self._kept))
         return self._results.table(rows, states)
 
-    def _of_keys(self, rows: pa.Table | None, some: Ints) -> tuple[pa.Table | None, Ints]:
-        """Return the rows that are of some keys, and their keys."""
+    def _select_keys(self, rows: pa.Table | None, some: Ints) -> tuple[pa.Table | None, Ints]:
+        """Return the rows of some keys, and their keys."""
         if rows is None:
             return None, some[:0]
         codes = codes_of(self._keys, self._names, rows)
-        mine = among(codes, some, self._keys.count)
+        mine = are_among(codes, some, self._keys.count)
         return rows.filter(pa.array(mine)), codes[mine]
 
-    def _recalled(self, touched: Ints) -> Known:
-        memory = self._state.memory
-        if self._state.knows_keys:
-            memory.load(touched)
-        return memory.of(touched)
+    def _load_key_state(self, touched: Ints) -> KeyState:
+        key_states = self._state.key_states
+        if self._state.has_key_state:
+            key_states.load(touched)
+        return key_states.select(touched)
 
-    def _combined(self, framing: Framing, base: tuple[pa.Table, Ints] | None, due: _Due) -> Found:
-        """Return the partials over the frames of rows, among others that are there besides."""
+    def _combine(self, framing: Framing, base: tuple[pa.Table, Ints] | None, due: _Due) -> Found:
+        """Return the partials over the frames of due rows, among earlier rows and those ahead."""
         parts, of_parts = [], []
         if base is not None and len(base[1]):
             order = np.argsort(base[0].column(NUMBER).to_numpy())
-            parts.append(self._needed(framing, base[0].take(pa.array(order))))
+            parts.append(self._select_needed(framing, base[0].take(pa.array(order))))
             of_parts.append(base[1][order])
         first = len(of_parts[0]) if of_parts else 0
-        whole, codes = self._with_ahead(framing, due, parts, of_parts)
+        whole, codes = self._concat_ahead(framing, due, parts, of_parts)
         ts = whole.column(self._time).to_numpy()
-        wanted = None if len(ts) == len(due.rows) else np.arange(first, first + len(due.rows))
-        return framing.combined(FramedRows(codes, ts, framing.lift(whole)), wanted)
+        selected = None if len(ts) == len(due.rows) else np.arange(first, first + len(due.rows))
+        return framing.combine(FramedRows(codes, ts, framing.lift(whole)), selected)
 
-    def _with_ahead(
+    def _concat_ahead(
         self, framing: Framing, due: _Due, parts: list[pa.Table], of_parts: list[Ints]
     ) -> tuple[pa.Table, Ints]:
-        """Return what is there before, the rows that are due and those ahead, and their keys."""
-        parts, of_parts = [*parts, self._needed(framing, due.rows)], [*of_parts, due.codes]
+        """Concatenate earlier rows, due rows and rows ahead; return them and their keys."""
+        parts, of_parts = [*parts, self._select_needed(framing, due.rows)], [*of_parts, due.codes]
         if due.ahead is not None:
-            parts, of_parts = [*parts, self._needed(framing, due.ahead)], [*of_parts, due.of_ahead]
+            parts, of_parts = (
+                [*parts, self._select_needed(framing, due.ahead)],
+                [*of_parts, due.of_ahead],
+            )
         return pa.concat_tables(parts, promote_options="default"), np.concatenate(of_parts)
 
-    def _needed(self, framing: Framing, rows: pa.Table) -> pa.Table:
-        """Return the times of rows, and what aggregates over some frames read of them."""
+    def _select_needed(self, framing: Framing, rows: pa.Table) -> pa.Table:
+        """Return the time column of rows, and the columns that some frames aggregate."""
         schema = self._plan.query.in_ticks((self._time, *framing.arguments))
         return rows.select(schema.names).cast(schema)
 
-    def _from_the_first(self, known: Known, due: _Due) -> tuple[Found, Mapping[Partial, State]]:
-        """Return the partials over frames from the first row on, and what keys come to now.
+    def _combine_unbounded(
+        self, key_state: KeyState, due: _Due
+    ) -> tuple[Found, Mapping[Partial, State]]:
+        """Return the partials over frames from the first row on, and the new totals of keys.
 
-        All rows that were given are as one before the others.
+        The totals so far count as one row before all others.
         """
         framing = self._state.unbounded
-        whole, codes = self._with_ahead(framing, due, [], [])
+        whole, codes = self._concat_ahead(framing, due, [], [])
         lifted = framing.lift(whole, as_one=False)
-        begin, end = len(known), len(known) + len(due.rows)
+        begin, end = len(key_state), len(key_state) + len(due.rows)
         before_all = np.full(begin, LONG_MIN + 1)
         framed = FramedRows(
-            np.concatenate([known.codes, codes]),
+            np.concatenate([key_state.codes, codes]),
             np.concatenate([before_all, whole.column(self._time).to_numpy()]),
-            {p: c.concat([known.totals[p], lifted[p]]) for p, c in framing.columns.items()},
+            {p: c.concat([key_state.totals[p], lifted[p]]) for p, c in framing.columns.items()},
         )
-        wanted = None if len(framed) == len(due.rows) else np.arange(begin, end)
-        states = framing.combined(framed, wanted)
+        selected = None if len(framed) == len(due.rows) else np.arange(begin, end)
+        states = framing.combine(framed, selected)
         given = slice(0, end)
         so_far = {p: c.take(framed.states[p], np.arange(end)) for p, c in framing.columns.items()}
         _, totals = framing.totals(FramedRows(framed.codes[given], framed.ts[given], so_far))
         return states, totals
 
-    def _remembered(self, known: Known, due: _Due, totals: Mapping[Partial, State]) -> Known:
-        """Return what is known of keys after rows of them were given."""
+    def _update_key_state(
+        self, key_state: KeyState, due: _Due, totals: Mapping[Partial, State]
+    ) -> KeyState:
+        """Return the state of keys after their due rows were emitted."""
         rows, codes = due.rows, due.codes
         last = np.full(self._keys.count, LONG_MIN)
-        last[known.codes] = known.last
+        last[key_state.codes] = key_state.last
         np.maximum.at(last, codes, rows.column(self._time).to_numpy())
-        last_rows, of_rows = known.rows, known.of_rows
+        last_rows, of_rows = key_state.rows, key_state.of_rows
         if self._over.rows_before:
             mine = rows.select(last_rows.schema.names).cast(last_rows.schema)
             last_rows = pa.concat_tables([last_rows, mine])
             of_rows = np.concatenate([of_rows, codes])
-            last_rows, of_rows = self._last_rows(last_rows, of_rows)
-        return Known(due.keys, last[due.keys], totals, last_rows, of_rows)
+            last_rows, of_rows = self._select_last_rows(last_rows, of_rows)
+        return KeyState(due.keys, last[due.keys], totals, last_rows, of_rows)
 
-    def _last_rows(self, rows: pa.Table, codes: Ints) -> tuple[pa.Table, Ints]:
-        """Return the last rows of every key, as many as frames reach back, in order."""
+    def _select_last_rows(self, rows: pa.Table, codes: Ints) -> tuple[pa.Table, Ints]:
+        """Return the last ``rows_before`` rows of every key, in order."""
         ts, numbers = (rows.column(name).to_numpy() for name in (self._time, NUMBER))
         order = np.lexsort((numbers, ts, codes))
         sorted_codes = codes[order]

@@ -1,1 +1,1 @@
-"""What looks at single rows: each key and window is a state machine, compiled."""
+"""The buffer strategy: a compiled state machine for each key and window."""

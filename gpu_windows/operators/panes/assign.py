@@ -72,15 +72,15 @@ class PaneFinder:
         """Return slice and status (`gpu_windows.rules`) of every row."""
         of_event_time = self._query.assigner.is_event_time
         if self._sliced and of_event_time:
-            return self._sliced_at(backend, to_lane(table.column(self._query.time)), watermark)
+            return self._assign_slices(backend, to_lane(table.column(self._query.time)), watermark)
         usable = status_of_rows(self._query, table, processing_time)
         if not self._sliced:
             return np.zeros(len(table), np.int64), usable
         now = Lane(np.full(len(table), processing_time), np.empty(0, np.bool_))
-        slices, status = self._sliced_at(backend, now, LONG_MIN)
+        slices, status = self._assign_slices(backend, now, LONG_MIN)
         return slices, np.where(usable == rules.ACCEPTED, status, usable)
 
-    def _sliced_at(
+    def _assign_slices(
         self, backend: Backend, times: Lane, watermark: int
     ) -> tuple[Ints, NDArray[np.int8]]:
         count = len(times.values)
@@ -125,13 +125,13 @@ class PaneFinder:
         )
 
     def first_open(self, watermark: int) -> int:
-        """Return the number of the first window that is not over."""
+        """Return the number of the first window that has not expired."""
         if not (self._sliced and self._query.assigner.is_event_time):
             return LONG_MIN
         if watermark == LONG_MAX:
             return LONG_MAX
-        over: int = rules.last_window_fired(watermark - self._lateness, self._grid)
-        return min(max(over + 1, LONG_MIN), LONG_MAX)
+        expired: int = rules.last_window_fired(watermark - self._lateness, self._grid)
+        return min(max(expired + 1, LONG_MIN), LONG_MAX)
 
     def last_due(self, watermark: int) -> int:
         """Return the number of the last window of event time that ends up to ``watermark``."""

@@ -1,7 +1,7 @@
 """Which sessions have a row in the table that changes keep up to date, many keys at once.
 
 The sessions of a key that are alive never overlap, and one that grows or merges covers what it was:
-so a firing takes the place of the rows that it covers, and of no others.
+so a firing replaces the rows that it covers, and no others.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ class Windows:
 
 @dataclass(frozen=True)
 class Changes:
-    """What firings change of the table.
+    """Changes of the result table by firings.
 
     Parameters
     ----------
     replaces : bool[f]
         Whether a firing replaces the row of its own window.
     gone : Windows
-        Whose rows go, by firing, then by time.
+        Windows whose rows are deleted, by firing, then by time.
     by : int64[g]
-        The firing by which each goes.
+        The firing that deletes each.
     left : Windows
-        Whose rows stand in the table after all firings.
+        Windows with a row in the table after all firings.
     """
 
     replaces: NDArray[np.bool_]
@@ -65,18 +65,18 @@ class Changes:
 
     @classmethod
     def of(cls, emitted: Windows, fired: Windows) -> Changes:
-        """Return what firings change.
+        """Return the changes by firings.
 
         Parameters
         ----------
         emitted : Windows
-            Those whose rows stand in the table, of sessions that are alive.
+            Windows with a row in the table, of sessions that are alive.
         fired : Windows
             The firings, those of a key in order.
         """
         known = len(emitted)
         windows = emitted.concat(fired)
-        by = _replaced_by(windows, known)
+        by = _find_replacing(windows, known)
         replaced = np.flatnonzero(by >= 0)
         same = windows.start[replaced] == fired.start[by[replaced]]
         same &= windows.last[replaced] == fired.last[by[replaced]]
@@ -90,14 +90,14 @@ class Changes:
 
 @dataclass(frozen=True)
 class StepChanges:
-    """What the events of a step of a machine change of the table.
+    """Changes of the result table by the events of a step of a machine.
 
     Parameters
     ----------
     kinds : int8[e]
-        Which `Change` the result of each event is, where it is a firing.
+        The `Change` of the result of each event that is a firing.
     changes : Changes
-        Of its firings; ``by`` are events.
+        Changes by its firings; ``by`` are events.
     """
 
     kinds: NDArray[np.int8]
@@ -105,7 +105,7 @@ class StepChanges:
 
     @classmethod
     def of(cls, emitted: Windows, codes: Ints, events: Events) -> StepChanges:
-        """Return what events change; ``codes``: the key code of each."""
+        """Return the changes by events; ``codes``: the key code of each."""
         at = np.flatnonzero(events.cause != REST)
         changes = Changes.of(emitted, Windows(codes, events.start, events.last).take(at))
         kinds = np.full(len(codes), Change.INSERT, np.int8)
@@ -113,31 +113,31 @@ class StepChanges:
         return cls(kinds, replace(changes, by=at[changes.by]))
 
     def words(self, at: Ints) -> pa.Array:
-        """Return what the results of some firings are, in words."""
+        """Return the names of the changes of some firings."""
         return words_of(self.kinds[at])
 
     def gone(self, at: Ints) -> tuple[Windows, Ints]:
-        """Return whose rows go by some firings that follow each other, and by which event each."""
+        """Return the windows whose rows some consecutive firings delete, and the event of each."""
         by = self.changes.by
         begin, end = np.searchsorted(by, at[:1]), np.searchsorted(by, at[-1:], side="right")
         index = np.arange(*(begin.tolist() + end.tolist() or [0, 0]))
         return self.changes.gone.take(index), by[index]
 
     def keep(self, kept: PaneState) -> PaneState:
-        """Return the sessions that are still there, with what is known of each."""
+        """Return the sessions that are still alive, with their emitted windows."""
         sessions = Windows(kept.codes, kept.panes.start, kept.panes.last)
-        return replace(kept, emitted=by_session(self.changes.left, sessions))
+        return replace(kept, emitted=assign_to_sessions(self.changes.left, sessions))
 
 
-def emitted_of(codes: Ints, emitted: EmittedWindows) -> Windows:
-    """Return the windows that are known of sessions with some key codes."""
+def repeat_codes(codes: Ints, emitted: EmittedWindows) -> Windows:
+    """Return the emitted windows of sessions, with the key code of each."""
     return Windows(np.repeat(codes, np.diff(emitted.begins)), emitted.start, emitted.last)
 
 
-def by_session(windows: Windows, sessions: Windows) -> EmittedWindows:
-    """Return which windows are part of each session; those of none are left out.
+def assign_to_sessions(windows: Windows, sessions: Windows) -> EmittedWindows:
+    """Return the windows of each session; windows in no session are left out.
 
-    ``sessions``: those that are alive.
+    ``sessions``: the sessions that are alive.
     """
     count = len(sessions)
     whole = sessions.concat(windows)
@@ -154,22 +154,22 @@ def by_session(windows: Windows, sessions: Windows) -> EmittedWindows:
     return EmittedWindows(offsets(lengths), windows.start[kept], windows.last[kept])
 
 
-def _replaced_by(windows: Windows, known: int) -> Ints:
+def _find_replacing(windows: Windows, known: int) -> Ints:
     """Return the first firing after each window that covers it, or -1.
 
-    Windows from ``known`` on are firings, in order; those before stood in the table already.
+    Windows from ``known`` on are firings, in order; those before it were already in the table.
     """
     count = len(windows)
     if count == 0:
         return np.empty(0, np.int64)
-    order, follows = _in_groups(windows)
+    order, follows = _group_overlapping(windows)
     start, last = windows.start[order], windows.last[order]
     is_firing = order >= known
     ends = np.append(np.flatnonzero(~follows), count)  # of groups
     end = ends[np.cumsum(~follows)]
     candidate = np.arange(1, count + 1)
     searching = np.arange(count)
-    while True:  # as often as firings of a group cover nothing of each other, and once more
+    while True:  # one pass more than there are firings of a group that cover none of each other
         searching = searching[candidate[searching] < end[searching]]
         to = candidate[searching]
         covers = is_firing[to] & (start[to] <= start[searching]) & (last[to] >= last[searching])
@@ -183,10 +183,10 @@ def _replaced_by(windows: Windows, known: int) -> Ints:
     return by
 
 
-def _in_groups(windows: Windows) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return an order by key, by groups of windows that overlap, and in these as they came.
+def _group_overlapping(windows: Windows) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return an order by key and by group of overlapping windows, and stable within a group.
 
-    And of each window in it whether it is in the group of the one before it.
+    The second array tells of each window in that order if it is in the group of the one before it.
     """
     count = len(windows)
     _, ranks = np.unique(np.concatenate([windows.start, windows.last]), return_inverse=True)

@@ -1,4 +1,4 @@
-"""What sessions know of their rows in the table that changes keep up to date."""
+"""Windows of sessions that have a row in the result table, which changes keep up to date."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class EmittedWindows:
-    """The windows whose rows stand in the table, by the session that they are part of now.
+    """Windows with a row in the result table, by the session that they are part of now.
 
     Parameters
     ----------
     begins : int64[s + 1]
-        Where those of every session begin.
+        Where the windows of every session begin.
     start, last : int64[e]
         Their first and last ticks.
     """
@@ -32,19 +32,19 @@ class EmittedWindows:
 
     @classmethod
     def nothing(cls, sessions: int) -> Self:
-        """Return what is known of sessions that have not fired."""
+        """Return no windows, for sessions that have not fired."""
         none = np.empty(0, np.int64)
         return cls(np.zeros(sessions + 1, np.int64), none, none)
 
     def take(self, index: Ints) -> Self:
-        """Return what is known of some sessions."""
+        """Return the windows of some sessions."""
         lengths = np.diff(self.begins)[index]
         at = ranges(self.begins[index], lengths)
         return type(self)(offsets(lengths), self.start[at], self.last[at])
 
     @classmethod
     def concat(cls, parts: Sequence[Self]) -> Self:
-        """Put what is known of sessions one after the other."""
+        """Concatenate the windows of sessions."""
         lengths = np.concatenate([np.diff(part.begins) for part in parts])
         start = np.concatenate([part.start for part in parts])
         return cls(offsets(lengths), start, np.concatenate([part.last for part in parts]))

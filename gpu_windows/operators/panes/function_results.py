@@ -1,4 +1,4 @@
-"""What the window function makes of the rows of firings, many windows at once."""
+"""Results of the window function from the rows of firings, many windows at once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def result_columns(
     return [result(bound) for bound in query.function.built_in]
 
 
-def collected(query: WindowQuery, rows: pa.Table, lengths: Ints) -> list[pa.Array]:
+def collect_lists(query: WindowQuery, rows: pa.Table, lengths: Ints) -> list[pa.Array]:
     """Return the result columns of `Collect`: a list of each column for every firing."""
     assert isinstance(query.function, Collect)
     edges = pa.array(offsets(lengths).astype(np.int32))
@@ -68,10 +68,10 @@ def collected(query: WindowQuery, rows: pa.Table, lengths: Ints) -> list[pa.Arra
     return lists
 
 
-def called(
+def call_function(
     query: WindowQuery, by: Evaluator, windows: Sequence[Any], rows: pa.Table, lengths: Ints
 ) -> Iterator[Piece]:
-    """Yield what a `BatchFunction` gives, in pieces.
+    """Call a `BatchFunction`; yield its results in pieces.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def called(
     yield from by(batch)
 
 
-def in_list_order(rows: pa.Table) -> pa.Table:
-    """Return rows whose order of arrival is their place: what first and last mean in a list."""
+def renumber_arrival(rows: pa.Table) -> pa.Table:
+    """Return rows with `ARRIVAL` set to their index, because first and last follow list order."""
     if ARRIVAL not in rows.column_names:
         return rows
     at = rows.schema.get_field_index(ARRIVAL)

@@ -1,4 +1,4 @@
-"""The machine of sessions: they merge, so those of a key run together."""
+"""State machine of sessions; they merge, so all sessions of a key are one unit."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gpu_windows.operators.columns.keys import order_by_code, present
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.row_status import status_of_rows
-from gpu_windows.operators.panes.changes import Windows, emitted_of
+from gpu_windows.operators.panes.changes import Windows, repeat_codes
 from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.outcome import Outcome
 from gpu_windows.operators.panes.results import Call
 from gpu_windows.operators.panes.runner import CHUNK_ELEMENTS, Ints, Machine, Work
-from gpu_windows.operators.panes.state import PaneState, fresh_panes
+from gpu_windows.operators.panes.state import PaneState, create_panes
 from gpu_windows.rules.window_operator.layout import Elements, Panes, Settings, Units
 from gpu_windows.windows import EventTimeSessionWindows
 
@@ -31,22 +31,22 @@ _AFTER_ALL = 2**62
 
 @dataclass(frozen=True)
 class _Keys:
-    """The keys that something may happen to, in order of their codes.
+    """The keys whose sessions may change, in order of their codes.
 
     Parameters
     ----------
     base : int
-        How many rows were kept.
+        Number of retained rows.
     codes : int64[k]
         Their codes, ascending.
     order : int64[n]
         New rows by key, in order of arrival.
     news : int64[k + 1]
-        Where those of every key begin in ``order``.
+        Where the rows of every key begin in ``order``.
     known : int64[k + 1]
         Where its sessions begin in ``Work.panes``.
     spans : Spans
-        Of all rows; only those of new ones are looked at.
+        Spans of all rows; only those of new rows are read.
     """
 
     base: int
@@ -63,7 +63,7 @@ class SessionMachine(Machine):
     def _classify(
         self, backend: Backend, batch: pa.Table, watermark: int, processing_time: int
     ) -> tuple[Ints, NDArray[np.int8]]:
-        """Return where the session of every row begins; lateness shows when sessions merge."""
+        """Return where the session of every row begins; lateness is decided when sessions merge."""
         status = status_of_rows(self._query, batch, processing_time)
         if self._assigner.is_event_time:
             return to_lane(batch.column(self._query.time)).values, status
@@ -71,7 +71,7 @@ class SessionMachine(Machine):
 
     @property
     def _most_elements(self) -> int:
-        """Results are made piece by piece, so partials do not count."""
+        """Number of elements per kernel call; results come in pieces, so partials do not count."""
         return CHUNK_ELEMENTS
 
     @property
@@ -80,11 +80,11 @@ class SessionMachine(Machine):
         assert isinstance(assigner, EventTimeSessionWindows)
         return assigner
 
-    def _work(self, settings: Settings) -> Work:
-        (table, arrived), state = self._arrived(), self._state
-        touched = self._touched(arrived.codes, settings)
-        self._state = self._no_panes()  # it comes back when the run is over
-        panes, room = self._in_lists(
+    def _prepare_work(self, settings: Settings) -> Work:
+        (table, arrived), state = self._drain_buffer(), self._state
+        touched = self._select_touched(arrived.codes, settings)
+        self._state = self._no_panes()  # until the run has ended
+        panes, room = self._list_elements(
             self._select(state, np.flatnonzero(touched)), len(table), settings
         )
         codes = present(np.concatenate([arrived.codes, panes.codes]), self._keys.count)
@@ -106,26 +106,28 @@ class SessionMachine(Machine):
         )
         elements = np.diff(keys.news) + np.diff(panes.begins[keys.known])
         rest = self._select(state, np.flatnonzero(~touched))
-        ts, lanes = self._ts(table, room), self._lanes_of(table, room)
+        ts, lanes = self._timestamps_of(table, room), self._lanes_of(table, room)
         return Work(table, ts, lanes, panes, rest, elements, keys)
 
-    def _touched(self, codes: Ints, settings: Settings) -> NDArray[np.bool_]:
-        """Return to which sessions something may happen; ``codes``: of the keys of new rows."""
+    def _select_touched(self, codes: Ints, settings: Settings) -> NDArray[np.bool_]:
+        """Return which sessions may change; ``codes``: keys of new rows."""
         known = self._state.codes
         is_touched = np.zeros(self._keys.count, np.bool_)
         is_touched[codes] = True
-        is_touched[known[self._due(settings)]] = True
+        is_touched[known[self._find_due(settings)]] = True
         return is_touched[known]
 
-    def _in_lists(self, panes: PaneState, first: int, settings: Settings) -> tuple[PaneState, int]:
-        """Return sessions with the elements of their lists, and how many are no rows.
+    def _list_elements(
+        self, panes: PaneState, first: int, settings: Settings
+    ) -> tuple[PaneState, int]:
+        """Return sessions with the elements of their lists, and how many of these are not rows.
 
-        Numbers from ``first`` on are those of elements that are no rows.
+        Elements that are not rows have numbers from ``first`` on.
         """
         del settings
-        return (panes, 0) if self.keeps_rows else (each_an_element(panes, first), len(panes))
+        return (panes, 0) if self.keeps_rows else (list_as_elements(panes, first), len(panes))
 
-    def _step(
+    def _run_units(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
     ) -> tuple[Iterable[Outcome], PaneState]:
         keys: _Keys = work.special
@@ -140,7 +142,7 @@ class SessionMachine(Machine):
         elements = Elements(rows, np.empty_like(rows), work.ts, work.lanes)
         pane_begins = offsets(counts + new)
         places = ranges(pane_begins[:-1], counts)
-        panes = _with_room(known.panes, places, int(pane_begins[-1]), nodes)
+        panes = _spread_panes(known.panes, places, int(pane_begins[-1]), nodes)
         firsts, stops = np.zeros((2, int(pane_begins[-1])), np.int64)
         shift = np.repeat(begins[:-1] - (np.cumsum(held) - held), counts)
         firsts[places] = known.begins[:-1] + shift
@@ -162,28 +164,28 @@ class SessionMachine(Machine):
         return [*outcomes, late], kept
 
     def _emitted_windows(self, known: PaneState) -> Windows | None:
-        """Return the windows whose rows stand in the table; None where nobody asks."""
+        """Return the windows with a row in the result table; None if not asked for."""
         if not (self._query.changes and self._query.grows):
             return None
         emitted = known.emitted or EmittedWindows.nothing(len(known))
-        return emitted_of(known.codes, emitted)
+        return repeat_codes(known.codes, emitted)
 
 
-def each_an_element(panes: PaneState, first: int) -> PaneState:
-    """Return sessions each of which is an element, where it holds something.
+def list_as_elements(panes: PaneState, first: int) -> PaneState:
+    """Return sessions with a list of one element each, which stands for their contents.
 
-    The machine puts it into lists, as it does with rows. Its number is that of the session among
-    these, after the ``first`` rows of the call.
+    Empty sessions have no element. The machine merges the lists as it does with rows. The number of
+    an element is ``first``, the number of rows of the call, plus the index of its session.
     """
     holds = panes.panes.held > 0
     begins = offsets(holds.astype(np.int64))
     return replace(panes, begins=begins, rows=first + np.flatnonzero(holds))
 
 
-def _with_room(known: Panes, places: Ints, count: int, nodes: int) -> Panes:
-    """Return ``count`` panes: known ones at their places; no window has the others yet."""
+def _spread_panes(known: Panes, places: Ints, count: int, nodes: int) -> Panes:
+    """Return ``count`` panes: the known ones at ``places``; the others are free."""
     none = np.zeros(count, np.int64)
-    panes = fresh_panes(none, none.copy(), nodes)
+    panes = create_panes(none, none.copy(), nodes)
     panes.alive[:] = 0
     of_nodes = (places[:, None] * nodes + np.arange(nodes)).reshape(-1)
     for part, values in zip(panes, known, strict=True):

@@ -1,9 +1,9 @@
-"""The buffer strategy: a compiled state machine for what looks at single rows.
+"""The buffer strategy: a compiled state machine for windows that depend on single rows.
 
-Triggers that count or compare rows, evictors, firings before or after the window's end, late rows:
-whatever needs elements or their order, made of built-in parts. Windows that do not merge know
-nothing of each other, so each is a *pane* that runs by itself
-(`gpu_windows.rules.window_operator`): its new rows in order of arrival, then its due timers.
+Such windows have triggers that count or compare rows, evictors, firings before or after the
+window's end, or late rows; all parts are built-in. Windows that do not merge are independent of
+each other, so each is a *pane* that runs by itself (`gpu_windows.rules.window_operator`): its new
+rows in order of arrival, then its due timers.
 Sessions of a key run together.
 """
 
@@ -37,14 +37,14 @@ from gpu_windows.rules.window_operator.layout import (
     Settings,
 )
 
-#: The numbers that are saved, and whose they are.
+#: The owner of the saved numbers, and their names.
 _OWNER, _NUMBERS = "windows of rows", ("watermark", "clock", "next row")
-#: Rows that may wait where their windows keep partials of them.
-WAITING_ROWS = 1 << 21
+#: How many rows are buffered before windows that keep partials take them.
+MAX_BUFFERED_ROWS = 1 << 21
 
 
 class MachineOperator(StatefulOperator[Stored]):
-    """Windows of built-in parts, by a machine.
+    """Operator of windows made of built-in parts, run by a state machine.
 
     Parameters
     ----------
@@ -69,19 +69,19 @@ class MachineOperator(StatefulOperator[Stored]):
         self._processing_time = 0
 
     def close(self) -> None:
-        """Close what is open of the query."""
+        """Close the user functions of the query."""
         opened.close(self._plan.query.token)
 
-    def _taken(self, batch: pa.Table, rejected: Rejected) -> Emission:
-        """Return what is said of a batch when it was taken."""
+    def _acknowledge(self, batch: pa.Table, rejected: Rejected) -> Emission:
+        """Return the emission that acknowledges a batch: rejected rows and counters."""
         counters = rejected.counts() + self._kernels.counted()
         return Emission(self._machine.schema.empty_table(), given_back(batch, rejected), counters)
 
     def _run(self, advance: int, until: int, late: list[Ints] | None = None) -> Iterator[Emission]:
-        """Run the machine; ``late`` is told the numbers of rows that came too late."""
+        """Run the machine; the numbers of late rows are appended to ``late``."""
         outcomes = self._machine.run(self._settings_for(advance, until))
         if self._in_order:
-            outcomes = _in_order(list(outcomes))
+            outcomes = _sort_by_firing(list(outcomes))
         for outcome in outcomes:
             if late is not None:
                 late.append(outcome.late)
@@ -107,7 +107,7 @@ class MachineOperator(StatefulOperator[Stored]):
     # ---- in a log
 
     def _load_numbers(self, log: StateLog) -> None:
-        """Take up the times, and how many rows came."""
+        """Load the watermark, the processing time and the number of rows so far."""
         numbers = log.numbers(_OWNER, _NUMBERS)
         if numbers is not None:
             self._watermark, self._processing_time, self._machine.seen = numbers
@@ -118,7 +118,7 @@ class MachineOperator(StatefulOperator[Stored]):
 
 
 class BufferOperator(MachineOperator[StoredWindows]):
-    """Windows whose contents are kept as rows come, for those may make them fire.
+    """Windows whose contents are updated as rows come, because rows may make them fire.
 
     Parameters
     ----------
@@ -135,31 +135,31 @@ class BufferOperator(MachineOperator[StoredWindows]):
     ) -> None:
         kind = SessionMachine if plan.query.merges else PaneMachine
         super().__init__(plan, kernels, kind(plan, kernels, trace=trace), in_order=in_order)
-        self._waits = waits(plan.query.trigger)
+        self._trigger_can_wait = waits(plan.query.trigger)
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows, in order of arrival; fire the windows that they make fire, in that order."""
+        """Process rows in order of arrival; fire the windows that they make fire, in that order."""
         rejected = self._machine.take(batch, self._watermark, self._processing_time)
         if self._stored is not None:
-            self._stored.load_keys(self._machine.waiting_codes)
+            self._stored.load_keys(self._machine.buffered_codes)
         late: list[Ints] = []
-        if not self._may_wait or self._has_waited:
+        if not self._can_buffer or self._is_buffer_full:
             yield from self._run(ELEMENT, LONG_MIN, late)
-        yield self._taken(batch, _with_late(rejected, late))
+        yield self._acknowledge(batch, _add_late(rejected, late))
 
     @property
-    def _may_wait(self) -> bool:
+    def _can_buffer(self) -> bool:
         """Whether no row can make a window fire, or be late, before the watermark moves."""
         query = self._plan.query
         in_time = query.assigner.is_event_time and not (query.merges or query.allowed_lateness)
         if query.is_global:
             in_time = self._watermark < LONG_MAX
-        return self._waits and (in_time or self._watermark == LONG_MIN)
+        return self._trigger_can_wait and (in_time or self._watermark == LONG_MIN)
 
     @property
-    def _has_waited(self) -> bool:
-        """Whether so many rows wait that it is time to take of them what will be kept."""
-        return not self._machine.keeps_rows and self._machine.waiting >= WAITING_ROWS
+    def _is_buffer_full(self) -> bool:
+        """Whether `MAX_BUFFERED_ROWS` rows or more are buffered, of windows that keep partials."""
+        return not self._machine.keeps_rows and self._machine.buffered_count >= MAX_BUFFERED_ROWS
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire the timers up to ``watermark``, in time order."""
@@ -181,41 +181,41 @@ class BufferOperator(MachineOperator[StoredWindows]):
         yield from self._run(PROCESSING_TIMER, time)
         self._processing_time = time
 
-    def _restored(self, log: StateLog) -> StoredWindows:
-        """Know the windows that the log has: they are read when their keys or timers come."""
+    def _restore_state(self, log: StateLog) -> StoredWindows:
+        """Open the stored windows; they are read when their keys or timers come."""
         self._load_numbers(log)
         return self._windows_in(log)
 
     def _windows_in(self, log: StateLog) -> StoredWindows:
-        """Return what a log has of windows."""
+        """Return the stored windows of a log."""
         return StoredWindows(self._machine, log, lacking=self._plan.lacking)
 
     def _save(self, stored: StoredWindows) -> None:
-        """Write the windows of the keys that were looked for or are new."""
-        self._take_waiting()
+        """Write the windows of the keys that were loaded or are new."""
+        self._flush_buffer()
         stored.save(self._settings)
         self._save_numbers(stored.log)
 
-    def _take_waiting(self) -> None:
-        """Give windows the rows that wait, which they do only where they fire nothing."""
+    def _flush_buffer(self) -> None:
+        """Add the buffered rows to their windows; rows are buffered only if they fire nothing."""
         for emission in self._run(ELEMENT, LONG_MIN):
-            raise AssertionError(f"rows that waited fired {len(emission.results)} windows")
+            raise AssertionError(f"buffered rows fired {len(emission.results)} windows")
 
     def _next_timers(self, stored: StoredWindows) -> Timers:
         """Return the times of the earliest timers."""
         return stored.next_timers()
 
     def state_size(self) -> dict[str, int]:
-        """Return how many entries of each kind of state are held, in memory and in the store."""
+        """Return the number of entries of each kind of state, in memory and in the store."""
         size = Counter(self._machine.size())
         size.update({} if self._stored is None else self._stored.size())
         return dict(size)
 
 
-def _in_order(outcomes: list[Outcome]) -> Iterator[Outcome]:
-    """Put the results of all panes, and what went aside, into the order in which they fired.
+def _sort_by_firing(outcomes: list[Outcome]) -> Iterator[Outcome]:
+    """Sort the results and side outputs of all panes by their order of firing.
 
-    Those of one row from the latest window to the earliest, those of one time by window.
+    Windows that one row fires come from the latest to the earliest, those of one time by window.
     """
     if not outcomes:
         return
@@ -225,11 +225,11 @@ def _in_order(outcomes: list[Outcome]) -> Iterator[Outcome]:
         counts.update(outcome.counts)
     sides = [outcome.sides for outcome in outcomes if outcome.sides]
     tags = sides[0] if sides else {}
-    together = {tag: _sorted([each[tag] for each in sides]) for tag in tags}
-    yield Outcome(_sorted([outcome.results for outcome in outcomes]), late, together, counts)
+    side_rows = {tag: _merge_sorted([each[tag] for each in sides]) for tag in tags}
+    yield Outcome(_merge_sorted([outcome.results for outcome in outcomes]), late, side_rows, counts)
 
 
-def _sorted(parts: list[FiredRows]) -> FiredRows:
+def _merge_sorted(parts: list[FiredRows]) -> FiredRows:
     """Return the rows of all parts in the order in which their windows fired."""
     rows = pa.concat_tables([part.rows for part in parts])
     when = np.concatenate([part.when for part in parts])
@@ -240,8 +240,8 @@ def _sorted(parts: list[FiredRows]) -> FiredRows:
     return FiredRows(rows, when, window)
 
 
-def _with_late(rejected: Rejected, late: list[Ints]) -> Rejected:
-    """Return what was rejected of a batch, with the late ones of the rows that were not."""
+def _add_late(rejected: Rejected, late: list[Ints]) -> Rejected:
+    """Return the rejected rows of a batch, and in addition those that sessions found late."""
     rows = np.concatenate([np.empty(0, np.int64), *late])
     if len(rows) == 0:
         return rejected

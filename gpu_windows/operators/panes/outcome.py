@@ -1,4 +1,4 @@
-"""What panes gave in a call: rows, and when their windows fired."""
+"""Results of panes in a call: rows, and when their windows fired."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FiredRows:
-    """Rows of windows that fired, and what puts them into the order of firing.
+    """Rows of windows that fired, with the sort keys of the order of firing.
 
     Parameters
     ----------
     rows : pyarrow.Table
         n rows.
     when : int64[n]
-        Row or time that made the window of each fire.
+        Row or time that fired the window of each row.
     window : int64[n]
-        What orders the windows that one row or time makes fire.
+        Order of the windows that one row or time fires.
     """
 
     rows: pa.Table
@@ -35,18 +35,18 @@ class FiredRows:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What some panes gave in a call.
+    """Results of some panes in a call.
 
     Parameters
     ----------
     results : FiredRows
         Rows of the result schema, then of `TRACE` if it is asked for.
     late : int64[m]
-        Rows that came too late for their session: their numbers among the new ones.
+        Numbers, among the new rows, of those that came too late for their session.
     sides : mapping of str to FiredRows
         Rows of the side outputs, by tag; all of the query's, or none.
     counts : Counter of str
-        What the function counted.
+        Counters of the function.
     """
 
     results: FiredRows
@@ -56,6 +56,6 @@ class Outcome:
 
     @classmethod
     def only_late(cls, schema: pa.Schema, late: Ints) -> Self:
-        """Return no results, but rows that came too late."""
+        """Return an outcome of late rows only."""
         none = np.empty(0, np.int64)
         return cls(FiredRows(schema.empty_table(), none, none), late)

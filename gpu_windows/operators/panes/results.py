@@ -1,4 +1,4 @@
-"""Events of panes to results and to what is kept."""
+"""Results and remaining state, made from the events of panes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from gpu_windows.operators.columns.ranges import ranges
 from gpu_windows.operators.columns.reducing import reduce_lists, reduce_states
 from gpu_windows.operators.panes.changes import StepChanges, Windows
 from gpu_windows.operators.panes.function_results import (
-    called,
-    collected,
-    in_list_order,
+    call_function,
+    collect_lists,
+    renumber_arrival,
     result_columns,
     run_lists,
 )
@@ -49,7 +49,7 @@ from gpu_windows.rules.window_operator.layout import (
 
 Ints = NDArray[np.int64]
 
-#: Rows of lists that are taken at once, and about how many bytes.
+#: Maximum number of list rows that are processed at once, and about how many bytes.
 PIECE_ELEMENTS, PIECE_BYTES = 1 << 22, 1 << 29
 
 _CAUSES = np.array(["element", "event_time", "processing_time"])
@@ -58,15 +58,15 @@ assert (ELEMENT, EVENT_TIMER, PROCESSING_TIMER) == (0, 1, 2)
 
 @dataclass(frozen=True)
 class Call:
-    """What is the same for all steps of a call of a machine.
+    """Inputs that all steps of a call of a machine share.
 
     Parameters
     ----------
     keys : KeyEncoder
     table : pyarrow.Table
-        The rows that elements name.
+        The rows that elements refer to.
     partials : tuple of State
-        What the numbers after those of the rows stand for: partials that sessions held before.
+        Earlier partials of sessions; elements refer to them by the numbers after those of rows.
     settings : Settings
     """
 
@@ -78,16 +78,16 @@ class Call:
 
 @dataclass(frozen=True)
 class _Step:
-    """What was run: the events, and what they speak of.
+    """Events of one step, and the rows that they refer to.
 
     Parameters
     ----------
     rows : int64[t]
-        The rows that events took, one event after the other.
+        The rows of all events, one event after the other.
     lengths : int64[e]
-        How many each of them took.
+        Number of rows of every event.
     changes : StepChanges, optional
-        What firings change of a table; None where nobody asks, or windows keep their bounds.
+        Changes of a result table; None if not asked for, or if windows keep their bounds.
     """
 
     backend: Backend
@@ -99,8 +99,8 @@ class _Step:
     lengths: Ints
     changes: StepChanges | None
 
-    def taken(self, at: Ints) -> tuple[Ints, Ints]:
-        """Return the rows that some events took, and how many each."""
+    def take_rows(self, at: Ints) -> tuple[Ints, Ints]:
+        """Return the rows of some events, and the number of each."""
         begins, lengths = np.cumsum(self.lengths) - self.lengths, self.lengths[at]
         return self.rows[ranges(begins[at], lengths)], lengths
 
@@ -122,7 +122,7 @@ class PaneResults:
         self._schema = plan.result_schema
         if trace:
             self._schema = pa.schema([*self._schema, *TRACE])
-        # inside, the order of arrival is the order in which rows came
+        # in here, the order of arrival is the order in which rows came
         aggregated = query.function.built_in
         self._columns = partial_columns(replace(plan, order=(ARRIVAL,))) if aggregated else []
         picks = any(isinstance(column, PickedColumn) for column in self._columns)
@@ -140,27 +140,27 @@ class PaneResults:
 
     @property
     def kept_columns(self) -> Sequence[PartialColumn]:
-        """The partials that are kept for every window, where rows are not."""
+        """The partials of every window; empty if windows retain rows."""
         return [] if self.keeps_rows else self._columns
 
     def make(
         self, backend: Backend, call: Call, before: PaneState, elements: Elements, done: Run,
         emitted: Windows | None = None,
     ) -> tuple[Iterable[Outcome], PaneState]:  # fmt: skip
-        """Return the results of a call of a machine, and what is kept.
+        """Return the results of a call of a machine, and the panes that remain.
 
-        The results of a function that gives them piece by piece are made when they are asked for.
+        The results of a function that returns them in pieces are computed lazily.
 
         Parameters
         ----------
         backend : Backend
         call : Call
         before : PaneState
-            The panes as they were.
+            The panes before the call.
         elements : Elements
         done : Run
         emitted : Windows, optional
-            Those whose rows stand in the table, of sessions that tell changes.
+            Windows with a row in the result table, of sessions that emit changes.
         """
         if emitted is None:
             return self._make_outcomes(backend, call, before, elements, done, None)
@@ -172,7 +172,7 @@ class PaneResults:
         self, backend: Backend, call: Call, before: PaneState, elements: Elements, done: Run,
         changes: StepChanges | None,
     ) -> tuple[Iterable[Outcome], PaneState]:  # fmt: skip
-        """Return the results, and what is kept without what is known of a table."""
+        """Return the results, and the panes that remain, without their emitted windows."""
         events, after = done.events, done.panes
         rows = elements.rows[events.taken]
         lengths = np.diff(events.begin, append=len(events.taken))
@@ -180,61 +180,67 @@ class PaneResults:
         step = _Step(backend, call, codes, elements, events, rows, lengths, changes)
         at = np.flatnonzero(events.cause != REST)
         if not (self.keeps_rows or self._query.merges):
-            states, kept = self._of_partials(step, before, after)
-            return [self._outcome(step, at, self._result_columns(states))], kept
-        pieces = _pieces(at, lengths, call.table, entries_within(self.kept_columns, PIECE_BYTES))
+            states, kept = self._fold_partials(step, before, after)
+            return [self._make_outcome(step, at, self._result_columns(states))], kept
+        pieces = _split_events(
+            at, lengths, call.table, entries_within(self.kept_columns, PIECE_BYTES)
+        )
         if not self.keeps_rows:
             outcomes = (
-                self._outcome(step, piece, self._result_columns(self._of_merged(step, piece)))
+                self._make_outcome(
+                    step, piece, self._result_columns(self._fold_merged(step, piece))
+                )
                 for piece in pieces
             )
             return list(outcomes), self._keep_merged(step, before, after)
         kept = keep_lists(before, after, events, rows, lengths)
-        outcomes = (each for piece in pieces for each in self._of_lists(step, piece))
+        outcomes = (each for piece in pieces for each in self._evaluate_lists(step, piece))
         return outcomes if self._in_pieces else list(outcomes), kept
 
     def _result_columns(self, states: Sequence[State]) -> list[Any]:
         return result_columns(self._query, self._columns, states)
 
-    def _of_lists(self, step: _Step, at: Ints) -> Iterator[Outcome]:
-        """Yield the results of the events ``at``, which take whole lists."""
+    def _evaluate_lists(self, step: _Step, at: Ints) -> Iterator[Outcome]:
+        """Yield the results of the events ``at``, which need whole lists."""
         query = self._query
-        lists, lengths = self._lists(step, at)
+        lists, lengths = self._take_lists(step, at)
         if self._evaluator is not None:
             windows = [*step.call.keys.decode(step.codes[at]), *self._bounds(step.events, at)]
-            for piece in called(query, self._evaluator, windows, lists, lengths):
+            for piece in call_function(query, self._evaluator, windows, lists, lengths):
                 columns = piece.rows.combine_chunks().columns
-                outcome = self._outcome(step, at[piece.places], columns)
+                outcome = self._make_outcome(step, at[piece.places], columns)
                 yield replace(
-                    outcome, sides=self._aside(step, at, piece), counts=Counter(piece.counts)
+                    outcome,
+                    sides=self._make_side_outputs(step, at, piece),
+                    counts=Counter(piece.counts),
                 )
         elif isinstance(query.function, Collect):
-            yield self._outcome(step, at, collected(query, lists, lengths))
+            yield self._make_outcome(step, at, collect_lists(query, lists, lengths))
         else:
             states = reduce_lists(step.backend, self._columns, lists, lengths)
             whole = lists, lengths
-            yield self._outcome(step, at, result_columns(query, self._columns, states, whole))
+            yield self._make_outcome(step, at, result_columns(query, self._columns, states, whole))
 
-    def _outcome(self, step: _Step, at: Ints, columns: list[Any]) -> Outcome:
-        """Return the results of the events ``at``, one or none or many of each."""
-        fired = self._fired(step.events, at, _now(step.call.settings))
+    def _make_outcome(self, step: _Step, at: Ints, columns: list[Any]) -> Outcome:
+        """Return the results of the events ``at``; each has any number of them."""
+        fired = self._describe_firings(step.events, at, _now(step.call.settings))
         keys = step.call.keys.decode(step.codes[at])
         none = np.empty(0, np.int64)
         if step.changes is None:
             results = result_table(self._schema, keys, len(at), fired, columns)
-            return Outcome(_fired_rows(step, at, results), none)
+            return Outcome(_to_fired_rows(step, at, results), none)
         fired = replace(fired, change=step.changes.words(at))
         results = result_table(self._schema, keys, len(at), fired, columns)
-        gone, by = self._gone(step, step.changes, at)
-        order = np.argsort(np.concatenate([by, at]), kind="stable")  # what goes is before
+        gone, by = self._make_deletions(step, step.changes, at)
+        order = np.argsort(np.concatenate([by, at]), kind="stable")  # deletions come first
         rows = pa.concat_tables([gone, results]).take(pa.array(order))
-        return Outcome(_fired_rows(step, np.concatenate([by, at])[order], rows), none)
+        return Outcome(_to_fired_rows(step, np.concatenate([by, at])[order], rows), none)
 
-    def _gone(self, step: _Step, changes: StepChanges, at: Ints) -> tuple[pa.Table, Ints]:
-        """Return a deletion for each row that goes by the events ``at``, and its event."""
+    def _make_deletions(self, step: _Step, changes: StepChanges, at: Ints) -> tuple[pa.Table, Ints]:
+        """Return a deletion for each row that the events ``at`` remove, and its event."""
         windows, by = changes.gone(at)
         fired = replace(
-            self._fired(step.events, by, _now(step.call.settings)),
+            self._describe_firings(step.events, by, _now(step.call.settings)),
             start=windows.start,
             end=windows.last + 1,
             change=DELETE,
@@ -244,25 +250,25 @@ class PaneResults:
         keys = step.call.keys.decode(windows.codes)
         return result_table(self._schema, keys, len(by), fired, columns), by
 
-    def _aside(self, step: _Step, at: Ints, piece: Piece) -> dict[str, FiredRows]:
-        """Return the rows of side outputs that a function gave for the events ``at``."""
+    def _make_side_outputs(self, step: _Step, at: Ints, piece: Piece) -> dict[str, FiredRows]:
+        """Return the side outputs of a function for the events ``at``."""
         found = {}
         for tag, (rows, places) in piece.sides.items():
             keys = step.call.keys.decode(step.codes[at[places]])
             schema = self._query.side_outputs[tag]
             table = pa.Table.from_arrays([*keys, *rows.columns], schema=schema)
-            found[tag] = _fired_rows(step, at[places], table)
+            found[tag] = _to_fired_rows(step, at[places], table)
         return found
 
-    def _lists(self, step: _Step, at: Ints) -> tuple[pa.Table, Ints]:
+    def _take_lists(self, step: _Step, at: Ints) -> tuple[pa.Table, Ints]:
         """Return the rows of the events ``at``, one list after the other, and their lengths."""
-        rows, lengths = step.taken(at)
+        rows, lengths = step.take_rows(at)
         if self._query.rows_in_time_order:
             firing = np.repeat(np.arange(len(lengths)), lengths)
             rows = rows[np.lexsort((step.elements.ts[rows], firing))]
-        return in_list_order(self._rows(step, rows)), lengths
+        return renumber_arrival(self._take_rows(step, rows)), lengths
 
-    def _rows(self, step: _Step, rows: Ints) -> pa.Table:
+    def _take_rows(self, step: _Step, rows: Ints) -> pa.Table:
         return step.call.table.select(self._read).take(pa.array(rows))
 
     def _bounds(self, events: Events, at: Ints) -> tuple[Any, Any]:
@@ -271,16 +277,18 @@ class PaneResults:
             return events.start[at], events.last[at] + 1
         return None, None
 
-    def _of_partials(
+    def _fold_partials(
         self, step: _Step, before: PaneState, after: Panes
     ) -> tuple[tuple[State, ...], PaneState]:
-        """Return the partials of every firing, and what is kept.
+        """Return the partials of every firing, and the panes that remain.
 
-        An entry is what a pane held before the call, or what an event took. The entries of a pane
-        from one with which its contents began anew to the next such one are a run.
+        An entry is the partial of a pane before the call, or of the rows of an event. A run is the
+        entries of a pane from one that starts with empty contents to the next such one.
         """
         events = step.events
-        new = reduce_lists(step.backend, self._columns, self._rows(step, step.rows), step.lengths)
+        new = reduce_lists(
+            step.backend, self._columns, self._take_rows(step, step.rows), step.lengths
+        )
         count, total = len(before), len(before) + len(step.lengths)
         pane = np.concatenate([np.arange(count), events.pane])
         order = np.argsort(pane, kind="stable")
@@ -296,48 +304,48 @@ class PaneResults:
         found = tuple(c.take(s, fired) for c, s in zip(self._columns, states, strict=True))
         return found, self._keep(before, after, states, np.where(after.held > 0, lasts, total))
 
-    def _of_merged(self, step: _Step, at: Ints) -> tuple[State, ...]:
-        """Return the partials of the events ``at``: of what sessions held before, then of rows."""
-        numbers, lengths = step.taken(at)
+    def _fold_merged(self, step: _Step, at: Ints) -> tuple[State, ...]:
+        """Return the partials of the events ``at``: earlier ones of sessions combined with rows."""
+        numbers, lengths = step.take_rows(at)
         event, count = np.repeat(np.arange(len(at)), lengths), len(step.call.table)
         is_row = numbers < count
         rows = np.bincount(event[is_row], minlength=len(at))
-        taken = self._rows(step, numbers[is_row])
-        new = reduce_lists(step.backend, self._columns, taken, rows)
+        new_rows = self._take_rows(step, numbers[is_row])
+        new = reduce_lists(step.backend, self._columns, new_rows, rows)
         if is_row.all():
             return new
-        held, of = numbers[~is_row] - count, np.append(event[~is_row], np.arange(len(at)))
+        stored, of = numbers[~is_row] - count, np.append(event[~is_row], np.arange(len(at)))
         order = np.argsort(of, kind="stable")
         entries = [
-            column.take(column.concat([column.take(states, held), each]), order)
+            column.take(column.concat([column.take(states, stored), each]), order)
             for column, states, each in zip(self._columns, step.call.partials, new, strict=True)
         ]
         return reduce_states(step.backend, self._columns, entries, lengths - rows + 1)
 
     def _keep_merged(self, step: _Step, before: PaneState, after: Panes) -> PaneState:
-        """Return the sessions that are still there, each with the partials of what it holds."""
+        """Return the sessions that are still alive, each with its partials."""
         rest = np.flatnonzero(step.events.cause == REST)
         entries = np.full(len(before), len(rest))
         entries[step.events.pane[rest]] = np.arange(len(rest))
-        return self._keep(before, after, self._of_merged(step, rest), entries)
+        return self._keep(before, after, self._fold_merged(step, rest), entries)
 
     def _keep(
         self, before: PaneState, after: Panes, states: Sequence[State], entries: Ints
     ) -> PaneState:
-        """Return the panes that are still there, with some partials each."""
+        """Return the panes that are still alive, with their partials from ``states[entries]``."""
         none = np.empty(0, np.int64)
         begins = np.zeros(len(before) + 1, np.int64)
-        partials = self._emptied(states, entries)
+        partials = self._take_entries(states, entries)
         kept = PaneState(before.codes, before.numbers, after, begins, none, partials)
         return kept.take(np.flatnonzero(after.alive), self._columns)
 
-    def _emptied(self, states: Sequence[State], entries: Ints) -> tuple[State, ...]:
-        """Return some entries; the one after the last is that of nothing."""
+    def _take_entries(self, states: Sequence[State], entries: Ints) -> tuple[State, ...]:
+        """Return some entries; the index after the last stands for an empty partial."""
         pairs = zip(self._columns, states, strict=True)
         return tuple(c.take(c.concat([state, c.nothing()]), entries) for c, state in pairs)
 
-    def _fired(self, events: Events, at: Ints, now: int) -> Fired:
-        """Return what is said of every firing."""
+    def _describe_firings(self, events: Events, at: Ints, now: int) -> Fired:
+        """Return the metadata of every firing."""
         fired = Fired(*self._bounds(events, at), 0, "", "", None)
         if not (self._trace or self._query.firing_columns):
             return fired
@@ -350,10 +358,10 @@ class PaneResults:
         return replace(fired, number=number, timing=timing, cause=causes, time=when)
 
 
-def _pieces(at: Ints, lengths: Ints, table: pa.Table, events: int) -> Iterator[Ints]:
-    """Cut events into pieces whose lists can be taken at once: by rows, and by their bytes.
+def _split_events(at: Ints, lengths: Ints, table: pa.Table, events: int) -> Iterator[Ints]:
+    """Split events into pieces whose lists fit `PIECE_ELEMENTS` and `PIECE_BYTES`.
 
-    ``events``: how many a piece has at most.
+    ``events``: maximum number of events in a piece.
     """
     bytes_a_row = max(table.nbytes // max(len(table), 1), 1)
     most = min(PIECE_ELEMENTS, max(PIECE_BYTES // bytes_a_row, 1))
@@ -367,8 +375,8 @@ def _pieces(at: Ints, lengths: Ints, table: pa.Table, events: int) -> Iterator[I
         begin = end
 
 
-def _fired_rows(step: _Step, at: Ints, rows: pa.Table) -> FiredRows:
-    """Return rows of the events ``at`` with what puts them into order."""
+def _to_fired_rows(step: _Step, at: Ints, rows: pa.Table) -> FiredRows:
+    """Return rows of the events ``at`` with their sort keys."""
     element = step.events.element[at]
     when, window = step.events.time[at], step.events.last[at]
     by_row = element >= 0
@@ -378,7 +386,7 @@ def _fired_rows(step: _Step, at: Ints, rows: pa.Table) -> FiredRows:
 
 
 def _now(settings: Settings) -> int:
-    """Return the time by which a firing is late: of the windows' own time, after the call."""
+    """Return the time after the call, in the time domain of the windows, that decides lateness."""
     if settings.advance == (EVENT_TIMER if settings.is_event_time else PROCESSING_TIMER):
         return int(settings.until)
     return int(settings.watermark if settings.is_event_time else settings.processing_time)

@@ -1,4 +1,4 @@
-"""What the machines of the buffer strategy share: rows that wait, rows that are kept, chunks."""
+"""Base of the state machines of the buffer strategy: buffered rows, retained rows, chunks."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ from gpu_windows.rules.window_operator.layout import ELEMENT, PROCESSING_TIMER, 
 
 Ints = NDArray[np.int64]
 
-#: Elements (rows of windows) that a call of a kernel takes, about.
+#: About how many elements (rows of windows) a call of a kernel gets.
 CHUNK_ELEMENTS = 1 << 21
-#: About how many bytes the partials of these may take, one for each firing.
+#: About how many bytes their partials may take, one for each firing.
 _CHUNK_BYTES = 1 << 29
-#: What a unit counts besides its elements: it may fire many times without new ones.
+#: Added to the elements of each unit, because it may fire many times without new ones.
 _UNIT_ELEMENTS = 8
-#: A thread is not worth fewer elements.
-_LEAST_ELEMENTS = 1 << 17
+#: A thread does not pay off for fewer elements.
+_MIN_ELEMENTS = 1 << 17
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one call of a machine is about.
+    """Inputs of one run of the state machine.
 
     Parameters
     ----------
     table : pyarrow.Table
-        Rows: those that were kept, then new ones.
+        The retained rows, then the new ones.
     ts, lanes : int64[r], float64[l * r]
-        Of the rows: timestamps, and the columns that deltas compare.
+        Timestamps of the rows, and the columns that deltas compare.
     panes : PaneState
-        The windows that there are and that something may happen to.
+        The windows that may change in this run.
     rest : PaneState
-        The others.
+        The other windows.
     elements : int64[u]
-        How many elements every unit has.
+        Number of elements of every unit.
     special : object
-        What the kind of machine needs besides.
+        Further inputs of the kind of machine.
     """
 
     table: pa.Table
@@ -69,11 +69,11 @@ class Work:
     elements: Ints
     special: Any
 
-    def chunks(self, threads: int, most: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of units that are worked at together, in order: some for each thread."""
+    def chunks(self, threads: int, max_elements: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of units for one task each, in order; several tasks per thread."""
         ends = np.cumsum(self.elements + _UNIT_ELEMENTS)
         total = int(ends[-1]) if len(ends) else 0
-        size = min(max(total // (2 * threads), _LEAST_ELEMENTS), CHUNK_ELEMENTS, most)
+        size = min(max(total // (2 * threads), _MIN_ELEMENTS), CHUNK_ELEMENTS, max_elements)
         begin = 0
         while begin < len(ends):
             before = ends[begin - 1] if begin else 0
@@ -84,8 +84,8 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Arrived:
-    """New rows of a call: key code and place (slice, or first tick) of each."""
+class NewRows:
+    """New rows of a call: key code and place (slice, or first tick) of each, from row ``base``."""
 
     base: int
     codes: Ints
@@ -93,34 +93,34 @@ class Arrived:
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """Rows that have not reached their windows yet, in order of arrival.
+class BufferedRows:
+    """Buffered rows: not yet in their windows, in order of arrival.
 
     Parameters
     ----------
     rows : pyarrow.Table
-        What windows use of them, and `ARRIVAL`.
+        The columns that windows use, and `ARRIVAL`.
     codes, places : int64[n]
         Key code, and slice or first tick.
-    is_lent : bool
-        Whether a store holds them, so that they are here for one run only.
+    is_from_store : bool
+        Whether they were read from the store for one run, and so are dropped after it.
     """
 
     rows: pa.Table
     codes: Ints
     places: Ints
-    is_lent: bool = False
+    is_from_store: bool = False
 
-    def take(self, mask: NDArray[np.bool_]) -> Waiting:
-        """Return some of them."""
+    def filter(self, mask: NDArray[np.bool_]) -> BufferedRows:
+        """Return the rows of a mask."""
         if mask.all():
             return self
         rows = self.rows.filter(pa.array(mask))
-        return Waiting(rows, self.codes[mask], self.places[mask], self.is_lent)
+        return BufferedRows(rows, self.codes[mask], self.places[mask], self.is_from_store)
 
 
 class Machine(ABC):
-    """The windows of some keys, their state, and what runs them.
+    """State machine of the windows of some keys, with their state.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Machine(ABC):
         self._kept: list[pa.Table] = []
         self.seen = 0  # rows
         self._running = False
-        self._waiting: list[Waiting] = []
+        self._buffered: list[BufferedRows] = []
 
     @property
     def _most_elements(self) -> int:
@@ -157,25 +157,25 @@ class Machine(ABC):
         return self._results.schema
 
     def size(self) -> dict[str, int]:
-        """Return how many entries of each kind are held."""
-        return {**self._state.size(), "rows": sum(map(len, self._kept)) + self.waiting}
+        """Return the number of entries of each kind of state."""
+        return {**self._state.size(), "rows": sum(map(len, self._kept)) + self.buffered_count}
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether windows keep rows; else partials of them."""
+        """Whether windows retain rows, instead of partials."""
         return self._results.keeps_rows
 
     @property
-    def waiting(self) -> int:
-        """Number of rows that have not reached their windows yet."""
-        return sum(len(piece.codes) for piece in self._waiting)
+    def buffered_count(self) -> int:
+        """Number of buffered rows."""
+        return sum(len(piece.codes) for piece in self._buffered)
 
     def clear(self) -> None:
         """Drop everything: the input has ended."""
         self._state, self._kept = self._no_panes(), []
 
     def take(self, batch: pa.Table, watermark: int, processing_time: int) -> Rejected:
-        """Have the rows that may be in a window wait for the next run; return the others."""
+        """Buffer the rows that may be in a window for the next run; return the others."""
         self._check()
         places, status = self._kernels.run(
             len(batch),
@@ -192,11 +192,11 @@ class Machine(ABC):
         arrival = pa.array(np.arange(self.seen, self.seen + len(batch)))
         self.seen += len(batch)
         rows = batch.select(self._used).append_column(ARRIVAL, arrival)
-        self._waiting.append(Waiting(rows, codes, places))
+        self._buffered.append(BufferedRows(rows, codes, places))
         return rejected
 
     def run(self, settings: Settings) -> Iterator[Outcome]:
-        """Give windows the rows that wait for them, and fire what is due. To be drained.
+        """Add the buffered rows to their windows, and fire those that are due. To be drained.
 
         Raises
         ------
@@ -207,16 +207,16 @@ class Machine(ABC):
         if not self._has_work(settings):
             return
         self._running = True
-        work = self._work(settings)
+        work = self._prepare_work(settings)
         kept, chunks = [work.rest], [*work.chunks(self._kernels.threads, self._most_elements)]
-        together = 2 * max(self._kernels.threads, 2)
-        for first in range(0, len(chunks), together):
-            now = chunks[first : first + together]
+        chunks_per_call = 2 * max(self._kernels.threads, 2)
+        for first in range(0, len(chunks), chunks_per_call):
+            now = chunks[first : first + chunks_per_call]
 
             def step(
                 backend: Backend, each: Map, now: list[tuple[int, int]] = now
             ) -> list[tuple[Iterable[Outcome], PaneState]]:
-                return [*each(lambda c: self._step(backend, work, *c, settings), now)]
+                return [*each(lambda c: self._run_units(backend, work, *c, settings), now)]
 
             sizes = work.elements[now[0][0] : now[-1][1]]
             for outcomes, panes in self._kernels.run_units(sizes, step):
@@ -233,9 +233,9 @@ class Machine(ABC):
         return self._state.codes
 
     @property
-    def waiting_codes(self) -> Ints:
-        """The key codes of the rows that wait."""
-        return np.concatenate([np.empty(0, np.int64), *(piece.codes for piece in self._waiting)])
+    def buffered_codes(self) -> Ints:
+        """The key codes of the buffered rows."""
+        return np.concatenate([np.empty(0, np.int64), *(piece.codes for piece in self._buffered)])
 
     def key_hashes(self) -> Ints:
         """Return the hash of every key code, the same in every process."""
@@ -244,39 +244,39 @@ class Machine(ABC):
     def next_timers(self, settings: Settings) -> tuple[Ints, Ints]:
         """Return the earliest timer of every window, of event time and of processing time.
 
-        LONG_MAX where there is none; rows must not wait.
+        LONG_MAX if a window has none; no rows may be buffered.
         """
         event = self._timers(settings, in_processing_time=False)
         processing = self._timers(settings, in_processing_time=True)
         return np.where(*event, LONG_MAX), np.where(*processing, LONG_MAX)
 
-    def tables(self) -> tuple[pa.Table, pa.Table]:
-        """Return the windows and the rows that they keep; no rows may wait."""
+    def to_tables(self) -> tuple[pa.Table, pa.Table]:
+        """Return the windows and their retained rows; no rows may be buffered."""
         nodes = len(self._program.thresholds)
         state = self._state
         none = pa.table({})
         rows = pa.concat_tables(self._kept, promote_options="default") if self._kept else none
         ordered = np.sort(state.rows, kind="stable")  # it is in runs, which are merged
-        held = ordered[np.diff(ordered, prepend=-1) > 0]
-        state = replace(state, rows=np.searchsorted(held, state.rows))
+        used = ordered[np.diff(ordered, prepend=-1) > 0]
+        state = replace(state, rows=np.searchsorted(used, state.rows))
         windows = to_table(state, self._keys, self._results.kept_columns, nodes)
-        return windows, rows.take(pa.array(held)) if len(held) else rows.slice(0, 0)
+        return windows, rows.take(pa.array(used)) if len(used) else rows.slice(0, 0)
 
     def restore(self, windows: pa.Table, rows: pa.Table | None) -> None:
-        """Take what `tables` gave, beside what is there; ``rows``: None if windows keep none."""
+        """Add the windows of `to_tables` to those in memory; ``rows``: None if they keep none."""
         columns, base = self._results.kept_columns, sum(map(len, self._kept))
         state = from_table(windows, self._keys, columns, len(self._query.keys))
         state = replace(state, rows=state.rows + base)
         if rows is not None:
             self._kept.append(rows)
-        whole = PaneState.together([self._state, state], columns)
+        whole = PaneState.concat([self._state, state], columns)
         self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
 
     def _check(self) -> None:
         if self._running:
             raise OperatorFailedError("an operator whose call failed must not be used again")
 
-    def _due(self, settings: Settings) -> NDArray[np.bool_]:
+    def _find_due(self, settings: Settings) -> NDArray[np.bool_]:
         """Return which windows have a timer that is due."""
         if settings.advance == ELEMENT:
             return np.zeros(len(self._state), np.bool_)
@@ -293,7 +293,7 @@ class Machine(ABC):
             self._program, self._state.panes, settings, in_processing_time=in_processing_time
         )
 
-    # ---- what the machines differ in
+    # ---- hooks of the kinds of machines
 
     @abstractmethod
     def _classify(
@@ -302,45 +302,45 @@ class Machine(ABC):
         """Return place and status (`gpu_windows.rules`) of every row."""
 
     @abstractmethod
-    def _work(self, settings: Settings) -> Work:
-        """Return what is to be done."""
+    def _prepare_work(self, settings: Settings) -> Work:
+        """Return the inputs of a run."""
 
     @abstractmethod
-    def _step(
+    def _run_units(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
     ) -> tuple[Iterable[Outcome], PaneState]:
-        """Run some units; return what came of it, and the windows that are still there."""
+        """Run some units; return their outcomes, and the windows that are still alive."""
 
-    # ---- what they share
+    # ---- shared by all kinds
 
     def _has_work(self, settings: Settings) -> bool:
-        """Return whether rows wait, or a window has something due."""
-        return bool(self.waiting or self._due(settings).any())
+        """Return whether rows are buffered, or a window has a due timer."""
+        return bool(self.buffered_count or self._find_due(settings).any())
 
-    def _arrived(self) -> tuple[pa.Table, Arrived]:
-        """Return the rows that were kept, then those that waited: they wait no more."""
-        waiting, self._waiting = self._waiting, []
-        kept = self._kept if self._kept or waiting else [self._no_rows]
-        return together(kept, waiting)
+    def _drain_buffer(self) -> tuple[pa.Table, NewRows]:
+        """Return the retained rows, then the buffered ones, and empty the buffer."""
+        buffered, self._buffered = self._buffered, []
+        kept = self._kept if self._kept or buffered else [self._no_rows]
+        return concat_rows(kept, buffered)
 
     @property
     def _no_rows(self) -> pa.Table:
-        """No row, for windows that keep none and have a timer that is due."""
+        """An empty table, for windows that retain no rows and have a due timer."""
         fields = self._query.in_ticks(self._used)
         return pa.schema([*fields, pa.field(ARRIVAL, pa.int64())]).empty_table()
 
     def _no_panes(self) -> PaneState:
         none = np.empty(0, np.int64)
         nodes = len(self._program.thresholds)
-        return PaneState.fresh(none, none, none, none, self._results.kept_columns, nodes)
+        return PaneState.create(none, none, none, none, self._results.kept_columns, nodes)
 
     def _select(self, state: PaneState, index: Ints) -> PaneState:
         return state.take(index, self._results.kept_columns)
 
-    def _ts(self, table: pa.Table, room: int = 0) -> Ints:
-        """Return timestamps; those without one are the oldest, as in Flink.
+    def _timestamps_of(self, table: pa.Table, room: int = 0) -> Ints:
+        """Return timestamps; rows without one are the oldest, as in Flink.
 
-        ``room``: how many elements there are besides rows, which have none.
+        ``room``: number of elements other than rows; they have no timestamp.
         """
         lane = to_lane(table.column(self._query.time))
         valid = lane.valid if len(lane.valid) else True
@@ -356,24 +356,26 @@ class Machine(ABC):
         return np.concatenate(lanes)
 
     def _keep(self, table: pa.Table, parts: list[PaneState]) -> None:
-        """Keep windows, and of the rows those that they hold."""
-        whole = PaneState.together(parts, self._results.kept_columns)
+        """Store the windows of a run, and the rows that they retain."""
+        whole = PaneState.concat(parts, self._results.kept_columns)
         parts.clear()
         state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
         if not self._results.keeps_rows:
             self._state, self._kept = state, [table.schema.empty_table()]
             return
-        held = np.zeros(len(table), np.bool_)
-        held[state.rows] = True
-        self._kept = [table.filter(pa.array(held))]
-        self._state = replace(state, rows=(np.cumsum(held) - 1)[state.rows])
+        is_used = np.zeros(len(table), np.bool_)
+        is_used[state.rows] = True
+        self._kept = [table.filter(pa.array(is_used))]
+        self._state = replace(state, rows=(np.cumsum(is_used) - 1)[state.rows])
 
 
-def together(kept: Sequence[pa.Table], waiting: Sequence[Waiting]) -> tuple[pa.Table, Arrived]:
-    """Return rows as a table: those that were kept, then those that waited."""
+def concat_rows(
+    kept: Sequence[pa.Table], buffered: Sequence[BufferedRows]
+) -> tuple[pa.Table, NewRows]:
+    """Concatenate rows: the retained ones, then the buffered ones."""
     none = np.empty(0, np.int64)
-    codes = np.concatenate([none, *(piece.codes for piece in waiting)])
-    places = np.concatenate([none, *(piece.places for piece in waiting)])
-    tables = [*kept, *(piece.rows for piece in waiting)]  # who may be null may differ
+    codes = np.concatenate([none, *(piece.codes for piece in buffered)])
+    places = np.concatenate([none, *(piece.places for piece in buffered)])
+    tables = [*kept, *(piece.rows for piece in buffered)]  # nullable columns may differ
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
-    return table, Arrived(sum(map(len, kept)), codes, places)
+    return table, NewRows(sum(map(len, kept)), codes, places)

@@ -1,4 +1,4 @@
-"""The machine of windows that do not merge: every window runs by itself."""
+"""State machine of windows that do not merge: every window is a unit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import Found, PaneFinder
 from gpu_windows.operators.panes.outcome import Outcome
 from gpu_windows.operators.panes.results import Call
-from gpu_windows.operators.panes.runner import Arrived, Ints, Machine, Work
+from gpu_windows.operators.panes.runner import Ints, Machine, NewRows, Work
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX
@@ -43,17 +43,17 @@ class PaneMachine(Machine):
     ) -> tuple[Ints, NDArray[np.int8]]:
         return self._finder.classify(backend, batch, watermark, processing_time)
 
-    def _work(self, settings: Settings) -> Work:
-        table, arrived = self._arrived()
-        found = self._found(arrived, self._finder.first_open(settings.watermark))
+    def _prepare_work(self, settings: Settings) -> Work:
+        table, arrived = self._drain_buffer()
+        found = self._find_windows(arrived, self._finder.first_open(settings.watermark))
         return self._on_new(table, arrived, found, settings)
 
-    def _on_new(self, table: pa.Table, arrived: Arrived, found: Found, settings: Settings) -> Work:
-        """Return what is to be done where new rows are in windows, and others are due."""
-        places, self._state = self._known(found)
-        state, touched = self._state, self._due(settings)
+    def _on_new(self, table: pa.Table, arrived: NewRows, found: Found, settings: Settings) -> Work:
+        """Return the inputs of a run: windows with new rows, and windows that are due."""
+        places, self._state = self._add_panes(found)
+        state, touched = self._state, self._find_due(settings)
         touched[places] = True
-        self._state = self._no_panes()  # it comes back when the run is over
+        self._state = self._no_panes()  # until the run has ended
         index = np.flatnonzero(touched)
         firsts, counts = np.zeros((2, len(state)), np.int64)
         firsts[places], counts[places] = found.firsts, found.counts
@@ -61,7 +61,7 @@ class PaneMachine(Machine):
         new = _New(arrived.base + found.order, firsts[index], counts[index])
         return Work(
             table,
-            self._ts(table),
+            self._timestamps_of(table),
             self._lanes_of(table),
             chosen,
             self._select(state, np.flatnonzero(~touched)),
@@ -69,16 +69,16 @@ class PaneMachine(Machine):
             new,
         )
 
-    def _found(self, arrived: Arrived, first: int, last: int = LONG_MAX) -> Found:
-        """Return the windows of rows, those with numbers from ``first`` to ``last``."""
+    def _find_windows(self, arrived: NewRows, first: int, last: int = LONG_MAX) -> Found:
+        """Return the windows of rows whose numbers are from ``first`` to ``last``."""
         codes, places, count = arrived.codes, arrived.places, self._keys.count
         return self._kernels.run(
             len(codes),
             lambda backend, _: self._finder.find(backend, codes, places, count, first, last),
         )
 
-    def _known(self, found: Found) -> tuple[Ints, PaneState]:
-        """Return the places of the found windows among all, which are those and the known ones."""
+    def _add_panes(self, found: Found) -> tuple[Ints, PaneState]:
+        """Add the found windows to the known ones; return the index of each found one, and all."""
         old, count = self._state, len(self._state)
         codes = np.concatenate([old.codes, found.codes])
         numbers = np.concatenate([old.numbers, found.numbers])
@@ -87,27 +87,27 @@ class PaneMachine(Machine):
         first[1:] = (np.diff(codes[order]) != 0) | (np.diff(numbers[order]) != 0)
         place = np.empty(len(order), np.int64)
         place[order] = np.cumsum(first) - 1
-        chosen = order[first]  # of two equals the known one, which comes first
+        chosen = order[first]  # the known one of two equals, because it comes first
         is_new = chosen >= count
         fresh = chosen[is_new] - count
         if len(fresh) == 0:
             return place[count:], old
-        new = self._fresh(found.codes[fresh], found.numbers[fresh])
-        whole = PaneState.together([old, new], self._results.kept_columns)
+        new = self._create_panes(found.codes[fresh], found.numbers[fresh])
+        whole = PaneState.concat([old, new], self._results.kept_columns)
         chosen[is_new] = count + np.arange(len(fresh))
         return place[count:], self._select(whole, chosen)
 
-    def _fresh(self, codes: Ints, numbers: Ints) -> PaneState:
+    def _create_panes(self, codes: Ints, numbers: Ints) -> PaneState:
         bounds = self._finder.bounds(numbers)
         nodes = len(self._program.thresholds)
-        return PaneState.fresh(codes, numbers, *bounds, self._results.kept_columns, nodes)
+        return PaneState.create(codes, numbers, *bounds, self._results.kept_columns, nodes)
 
-    def _step(
+    def _run_units(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
     ) -> tuple[Iterable[Outcome], PaneState]:
         state, new = self._select(work.panes, np.arange(begin, end)), work.special
         counts = new.counts[begin:end]
-        fresh = _members(backend, new.order, new.firsts[begin:end], counts)
+        fresh = _find_members(backend, new.order, new.firsts[begin:end], counts)
         begins = state.begins + offsets(counts)
         news = begins[:-1] + state.lengths
         rows = np.empty(int(begins[-1]), np.int64)
@@ -119,7 +119,7 @@ class PaneMachine(Machine):
         return self._results.make(backend, call, state, elements, done)
 
 
-def _members(backend: Backend, order: Ints, firsts: Ints, counts: Ints) -> Ints:
+def _find_members(backend: Backend, order: Ints, firsts: Ints, counts: Ints) -> Ints:
     """Return the new rows of windows; the device has its memory back before they run."""
     on_device = backend.to_device(order), backend.to_device(firsts)
     return backend.to_host(backend.panes.members(*on_device, counts))

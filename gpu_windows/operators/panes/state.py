@@ -1,4 +1,4 @@
-"""The state of the buffer strategy: the windows of some keys and what they hold."""
+"""State of the buffer strategy: the windows of some keys and their contents."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class PaneState:
     codes, numbers : int64[s]
         Key code and number of every window; of sessions the first tick.
     panes : Panes
-        What the trigger keeps; the lists in it mean nothing between two calls.
+        State of the trigger; its lists are only valid during a call.
     begins : int64[s + 1]
         Where the rows of every window begin in ``rows``.
     rows : int64[p]
-        Rows that are kept for it, in order of arrival.
+        The retained rows of every window, in order of arrival.
     partials : tuple of State
-        What no list holds: the partials of every window.
+        The partials of every window, of rows that no list has.
     emitted : EmittedWindows, optional
-        Of sessions that tell changes, whose rows they take the place of when they fire.
+        The windows whose result rows a session replaces when it fires, if it emits changes.
     """
 
     codes: Ints
@@ -68,7 +68,7 @@ class PaneState:
 
     @property
     def lengths(self) -> Ints:
-        """Number of rows that are kept for every window: int64[s]."""
+        """Number of retained rows of every window: int64[s]."""
         return np.diff(self.begins)
 
     @property
@@ -77,7 +77,7 @@ class PaneState:
         return len(self.panes.values) // max(len(self), 1)
 
     def size(self) -> dict[str, int]:
-        """Return how many entries of each kind are held."""
+        """Return the number of entries of each kind."""
         panes = self.panes
         return {
             "windows": len(self),
@@ -100,8 +100,8 @@ class PaneState:
         )
 
     @classmethod
-    def together(cls, parts: Sequence[Self], columns: Sequence[PartialColumn]) -> Self:
-        """Put windows one after the other."""
+    def concat(cls, parts: Sequence[Self], columns: Sequence[PartialColumn]) -> Self:
+        """Concatenate windows."""
         lengths = np.concatenate([part.lengths for part in parts])
         states = zip(*(part.partials for part in parts), strict=True)
         return cls(
@@ -111,30 +111,30 @@ class PaneState:
             offsets(lengths),
             np.concatenate([part.rows for part in parts]),
             tuple(c.concat(list(each)) for c, each in zip(columns, states, strict=True)),
-            _emitted_together(parts),
+            _concat_emitted(parts),
         )
 
     @classmethod
-    def fresh(
+    def create(
         cls, codes: Ints, numbers: Ints, start: Ints, last: Ints,
         columns: Sequence[PartialColumn], nodes: int,
     ) -> Self:  # fmt: skip
-        """Return windows that hold nothing yet."""
+        """Return windows without contents."""
         count = len(codes)
         nothing = np.zeros(count, np.int64)
         states = tuple(c.take(c.nothing(), nothing) for c in columns)
         return cls(
             codes,
             numbers,
-            fresh_panes(start, last, nodes),
+            create_panes(start, last, nodes),
             offsets(nothing),
             np.empty(0, np.int64),
             states,
         )
 
 
-def _emitted_together(parts: Sequence[PaneState]) -> EmittedWindows | None:
-    """Return what is known of rows that stand in a table, where any of the parts knows it."""
+def _concat_emitted(parts: Sequence[PaneState]) -> EmittedWindows | None:
+    """Concatenate the emitted windows; None if no part has them."""
     if all(part.emitted is None for part in parts):
         return None
     return EmittedWindows.concat(
@@ -142,8 +142,8 @@ def _emitted_together(parts: Sequence[PaneState]) -> EmittedWindows | None:
     )
 
 
-def fresh_panes(start: Ints, last: Ints, nodes: int) -> Panes:
-    """Return panes that keep nothing; when they are dropped the machine says."""
+def create_panes(start: Ints, last: Ints, nodes: int) -> Panes:
+    """Return panes without contents; the machine sets when they are dropped."""
     count = len(start)
 
     def zeros(each: int = 1, dtype: type[np.generic] = np.int64) -> NDArray[Any]:
@@ -200,7 +200,7 @@ def timers(
 def keep_lists(
     before: PaneState, after: Panes, events: Events, rows: Ints, lengths: Ints
 ) -> PaneState:
-    """Return the panes that are still there, with the rows that were handed over."""
+    """Return the panes that are still alive, with their remaining rows."""
     rest = events.cause == REST
     of_pane = np.zeros(len(before), np.int64)
     of_pane[events.pane[rest]] = lengths[rest]

@@ -1,4 +1,4 @@
-"""The windows of a machine in a log, by key: only those that a call needs are in memory."""
+"""Windows of a machine in a log, by key: only those that a call needs are in memory."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from gpu_windows.rules.window_operator.layout import Settings
 
 Ints = NDArray[np.int64]
 
-#: What a log calls windows and the rows that they keep.
+#: Table name of windows and their retained rows in a log.
 WINDOWS = "windows"
 
 
 class StoredWindows:
-    """Which windows of a machine are in memory and which are in a log.
+    """Windows of a machine, of which some are in memory and the others in a log.
 
     Parameters
     ----------
     machine : Machine
-        Empty; what is needed is added.
+        An empty machine; windows are loaded into it.
     log : StateLog
     numbers : sequence of str
     lacking : pyarrow.Schema
@@ -43,51 +43,51 @@ class StoredWindows:
         lacking: pa.Schema = NOTHING,
     ) -> None:
         self._machine, self.log = machine, log
-        self._table = KeyedTable(log, WINDOWS, self._counted, numbers, lacking=lacking)
+        self._table = KeyedTable(log, WINDOWS, self._count_entries, numbers, lacking=lacking)
 
-    # ---- what a call needs
+    # ---- before a call
 
     def load_keys(self, codes: Ints) -> None:
-        """Have all windows of some keys in memory."""
+        """Load all windows of some keys."""
         hashes = self._machine.key_hashes()
         self._restore(self._table.load(hashes[present(codes, len(hashes))]))
 
     def load_due(self, until: int, *, in_processing_time: bool = False) -> None:
-        """Have all windows in memory of keys that have a timer up to some time."""
+        """Load all windows of keys that have a timer up to some time."""
         self._restore(self._table.load_due(until, in_processing_time=in_processing_time))
 
     def _restore(self, found: Entries | None) -> None:
         if found is not None:
             self._machine.restore(found.table, found.kept)
 
-    # ---- what a call leaves
+    # ---- after a call
 
     def save(self, settings: Settings) -> None:
-        """Write the windows of the keys that a call has looked for."""
+        """Write the windows of the keys that a call has loaded."""
         self._table.save(self._entries(settings))
 
-    def _counted(self, entries: Entries) -> Mapping[str, int]:
-        """Return how many windows some entries are, and how many rows they keep."""
+    def _count_entries(self, entries: Entries) -> Mapping[str, int]:
+        """Return the number of windows in some entries, and of their retained rows."""
         return {"windows": len(entries), "rows": entries.kept_count}
 
     def _entries(self, settings: Settings) -> Entries:
         """Return the windows in memory."""
         machine = self._machine
         hashes = machine.key_hashes()[machine.codes]
-        windows, rows = machine.tables()
+        windows, rows = machine.to_tables()
         added = (hashes, *machine.next_timers(settings))
         for name, values in zip((HASH, *TIMERS), added, strict=True):
             windows = windows.append_column(name, pa.array(values))
         return Entries(windows, rows if len(rows) else None)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         self._table.clear()
 
     def next_timers(self) -> tuple[int | None, int | None]:
-        """Return the times of the earliest timers of what is stored."""
+        """Return the times of the earliest timers of the stored windows."""
         return self._table.next_timers()
 
     def size(self) -> dict[str, int]:
-        """Return how much is in the log and not in memory."""
+        """Return the number of entries that are in the log and not in memory."""
         return dict(self._table.elsewhere)

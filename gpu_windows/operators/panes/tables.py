@@ -1,4 +1,4 @@
-"""The windows of a machine as Arrow tables, and back."""
+"""Conversion of the windows of a machine to Arrow tables and back."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _COLUMNS = {
     "held": "slotheld",
     "alive": "slotalive",
 }
-#: What lists of rows are linked by while a machine runs: means nothing between two calls.
+#: Links of the lists of rows while a machine runs; not valid between two calls.
 _LINKS = {"head", "tail", "listed"}
-#: Of sessions that tell changes, the windows whose rows stand in the table.
+#: Windows with a row in the result table, of sessions that emit changes.
 _EMITTED = ("emittedstart", "emittedlast")
 assert {*_COLUMNS, *_LINKS} == {*Panes._fields}
 
@@ -50,11 +50,11 @@ def to_table(
     ----------
     state : PaneState
     keys : KeyEncoder
-        Whose codes ``state`` has; the table holds values.
+        The encoder of the codes in ``state``; the table has key values.
     columns : list of PartialColumn
         Of the partials.
     nodes : int
-        Of the trigger's program: so many values does a window have of some fields.
+        Nodes of the trigger's program: the number of values that a window has of some fields.
     """
     named: dict[str, Any] = {
         f"{_KEY}{i}": values for i, values in enumerate(keys.decode(state.codes))
@@ -74,7 +74,7 @@ def to_table(
 
 
 def _emitted_columns(state: PaneState) -> dict[str, pa.Array]:
-    """Return the windows whose rows stand in the table as lists, where somebody asks."""
+    """Return the windows with a row in the result table as lists; empty if there are none."""
     emitted = state.emitted
     if emitted is None:
         return {}
@@ -85,8 +85,8 @@ def _emitted_columns(state: PaneState) -> dict[str, pa.Array]:
     }
 
 
-def _emitted_of(table: pa.Table) -> EmittedWindows | None:
-    """Return what `_emitted_columns` gave."""
+def _read_emitted(table: pa.Table) -> EmittedWindows | None:
+    """Return the windows in the columns of `_emitted_columns`."""
     if _EMITTED[0] not in table.column_names:
         return None
     start, last = (table.column(name).combine_chunks() for name in _EMITTED)
@@ -103,10 +103,10 @@ def from_table(
     Parameters
     ----------
     table : pyarrow.Table
-        What `to_table` gave, maybe in an older version.
+        A table of `to_table`, maybe of an older version.
     keys : KeyEncoder
     columns : list of PartialColumn
-        Of the partials that windows keep.
+        Columns of the partials of windows.
     key_count : int
         Number of key columns.
 
@@ -125,7 +125,7 @@ def from_table(
     lists = table.column(_ROWS).combine_chunks()
     lengths = _ints(lists.value_lengths())
     keeps_rows = bool((lengths == parts["held"]).all())
-    partials = (_partial_of(table, column, keeps_rows=keeps_rows) for column in columns)
+    partials = (_read_partial(table, column, keeps_rows=keeps_rows) for column in columns)
     state = PaneState(
         keys.encode([table.column(f"{_KEY}{i}") for i in range(key_count)]),
         _ints(table.column(_NUMBER)),
@@ -133,13 +133,13 @@ def from_table(
         offsets(lengths),
         _ints(lists.flatten()),
         tuple(partials),
-        _emitted_of(table),
+        _read_emitted(table),
     )
     return state.take(np.lexsort((state.numbers, state.codes)), columns)
 
 
-def _partial_of(table: pa.Table, column: PartialColumn, *, keeps_rows: bool) -> State:
-    """Return a partial of every window; of nothing, where windows keep their rows instead.
+def _read_partial(table: pa.Table, column: PartialColumn, *, keeps_rows: bool) -> State:
+    """Return a partial of every window, which is empty if windows retain their rows instead.
 
     Raises
     ------
@@ -153,13 +153,13 @@ def _partial_of(table: pa.Table, column: PartialColumn, *, keeps_rows: bool) -> 
     return column.from_table(table)
 
 
-def lists_of(windows: pa.Table) -> Ints:
-    """Return what windows list, one list after the other, given what `to_table` gave."""
+def flatten_lists(windows: pa.Table) -> Ints:
+    """Return the lists of windows, concatenated; ``windows``: a table of `to_table`."""
     return _ints(windows.column(_ROWS).combine_chunks().flatten())
 
 
-def rows_held(windows: pa.Table) -> int:
-    """Return how many rows windows hold, given what `to_table` gave."""
+def count_rows(windows: pa.Table) -> int:
+    """Return the number of rows in windows; ``windows``: a table of `to_table`."""
     return int(_ints(windows.column(_COLUMNS["held"])).sum())
 
 

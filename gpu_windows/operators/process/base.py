@@ -1,4 +1,4 @@
-"""What operators of process functions share, whatever their functions see of the rows."""
+"""Base of the operators of process functions."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import ProcessPlan
 
-#: Counter of timers of processing time that wait when a bounded input ends.
+#: Counter of pending timers of processing time when a bounded input ends.
 TIMERS_LEFT = "processing_time_timers_left"
 
 
 class SizedMemory(KeyedMemory, Protocol):
-    """What an operator remembers of keys, and how much that is."""
+    """State and timers of keys, and their size."""
 
     def size(self) -> Mapping[str, int]:
-        """Return how many entries of each kind are held."""
+        """Return the number of entries of each kind."""
 
 
 class FunctionOperator(StatefulOperator[StoredMemory]):
-    """Gives rows and timers to a function of the user's.
+    """Calls a user function with rows and timers.
 
     Parameters
     ----------
@@ -45,38 +45,38 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
 
     def __init__(self, plan: ProcessPlan, memory: SizedMemory) -> None:
         self._plan, self._of_keys = plan, memory
-        if plan.bounded:  # of which time passes, though nothing waits for it
+        if plan.bounded:  # functions may read the clock, though no timer fires
             memory.processing_time = time.time_ns() // 1_000
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows, in order of arrival; see `Operator.process`. To be drained."""
+        """Process rows in order of arrival; see `Operator.process`. To be drained."""
         rejected = Rejected.of(status_of_rows(self._plan.query, batch))
         timed = batch
         if len(rejected):
             kept = np.ones(len(batch), np.bool_)
             kept[rejected.places] = False
             timed = batch.filter(pa.array(kept))
-        yield from self._rows(timed)
+        yield from self._process_rows(timed)
         none = self._plan.result_schema.empty_table()
-        yield Emission(none, given_back(batch, rejected), self._counted(batch, rejected))
+        yield Emission(none, given_back(batch, rejected), self._count_rows(batch, rejected))
 
-    def _counted(self, batch: pa.Table, rejected: Rejected) -> Counters:
+    def _count_rows(self, batch: pa.Table, rejected: Rejected) -> Counters:
         """Count the rows of a batch."""
         del batch
         return rejected.counts()
 
     @abstractmethod
-    def _rows(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows that have a time, where rows need one."""
+    def _process_rows(self, batch: pa.Table) -> Iterator[Emission]:
+        """Process rows, which have a time if the query needs one."""
 
     def state_size(self) -> dict[str, int]:
-        """Return how many entries of each kind are held, in memory and in the store."""
-        held = self._of_keys.size()
+        """Return the number of entries of each kind, in memory and in the store."""
+        in_memory = self._of_keys.size()
         stored = {} if self._stored is None else self._stored.size()
-        return {name: count + stored.get(name, 0) for name, count in held.items()}
+        return {name: count + stored.get(name, 0) for name, count in in_memory.items()}
 
     def forget_watermark(self) -> None:
-        """Have no watermark yet, as a job of Flink that begins from a savepoint."""
+        """Reset the watermark, as a job of Flink does that begins from a savepoint."""
         self._of_keys.watermark = rules.LONG_MIN
 
     def close(self) -> None:
@@ -84,9 +84,9 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
         opened.close(self._plan.query.token)
 
     def _failure(self, error: Exception, handler: str, at: str) -> GpuWindowsError:
-        """Return what says which function failed, and at what.
+        """Return an error that names the failed function and its input.
 
-        The function is closed: the next operator opens it anew.
+        The function is closed, so the next operator opens it again.
         """
         try:
             self.close()
@@ -96,12 +96,12 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
 
     # ---- in a log
 
-    def _restored(self, log: StateLog) -> StoredMemory:
-        """Know the keys that the log has: they are read when their rows or timers come."""
+    def _restore_state(self, log: StateLog) -> StoredMemory:
+        """Open the stored keys; they are read when their rows or timers come."""
         return StoredMemory(self._of_keys, log)
 
     def _save(self, stored: StoredMemory) -> None:
-        """Write what is remembered of the keys that were looked for."""
+        """Write the keys that were loaded."""
         stored.save()
 
     def _next_timers(self, stored: StoredMemory) -> Timers:

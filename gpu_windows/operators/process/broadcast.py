@@ -53,8 +53,8 @@ class OpenedBroadcastFunction(OpenedFunction):
         super().__init__(query)
 
     def close(self) -> None:
-        """Close the function; what it kept of state shows nothing any more."""
-        self.broadcast.hide()
+        """Close the function; handles that it still has show empty state."""
+        self.broadcast.unbind()
         super().close()
 
 
@@ -87,21 +87,21 @@ class BroadcastOperator(ProcessOperator):
         self._aside = _BroadcastSide(
             self._process.name, len(query.keys), self._memory, self._output, self._handles.writable
         )
-        self._no_state = dict.fromkeys(function.kept, _NoKeyAtHand(self._process.name))
+        self._no_state = dict.fromkeys(function.cells, _NoCurrentKey(self._process.name))
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows of both sides, in order of arrival; see `Operator.process`. To be drained."""
+        """Process rows of both sides in order of arrival; see `Operator.process`. To be drained."""
         if self._plan.query.needs_time:  # that of which they are copies is given back
             no_time = pc.is_null(batch.column(self._plan.query.time))
             batch = batch.filter(pc.invert(pc.and_(batch.column(COPY), no_time)))
         yield from super().process(batch)
 
     def state_size(self) -> dict[str, int]:
-        """Return how many entries of each kind are held, those of broadcast state too."""
+        """Return the number of entries of each kind, including broadcast state."""
         return super().state_size() | {BROADCAST: len(self._broadcast)}
 
-    def _restored(self, log: StateLog) -> StoredMemory:
-        stored = super()._restored(log)
+    def _restore_state(self, log: StateLog) -> StoredMemory:
+        stored = super()._restore_state(log)
         self._broadcast.restore(log)
         return stored
 
@@ -109,18 +109,18 @@ class BroadcastOperator(ProcessOperator):
         self._broadcast.save()
         super()._save(stored)
 
-    def _counted(self, batch: pa.Table, rejected: Rejected) -> Counters:
+    def _count_rows(self, batch: pa.Table, rejected: Rejected) -> Counters:
         """Count rows; copies are none."""
-        counted = super()._counted(batch, rejected)
+        counted = super()._count_rows(batch, rejected)
         return replace(counted, rows=counted.rows - pc.sum(batch.column(COPY), min_count=0).as_py())
 
-    def _rows(self, batch: pa.Table) -> Iterator[Emission]:
+    def _process_rows(self, batch: pa.Table) -> Iterator[Emission]:
         of_keys = batch.column(SIDE).to_numpy()
         edges = np.flatnonzero(np.diff(of_keys)) + 1
         for begin, end in pairwise([0, *edges.tolist(), len(batch)]):
             some = batch.slice(begin, end - begin)
             if len(some) and of_keys[begin]:
-                yield from super()._rows(some)
+                yield from super()._process_rows(some)
             else:
                 yield from self._broadcast_rows(some)
         yield from self._output.rest()
@@ -131,7 +131,7 @@ class BroadcastOperator(ProcessOperator):
         copies = batch.column(COPY).to_pylist()
         output.cause = ("element", None)
         handled = self._process.broadcast_rows(batch)
-        self._hide_state()
+        self._unbind_state()
         for context.timestamp, context.is_copy, (handler, row) in zip(
             times, copies, handled, strict=True
         ):
@@ -144,17 +144,17 @@ class BroadcastOperator(ProcessOperator):
                 raise self._failure(error, handler.__name__, shown_row(row)) from error
             if output.is_full:
                 yield output.take()
-                self._hide_state()
-        self._show()
+                self._unbind_state()
+        self._bind_state()
 
-    def _show(self) -> None:
-        super()._show()
-        self._handles.show(self._broadcast)
+    def _bind_state(self) -> None:
+        super()._bind_state()
+        self._handles.bind(self._broadcast)
 
-    def _hide_state(self) -> None:
-        """Have no key at hand: what a function kept of its state from `open` says so too."""
-        self._function.show(self._no_state, self._memory.processing_time)
-        self._handles.show(self._broadcast)
+    def _unbind_state(self) -> None:
+        """Unset the current key, also for state handles that a function got in `open`."""
+        self._function.bind(self._no_state, self._memory.processing_time)
+        self._handles.bind(self._broadcast)
 
 
 class _KeyedSide(ProcessFunctionContext):
@@ -165,7 +165,7 @@ class _KeyedSide(ProcessFunctionContext):
         self.broadcast_state = read_only
 
 
-#: What a context of the keyed side has besides.
+#: Further members of a context of the keyed side.
 _OF_KEYS = frozenset(
     ("key", "state", "register_event_time_timer", "delete_event_time_timer",
      "register_processing_time_timer", "delete_processing_time_timer")
@@ -215,8 +215,8 @@ class _BroadcastSide(Context):
             super().count(counter, by)
 
 
-class _NoKeyAtHand(dict[Any, Any]):
-    """What is held of keys while none is at hand."""
+class _NoCurrentKey(dict[Any, Any]):
+    """State while there is no current key: every access is an error."""
 
     def __init__(self, owner: str) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Broadcast state: maps that a shard keeps for all of its keys.
+"""Broadcast state: maps of a shard, shared by all of its keys.
 
-In a log they are a table of their own. A call reads it if its function asks for a map, and writes
-it if one has changed.
+In a log they are a table of their own. A call reads it when its function accesses a map, and writes
+it if a map has changed.
 """
 
 from __future__ import annotations
@@ -14,52 +14,52 @@ import pyarrow.compute as pc
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_state import MapStateDescriptor
-from gpu_windows.operators.process.kept import Entries, Now
+from gpu_windows.operators.process.state_cells import MapCell, Now
 from gpu_windows.operators.process.states import Mapped
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 
-#: What a log calls the table.
+#: Name of the table in a log.
 BROADCAST = "broadcast state"
-#: The column that says of which map an entry is, by number.
+#: Column with the number of the map of an entry.
 _STATE = "state"
 
 
 class BroadcastHandles:
-    """What a function sees of broadcast state; it may keep it, as it may keyed state.
+    """Handles of broadcast state; a function may store them, as those of keyed state.
 
-    It shows the maps of the shard at hand: the operator that calls the function sets it.
+    They are bound to the maps of the current shard by the operator that calls the function.
 
     Parameters
     ----------
     declared : mapping of str to MapStateDescriptor
     owner : str
-        What errors call the function.
+        Name of the function in errors.
     """
 
     def __init__(self, declared: Mapping[str, MapStateDescriptor], owner: str) -> None:
         self._owner, self._declared = owner, declared
-        self._kept = {name: Entries(each) for name, each in declared.items()}
-        self.hide()
+        self._cells = {name: MapCell(each) for name, each in declared.items()}
+        self.unbind()
         now = Now()  # one key for all
-        self._writable: dict[str, _Written] = {}
-        for name, kept in self._kept.items():
+        self._writable: dict[str, _NotifyingMap] = {}
+        for name, cell in self._cells.items():
             what = f"the broadcast state {name!r} of {owner}"
-            self._writable[name] = _Written(
-                kept, now, declared[name].dtypes, what, self._note_change
+            self._writable[name] = _NotifyingMap(
+                cell, now, declared[name].dtypes, what, self._note_change
             )
         self._read_only = {name: ReadOnlyMap(each, owner) for name, each in self._writable.items()}
 
-    def show(self, state: BroadcastState) -> None:
-        """Have the function see the maps of a shard."""
-        self._at_hand = state
-        for name, kept in self._kept.items():
-            kept.held = state.held[name]
+    def bind(self, state: BroadcastState) -> None:
+        """Bind the handles to the maps of a shard."""
+        self._bound = state
+        for name, cell in self._cells.items():
+            cell.by_key = state.maps[name]
 
-    def hide(self) -> None:
-        """Have it see empty maps of no shard."""
-        self.show(BroadcastState(self._declared))
+    def unbind(self) -> None:
+        """Bind the handles to empty maps."""
+        self.bind(BroadcastState(self._declared))
 
     def writable(self, name: str) -> Mapped:
         """Return a map for the broadcast side.
@@ -69,7 +69,7 @@ class BroadcastHandles:
         InvalidFunctionError
             If it was not declared.
         """
-        return self._asked(self._writable, name)  # type: ignore[no-any-return]
+        return self._find_handle(self._writable, name)  # type: ignore[no-any-return]
 
     def read_only(self, name: str) -> ReadOnlyMap:
         """Return a map for the keyed side.
@@ -79,9 +79,9 @@ class BroadcastHandles:
         InvalidFunctionError
             If it was not declared.
         """
-        return self._asked(self._read_only, name)  # type: ignore[no-any-return]
+        return self._find_handle(self._read_only, name)  # type: ignore[no-any-return]
 
-    def _asked(self, handles: Mapping[str, Any], name: str) -> Any:
+    def _find_handle(self, handles: Mapping[str, Any], name: str) -> Any:
         found = handles.get(name)
         if found is None:
             names = ", ".join(sorted(handles)) or "none"
@@ -90,7 +90,7 @@ class BroadcastHandles:
         return found
 
     def _note_change(self) -> None:
-        self._at_hand.is_changed = True
+        self._bound.is_changed = True
 
 
 class BroadcastState:
@@ -102,17 +102,17 @@ class BroadcastState:
 
     Attributes
     ----------
-    held : dict
-        What is held of each map, by name.
+    maps : dict
+        The contents of each map, by name.
     is_changed : bool
-        Whether it is to be written.
+        Whether it must be written.
     """
 
     def __init__(self, declared: Mapping[str, MapStateDescriptor]) -> None:
-        self._kept = {name: Entries(each) for name, each in sorted(declared.items())}
-        for kept in self._kept.values():
-            kept.held = _ReadWhenAsked(self._load)
-        self.held = {name: kept.held for name, kept in self._kept.items()}
+        self._cells = {name: MapCell(each) for name, each in sorted(declared.items())}
+        for cell in self._cells.values():
+            cell.by_key = _LazyDict(self._load)
+        self.maps = {name: cell.by_key for name, cell in self._cells.items()}
         self.is_changed = False
         self._table: WholeTable | None = None
         self._is_loaded = True
@@ -120,7 +120,7 @@ class BroadcastState:
     # ---- in a log
 
     def restore(self, log: StateLog) -> None:
-        """Resume from what a log has; it is read when an entry is asked for."""
+        """Resume from a log, which is read on first access."""
         self._table, self._is_loaded = WholeTable(log, BROADCAST, KeyColumns.NONE), False
 
     def save(self) -> None:
@@ -133,7 +133,7 @@ class BroadcastState:
     def __len__(self) -> int:
         if self._table is not None and not self._is_loaded:
             return len(self._table)
-        return sum(len(kept.get(())) for kept in self._kept.values())
+        return sum(len(cell.get(())) for cell in self._cells.values())
 
     def _load(self) -> None:
         """Load the entries from the log, once."""
@@ -143,23 +143,23 @@ class BroadcastState:
         table = None if self._table is None else self._table.load()
         if table is None:
             return
-        for number, (name, kept) in enumerate(self._kept.items()):
+        for number, (name, cell) in enumerate(self._cells.items()):
             some = table.filter(pc.equal(table.column(_STATE), number))
-            columns = (some.column(column).to_pylist() for column, _ in _columns(name, kept))
+            columns = (some.column(column).to_pylist() for column, _ in _columns(name, cell))
             if len(some):
-                kept.load((), ([*zip(*columns, strict=True)],))
+                cell.load((), ([*zip(*columns, strict=True)],))
 
     def _entries(self) -> pa.Table:
-        """Return all entries: of which map each is, and the columns of each map."""
+        """Return all entries: the number of their map, and the columns of each map."""
         fields = [pa.field(_STATE, pa.int8())]
         tables = []
-        for number, (name, kept) in enumerate(self._kept.items()):
-            held = kept.get(())
-            of_key, of_value = (pa.field(*column) for column in _columns(name, kept))
+        for number, (name, cell) in enumerate(self._cells.items()):
+            entries = cell.get(())
+            of_key, of_value = (pa.field(*column) for column in _columns(name, cell))
             columns = {
-                _STATE: pa.repeat(pa.scalar(number, pa.int8()), len(held)),
-                of_key.name: pa.array([*held], of_key.type),
-                of_value.name: pa.array([*held.values()], of_value.type),
+                _STATE: pa.repeat(pa.scalar(number, pa.int8()), len(entries)),
+                of_key.name: pa.array([*entries], of_key.type),
+                of_value.name: pa.array([*entries.values()], of_value.type),
             }
             tables.append(pa.table(columns))
             fields += [of_key, of_value]
@@ -167,16 +167,16 @@ class BroadcastState:
         return pa.concat_tables([whole.empty_table(), *tables], promote_options="default")
 
 
-def _columns(name: str, kept: Entries) -> list[tuple[str, pa.DataType]]:
+def _columns(name: str, cell: MapCell) -> list[tuple[str, pa.DataType]]:
     """Return the columns of the keys and the values of a map, and their types."""
-    of_key, of_value = kept.dtypes
+    of_key, of_value = cell.dtypes
     return [(f"{name} key", of_key), (f"{name} value", of_value)]
 
 
-class _ReadWhenAsked(dict[Any, Any]):
-    """What is held of a map, which is read from the store when it is asked for.
+class _LazyDict(dict[Any, Any]):
+    """Contents of a map, which are read from the store on first access.
 
-    It has what `Entries` and `Mapped` ask first.
+    It overrides the methods that `MapCell` and `Mapped` call first.
     """
 
     def __init__(self, load: Callable[[], None]) -> None:
@@ -184,33 +184,33 @@ class _ReadWhenAsked(dict[Any, Any]):
         self._load = load
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return what is held."""
+        """Return the contents."""
         self._load()
         return super().get(key, default)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return what is held, that is ``default`` if nothing was."""
+        """Return the contents; set them to ``default`` if there are none."""
         self._load()
         return super().setdefault(key, default)
 
     def pop(self, key: Any, default: Any = None) -> Any:
-        """Let go of what is held."""
+        """Remove the contents."""
         self._load()
         return super().pop(key, default)
 
 
-class _Written(Mapped):
-    """A map that tells when it changes."""
+class _NotifyingMap(Mapped):
+    """A map that calls a function when it changes."""
 
     def __init__(
         self,
-        kept: Entries,
+        cell: MapCell,
         now: Now,
         dtypes: tuple[pa.DataType, ...],
         what: str,
         changed: Callable[[], None],
     ) -> None:
-        super().__init__(kept, now, dtypes, what)
+        super().__init__(cell, now, dtypes, what)
         self._changed = changed
 
     def put(self, key: Any, value: Any) -> None:
@@ -219,12 +219,12 @@ class _Written(Mapped):
         self._changed()
 
     def remove(self, key: Any) -> None:
-        """Forget an entry."""
+        """Remove an entry."""
         super().remove(key)
         self._changed()
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all entries."""
         super().clear()
         self._changed()
 

@@ -1,4 +1,4 @@
-"""What a process function may ask of its operator."""
+"""Contexts of process functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 
 class Context:
-    """A `gpu_windows.functions.keyed_process.BaseContext` that does not say which key is at hand.
+    """A `gpu_windows.functions.keyed_process.BaseContext` without the current key.
 
     Attributes
     ----------
@@ -43,12 +43,12 @@ class Context:
 
 
 class ProcessFunctionContext(Context):
-    """A `gpu_windows.functions.keyed_process.TimerContext`: of the key at hand.
+    """A `gpu_windows.functions.keyed_process.TimerContext`, of the current key.
 
     Attributes
     ----------
     time_domain : str
-        Of the timer at hand; "" for a row.
+        Time domain of the current timer; "" for a row.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ProcessFunctionContext(Context):
 
     @property
     def key(self) -> Mapping[str, object]:
-        """The key at hand."""
+        """The current key."""
         key, (last, shown) = self._key, self._last
         if key is not last:
             shown = self._shown(key)
@@ -87,7 +87,7 @@ class ProcessFunctionContext(Context):
         self._register(time, self._now.key)  # type: ignore[arg-type]
 
     def delete_event_time_timer(self, time: int) -> None:
-        """Take a timer of event time back."""
+        """Delete a timer of event time."""
         self._memory.event_timers.delete(self._tick(time), self._key)
 
     def register_processing_time_timer(self, time: int) -> None:
@@ -98,7 +98,7 @@ class ProcessFunctionContext(Context):
         self._memory.processing_timers.register(self._tick(time), self._key)
 
     def delete_processing_time_timer(self, time: int) -> None:
-        """Take a timer of processing time back."""
+        """Delete a timer of processing time."""
         self._memory.processing_timers.delete(self._tick(time), self._key)
 
     def output(self, tag: str, row: Mapping[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""Python looks for cycles of garbage less often while functions of users take many rows."""
+"""Less frequent garbage collection of cycles while user functions process many rows."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 
-#: Objects that are made until Python looks for cycles of garbage again: those of many rows.
+#: Number of new objects between two collections: those of many rows.
 _OBJECTS = 100_000
 
 
 class _Collections:
-    """How often Python looks, which is of the whole process."""
+    """Frequency of collections, which is global to the process."""
 
     def __init__(self) -> None:
-        self._lock = RLock()  # whoever is in a generator may be let go of by a collection
+        self._lock = RLock()  # a collection may close a generator that is within `few`
         self._users = 0
         self._before = gc.get_threshold()
 
     @contextmanager
     def few(self) -> Iterator[None]:
-        """Have Python look less often, until the last one who asked for it is done.
+        """Collect less often until the last user has left the context.
 
         Operators are generators: those of several queries may take turns, and end in any order.
         """

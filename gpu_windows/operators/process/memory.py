@@ -1,4 +1,4 @@
-"""What the operator of process functions remembers of keys: state and timers, as entries."""
+"""State and timers of keys of process functions, and their entries in a store."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from gpu_windows.query.process import ProcessQuery
 from gpu_windows.rules import LONG_MIN
 
 Key = tuple[Hashable, ...]
-#: Keys and what entries have of them, by column.
-_Found = tuple[Sequence[Key], Mapping[str, Sequence[Any]]]
+#: Keys, and the columns of their entries.
+_KindEntries = tuple[Sequence[Key], Mapping[str, Sequence[Any]]]
 
 #: The kinds of entries that are timers: places in `KeyedState.kinds`.
 _TIMERS = ("event_timers", "processing_timers")
@@ -53,24 +53,26 @@ class KeyedState:
         self.watermark, self.processing_time = LONG_MIN, 0
         self.event_timers: TimerQueue[Key] = TimerQueue()
         self.processing_timers: TimerQueue[Key] = TimerQueue()
-        self._held: dict[str, dict[Key, Any]] = {name: {} for name in opened.kept}
+        self._contents: dict[str, dict[Key, Any]] = {name: {} for name in opened.cells}
 
-    def show(self) -> None:
-        """Have the function see this state, at the time that it is."""
-        self._opened.show(self._held, self.processing_time)
+    def bind(self) -> None:
+        """Bind the handles of the function to this state and its processing time."""
+        self._opened.bind(self._contents, self.processing_time)
 
     def size(self) -> dict[str, int]:
-        """Return how many entries of each kind are held."""
+        """Return the number of entries of each kind."""
         counts = {"event_timers": len(self.event_timers)}
         counts["processing_timers"] = len(self.processing_timers)
-        return counts | {f"state {name}": len(held) for name, held in self._held.items()}
+        return counts | {
+            f"state {name}": len(contents) for name, contents in self._contents.items()
+        }
 
     # ---- as entries
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """What entries are, by their number."""
-        return (*_TIMERS, *self._held)
+        """The kinds of entries, by number."""
+        return (*_TIMERS, *self._contents)
 
     @cached_property
     def types(self) -> Mapping[str, pa.DataType]:
@@ -83,8 +85,8 @@ class KeyedState:
             **dict.fromkeys((*TIMERS, "number"), pa.int64()),
             **{
                 _column(name, part): dtype
-                for name, kept in self._opened.kept.items()
-                for part, dtype in kept.fields.items()
+                for name, cell in self._opened.cells.items()
+                for part, dtype in cell.fields.items()
             },
         }
         return {name: plain_type(dtype) for name, dtype in columns.items()}
@@ -95,27 +97,29 @@ class KeyedState:
         return [key_column(number) for number in range(len(self._query.keys))]
 
     def counts(self, entries: pa.Table) -> Counter[str]:
-        """Return how many entries of each kind there are."""
-        names = (*_TIMERS, *(f"state {name}" for name in self._held))
+        """Return the number of entries of each kind in a table."""
+        names = (*_TIMERS, *(f"state {name}" for name in self._contents))
         return Counter(dict(zip(names, numbers_by_kind(entries, len(names)), strict=True)))
 
     def entries(self) -> pa.Table:
-        """Return all that is of keys.
+        """Return state and timers of all keys.
 
         Raises
         ------
         InvalidFunctionError
-            If what a function keeps is not of the type that it declared.
+            If state is not of the type that the function declared.
         """
-        self.show()
+        self.bind()
         tables = [
-            self._table(number, *found) for number, found in enumerate(self._found()) if found[0]
+            self._table(number, *found)
+            for number, found in enumerate(self._collect_entries())
+            if found[0]
         ]
         return pa.concat_tables([pa.schema(self.types.items()).empty_table(), *tables])
 
     def restore(self, entries: pa.Table) -> None:
-        """Take entries of keys of which nothing is held yet."""
-        self.show()
+        """Load entries of keys that have none in memory."""
+        self.bind()
         for number, kind in enumerate(self.kinds):
             some = select(entries, number)
             if len(some) == 0:
@@ -138,22 +142,22 @@ class KeyedState:
             queue.load(Timer(time, key, number, silent=False))
 
     def _load_state(self, name: str, keys: list[Key], entries: pa.Table) -> None:
-        kept = self._opened.kept[name]
-        columns = (entries.column(_column(name, part)).to_pylist() for part in kept.fields)
+        cell = self._opened.cells[name]
+        columns = (entries.column(_column(name, part)).to_pylist() for part in cell.fields)
         for key, entry in zip(keys, zip(*columns, strict=True), strict=True):
-            kept.load(key, entry)
+            cell.load(key, entry)
 
-    def _found(self) -> Iterator[_Found]:
+    def _collect_entries(self) -> Iterator[_KindEntries]:
         """Yield the entries of each kind."""
         for kind, at in zip(_TIMERS, TIMERS, strict=True):
             timers = [*getattr(self, kind)]
             columns = {at: [t.time for t in timers], "number": [t.number for t in timers]}
             yield [t.pane for t in timers], columns
-        for name, kept in self._opened.kept.items():
-            held = [*kept.held.values()]
-            parts = zip(*map(kept.entry, held), strict=True)
-            entry = {_column(name, part): each for part, each in zip(kept.fields, parts)}  # noqa: B905 - there may be none
-            yield [*self._held[name]], {**entry, TIMERS[1]: [*map(kept.expiry, held)]}
+        for name, cell in self._opened.cells.items():
+            contents = [*cell.by_key.values()]
+            parts = zip(*map(cell.entry, contents), strict=True)
+            entry = {_column(name, part): each for part, each in zip(cell.fields, parts)}  # noqa: B905 - there may be none
+            yield [*self._contents[name]], {**entry, TIMERS[1]: [*map(cell.expiry, contents)]}
 
     def _table(
         self, number: int, keys: Sequence[Key], columns: Mapping[str, Sequence[Any]]
@@ -172,5 +176,5 @@ class KeyedState:
 
 
 def _column(state: str, part: str) -> str:
-    """Return the column of a part of state; a name of the user's is apart from ours."""
+    """Return the column of a part of state; the prefix keeps users' names apart from ours."""
     return f"state {state} {part}"

@@ -10,15 +10,15 @@ from typing import Any
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_process import RowProcess
 from gpu_windows.operators.opened import call_close, call_open
-from gpu_windows.operators.process.kept import Kept, Now, kept_of
-from gpu_windows.operators.process.states import state_of
+from gpu_windows.operators.process.state_cells import Now, StateCell, make_cell
+from gpu_windows.operators.process.states import make_state
 from gpu_windows.query.process import ProcessQuery
 
 
 class OpenedFunction:
     """A function that has been opened, and the state that it sees; an `OpenContext` for it.
 
-    The state shows what the operator that calls the function holds: it sets `now` and the `kept`.
+    The handles show the state of the operator that calls the function: it sets `now` and `cells`.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class OpenedFunction:
         With a function of its own: a copy of the query's, as each job has one in Flink.
     keys : tuple of str
     now : Now
-    kept : dict of str to Kept
+    cells : dict of str to StateCell
         By the names of states, in alphabetical order.
     """
 
@@ -43,21 +43,21 @@ class OpenedFunction:
         self.keys = query.shown_keys
         self.now = Now()
         declared = dict(sorted(process.function.state.items()))
-        self.kept: dict[str, Kept[Any]] = {
-            name: kept_of(descriptor, self.now) for name, descriptor in declared.items()
+        self.cells: dict[str, StateCell[Any]] = {
+            name: make_cell(descriptor, self.now) for name, descriptor in declared.items()
         }
         self._states = {
-            name: state_of(
-                descriptor, f"the state {name!r} of {process.name}", self.kept[name], self.now
+            name: make_state(
+                descriptor, f"the state {name!r} of {process.name}", self.cells[name], self.now
             )
             for name, descriptor in declared.items()
         }
         call_open(self.process.function, self, self.close)
 
     def close(self) -> None:
-        """Close the function; what it kept of its state shows nothing any more."""
-        for kept in self.kept.values():
-            kept.held = {}
+        """Close the function; handles that it still has show empty state."""
+        for cell in self.cells.values():
+            cell.by_key = {}
         call_close(self.process.function)
 
     def state(self, name: str) -> Any:
@@ -75,8 +75,8 @@ class OpenedFunction:
             raise InvalidFunctionError(rule, value=repr(name))
         return found
 
-    def show(self, held: Mapping[str, dict[Any, Any]], time: int) -> None:
-        """Have the state show what an operator holds, by name, at a processing time."""
+    def bind(self, contents: Mapping[str, dict[Any, Any]], time: int) -> None:
+        """Bind the handles to the state of an operator, by name, at a processing time."""
         self.now.time = time
-        for name, kept in self.kept.items():
-            kept.held = held[name]
+        for name, cell in self.cells.items():
+            cell.by_key = contents[name]

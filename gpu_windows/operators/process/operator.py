@@ -92,7 +92,7 @@ class ProcessOperator(FunctionOperator):
 
     # ---- rows and timers
 
-    def _rows(self, batch: pa.Table) -> Iterator[Emission]:
+    def _process_rows(self, batch: pa.Table) -> Iterator[Emission]:
         if self._stored is not None:
             self._stored.load_keys([batch.column(name) for name in self._plan.query.keys])
         with few_collections():
@@ -105,7 +105,7 @@ class ProcessOperator(FunctionOperator):
         keys = zip(*(key_parts(batch[name]) for name in query.keys), strict=True)
         times = batch.column(query.time).cast(pa.int64()).to_pylist()
         output.cause, context.time_domain = ("element", None), ""
-        self._show()
+        self._bind_state()
         handled = self._function.process.rows(batch)
         for number, (key, at, (handler, row)) in enumerate(zip(keys, times, handled, strict=True)):
             now.key, context.timestamp, output.at = key, at, at
@@ -115,17 +115,17 @@ class ProcessOperator(FunctionOperator):
             except StateError:
                 raise
             except Exception as error:
-                raise self._failed(error, handler.__name__, key, row) from error
+                raise self._describe_failure(error, handler.__name__, key, row) from error
             if not number % _LOOKS and output.is_full:
                 yield output.take()
-                self._show()
+                self._bind_state()
 
     def _timers(self, domain: str, queue: TimerQueue[Key], until: int) -> Iterator[Emission]:
         """Call the timers of a time up to ``until``."""
         output, context, now = self._output, self._context, self._function.now
         on_timer: Any = self._function.process.function.on_timer
         context.time_domain = domain
-        self._show()
+        self._bind_state()
         while (timer := queue.pop_due(until)) is not None:
             at, key, _ = timer
             now.key, context.timestamp, output.cause, output.at = key, at, (domain, at), at
@@ -135,16 +135,18 @@ class ProcessOperator(FunctionOperator):
             except StateError:
                 raise
             except Exception as error:
-                raise self._failed(error, "on_timer", key, {"time": at}) from error
+                raise self._describe_failure(error, "on_timer", key, {"time": at}) from error
             if output.is_full:
                 yield output.take()
-                self._show()
+                self._bind_state()
 
-    def _show(self) -> None:
-        """Have the function see the state of this operator."""
-        self._memory.show()
+    def _bind_state(self) -> None:
+        """Bind the handles of the function to the state of this operator."""
+        self._memory.bind()
 
-    def _failed(self, error: Exception, handler: str, key: Key, row: Any) -> GpuWindowsError:
-        """Return what says which function failed, at which key and row."""
+    def _describe_failure(
+        self, error: Exception, handler: str, key: Key, row: Any
+    ) -> GpuWindowsError:
+        """Return an error that names the failed function, the key and the row."""
         shown = ShownKey(self._plan.query.shown_key_fields)(key)
         return self._failure(error, handler, f"{shown_key(shown)}, {shown_row(row)}")

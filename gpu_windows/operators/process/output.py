@@ -21,7 +21,7 @@ EMISSION_ROWS = 1 << 16
 
 
 class ProcessOutput:
-    """What one operator gives back: results, side outputs, counters of the user's.
+    """Gathered output of an operator: results, side outputs, user counters.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class ProcessOutput:
             yield self.take()
 
     def take(self) -> Emission:
-        """Return what was gathered, and begin anew."""
+        """Return the gathered output, and clear it."""
         fired = len(self._main.rows)
         counters = Counters(fired=fired, user=tuple(sorted(self.counts.items())))
         results = keyed_table(self._keys, *self._main.take())

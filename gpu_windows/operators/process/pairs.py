@@ -66,60 +66,60 @@ class PairsOperator(StatefulOperator[StateLog]):
         self._counts = Counts()
         self._names = dict(process.left), dict(process.right)
 
-    # ---- the face of an operator
+    # ---- interface of an operator
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows of both sides; give what the function makes of their pairs."""
+        """Process rows of both sides; emit the results of the function for their pairs."""
         yield from self._each(self._pairs.process(batch))
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Give what the function makes of the pairs that are due."""
+        """Emit the results of the function for the pairs that are due."""
         yield from self._each(self._pairs.advance_watermark(watermark))
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
-        """Give what the function makes of the pairs that are due."""
+        """Emit the results of the function for the pairs that are due."""
         yield from self._each(self._pairs.advance_processing_time(time))
 
     def state_size(self) -> dict[str, int]:
-        """Return how many entries of each kind are held."""
+        """Return the number of entries of each kind."""
         return self._pairs.state_size()
 
     def close(self) -> None:
-        """Close what is open of the query."""
+        """Close the user functions of the query."""
         self._pairs.close()
         opened.close(self._plan.query.token)
 
     @property
-    def _kept(self) -> StatefulOperator[Any]:
-        """What makes the pairs, and has all the state."""
+    def _stateful_pairs(self) -> StatefulOperator[Any]:
+        """The operator of the pairs, which has all the state."""
         assert isinstance(self._pairs, StatefulOperator), "joins keep rows"
         return self._pairs
 
-    def _restored(self, log: StateLog) -> StateLog:
-        self._kept.restore(log)
+    def _restore_state(self, log: StateLog) -> StateLog:
+        self._stateful_pairs.restore(log)
         return log
 
     def _save(self, stored: StateLog) -> None:
         del stored
-        self._kept.save()
+        self._stateful_pairs.save()
 
     def _next_timers(self, stored: StateLog) -> Timers:
         del stored
-        return self._kept.next_timers()
+        return self._stateful_pairs.next_timers()
 
     # ---- pairs
 
     def _each(self, emissions: Iterator[Emission]) -> Iterator[Emission]:
-        """Yield what the function makes of pairs, and the rest of what was given with them."""
+        """Yield the results of the function for pairs, then the rest of their emissions."""
         none = self._schema.empty_table()
         for emission in emissions:
             for begin in range(0, len(emission.results), _PAIRS):
-                yield from self._called(emission.results.slice(begin, _PAIRS))
+                yield from self._call_function(emission.results.slice(begin, _PAIRS))
             counters = replace(emission.counters, fired=0)  # pairs are no results
             yield Emission(none, emission.late, counters, self._all_sides(emission.sides))
 
-    def _called(self, pairs: pa.Table) -> Iterator[Emission]:
-        """Yield what the function makes of some pairs."""
+    def _call_function(self, pairs: pa.Table) -> Iterator[Emission]:
+        """Call the function with some pairs; yield its results."""
         handler, called = self._process.handler, f"{self._process.name}.{self._process.method}"
         context = self._new_context(pairs, self._key_of_context, self._sides, self._counts)
         lefts, rights = (_rows_of(pairs, *side) for side in zip(self._names, MARKS, strict=True))
@@ -131,12 +131,12 @@ class PairsOperator(StatefulOperator[StateLog]):
                 at = f"{shown_key(context.key)}, left row {left!r}, right row {right!r}"
                 raise failure(error, f"{called}, at {at}") from error
             if len(self._rows.rows) + len(self._sides) >= EMISSION_ROWS:
-                yield self._taken(pairs)
+                yield self._make_emission(pairs)
         if self._rows.rows or self._sides or self._counts:
-            yield self._taken(pairs)
+            yield self._make_emission(pairs)
 
-    def _taken(self, pairs: pa.Table) -> Emission:
-        """Return what the function has given for some pairs."""
+    def _make_emission(self, pairs: pa.Table) -> Emission:
+        """Return an emission of the gathered results for some pairs."""
         places, rows = self._rows.take()
         of = pairs.take(pa.array(places, pa.int64()))
         before = self._schema.names[: self._firsts]
@@ -179,7 +179,7 @@ class _PairContext:
     Attributes
     ----------
     place : int
-        Of the pair at hand among those of the context.
+        Index of the current pair among those of the context.
     """
 
     place: int
@@ -196,7 +196,7 @@ class _PairContext:
 
     @property
     def key(self) -> Row:
-        """The key of the pair at hand."""
+        """The key of the current pair."""
         return self._keys[self.place]
 
     def output(self, tag: str, row: Mapping[str, object]) -> None:
@@ -241,7 +241,7 @@ class _InWindows(_PairContext):
 
     @property
     def window(self) -> Window:
-        """The window of the pair at hand."""
+        """The window of the current pair."""
         start, end = (bounds[self.place] for bounds in self._bounds)
         return window_of(start, end)
 

@@ -1,4 +1,4 @@
-"""The state that a function sees: always that of the key at hand."""
+"""State handles that a function sees: always those of the current key."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gpu_windows.functions.keyed_state import (
     StateDescriptor,
 )
 from gpu_windows.operators.keyed.values import key_part
-from gpu_windows.operators.process.kept import Elements, Entries, Kept, Now, Single
+from gpu_windows.operators.process.state_cells import ListCell, MapCell, Now, StateCell, ValueCell
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.user_values import copy_value
 
-#: Python classes whose values are kept as they are, by Arrow type.
+#: Python classes whose values are stored unconverted, by Arrow type.
 _PLAIN: Mapping[pa.DataType, type] = {
     pa.int64(): int,
     pa.float64(): float,
@@ -34,20 +34,20 @@ _PLAIN: Mapping[pa.DataType, type] = {
 }
 
 
-#: Returns a value as it is kept; raises `InvalidFunctionError` for one of another type.
+#: Returns a value as it is stored; raises `InvalidFunctionError` for one of another type.
 Checked = Callable[[Any], Any]
-#: Returns what a function is given of what is kept; None: itself, for nobody can change it.
-Seen = Callable[[Any], Any] | None
+#: Returns the copy of a stored value that a function gets; None: itself, because it is immutable.
+ToUser = Callable[[Any], Any] | None
 
 
 def checked_as(dtype: pa.DataType, what: str) -> Checked:
-    """Return what takes values of a declared type; others are refused, or become of it.
+    """Return a converter of values to a declared type; it rejects values of other types.
 
     Parameters
     ----------
     dtype : pyarrow.DataType
     what : str
-        What is declared so, in words.
+        Human-readable name of the state.
     """
 
     def converted(value: Any) -> Any:
@@ -72,7 +72,7 @@ def checked_as(dtype: pa.DataType, what: str) -> Checked:
 
 
 def key_as(dtype: pa.DataType, what: str) -> Checked:
-    """Return what takes keys of a map, as `checked_as` does; equal keys become one."""
+    """Return a converter of keys of a map, as `checked_as` does; all NaN become one key."""
     checked = checked_as(dtype, what)
     if not types.is_floating(dtype):
         return checked
@@ -82,45 +82,45 @@ def key_as(dtype: pa.DataType, what: str) -> Checked:
 class Value:
     """A `gpu_windows.functions.keyed_state.ValueState`; of all states it must be the fastest."""
 
-    __slots__ = ("_checked", "_kept", "_now")
+    __slots__ = ("_cell", "_checked", "_now")
 
-    def __init__(self, kept: Single, now: Now, checked: Checked) -> None:
-        self._kept, self._now, self._checked = kept, now, checked
+    def __init__(self, cell: ValueCell, now: Now, checked: Checked) -> None:
+        self._cell, self._now, self._checked = cell, now, checked
 
     def value(self, default: Any = None) -> Any:
         """Return the value; ``default`` if there is none."""
-        return self._kept.held.get(self._now.key, default)
+        return self._cell.by_key.get(self._now.key, default)
 
     def update(self, value: Any) -> None:
-        """Keep a value; None clears."""
+        """Set the value; None clears."""
         if value is None:
             self.clear()
         else:
-            self._kept.held[self._now.key] = self._checked(value)
+            self._cell.by_key[self._now.key] = self._checked(value)
 
     def clear(self) -> None:
-        """Forget it."""
-        self._kept.held.pop(self._now.key, None)
+        """Remove it."""
+        self._cell.by_key.pop(self._now.key, None)
 
 
 class ExpiringValue(Value):
-    """The same, of a value that expires."""
+    """A `Value` that expires."""
 
     def value(self, default: Any = None) -> Any:
-        """Return the value; ``default`` if there is none, or if it is over."""
-        found = self._kept.get(self._now.key)
+        """Return the value; ``default`` if there is none, or if it has expired."""
+        found = self._cell.get(self._now.key)
         return default if found is None else found
 
     def update(self, value: Any) -> None:
-        """Keep a value; None clears."""
+        """Set the value; None clears."""
         if value is None:
             self.clear()
         else:
-            self._kept.put(self._now.key, self._checked(value))
+            self._cell.put(self._now.key, self._checked(value))
 
 
 class OwnValue(Value):
-    """The same, of a value that a function could change: it is given a copy."""
+    """A `Value` that is mutable, so the function gets a copy."""
 
     def value(self, default: Any = None) -> Any:
         """Return a copy of the value; ``default`` if there is none."""
@@ -128,23 +128,23 @@ class OwnValue(Value):
 
 
 class OwnExpiringValue(ExpiringValue):
-    """The same, of a value that a function could change and that expires."""
+    """A `Value` that is mutable and expires."""
 
     def value(self, default: Any = None) -> Any:
-        """Return a copy of the value; ``default`` if there is none, or if it is over."""
+        """Return a copy of the value; ``default`` if there is none, or if it has expired."""
         return copy_value(super().value(default))
 
 
 class Elementwise:
-    """A `gpu_windows.functions.keyed_state.ListState`; ``seen``: what it gives of an element."""
+    """A `gpu_windows.functions.keyed_state.ListState`; ``to_user``: what it gives of an element."""
 
-    def __init__(self, kept: Elements, now: Now, checked: Checked, seen: Seen) -> None:
-        self._kept, self._now, self._checked, self._seen = kept, now, checked, seen
+    def __init__(self, cell: ListCell, now: Now, checked: Checked, to_user: ToUser) -> None:
+        self._cell, self._now, self._checked, self._to_user = cell, now, checked, to_user
 
     def get(self) -> list[Any]:
         """Return the elements."""
-        elements = self._kept.get(self._now.key)
-        return elements if self._seen is None else [*map(self._seen, elements)]
+        elements = self._cell.get(self._now.key)
+        return elements if self._to_user is None else [*map(self._to_user, elements)]
 
     def add(self, value: Any) -> None:
         """Append an element."""
@@ -152,17 +152,17 @@ class Elementwise:
 
     def add_all(self, values: Iterable[Any]) -> None:
         """Append elements."""
-        self._kept.append(self._now.key, [self._element(value) for value in values])
+        self._cell.append(self._now.key, [self._element(value) for value in values])
 
     def update(self, values: Iterable[Any]) -> None:
-        """Keep these elements instead."""
+        """Replace the elements."""
         elements = [self._element(value) for value in values]
         self.clear()
-        self._kept.append(self._now.key, elements)
+        self._cell.append(self._now.key, elements)
 
     def clear(self) -> None:
-        """Forget them."""
-        self._kept.held.pop(self._now.key, None)
+        """Remove the elements."""
+        self._cell.by_key.pop(self._now.key, None)
 
     def _element(self, value: Any) -> Any:
         if value is None:
@@ -175,31 +175,31 @@ class Mapped:
 
     Parameters
     ----------
-    kept : Entries
+    cell : MapCell
     now : Now
     dtypes : pair of pyarrow.DataType
         Of keys and of values.
     what : str
-        Which state it is, in words.
+        Human-readable name of the state.
     """
 
-    def __init__(self, kept: Entries, now: Now, dtypes: tuple[pa.DataType, ...], what: str) -> None:
-        self._kept, self._now, self._what = kept, now, what
+    def __init__(self, cell: MapCell, now: Now, dtypes: tuple[pa.DataType, ...], what: str) -> None:
+        self._cell, self._now, self._what = cell, now, what
         of_key, of_value = dtypes
         self._keys, self._values = key_as(of_key, what), checked_as(of_value, what)
-        self._seen: Seen = copy_value if types.is_nested(of_value) else None
+        self._to_user: ToUser = copy_value if types.is_nested(of_value) else None
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of an entry."""
-        value = self._kept.read(self._now.key, self._keys(key), default)
-        return value if self._seen is None else self._seen(value)
+        value = self._cell.read(self._now.key, self._keys(key), default)
+        return value if self._to_user is None else self._to_user(value)
 
     def put(self, key: Any, value: Any) -> None:
         """Set an entry."""
         if key is None:
             raise InvalidFunctionError(f"{self._what} is a map, which has no key None", value=key)
         checked = None if value is None else self._values(value)
-        self._kept.put(self._now.key, self._keys(key), checked)
+        self._cell.put(self._now.key, self._keys(key), checked)
 
     def put_all(self, entries: Mapping[Any, Any]) -> None:
         """Set entries."""
@@ -207,36 +207,36 @@ class Mapped:
             self.put(key, value)
 
     def remove(self, key: Any) -> None:
-        """Forget an entry."""
-        self._kept.remove(self._now.key, self._keys(key))
+        """Remove an entry."""
+        self._cell.remove(self._now.key, self._keys(key))
 
     def contains(self, key: Any) -> bool:
         """Tell whether there is an entry."""
-        return self._kept.read(self._now.key, self._keys(key), _ABSENT) is not _ABSENT
+        return self._cell.read(self._now.key, self._keys(key), _ABSENT) is not _ABSENT
 
     def keys(self) -> KeysView[Any]:
         """Return the keys."""
-        return self._shown().keys()
+        return self._copy_entries().keys()
 
     def values(self) -> ValuesView[Any]:
         """Return the values."""
-        return self._shown().values()
+        return self._copy_entries().values()
 
     def items(self) -> ItemsView[Any, Any]:
         """Return keys and values."""
-        return self._shown().items()
+        return self._copy_entries().items()
 
-    def _shown(self) -> dict[Any, Any]:
-        found = dict(self._kept.get(self._now.key))
-        return found if self._seen is None else self._seen(found)
+    def _copy_entries(self) -> dict[Any, Any]:
+        found = dict(self._cell.get(self._now.key))
+        return found if self._to_user is None else self._to_user(found)
 
     def is_empty(self) -> bool:
         """Tell whether there is no entry."""
-        return not self._kept.get(self._now.key)
+        return not self._cell.get(self._now.key)
 
     def clear(self) -> None:
-        """Forget all."""
-        self._kept.held.pop(self._now.key, None)
+        """Remove all entries."""
+        self._cell.by_key.pop(self._now.key, None)
 
 
 _ABSENT = object()
@@ -247,46 +247,46 @@ class Appending:
 
     Parameters
     ----------
-    kept : Single
-        What was made of all values.
+    cell : ValueCell
+        The aggregate of all values.
     now : Now
     checked : Checked
     add : callable
-        What was made, or None, and a value, to what is made of them.
+        Aggregate or None, and a value, to the new aggregate.
     result : callable
-        What was made, to what the function sees.
-    seen : callable, optional
+        Aggregate to the result that the function sees.
+    to_user : callable, optional
         What it gives of that.
     """
 
     def __init__(
         self,
-        kept: Single,
+        cell: ValueCell,
         now: Now,
         checked: Checked,
         add: Callable[[Any, Any], Any],
         result: Callable[[Any], Any],
-        seen: Seen,
+        to_user: ToUser,
     ) -> None:
-        self._kept, self._now, self._checked = kept, now, checked
-        self._add, self._result, self._seen = add, result, seen
+        self._cell, self._now, self._checked = cell, now, checked
+        self._add, self._result, self._to_user = add, result, to_user
 
     def get(self) -> Any:
-        """Return what was made of all values; None if none was added."""
-        made = self._kept.get(self._now.key)
+        """Return the result over all values; None if none was added."""
+        made = self._cell.get(self._now.key)
         if made is None:
             return None
         result = self._result(made)
-        return result if self._seen is None else self._seen(result)
+        return result if self._to_user is None else self._to_user(result)
 
     def add(self, value: Any) -> None:
         """Add a value."""
-        made = self._add(self._kept.get(self._now.key), value)
-        self._kept.put(self._now.key, self._checked(made))
+        made = self._add(self._cell.get(self._now.key), value)
+        self._cell.put(self._now.key, self._checked(made))
 
     def clear(self) -> None:
-        """Forget it."""
-        self._kept.held.pop(self._now.key, None)
+        """Remove it."""
+        self._cell.by_key.pop(self._now.key, None)
 
 
 #: States of one value, by whether it expires, and whether a function could change it.
@@ -298,32 +298,32 @@ _VALUES: Mapping[tuple[bool, bool], type[Value]] = {
 }
 
 
-def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) -> Any:
-    """Return what a function sees of state.
+def make_state(descriptor: StateDescriptor, what: str, cell: StateCell[Any], now: Now) -> Any:
+    """Return the handle of a state for a function.
 
     Parameters
     ----------
     descriptor : StateDescriptor
     what : str
-        Which state it is, in words.
-    kept : Kept
-        What `gpu_windows.operators.process.kept.kept_of` gave for it.
+        Human-readable name of the state.
+    cell : StateCell
+        What `gpu_windows.operators.process.state_cells.make_cell` gave for it.
     now : Now
     """
     first = checked_as(descriptor.dtypes[0], what)
-    seen = copy_value if types.is_nested(descriptor.dtypes[-1]) else None
-    match descriptor, kept:
-        case MapStateDescriptor(), Entries():
-            return Mapped(kept, now, descriptor.dtypes, what)
-        case ListStateDescriptor(), Elements():
-            return Elementwise(kept, now, first, seen)
-        case ReducingStateDescriptor(function=reduce), Single():
+    to_user = copy_value if types.is_nested(descriptor.dtypes[-1]) else None
+    match descriptor, cell:
+        case MapStateDescriptor(), MapCell():
+            return Mapped(cell, now, descriptor.dtypes, what)
+        case ListStateDescriptor(), ListCell():
+            return Elementwise(cell, now, first, to_user)
+        case ReducingStateDescriptor(function=reduce), ValueCell():
 
             def reduced(made: Any, value: Any) -> Any:
                 return value if made is None else reduce(made, value)
 
-            return Appending(kept, now, first, reduced, lambda made: made, seen)
-        case AggregatingStateDescriptor(function=function), Single():
+            return Appending(cell, now, first, reduced, lambda made: made, to_user)
+        case AggregatingStateDescriptor(function=function), ValueCell():
 
             def added(made: Any, value: Any) -> Any:
                 begun = function.create_accumulator() if made is None else made
@@ -334,7 +334,7 @@ def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) 
             def result(made: Any) -> Any:
                 return function.get_result(copy_value(made) if is_nested else made)
 
-            return Appending(kept, now, first, added, result, seen)
-        case _, Single():
-            return _VALUES[descriptor.ttl is not None, seen is not None](kept, now, first)
+            return Appending(cell, now, first, added, result, to_user)
+        case _, ValueCell():
+            return _VALUES[descriptor.ttl is not None, to_user is not None](cell, now, first)
     raise AssertionError(f"unknown state: {descriptor}")

@@ -9,7 +9,7 @@ from gpu_windows.kernels.cpu.encode import Encoder
 
 Ints = NDArray[np.int64]
 
-#: Timers that are over, beyond as many as are set, before they are forgotten.
+#: Number of timers, in excess of those that are set, before the others are dropped.
 _SLACK = 1 << 16
 
 
@@ -40,25 +40,25 @@ class TimerArrays:
         self._is_set[places] = True
 
     def delete(self, codes: Ints, times: Ints) -> None:
-        """Take timers back; nothing happens for those that are not set."""
+        """Delete timers; those that are not set are ignored."""
         if len(self._is_set):
             places = self._places(codes, times)
             self._is_set[places] = False
-            self._forget()
+            self._compact()
 
     def all(self) -> tuple[Ints, Ints]:
         """Return keys and times of all timers."""
-        return self._known(np.flatnonzero(self._is_set))
+        return self._decode(np.flatnonzero(self._is_set))
 
     def pop_due(self, until: int) -> tuple[Ints, Ints]:
         """Remove and return keys and times up to ``until``: by key, those of a key by time."""
         places = np.flatnonzero(self._is_set)
-        codes, times = self._known(places)
+        codes, times = self._decode(places)
         due = times <= until
         self._is_set[places[due]] = False
         codes, times = codes[due], times[due]
         order = np.lexsort((times, codes))
-        self._forget()
+        self._compact()
         return codes[order], times[order]
 
     def _places(self, codes: Ints, times: Ints) -> Ints:
@@ -70,13 +70,13 @@ class TimerArrays:
             self._is_set = np.concatenate([self._is_set, np.zeros(more, np.bool_)])
         return places
 
-    def _known(self, places: Ints) -> tuple[Ints, Ints]:
+    def _decode(self, places: Ints) -> tuple[Ints, Ints]:
         """Return keys and times of pairs."""
         pairs = self._pairs.values[places]
         return pairs >> 32, self._times.values[pairs & 0xFFFFFFFF]
 
-    def _forget(self) -> None:
-        """Forget timers that are over, where they are many."""
+    def _compact(self) -> None:
+        """Drop timers that are no longer set, if they are many."""
         if len(self._is_set) > 2 * len(self) + _SLACK:
             codes, times = self.all()
             self._begin()

@@ -1,4 +1,4 @@
-"""What the operator of vectorised functions remembers of keys: state and timers as arrays."""
+"""State and timers of keys of vectorised functions, as arrays."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class KeyedArrays:
         return self.event_timers, self.processing_timers
 
     def size(self) -> dict[str, int]:
-        """Return how many entries of each kind are held."""
+        """Return the number of entries of each kind."""
         return dict(zip(_KINDS, (*map(len, self.timers), len(self.state)), strict=True))
 
     # ---- keys
 
-    def grouped(self, rows: pa.Table) -> tuple[Ints, Ints, Ints]:
+    def group_rows(self, rows: pa.Table) -> tuple[Ints, Ints, Ints]:
         """Return the keys of rows, by code, the rows of one after the other, and their offsets.
 
         Returns
@@ -116,11 +116,11 @@ class KeyedArrays:
         return [key_column(number) for number in range(len(self._query.keys))]
 
     def counts(self, entries: pa.Table) -> Counter[str]:
-        """Return how many entries of each kind there are."""
+        """Return the number of entries of each kind in a table."""
         return Counter(dict(zip(_KINDS, numbers_by_kind(entries, len(_KINDS)), strict=True)))
 
     def entries(self) -> pa.Table:
-        """Return all that is of keys."""
+        """Return state and timers of all keys."""
         tables = [pa.schema(self.types.items()).empty_table()]
         for kind, (timers, at) in enumerate(zip(self.timers, TIMERS, strict=True)):
             codes, times = timers.all()
@@ -140,7 +140,7 @@ class KeyedArrays:
         return entries_of(kind, {**keys, **columns}, self.types)
 
     def restore(self, entries: pa.Table) -> None:
-        """Take entries of keys of which nothing is held yet."""
+        """Load entries of keys that have none in memory."""
         for kind, (timers, at) in enumerate(zip(self.timers, TIMERS, strict=True)):
             some = select(entries, kind)
             timers.set(self._keys_of(some), one_chunk(some.column(at)).to_numpy())

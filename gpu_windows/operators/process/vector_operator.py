@@ -99,18 +99,18 @@ class VectorProcessOperator(FunctionOperator):
 
     # ---- calls of the function
 
-    def _rows(self, batch: pa.Table) -> Iterator[Emission]:
+    def _process_rows(self, batch: pa.Table) -> Iterator[Emission]:
         if len(batch) == 0:
             return
         memory, query = self._memory, self._plan.query
-        keys, order, offsets = memory.grouped(batch)
+        keys, order, offsets = memory.group_rows(batch)
         if self._stored is not None:
             self._stored.load_keys(memory.stored_keys(keys))
         times = None
         if query.has_time:
             times = one_chunk(batch.column(query.time).cast(pa.int64())).to_numpy()[order]
         rows = self._process.rows(batch).combine_chunks().take(pa.array(order))
-        given = RowsBatch(*self._known(keys, offsets), rows, times)
+        given = RowsBatch(*self._batch_of_keys(keys, offsets), rows, times)
         yield from self._call(self._process.function.process_batch, given, keys, "element")
 
     def _fire(self, domain: Domain, until: int) -> Iterator[Emission]:
@@ -119,11 +119,13 @@ class VectorProcessOperator(FunctionOperator):
             codes, times = due
             begins = np.flatnonzero(np.diff(codes, prepend=-1))
             offsets, keys = np.append(begins, len(codes)), codes[begins]
-            batch = TimersBatch(*self._known(keys, offsets), times, domain)
+            batch = TimersBatch(*self._batch_of_keys(keys, offsets), times, domain)
             yield from self._call(self._process.function.on_timers, batch, keys, domain)
 
-    def _known(self, keys: Ints, offsets: Ints) -> tuple[pa.Table, pa.Table, Ints, int, int]:
-        """Return what a batch knows of keys."""
+    def _batch_of_keys(
+        self, keys: Ints, offsets: Ints
+    ) -> tuple[pa.Table, pa.Table, Ints, int, int]:
+        """Return the fields of a batch that describe its keys."""
         memory = self._memory
         times = memory.watermark, memory.processing_time
         return memory.keys(keys), memory.state.of(keys), offsets, *times

@@ -85,7 +85,7 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
         """Do nothing: windows that are counted have no time, and no row comes too late."""
         yield from ()
 
-    def _restored(self, log: StateLog) -> StoredCounts:
+    def _restore_state(self, log: StateLog) -> StoredCounts:
         """Know the keys that the log has: they are read when rows of them come."""
         (self._seen,) = log.numbers(_OWNER, _NUMBERS) or (0,)
         return StoredCounts(self._table, log)

@@ -56,7 +56,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         self._changed_only = plan.query.changed_only
         self._fired = LONG_MIN
 
-    def _restored(self, log: StateLog) -> StoredSlices:
+    def _restore_state(self, log: StateLog) -> StoredSlices:
         """Know the slices that the log has, and how far windows have fired."""
         self._watermark, self._fired = log.numbers(_OWNER, _NUMBERS) or (
             self._watermark,

@@ -44,7 +44,7 @@ class StoredSlices:
     def __init__(self, table: SliceTable, log: StateLog, grid: rules.Grid, live: int) -> None:
         self.log, self._table, self._live = log, table, live
         kind = RowKind(
-            SLICE, one_place, self._settle, in_order=True, to_ticks=partial(slice_ticks, grid)
+            SLICE, one_place, self._compact, in_order=True, to_ticks=partial(slice_ticks, grid)
         )
         self._buffer = RowBuffer(log, SLICES, kind)
         self._new: Entries | None = None  # what came, while the table holds what fires
@@ -91,8 +91,8 @@ class StoredSlices:
         if len(entries):
             self._buffer.append(self._table.to_arrow(entries))
 
-    def _settle(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
-        """Return some entries, from the oldest on, with one of each key and slice: a `Settle`."""
+    def _compact(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
+        """Return some entries, from the oldest on, with one of each key and slice: a `Compact`."""
         del are_oldest
         self._add(rows)
         entries = self._table.entries()

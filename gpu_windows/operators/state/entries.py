@@ -272,7 +272,7 @@ def to_blocks(
             time=0,
             tables=tuple(map(_as_schema, parts, schemas)),
             rows=len(keys),
-            notes=len(gone),
+            markers=len(gone),
             keys=union(keys, gone),
         )
 

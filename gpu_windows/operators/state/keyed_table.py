@@ -216,7 +216,7 @@ class KeyedTable(LogTable):
         touches_most, were_large = 4 * len(present) >= 3 * before, self._whole >= _OFTEN
         self._whole = min(self._whole + 1, _OFTEN) if touches_most else 0
         runs = self.runs
-        known = sum(run.rows + run.notes for run in runs) + sum(map(len, self.saved))
+        known = sum(run.rows + run.markers for run in runs) + sum(map(len, self.saved))
         self._has_grown |= known + len(there) + len(gone) > 2 * self.keys + _SLACK
         if self.keys == 0:
             self.drop()

@@ -107,7 +107,7 @@ def missing_file(name: str) -> StateCorruptedError:
 
 
 def _to_list(run: Run, files: Mapping[str, int]) -> list[Any]:
-    numbers = (run.begin, run.filters, run.directory, run.end, run.rows, run.notes)
+    numbers = (run.begin, run.filters, run.directory, run.end, run.rows, run.markers)
     return [run.table, files[run.file], *numbers, run.least, run.greatest, run.since, run.taken]
 
 

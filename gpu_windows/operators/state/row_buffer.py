@@ -63,8 +63,8 @@ class RowBuffer(LogTable):
 
     def __len__(self) -> int:
         """Return the number of rows, some that have expired too."""
-        notes = sum(int(np.count_nonzero(self.kind.are_notes(rows))) for rows in self._new)
-        return sum(run.rows for run in self.runs) + sum(map(len, self._new)) - notes
+        markers = sum(int(np.count_nonzero(self.kind.are_markers(rows))) for rows in self._new)
+        return sum(run.rows for run in self.runs) + sum(map(len, self._new)) - markers
 
     @property
     def last_times(self) -> list[int]:
@@ -244,7 +244,7 @@ class RowBuffer(LogTable):
         return sum(run.taken for run in self.runs)
 
     def append(self, rows: pa.Table) -> None:
-        """Keep rows; notes tell of rows that were appended before."""
+        """Append rows, and markers of rows that were appended before."""
         if len(rows):
             self._new.append(rows)
 
@@ -294,7 +294,7 @@ class RowBuffer(LogTable):
         is_one = len(runs) + len(new) == 1 and self.log.rescaling is None
         for rows, is_whole in merged.parts():
             if len(rows) and not is_one:
-                rows = self.kind.settle(rows, are_oldest=are_oldest and is_whole)
+                rows = self.kind.compact(rows, are_oldest=are_oldest and is_whole)
             yield from self._to_blocks(self._select_wanted(rows), block_bytes)
 
     def _select_wanted(self, rows: pa.Table) -> pa.Table:
@@ -313,17 +313,17 @@ class RowBuffer(LogTable):
         places, times = self.kind.places(rows), self.kind.times(rows)
         order = np.lexsort((times, places))
         rows = take_rows(rows, order).combine_chunks()
-        places, times, notes = places[order], times[order], self.kind.are_notes(rows)
+        places, times, markers = places[order], times[order], self.kind.are_markers(rows)
         length = max(1, len(rows) * block_bytes // max(rows.nbytes, 1))
         for begin in range(0, len(rows), length):
             part = slice(begin, begin + length)
-            count = int(np.count_nonzero(notes[part]))
+            count = int(np.count_nonzero(markers[part]))
             yield Block(
                 place=int(places[begin]),
                 time=int(times[begin]),
                 tables=(rows.slice(begin, length),),
                 rows=len(times[part]) - count,
-                notes=count,
+                markers=count,
                 least=int(times[part].min()),
                 greatest=int(times[part].max()),
             )

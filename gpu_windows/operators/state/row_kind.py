@@ -32,26 +32,26 @@ class KeyColumns(Enum):
 
 
 def all_rows(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
-    """Return rows as they are: a `Settle`."""
+    """Return rows as they are: a `Compact`."""
     del are_oldest
     return rows
 
 
-def no_notes(rows: pa.Table) -> Flags:
-    """Return that no row is a note of another one."""
+def no_markers(rows: pa.Table) -> Flags:
+    """Return that no row is a marker of another one."""
     return np.zeros(len(rows), np.bool_)
 
 
-class Settle(Protocol):
+class Compact(Protocol):
     """Reduces rows that are merged to those that are still needed."""
 
     def __call__(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
-        """Return them; ``rows``: from the oldest on; ``are_oldest``: there are no older ones."""
+        """Return the needed rows; ``rows``: oldest first; ``are_oldest``: none are older."""
 
 
 @dataclass(frozen=True)
 class RowKind:
-    """What a buffer has to know of its rows.
+    """Properties of the rows of a buffer.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ class RowKind:
         The column of their times, int64.
     places : callable
         Returns their places: int64[n].
-    settle : Settle
-        What is left of rows that are merged; default: all of them.
-    are_notes : callable
-        Returns which rows are notes of other rows; default: none are.
+    compact : Compact
+        Reduces rows that are merged; default: all of them are retained.
+    are_markers : callable
+        Returns which rows are markers of earlier rows; default: none are.
     in_order : bool
         Whether they are read in order of time only, those of all places together: then a large run
         has large blocks, for a store takes as long for a small one.
@@ -78,8 +78,8 @@ class RowKind:
 
     time: str
     places: Callable[[pa.Table], Ints]
-    settle: Settle = all_rows
-    are_notes: Callable[[pa.Table], Flags] = no_notes
+    compact: Compact = all_rows
+    are_markers: Callable[[pa.Table], Flags] = no_markers
     in_order: bool = False
     learns: bool = False
     key_columns: KeyColumns = KeyColumns.NAMED

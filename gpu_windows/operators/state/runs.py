@@ -31,8 +31,8 @@ class Block:
         Of the first row.
     tables : tuple of pyarrow.Table
         Of the same columns in all blocks of a run, in whatever order.
-    rows, notes : int
-        How many rows there are that count, and how many that tell of others.
+    rows, markers : int
+        Number of rows, and of markers: entries that change earlier rows, or delete keys.
     least, greatest : int
         Between which the times of the rows are.
     keys : int64[k]
@@ -43,7 +43,7 @@ class Block:
     time: int
     tables: tuple[pa.Table, ...]
     rows: int
-    notes: int = 0
+    markers: int = 0
     least: int = 0
     greatest: int = 0
     keys: Ints = field(default_factory=lambda: np.empty(0, np.int64))
@@ -61,7 +61,7 @@ class Run:
         The state file that has it.
     begin, filters, directory, end : int
         Offsets in the file: its blocks, the filter of its keys, its directory, and its end.
-    rows, notes : int
+    rows, markers : int
         See `Block`.
     least, greatest : int
         Between which the times of its rows are.
@@ -78,7 +78,7 @@ class Run:
     directory: int
     end: int
     rows: int
-    notes: int
+    markers: int
     least: int
     greatest: int
     since: int
@@ -116,7 +116,7 @@ class RunWriter:
         self._places: list[tuple[int, int]] = []
         self._keys: list[Ints] = []
         self._schemas: tuple[pa.Schema, ...] = ()
-        self._rows = self._notes = 0
+        self._rows = self._markers = 0
         self._least, self._greatest = LONG_MAX, LONG_MIN
         self._offsets = (begin, begin, begin)
 
@@ -159,7 +159,7 @@ class RunWriter:
         )
         self._places.append((block.place, block.time))
         self._rows += block.rows
-        self._notes += block.notes
+        self._markers += block.markers
         self._least, self._greatest = (
             min(self._least, block.least),
             max(self._greatest, block.greatest),
@@ -184,7 +184,7 @@ class RunWriter:
             directory=self._offsets[1],
             end=self._offsets[2],
             rows=self._rows,
-            notes=self._notes,
+            markers=self._markers,
             least=self._least,
             greatest=self._greatest,
             since=self._least,

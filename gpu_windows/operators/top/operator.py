@@ -1,4 +1,4 @@
-"""The operators of the first rows of keys: of input that ends, and of streams."""
+"""Operators of the first rows of keys, on bounded input and on streams."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.results import traced
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.operators.top.shown import ShownRows
-from gpu_windows.operators.top.stored import StoredTop, shown_schema
+from gpu_windows.operators.top.stored import StoredTop, top_schema
+from gpu_windows.operators.top.top_rows import TopRows
 from gpu_windows.planning.plan import TopPlan
 from gpu_windows.rules import LONG_MAX
 
@@ -29,10 +29,10 @@ class _Results:
     def __init__(self, plan: TopPlan, keys: KeyEncoder, *, trace: bool) -> None:
         self._plan, self._keys, self._trace = plan, keys, trace
 
-    def emission(self, shown: ShownRows) -> Emission:
-        """Return how the table of the first rows changes."""
+    def make_emission(self, top_rows: TopRows) -> Emission:
+        """Return the changes of the table of the first rows."""
         top, schema = self._plan.top, self._plan.result_schema
-        changed = shown.settle()
+        changed = top_rows.flush_changes()
         rows = changed.rows
         columns = [*self._keys.decode(rows.codes), *rows.table.columns[: len(top.carried)]]
         if top.number is not None:
@@ -43,8 +43,8 @@ class _Results:
         results = traced(results, "element") if self._trace else results
         return Emission(results, pa.table({}), Counters(fired=len(results)))
 
-    def nothing(self, rows: int) -> Emission:
-        """Return that rows were taken, of which nothing comes yet."""
+    def acknowledge(self, rows: int) -> Emission:
+        """Return the emission that acknowledges a batch of rows, without results."""
         return Emission(self._plan.result_schema.empty_table(), pa.table({}), Counters(rows=rows))
 
 
@@ -53,7 +53,7 @@ def _key_encoder(plan: TopPlan) -> KeyEncoder:
 
 
 class BoundedTopOperator(Operator):
-    """The first rows of keys of an input that ends: they are given then, and nothing changes.
+    """Operator of the first rows of keys on bounded input; it emits them at the end, once.
 
     Parameters
     ----------
@@ -66,26 +66,26 @@ class BoundedTopOperator(Operator):
         self._plan = plan
         self._keys = _key_encoder(plan)
         self._results = _Results(plan, self._keys, trace=trace)
-        self._shown = ShownRows(plan.top, shown_schema(plan))
+        self._rows = TopRows(plan.top, top_schema(plan))
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows, of which the first ones wait for the end."""
+        """Add rows; the first ones are buffered until the end."""
         codes = self._keys.encode([batch.column(name) for name in self._plan.query.keys])
-        self._shown.take(codes, batch.select(self._plan.top.columns))
-        yield self._results.nothing(len(batch))
+        self._rows.add_rows(codes, batch.select(self._plan.top.columns))
+        yield self._results.acknowledge(len(batch))
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Give the first rows at the end of time."""
+        """Emit the first rows at the end of time."""
         if watermark == LONG_MAX:
-            yield self._results.emission(self._shown)
+            yield self._results.make_emission(self._rows)
 
     def state_size(self) -> dict[str, int]:
-        """Return how many rows wait."""
-        return {"rows": len(self._shown)}
+        """Return the number of buffered rows."""
+        return {"rows": len(self._rows)}
 
 
 class TopOperator(StatefulOperator[StoredTop]):
-    """The first rows of keys of a stream: what changes is given when all rows that came are taken.
+    """Operator of the first rows of keys on a stream; it emits changes after each micro-batch.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class TopOperator(StatefulOperator[StoredTop]):
         self._results = _Results(plan, self._keys, trace=trace)
         self._clock = 0
 
-    def _restored(self, log: StateLog) -> StoredTop:
+    def _restore_state(self, log: StateLog) -> StoredTop:
         return StoredTop(self._plan, self._keys, log)
 
     @property
@@ -110,39 +110,39 @@ class TopOperator(StatefulOperator[StoredTop]):
         return self._in_store
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows."""
+        """Add rows."""
         state = self._state
         codes = self._keys.encode([batch.column(name) for name in self._plan.query.keys])
         keys = present(codes, self._keys.count)
         state.load(keys)
         state.touch(keys, self._clock)
-        state.shown.take(codes, batch.select(self._plan.top.columns))
-        yield self._results.nothing(len(batch))
+        state.top_rows.add_rows(codes, batch.select(self._plan.top.columns))
+        yield self._results.acknowledge(len(batch))
 
     def end_rows(self) -> Iterator[Emission]:
-        """Give what has changed."""
-        emission = self._results.emission(self._state.shown)
+        """Emit the changes."""
+        emission = self._results.make_emission(self._state.top_rows)
         if len(emission.results):
             yield emission
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Do nothing: rows count as they arrive."""
+        """Do nothing, because results do not depend on event time."""
         del watermark
         yield from ()
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
-        """Forget keys; what they had is given as deletions with the rows that come now."""
+        """Expire keys; their deletions are emitted with the next changes."""
         self._clock = time
         if self._plan.top.time_to_live is not None:
             self._state.expire(time)
         yield from ()
 
     def state_size(self) -> dict[str, int]:
-        """Return how many keys and rows are kept."""
+        """Return the number of stored keys and rows."""
         return self._state.sizes()
 
     def _save(self, stored: StoredTop) -> None:
         stored.save()
 
     def _next_timers(self, stored: StoredTop) -> Timers:
-        return None, stored.next_forgotten()
+        return None, stored.next_expiry()

@@ -1,4 +1,4 @@
-"""The first rows of keys in a store, and those of the keys that a call asks for in memory."""
+"""First rows of keys in a store; those of the keys of a call are in memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gpu_windows.operators.columns.lanes import one_chunk, to_lane
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.top.shown import Rows, ShownRows
+from gpu_windows.operators.top.top_rows import SlotRows, TopRows
 from gpu_windows.planning.plan import TopPlan
 from gpu_windows.rules import LONG_MAX, shifted
 
 Ints = NDArray[np.int64]
 
-#: What a log calls keys and their first rows; a key waits for the time at which it is forgotten.
+#: Table name of keys and their first rows in a log; the timer of a key is its expiry.
 KEYS = "top keys"
 
 
@@ -32,36 +32,38 @@ class StoredTop:
     plan : TopPlan
     keys : KeyEncoder
     log : StateLog
-        Empty, or as `save` has left it.
+        Empty, or as `save` wrote it.
 
     Attributes
     ----------
-    shown : ShownRows
-        Of the keys that are in memory.
+    top_rows : TopRows
+        The first rows of the keys in memory.
     """
 
     def __init__(self, plan: TopPlan, keys: KeyEncoder, log: StateLog) -> None:
         self._keys = keys
-        self._lives = plan.top.time_to_live
-        self.shown = ShownRows(plan.top, shown_schema(plan))
+        self._time_to_live = plan.top.time_to_live
+        self.top_rows = TopRows(plan.top, top_schema(plan))
         self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.kept_count})
-        self._until = np.empty(0, np.int64)  # by code: when a key is forgotten
+        self._until = np.empty(0, np.int64)  # by code: when a key expires
 
     def load(self, codes: Ints) -> None:
-        """Have some keys in memory, each given once."""
-        self._show(self._table.load(self._keys.hashes()[codes]))
+        """Load some keys; ``codes`` has each once."""
+        self._add_entries(self._table.load(self._keys.hashes()[codes]))
 
     def touch(self, codes: Ints, time: int) -> None:
-        """Let some keys live from a processing time on."""
-        self._know()
-        self._until[codes] = LONG_MAX if self._lives is None else shifted(time, self._lives)
+        """Restart the time to live of some keys at a processing time."""
+        self._grow()
+        self._until[codes] = (
+            LONG_MAX if self._time_to_live is None else shifted(time, self._time_to_live)
+        )
 
     def expire(self, time: int) -> None:
-        """Forget the keys whose time is over."""
-        self._show(self._table.load_due(time, in_processing_time=True))
-        self.shown.forget(np.flatnonzero(self._until <= time))
+        """Remove the keys that have expired."""
+        self._add_entries(self._table.load_due(time, in_processing_time=True))
+        self.top_rows.remove_keys(np.flatnonzero(self._until <= time))
 
-    def _show(self, found: Entries | None) -> None:
+    def _add_entries(self, found: Entries | None) -> None:
         if found is None:
             return
         table = found.table
@@ -69,15 +71,15 @@ class StoredTop:
         lists = one_chunk(table.column(LISTS))
         lengths = to_lane(lists.value_lengths()).values
         begins = np.cumsum(lengths) - lengths
-        assert found.kept is not None, "a key that is kept has rows"
+        assert found.kept is not None, "a stored key has rows"
         rows = found.kept.take(lists.flatten())
         slots = np.arange(len(rows)) - np.repeat(begins, lengths) + 1
-        self._know()
+        self._grow()
         self._until[codes] = table.column(TIMERS[1]).to_numpy()
-        self.shown.show(Rows(np.repeat(codes, lengths), slots, rows))
+        self.top_rows.load_rows(SlotRows(np.repeat(codes, lengths), slots, rows))
 
-    def _know(self) -> None:
-        """Have room for all keys that there are."""
+    def _grow(self) -> None:
+        """Extend the array of expiry times to all keys."""
         more = self._keys.count - len(self._until)
         if more > 0:
             self._until = np.concatenate([self._until, np.full(more, LONG_MAX)])
@@ -88,7 +90,7 @@ class StoredTop:
 
     def save(self) -> None:
         """Write the keys that are in memory."""
-        first = self.shown.first
+        first = self.top_rows.first
         begins = np.flatnonzero(np.diff(first.codes, prepend=-1))
         codes = first.codes[begins]
         lengths = np.diff(np.append(begins, len(first)))
@@ -101,20 +103,20 @@ class StoredTop:
         }
         self._table.save(Entries(pa.table(columns), first.table))
 
-    def next_forgotten(self) -> int | None:
-        """Return the processing time at which a key that is stored is forgotten."""
+    def next_expiry(self) -> int | None:
+        """Return the processing time at which the next stored key expires."""
         return self._table.next_timers()[1]
 
     def sizes(self) -> dict[str, int]:
-        """Return how many keys and rows there are."""
+        """Return the number of keys and rows."""
         return {
             "keys": self._table.keys,
-            "rows": self._table.elsewhere["rows"] + len(self.shown),
+            "rows": self._table.elsewhere["rows"] + len(self.top_rows),
         }
 
 
-def shown_schema(plan: TopPlan) -> pa.Schema:
-    """Return the schema of the rows that are kept; the time is int64 ticks."""
+def top_schema(plan: TopPlan) -> pa.Schema:
+    """Return the schema of stored rows; the time is int64 ticks."""
     query = plan.query
     fields = map(query.schema.field, plan.top.columns)
     return pa.schema(

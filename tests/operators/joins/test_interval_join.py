@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.operators.joins import pairs as together
+from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.lanes import quick
@@ -79,7 +79,7 @@ def test_pairs_are_those_of_nested_loops(
     exclusive: tuple[bool, bool], pairs: int, null_safe: bool,
 ) -> None:  # fmt: skip
     within = bounds[0] + exclusive[0], bounds[1] - exclusive[1]
-    before, together.PAIRS = together.PAIRS, pairs
+    before, join_pairs.PAIRS = join_pairs.PAIRS, pairs
     try:
         for engine in ENGINES:
             outputs = in_time(
@@ -91,7 +91,7 @@ def test_pairs_are_those_of_nested_loops(
             assert outputs.rejected().num_rows == nulls
             assert outputs.metrics()["rows"].to_pylist() == [len(left) + len(right)]
     finally:
-        together.PAIRS = before
+        join_pairs.PAIRS = before
 
 
 @examples(40)

@@ -113,13 +113,13 @@ def test_kernels_find_the_nearest_that_the_reference_finds(
     script: list[Step], bounds: tuple[int, int], direction: str, how: str, *,
     stored: tuple[int, bool], merged: bool,
 ) -> None:  # fmt: skip
-    nothing, most = table([]), join_rows._MOST_ROWS
+    nothing, most = table([]), join_rows._MAX_ROWS
     query = in_time(nothing, nothing, bounds, how, nearest=direction).plan.query
-    join_rows._MOST_ROWS = most if merged else 1
+    join_rows._MAX_ROWS = most if merged else 1
     try:
         _compare(query, script, stored=stored)
     finally:
-        join_rows._MOST_ROWS = most
+        join_rows._MAX_ROWS = most
 
 
 def _compare(query: Query, script: list[Step], *, stored: tuple[int, bool]) -> None:

@@ -112,9 +112,9 @@ def test_that_a_row_has_met_is_noted_once(monkeypatch: pytest.MonkeyPatch) -> No
         taken(operator, sides([0], *((ts, none) if call == 0 else (none, ts))), -10)
         operator.save()
     store.reopen()
-    assert [(run.rows, run.notes) for run in store.runs("left")] == [(1, 0), (0, 1)]
-    assert [(run.rows, run.notes) for run in store.runs("left at end")] == [(1, 0), (0, 1)]
-    assert [(run.rows, run.notes) for run in store.runs("right")] == [(1, 0)] * 7
+    assert [(run.rows, run.markers) for run in store.runs("left")] == [(1, 0), (0, 1)]
+    assert [(run.rows, run.markers) for run in store.runs("left at end")] == [(1, 0), (0, 1)]
+    assert [(run.rows, run.markers) for run in store.runs("right")] == [(1, 0)] * 7
 
 
 def test_a_log_says_what_it_has() -> None:
@@ -134,4 +134,4 @@ def test_a_log_says_what_it_has() -> None:
         "left at end": [50, 0, 50],
         "right at end": [10, 50, 60],
     }
-    assert sum(run.notes for run in store.runs("left")) == 30  # so many rows have met
+    assert sum(run.markers for run in store.runs("left")) == 30  # so many rows have met

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.joins import pairs as together
+from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.rules import LONG_MAX, LONG_MIN, VERSIONED_TICKS
@@ -55,7 +55,7 @@ def test_tables_are_joined_with_versions(rows: list[Row], case: Case) -> None:
 def test_every_watermark_gives_what_it_reaches(
     script: list[tuple[list[Row], int]], case: Case, saves: list[bool], chunk: int
 ) -> None:
-    before, together.PAIRS = together.PAIRS, chunk
+    before, join_pairs.PAIRS = join_pairs.PAIRS, chunk
     try:
         for engine in ENGINES:
             made, store, dumb = planned(case, engine), MemoryLog(), Dumb(case)
@@ -71,7 +71,7 @@ def test_every_watermark_gives_what_it_reaches(
             assert taken(operator, None, LONG_MAX) == dumb.call([], LONG_MAX)
             assert not any(operator.state_size().values())
     finally:
-        together.PAIRS = before
+        join_pairs.PAIRS = before
 
 
 @examples(60)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.operators.joins import pairs as together
+from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
 from tests.lanes import quick
@@ -86,7 +86,7 @@ def seen(result: pa.Table) -> Counter[Any]:
 def test_pairs_are_those_of_nested_loops(
     left: list[Row], right: list[Row], how: str, pairs: int, null_safe: bool
 ) -> None:
-    before, together.PAIRS = together.PAIRS, pairs
+    before, join_pairs.PAIRS = join_pairs.PAIRS, pairs
     try:
         for engine in ENGINES:
             outputs = joined(table(left), table(right), how, engine, null_safe=null_safe)
@@ -96,7 +96,7 @@ def test_pairs_are_those_of_nested_loops(
             assert outputs.rejected().num_rows == nulls
             assert outputs.metrics()["null_timestamp"].to_pylist() == [nulls]
     finally:
-        together.PAIRS = before
+        join_pairs.PAIRS = before
 
 
 @examples(30)

@@ -141,9 +141,9 @@ def test_results_come_in_order_however_the_input_is_cut(
     table = table.append_column(WITH_GAP.field("gap"), pa.array([7] * len(table), pa.int64()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpu_windows.operators.panes.runner.CHUNK_ELEMENTS", chunk)
-        patch.setattr("gpu_windows.operators.panes.runner._LEAST_ELEMENTS", 1)
+        patch.setattr("gpu_windows.operators.panes.runner._MIN_ELEMENTS", 1)
         patch.setattr("gpu_windows.operators.panes.results.PIECE_ELEMENTS", chunk)
-        patch.setattr("gpu_windows.operators.panes.operator.WAITING_ROWS", 3 * chunk)
+        patch.setattr("gpu_windows.operators.panes.operator.MAX_BUFFERED_ROWS", 3 * chunk)
         options = Options(device="cpu", batch_rows=batch, threads=2)
         try:
             planned = plan(replace(made, options=options), bounded=True)

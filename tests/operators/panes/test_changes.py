@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.panes.changes import Changes, Windows, by_session
+from gpu_windows.operators.panes.changes import Changes, Windows, assign_to_sessions
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.options import Options
@@ -235,13 +235,15 @@ def test_what_firings_take_the_place_of(before: list[Any], fired: list[Any]) -> 
         gone += [(*w, number) for w in sorted(covered) if w != own]
         there = [w for w in there if w not in covered] + [own]
     assert changes.replaces.tolist() == replaces
-    assert [*zip(*_lists(changes.gone), changes.by.tolist(), strict=True)] == gone
-    assert sorted(zip(*_lists(changes.left), strict=True)) == sorted(there)
+    assert [*zip(*_take_lists(changes.gone), changes.by.tolist(), strict=True)] == gone
+    assert sorted(zip(*_take_lists(changes.left), strict=True)) == sorted(there)
 
 
 def test_windows_go_to_the_sessions_that_hold_them() -> None:
     sessions = _windows([(1, 20, 5), (0, 0, 9), (1, 0, 9)])
-    found = by_session(_windows([(1, 3, 2), (1, 12, 1), (0, 0, 9), (1, 1, 1), (2, 0, 1)]), sessions)
+    found = assign_to_sessions(
+        _windows([(1, 3, 2), (1, 12, 1), (0, 0, 9), (1, 1, 1), (2, 0, 1)]), sessions
+    )
     assert found.begins.tolist() == [0, 0, 1, 3]
     assert found.start.tolist() == [0, 1, 3]
 
@@ -251,5 +253,5 @@ def _windows(spans: list[Any]) -> Windows:
     return Windows(codes, start, start + length)
 
 
-def _lists(windows: Windows) -> list[list[int]]:
+def _take_lists(windows: Windows) -> list[list[int]]:
     return [windows.codes.tolist(), windows.start.tolist(), windows.last.tolist()]

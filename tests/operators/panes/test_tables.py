@@ -41,7 +41,7 @@ def test_the_columns_of_stored_windows() -> None:
     values = pa.table({"k0": ["a", "b"], "k1": pa.array([1, 2], pa.int32())})
     codes = keys.encode(values.columns)
     starts = np.array([0, 10])
-    state = PaneState.fresh(codes, starts, starts, starts + 9, [], NODES)
+    state = PaneState.create(codes, starts, starts, starts + 9, [], NODES)
     table = to_table(state, keys, [], NODES)
     assert table.schema == STORED
     again = from_table(table, keys, [], 2)
@@ -53,7 +53,7 @@ def test_windows_without_their_partials_are_damaged() -> None:
     columns = partial_columns(plan(made, bounded=False))
     codes = keys.encode(pa.table({"k0": ["a"], "k1": pa.array([1], pa.int32())}).columns)
     starts = np.array([0])
-    state = PaneState.fresh(codes, starts, starts, starts + 9, columns, NODES)
+    state = PaneState.create(codes, starts, starts, starts + 9, columns, NODES)
     state.panes.held[:] = 2
     table = to_table(state, keys, columns, NODES)
     from_table(table, keys, columns, 2)

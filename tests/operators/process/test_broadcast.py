@@ -199,13 +199,13 @@ class Wrong(Limits):
     """Does on either side what a test says."""
 
     def __init__(self, keyed: Any = None, broadcast: Any = None) -> None:
-        self._keyed, self._broadcast = keyed, broadcast
+        self._normalize_keys, self._broadcast = keyed, broadcast
 
     def open(self, context: gw.typing.OpenContext) -> None:
         self.above = context.state("above")
 
     def process_element(self, row: Row, context: Any) -> Any:
-        return self._keyed and self._keyed(self, context)
+        return self._normalize_keys and self._normalize_keys(self, context)
 
     def process_broadcast_element(self, row: Row, context: Any) -> Any:
         context.broadcast_state("limits").put("x", 1)

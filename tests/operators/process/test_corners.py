@@ -139,11 +139,11 @@ def test_a_function_that_ran_holds_no_state() -> None:
     query = outputs(function, table()).plan.query
     assert isinstance(query, ProcessQuery)
     opened = OpenedFunction(query)
-    opened.show({"n": {("a",): 1}}, 0)
+    opened.bind({"n": {("a",): 1}}, 0)
     assert vars(function) == before
     opened.close()
     assert opened.process.function.n.value() is None  # type: ignore[attr-defined]
-    assert opened.kept["n"].held == {}
+    assert opened.cells["n"].by_key == {}
 
 
 NAN = float("nan")

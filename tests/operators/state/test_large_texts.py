@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_windows.errors import ArrayOverflowError, StateCorruptedError
-from gpu_windows.operators.panes.deferred import DeferringOperator
+from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator
 from gpu_windows.operators.state import frames, large_texts
 from gpu_windows.operators.state.frames import pack_batches, unpack_batches
 from gpu_windows.operators.state.large_texts import naming_overflow, take_rows
@@ -102,7 +102,7 @@ def test_a_micro_batch_names_what_does_not_fit(where: str, monkeypatch: pytest.M
     query.micro_batch(rows()[:10], -1)
     before = [*query.newest]
     name = "process" if where == "rows" else "_save"
-    monkeypatch.setattr(DeferringOperator, name, fails)
+    monkeypatch.setattr(FireAtEndOperator, name, fails)
     with pytest.raises(ArrayOverflowError, match="smaller micro-batches"):
         query.micro_batch(rows()[10:], -1)
     monkeypatch.undo()

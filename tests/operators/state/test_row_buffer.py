@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gpu_windows.functions.two_inputs import TIME
-from gpu_windows.operators.joins import partners
+from gpu_windows.operators.joins import match_flags
 from gpu_windows.operators.joins.stored_side import row_kind
 from gpu_windows.operators.state import runs_in_parts
 from gpu_windows.operators.state.log import StateLog
@@ -39,21 +39,21 @@ def places(rows: pa.Table) -> Ints:
     return values
 
 
-def rows(of: Sequence[Row], first: int = 0, status: int = partners.WAITS) -> pa.Table:
+def rows(of: Sequence[Row], first: int = 0, status: int = match_flags.UNMATCHED) -> pa.Table:
     """Return rows with numbers from ``first`` on."""
     columns = np.array(of, np.int64).reshape(-1, 2).T
     return pa.table(
         {
             "place": columns[0],
             TIME: columns[1],
-            partners.NUMBER: np.arange(first, first + len(of)),
-            partners.STATUS: np.full(len(of), status, np.int8),
+            match_flags.NUMBER: np.arange(first, first + len(of)),
+            match_flags.STATUS: np.full(len(of), status, np.int8),
         }
     )
 
 
 def numbers(table: pa.Table | None) -> list[int]:
-    return [] if table is None else sorted(table[partners.NUMBER].to_pylist())
+    return [] if table is None else sorted(table[match_flags.NUMBER].to_pylist())
 
 
 def written(log: StateLog) -> StateLog:
@@ -116,25 +116,27 @@ def test_rows_of_one_place_are_read_in_order_of_time(
 ) -> None:
     """What is due is taken once, between two times all is found, times are known of what waits."""
     log, kind = StateLog(CountingFiles()), RowKind(TIME, one_place, in_order=True)
-    waiting: dict[int, int] = {}
+    drop_matched: dict[int, int] = {}
     count, (first, length) = 0, asked
     with with_constants(values):
         buffer = RowBuffer(log, "rows", kind)
         for number, call in enumerate([*made, LONG_MAX]):
             found = numbers(buffer.between(first, first + length))
-            assert found == sorted(n for n, t in waiting.items() if first <= t <= first + length)
-            assert not waiting or min(buffer.first_times) <= min(waiting.values())
-            assert not waiting or max(buffer.last_times) >= max(waiting.values())
+            assert found == sorted(
+                n for n, t in drop_matched.items() if first <= t <= first + length
+            )
+            assert not drop_matched or min(buffer.first_times) <= min(drop_matched.values())
+            assert not drop_matched or max(buffer.last_times) >= max(drop_matched.values())
             if isinstance(call, int):
                 parts = [part for part in buffer.take_due(call) if len(part)]
-                due = {number for number, time in waiting.items() if time <= call}
+                due = {number for number, time in drop_matched.items() if time <= call}
                 assert sorted(n for part in parts for n in numbers(part)) == sorted(due)
                 bounds = [bound for part in parts for bound in span(part)]
                 assert bounds == sorted(bounds)
-                waiting = {n: time for n, time in waiting.items() if n not in due}
+                drop_matched = {n: time for n, time in drop_matched.items() if n not in due}
             else:
                 buffer.append(rows([(0, time) for _, time in call], count))
-                waiting |= {count + i: time for i, (_, time) in enumerate(call)}
+                drop_matched |= {count + i: time for i, (_, time) in enumerate(call)}
                 count += len(call)
             if number % often == 0:
                 log = written(log)
@@ -148,32 +150,32 @@ def span(part: pa.Table) -> tuple[int, int]:
 
 
 @examples(200)
-@given(made=calls, values=constants(), notes_some=st.booleans())
+@given(made=calls, values=constants(), marks_some=st.booleans())
 def test_rows_that_have_met_are_left_out(
-    made: list[Call], values: Constants, *, notes_some: bool
+    made: list[Call], values: Constants, *, marks_some: bool
 ) -> None:
     """Of rows with an even number a later call may note that they have met."""
-    log, kind = StateLog(CountingFiles()), row_kind(one_place, keeps_met=False)
+    log, kind = StateLog(CountingFiles()), row_kind(one_place, keeps_matched=False)
     alive: dict[int, int] = {}
-    met: set[int] = set()
-    notes, count = rows([]), 0
+    matched: set[int] = set()
+    markers, count = rows([]), 0
     with with_constants(values):
         for call in [*made, LONG_MAX]:
             buffer = RowBuffer(log, "rows", kind)
             if isinstance(call, int):
-                parts = map(partners.settled, buffer.take_due(call))
-                left = map(partners.waiting, map(partners.without_notes, parts))
+                parts = map(match_flags.resolve_markers, buffer.take_due(call))
+                left = map(match_flags.drop_matched, map(match_flags.drop_markers, parts))
                 due = {number for number, time in alive.items() if time <= call}
-                assert sorted(n for part in left for n in numbers(part)) == sorted(due - met)
-                notes = notes.filter(pa.array(notes[TIME].to_numpy() > call))
+                assert sorted(n for part in left for n in numbers(part)) == sorted(due - matched)
+                markers = markers.filter(pa.array(markers[TIME].to_numpy() > call))
                 alive = {number: time for number, time in alive.items() if number not in due}
             else:
                 new = rows([(0, time) for _, time in call], count)
-                buffer.append(pa.concat_tables([new, notes]))
-                met |= set(numbers(notes))
+                buffer.append(pa.concat_tables([new, markers]))
+                matched |= set(numbers(markers))
                 alive |= {count + i: time for i, (_, time) in enumerate(call)}
-                is_even = new[partners.NUMBER].to_numpy() % 2 == (0 if notes_some else 2)
-                notes = partners.notes_of(new.filter(pa.array(is_even)), ["place", TIME])
+                is_even = new[match_flags.NUMBER].to_numpy() % 2 == (0 if marks_some else 2)
+                markers = match_flags.make_markers(new.filter(pa.array(is_even)), ["place", TIME])
                 count += len(call)
             log = written(log)
     assert log.table_names == []
@@ -216,7 +218,7 @@ def test_rows_are_taken_once(
 
 
 def are_among(wanted: set[int], table: pa.Table) -> NDArray[np.bool_]:
-    return np.isin(table[partners.NUMBER].to_numpy(), [*wanted])
+    return np.isin(table[match_flags.NUMBER].to_numpy(), [*wanted])
 
 
 def test_a_column_may_be_null_later() -> None:
@@ -303,13 +305,13 @@ def test_one_place_is_read_where_the_time_is() -> None:
 def test_numbers_are_those_of_the_runs(made: list[Call], values: Constants) -> None:
     """Also where rows of one time become one as their runs are merged."""
 
-    def settle(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
+    def compact(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
         del are_oldest
         _, first = np.unique(rows[TIME].to_numpy(), return_index=True)
         return rows.take(pa.array(np.sort(first)))
 
     log = StateLog(CountingFiles())
-    kind = RowKind(TIME, one_place, settle, in_order=True)
+    kind = RowKind(TIME, one_place, compact, in_order=True)
     with with_constants(values):
         for call in made:
             buffer = RowBuffer(log, "rows", kind)
@@ -327,12 +329,12 @@ def test_numbers_are_those_of_the_runs(made: list[Call], values: Constants) -> N
 
 
 def test_notes_are_no_rows() -> None:
-    log, kind = Counting(), row_kind(one_place, keeps_met=True)
+    log, kind = Counting(), row_kind(one_place, keeps_matched=True)
     new = rows([(0, 1), (0, 2), (0, 3)])
     RowBuffer(log, "rows", kind).append(new)
     log.reopen()
     buffer = RowBuffer(log, "rows", kind)
-    buffer.append(partners.notes_of(new.slice(0, 2), ["place", TIME]))
+    buffer.append(match_flags.make_markers(new.slice(0, 2), ["place", TIME]))
     assert len(buffer) == 3
     log.reopen()
     assert log.numbers("rows", ["rows"]) == [3]
@@ -344,21 +346,21 @@ def test_rows_of_one_time_are_merged_in_parts(monkeypatch: pytest.MonkeyPatch) -
     log, kind = StateLog(CountingFiles()), RowKind(TIME, one_place, in_order=True)
     sizes: list[int] = []
 
-    def settle(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
+    def compact(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
         assert not are_oldest or len(rows) == len(rows.filter(pa.compute.field(TIME) < 7))
         sizes.append(rows.nbytes)
         return rows
 
     rng, count = np.random.default_rng(1), 2_000
     for call in range(9):
-        buffer = RowBuffer(log, "rows", replace(kind, settle=settle))
+        buffer = RowBuffer(log, "rows", replace(kind, compact=compact))
         times = pa.array(np.full(count, 7) if call else np.arange(count) % 7)
         numbers = pa.array(np.arange(call * count, (call + 1) * count))
         texts = pa.array([rng.bytes(500) for _ in range(count)])
-        buffer.append(pa.table([times, numbers, texts], names=[TIME, partners.NUMBER, "text"]))
+        buffer.append(pa.table([times, numbers, texts], names=[TIME, match_flags.NUMBER, "text"]))
         log = written(log)
     found = RowBuffer(log, "rows", kind).between(7, 7)
     assert found is not None
-    assert found[partners.NUMBER].to_pylist() == [*range(count, 9 * count)]
+    assert found[match_flags.NUMBER].to_pylist() == [*range(count, 9 * count)]
     assert len(sizes) >= 8
     assert max(sizes) < 2 << 20

@@ -17,7 +17,7 @@ import gpu_windows as gw
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.columns.top import first_rows
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.operators.top import shown as shown_rows
+from gpu_windows.operators.top import top_rows
 from gpu_windows.options import Options
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
@@ -264,7 +264,7 @@ def test_rows_are_ranked_a_few_times_all_in_all(monkeypatch: pytest.MonkeyPatch)
         ranked.append(len(codes))
         return rank(count, by, codes)
 
-    monkeypatch.setattr(shown_rows, "first_rows", counted)
+    monkeypatch.setattr(top_rows, "first_rows", counted)
     table = table_of([(f"k{i}", float(i), 0, i) for i in range(50_000)])
     reader = pa.RecordBatchReader.from_batches(SCHEMA, table.to_batches(1_000))
     got = gw.stream(reader).key_by("k").top(1, "v", batch_rows=125, threads=1)

@@ -18,7 +18,7 @@ from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.contract.progress import (
     from_json,
     next_call_ms,
-    read_valve,
+    read_combined_watermark,
     to_json,
 )
 from gpu_windows.spark_glue.contract.reported_watermarks import (
@@ -30,9 +30,9 @@ from gpu_windows.spark_glue.contract.watermarks import CARRIED_WATERMARK, INPUT,
 from gpu_windows.spark_glue.tasks.packing import to_ipc
 from gpu_windows.watermarks import (
     ClockWatermarks,
+    CombinedWatermark,
     InputProgress,
     UnionWatermarks,
-    Valve,
     WatermarkStrategy,
 )
 from tests.operators.state.counting import state_of
@@ -64,14 +64,14 @@ def test_a_message_is_told_from_rows() -> None:
     assert not holds_watermarks(to_ipc(windows_of_ten(STRICT).schema.empty_table()))
 
 
-def test_a_valve_comes_back_from_a_commit() -> None:
+def test_a_combined_watermark_comes_back_from_a_commit() -> None:
     made = windows_of_ten(two(STRICT, IDLE))
-    valve = read_valve(made, {})
-    assert valve == Valve((InputProgress(), InputProgress()))
+    combined = read_combined_watermark(made, {})
+    assert combined == CombinedWatermark((InputProgress(), InputProgress()))
     for now, watermarks in enumerate(({}, {0: 7}, {1: -5}, {0: 9}, {0: LONG_MAX})):
-        valve = valve.after(70 * now, watermarks, made.watermarks.timeouts)
-        assert from_json(json.loads(json.dumps(to_json(valve)))) == valve
-        assert read_valve(made, to_json(valve)) == valve
+        combined = combined.advance(70 * now, watermarks, made.watermarks.timeouts)
+        assert from_json(json.loads(json.dumps(to_json(combined)))) == combined
+        assert read_combined_watermark(made, to_json(combined)) == combined
 
 
 def test_markers_report_and_are_no_rows() -> None:
@@ -117,7 +117,7 @@ def test_rows_that_are_rejected_move_nothing() -> None:
     assert shards.watermark == 4_999
     assert shards.micro_batch(2, [("a", LONG_MAX - 1, 2, 0)]) == ([], [rejected])
     assert shards.watermark == 4_999
-    assert shards.valve.inputs[0].silent_since == 2
+    assert shards.combined.inputs[0].inactive_since == 2
 
 
 def test_an_idle_input_does_not_hold_the_others() -> None:
@@ -191,10 +191,10 @@ def test_a_timer_in_the_past_waits_for_the_next_watermark(
 ) -> None:
     """It keeps nobody busy where the watermark stays; else it is due as soon as that moves."""
     made, calls = windows_of_ten(watermarks), []
-    valve = read_valve(made, {})
+    combined = read_combined_watermark(made, {})
     for now in (0, 1, 70):
-        valve = valve.after(now, {} if now else {0: 10}, made.watermarks.timeouts)
-        calls.append(next_call_ms(made, valve, [(None, None), (5, None)], now))
+        combined = combined.advance(now, {} if now else {0: 10}, made.watermarks.timeouts)
+        calls.append(next_call_ms(made, combined, [(None, None), (5, None)], now))
     assert calls == [1, 62, last]  # at 62 it may be found idle
 
 
@@ -224,7 +224,7 @@ def test_a_micro_batch_that_runs_again_gives_the_same(died: int) -> None:
         if wanted is not None:
             assert found == wanted
             assert [*map(state_of, shards.logs)] == [*map(state_of, first.logs)]
-            assert (shards.valve, shards.next_call_ms) == (first.valve, first.next_call_ms)
+            assert (shards.combined, shards.next_call_ms) == (first.combined, first.next_call_ms)
 
 
 def test_a_generator_of_ones_own() -> None:
@@ -272,7 +272,7 @@ def test_idleness_may_change_from_one_start_to_the_next() -> None:
     changed = Shards(windows_of_ten(CLOSING))
     left = Manifest.of(shards.plan)
     assert Manifest.of(changed.plan).resume(left, {}) == left
-    changed.logs, changed.valve = shards.logs, shards.valve
+    changed.logs, changed.combined = shards.logs, shards.combined
     changed.next_call_ms = shards.next_call_ms
     assert changed.micro_batch(1_002) == ([], [])  # idle already, by the new time
     assert changed.next_call_ms == 1_007

@@ -12,7 +12,7 @@ from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.planning.planner import plan
-from gpu_windows.spark_glue.contract.progress import read_valve
+from gpu_windows.spark_glue.contract.progress import read_combined_watermark
 from gpu_windows.spark_glue.tasks.fragments import send_whole
 from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
 from gpu_windows.watermarks import WatermarkStrategy
@@ -31,7 +31,7 @@ def make_task(folder: Path, shards: int) -> RunMicroBatch:
         first_kind=0,
         ids=tuple(range(shards)),
         newest=(None,) * shards,
-        before=read_valve(made, {}),
+        before=read_combined_watermark(made, {}),
         reached=None,
         known={},
         now_ms=0,

@@ -1,9 +1,9 @@
-"""The machine of sessions that fire once, at their end: a store has their rows until then.
+"""State machine of sessions that fire once, at their end: a store has their rows until then.
 
-A session knows its rows by *pieces*. A piece is rows of it that came one after the other, with the
-number of the first one's arrival for a name: it tells them from rows of a session that was there
-before, at the same times. Where sessions merge, the pieces of one follow those of the other, in the
-order in which Flink puts their contents together; new rows belong to the last piece.
+A session refers to its rows by *pieces*. A piece is a run of its rows that came one after the
+other. Its name is the arrival number of its first row, which distinguishes it from rows of an
+earlier session at the same times. When sessions merge, the pieces of one follow those of the other,
+in the order in which Flink concatenates their contents; new rows belong to the last piece.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpu_windows.operators.columns.key_groups import GROUP, groups_of
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.panes.merging import SessionMachine, each_an_element
+from gpu_windows.operators.panes.merging import SessionMachine, list_as_elements
 from gpu_windows.operators.panes.runner import Ints
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.panes.tables import to_table
@@ -27,7 +27,7 @@ from gpu_windows.operators.state.row_kind import places_of
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
 
-#: Columns of the rows in a store: the piece that a row is of, and the place of its key.
+#: Columns of the rows in a store: the piece of a row, and the place of its key.
 PIECE, PLACE = "__piece", "__place"
 
 
@@ -41,7 +41,7 @@ class Ending(NamedTuple):
     pieces : int64[p]
         Their pieces.
     rows : int
-        How many rows they hold.
+        Number of their rows.
     """
 
     places: Ints
@@ -51,42 +51,42 @@ class Ending(NamedTuple):
     rows: int
 
 
-class DeferringSessionMachine(SessionMachine):
-    """Sessions of event time that fire once, at their end; between calls they hold pieces."""
+class FireAtEndSessionMachine(SessionMachine):
+    """State machine of event-time sessions that fire once, at their end; it keeps their pieces."""
 
     def __init__(self, plan: WindowPlan, kernels: Kernels, *, trace: bool) -> None:
         super().__init__(plan, kernels, trace=trace)
-        self._new: list[pa.Table] = []  # rows that are not in the store yet
+        self._new: list[pa.Table] = []  # rows that are not yet in the store
         self._before = self._state  # the sessions that a call touches, with their pieces
 
     def size(self) -> dict[str, int]:
-        """Return how many entries of each kind are held; rows are those of the sessions here."""
-        return {**super().size(), "rows": int(self._state.panes.held.sum()) + self.waiting}
+        """Return the number of entries of each kind; rows are those of the sessions in memory."""
+        return {**super().size(), "rows": int(self._state.panes.held.sum()) + self.buffered_count}
 
     # ---- between calls, in a store
 
-    def tables(self) -> tuple[pa.Table, pa.Table]:
-        """Return the sessions, and no rows."""
+    def to_tables(self) -> tuple[pa.Table, pa.Table]:
+        """Return the sessions, without rows."""
         nodes = len(self._program.thresholds)
         return to_table(self._state, self._keys, (), nodes), pa.table({})
 
-    def hand_over(self) -> pa.Table | None:
-        """Return the rows that came, and forget them; None if there are none.
+    def drain_rows(self) -> pa.Table | None:
+        """Return the new rows, and empty their list; None if there are none.
 
-        They have the columns `PIECE`, `PLACE` and `GROUP` beside their own.
+        They have the columns `PIECE`, `PLACE` and `GROUP` in addition to their own.
         """
         new, self._new = self._new, []
         return pa.concat_tables(new, promote_options="default") if new else None
 
-    def ending(self, until: int) -> Ending:
+    def find_ending(self, until: int) -> Ending:
         """Return the sessions that end up to some time."""
         state = self._select(self._state, np.flatnonzero(self._state.panes.last <= until))
         places = places_of(self.key_hashes())[state.codes]
-        held = int(state.panes.held.sum())
-        return Ending(places, state.panes.start, state.panes.last, state.rows, held)
+        count = int(state.panes.held.sum())
+        return Ending(places, state.panes.start, state.panes.last, state.rows, count)
 
-    def lend(self, rows: pa.Table, until: int) -> None:
-        """Give the sessions that end up to some time their rows; the next run is to fire them."""
+    def load_stored_rows(self, rows: pa.Table, until: int) -> None:
+        """Add stored rows to their sessions, which end up to ``until``, before these fire."""
         state, ends = self._state, self._state.panes.last <= until
         lengths = np.where(ends, state.lengths, 0)
         pieces = state.rows[ranges(state.begins[:-1], lengths)]
@@ -95,33 +95,37 @@ class DeferringSessionMachine(SessionMachine):
         rank = by_name[found]
         order = np.lexsort((to_lane(rows.column(ARRIVAL)).values, rank))
         session = np.repeat(np.arange(len(state)), lengths)[rank]
-        held = np.bincount(session, minlength=len(state))
+        counts = np.bincount(session, minlength=len(state))
         self._kept = [rows.take(pa.array(order)).combine_chunks()]
-        begins = offsets(np.where(ends, held, state.lengths))
+        begins = offsets(np.where(ends, counts, state.lengths))
         lists = np.empty(int(begins[-1]), np.int64)
-        lists[ranges(begins[:-1], held)] = np.arange(len(rows))
+        lists[ranges(begins[:-1], counts)] = np.arange(len(rows))
         others = np.where(ends, 0, state.lengths)
         lists[ranges(begins[:-1], others)] = state.rows[ranges(state.begins[:-1], others)]
         self._state = replace(state, begins=begins, rows=lists)
 
     # ---- a call
 
-    def _touched(self, codes: Ints, settings: Settings) -> NDArray[np.bool_]:
-        return np.isin(self._state.codes, codes) | self._due(settings)
+    def _select_touched(self, codes: Ints, settings: Settings) -> NDArray[np.bool_]:
+        return np.isin(self._state.codes, codes) | self._find_due(settings)
 
-    def _in_lists(self, panes: PaneState, first: int, settings: Settings) -> tuple[PaneState, int]:
-        """Return sessions with their rows if they fire; else each is an element."""
+    def _list_elements(
+        self, panes: PaneState, first: int, settings: Settings
+    ) -> tuple[PaneState, int]:
+        """Return sessions with their rows if they fire, otherwise each as one element."""
         self._before = panes
         if settings.advance == EVENT_TIMER:
             return panes, 0
-        return each_an_element(panes, first), len(panes)
+        return list_as_elements(panes, first), len(panes)
 
     def _keep(self, table: pa.Table, parts: list[PaneState]) -> None:
-        """Keep sessions, and the rows that came until they are handed over."""
+        """Store the sessions of a run, and its new rows until they are drained."""
         rest, *touched = parts
         parts.clear()
-        state = PaneState.together([self._no_panes(), *touched], ())
-        kept, pieces = _in_pieces(to_lane(table.column(ARRIVAL)).values, state, self._before)
+        state = PaneState.concat([self._no_panes(), *touched], ())
+        kept, pieces = _split_into_pieces(
+            to_lane(table.column(ARRIVAL)).values, state, self._before
+        )
         is_row = state.rows < len(table)
         if is_row.any():
             hashes = self.key_hashes()[np.repeat(state.codes, state.lengths)[is_row]]
@@ -129,22 +133,24 @@ class DeferringSessionMachine(SessionMachine):
             rows = rows.append_column(PIECE, pa.array(pieces[is_row]))
             rows = rows.append_column(PLACE, pa.array(places_of(hashes), pa.int32()))
             self._new.append(rows.append_column(GROUP, pa.array(groups_of(hashes), pa.uint16())))
-        whole = PaneState.together([rest, kept], ())
+        whole = PaneState.concat([rest, kept], ())
         self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
         self._kept, self._before = [], self._no_panes()
 
 
-def _in_pieces(arrival: Ints, state: PaneState, before: PaneState) -> tuple[PaneState, Ints]:
-    """Return sessions that hold pieces, and the piece of each element that they held.
+def _split_into_pieces(
+    arrival: Ints, state: PaneState, before: PaneState
+) -> tuple[PaneState, Ints]:
+    """Return sessions that refer to pieces, and the piece of each of their elements.
 
     Parameters
     ----------
     arrival : int64[n]
-        Of the rows of a call.
+        Arrival numbers of the rows of a call.
     state : PaneState
-        Sessions whose lists name these, and sessions that were there before by numbers from n on.
+        Sessions whose lists have numbers of these rows, and from n on numbers of earlier sessions.
     before : PaneState
-        Those, with their pieces.
+        The earlier sessions, with their pieces.
     """
     is_row = state.rows < len(arrival)
     came = np.full(len(state.rows), -1)

@@ -1,4 +1,4 @@
-"""How the rows of a side are arranged: by key and time, and where a key is in a store."""
+"""Index of a join side: order of rows by key and time, and places of keys in a store."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Ints = NDArray[np.int64]
 NULLS = (0, 1)
 
 
-class Arrangement:
-    """Sorts the rows of a side.
+class JoinIndex:
+    """Sorts the rows of a side by key and time, and hashes their keys.
 
     Parameters
     ----------
     keys : tuple of str
         The key columns.
     encoder : KeyEncoder
-        Of both sides.
+        Encoder of the keys of both sides.
     matching : Matching
     null : int, optional
-        The code of keys with a null: one of `NULLS`; None where they are keys like others.
+        The code of keys with a null: one of `NULLS`; None if they are like other keys.
     lacking : pyarrow.Schema
         Columns that rows of earlier starts may lack in a store.
 
@@ -52,33 +52,38 @@ class Arrangement:
         self.keys, self.lacking = keys, lacking
         self._encoder, self._matching, self._null = encoder, matching, null
 
-    def rows(
-        self, table: pa.Table, met: Flags, *, arrival: Ints | None = None, among: Ints | None = None
+    def sort_rows(
+        self,
+        table: pa.Table,
+        matched: Flags,
+        *,
+        arrival: Ints | None = None,
+        among: Ints | None = None,
     ) -> JoinRows:
         """Return rows sorted by key and time, equal ones in their order.
 
         Parameters
         ----------
         table : pyarrow.Table
-        met : bool[n]
-            Whether they have had a partner.
+        matched : bool[n]
+            Whether they have been matched.
         arrival : int64[n], optional
-            Their places in the call that brought them; default: none did.
+            Their indices in the current call; default: -1, for rows of earlier calls.
         among : int64[k], optional
-            Codes of keys that were encoded before: only their rows are wanted.
+            Codes of known keys: only their rows are returned.
         """
         codes = self._codes(table)
         if arrival is None:
             arrival = np.full(len(table), -1)
         rows = JoinRows(
-            table.combine_chunks(), codes, to_lane(table.column(TIME)).values, arrival, met
+            table.combine_chunks(), codes, to_lane(table.column(TIME)).values, arrival, matched
         )
         if among is not None:
-            is_wanted = np.zeros(self._encoder.count + len(NULLS), np.bool_)
-            is_wanted[among] = True
-            some = np.flatnonzero(is_wanted[codes])
+            is_among = np.zeros(self._encoder.count + len(NULLS), np.bool_)
+            is_among[among] = True
+            some = np.flatnonzero(is_among[codes])
             rows = rows if len(some) == len(rows) else rows.take(some)
-        order = self._matching.order(rows.codes, rows.ts)
+        order = self._matching.sort_order(rows.codes, rows.ts)
         return rows if order is None else rows.take(order)
 
     def places(self, table: pa.Table) -> Ints:
@@ -98,7 +103,7 @@ class Arrangement:
 
     def _codes(self, table: pa.Table) -> Ints:
         columns = [table.column(name) for name in self.keys]
-        codes = self._matching.codes(self._encoder, columns) + len(NULLS)
+        codes = self._matching.encode(self._encoder, columns) + len(NULLS)
         for column in columns:
             if column.null_count and self._null is not None:
                 codes[column.is_null().to_numpy()] = self._null

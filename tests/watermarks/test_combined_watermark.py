@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.watermarks import InputProgress, UnionWatermarks, Valve
-from gpu_windows.watermarks.valve import combined
+from gpu_windows.watermarks import CombinedWatermark, InputProgress, UnionWatermarks
+from gpu_windows.watermarks.combined_watermark import combine_watermarks
 
 STRICT = gw.WatermarkStrategy.for_monotonous_timestamps()
 
 
 class Inputs:
-    """Inputs that say watermarks and become idle, one thing at a time; calls return what is new."""
+    """Inputs that report watermarks and become idle, one at a time; calls return changes."""
 
     def __init__(self, count: int) -> None:
         self.inputs = [InputProgress()] * count
         self.watermark = LONG_MIN
 
-    def says(self, number: int, watermark: int) -> list[int]:
-        return self._set(number, self.inputs[number].heard(watermark))
+    def report(self, number: int, watermark: int) -> list[int]:
+        return self._set(number, self.inputs[number].report(watermark))
 
     def idle(self, number: int) -> list[int]:
         return self._set(number, replace(self.inputs[number], is_idle=True))
@@ -37,7 +37,7 @@ class Inputs:
 
     def _set(self, number: int, progress: InputProgress) -> list[int]:
         self.inputs[number] = progress
-        before, self.watermark = self.watermark, combined(self.watermark, self.inputs)
+        before, self.watermark = self.watermark, combine_watermarks(self.watermark, self.inputs)
         return [] if self.watermark == before else [self.watermark]
 
 
@@ -46,49 +46,49 @@ class Inputs:
 
 def test_one_input() -> None:
     inputs = Inputs(1)
-    assert inputs.says(0, 0) == [0]
-    assert inputs.says(0, 25) == [25]
-    assert inputs.says(0, 18) == []
-    assert inputs.says(0, 42) == [42]
+    assert inputs.report(0, 0) == [0]
+    assert inputs.report(0, 25) == [25]
+    assert inputs.report(0, 18) == []
+    assert inputs.report(0, 42) == [42]
     assert inputs.idle(0) == inputs.idle(0) == inputs.active(0) == []
     assert inputs.inputs[0].watermark == 42
-    assert inputs.says(0, 50) == [50]
+    assert inputs.report(0, 50) == [50]
 
 
 def test_a_watermark_only_when_all_have_one() -> None:
     inputs = Inputs(3)
-    assert inputs.says(0, 0) == inputs.says(1, 0) == []
-    assert inputs.says(2, 0) == [0]
+    assert inputs.report(0, 0) == inputs.report(1, 0) == []
+    assert inputs.report(2, 0) == [0]
 
 
 def test_increasing_watermarks_of_several() -> None:
     inputs = Inputs(3)
-    assert [inputs.says(number, 0) for number in range(3)] == [[], [], [0]]
-    assert inputs.says(0, 12) == inputs.says(2, 8) == inputs.says(2, 10) == []
-    assert inputs.says(1, 15) == [10]
-    assert inputs.says(2, 17) == [12]
-    assert inputs.says(0, 20) == [15]
+    assert [inputs.report(number, 0) for number in range(3)] == [[], [], [0]]
+    assert inputs.report(0, 12) == inputs.report(2, 8) == inputs.report(2, 10) == []
+    assert inputs.report(1, 15) == [10]
+    assert inputs.report(2, 17) == [12]
+    assert inputs.report(0, 20) == [15]
 
 
 def test_decreasing_watermarks_of_several() -> None:
     inputs = Inputs(3)
-    assert inputs.says(0, 25) == inputs.says(1, 10) == []
-    assert inputs.says(2, 17) == [10]
-    assert inputs.says(0, 12) == inputs.says(1, 8) == inputs.says(2, 15) == []
+    assert inputs.report(0, 25) == inputs.report(1, 10) == []
+    assert inputs.report(2, 17) == [10]
+    assert inputs.report(0, 12) == inputs.report(1, 8) == inputs.report(2, 15) == []
 
 
 def test_some_are_idle() -> None:
     inputs = Inputs(3)
-    assert inputs.says(0, 15) == inputs.says(1, 10) == []
+    assert inputs.report(0, 15) == inputs.report(1, 10) == []
     assert inputs.idle(2) == [10]
-    assert inputs.says(1, 18) == [15]
-    assert inputs.says(0, 20) == [18]
+    assert inputs.report(1, 18) == [15]
+    assert inputs.report(0, 20) == [18]
 
 
 def test_one_after_the_other_becomes_idle() -> None:
     inputs = Inputs(3)
-    assert inputs.says(0, 25) == inputs.says(1, 10) == []
-    assert inputs.says(2, 17) == [10]
+    assert inputs.report(0, 25) == inputs.report(1, 10) == []
+    assert inputs.report(2, 17) == [10]
     assert inputs.idle(1) == [17]
     assert inputs.idle(2) == [25]
 
@@ -96,7 +96,7 @@ def test_one_after_the_other_becomes_idle() -> None:
 @pytest.mark.parametrize("order", [*permutations(range(3))])
 def test_the_greatest_once_all_are_idle_in_any_order(order: tuple[int, ...]) -> None:
     inputs = Inputs(3)
-    assert [inputs.says(n, w) for n, w in enumerate((10, 5, 3))] == [[], [], [3]]
+    assert [inputs.report(n, w) for n, w in enumerate((10, 5, 3))] == [[], [], [3]]
     found = [watermark for number in order for watermark in inputs.idle(number)]
     assert found[-1] == 10
     assert order != (0, 1, 2) or found == [10]
@@ -104,26 +104,26 @@ def test_the_greatest_once_all_are_idle_in_any_order(order: tuple[int, ...]) -> 
 
 def test_the_greatest_though_the_last_is_behind() -> None:
     inputs = Inputs(3)
-    assert [inputs.says(n, w) for n, w in enumerate((100, 50, 70))] == [[], [], [50]]
+    assert [inputs.report(n, w) for n, w in enumerate((100, 50, 70))] == [[], [], [50]]
     assert inputs.idle(1) == [70]
-    assert inputs.active(1) == inputs.says(1, 60) == []
+    assert inputs.active(1) == inputs.report(1, 60) == []
     assert inputs.idle(0) == inputs.idle(2) == []
     assert inputs.idle(1) == [100]
 
 
 def test_one_that_wakes_up_behind_catches_up_first() -> None:
     inputs = Inputs(3)
-    assert [inputs.says(n, w) for n, w in enumerate((10, 7, 3))] == [[], [], [3]]
+    assert [inputs.report(n, w) for n, w in enumerate((10, 7, 3))] == [[], [], [3]]
     assert inputs.idle(2) == [7]
-    assert inputs.active(2) == inputs.says(2, 5) == []
+    assert inputs.active(2) == inputs.report(2, 5) == []
     assert inputs.inputs[2].watermark == 5
-    assert inputs.says(2, 9) == []
-    assert inputs.says(1, 12) == [9]
+    assert inputs.report(2, 9) == []
+    assert inputs.report(1, 12) == [9]
 
 
 def test_nothing_while_all_that_are_active_are_behind() -> None:
     inputs = Inputs(3)
-    assert inputs.says(0, 10) == inputs.says(1, 7) == []
+    assert inputs.report(0, 10) == inputs.report(1, 7) == []
     assert inputs.idle(2) == [7]
     assert inputs.active(2) == inputs.idle(0) == inputs.idle(1) == []
     assert inputs.active(0) == [10]  # the only one that counts now
@@ -132,14 +132,14 @@ def test_nothing_while_all_that_are_active_are_behind() -> None:
 
 def test_one_that_is_behind_becomes_idle() -> None:
     inputs = Inputs(2)
-    assert [inputs.says(n, w) for n, w in enumerate((7, 10))] == [[], [7]]
+    assert [inputs.report(n, w) for n, w in enumerate((7, 10))] == [[], [7]]
     assert inputs.idle(0) == [10]
-    assert inputs.active(0) == inputs.says(0, 9) == inputs.idle(0) == []
+    assert inputs.active(0) == inputs.report(0, 9) == inputs.idle(0) == []
 
 
 def test_one_that_wakes_up_ahead_counts_at_once() -> None:
     inputs = Inputs(3)
-    assert [inputs.says(n, w) for n, w in enumerate((10, 20, 30))] == [[], [], [10]]
+    assert [inputs.report(n, w) for n, w in enumerate((10, 20, 30))] == [[], [], [10]]
     assert inputs.idle(2) == []
     assert inputs.idle(0) == [20]
     assert inputs.active(0) == inputs.idle(1) == []
@@ -157,24 +157,24 @@ def test_a_timeout_is_positive(timeout: str) -> None:
 
 
 def test_first_it_is_active() -> None:
-    assert not InputProgress().silent(1_000, 10).is_idle
+    assert not InputProgress().stay_inactive(1_000, 10).is_idle
 
 
 def test_idle_without_rows() -> None:
-    progress = InputProgress().silent(0, 10)
-    assert not progress.silent(10, 10).is_idle
-    assert progress.silent(11, 10).is_idle
-    assert progress.silent(11, 10).silent(111, 10).is_idle
-    assert not progress.silent(11, None).is_idle
+    progress = InputProgress().stay_inactive(0, 10)
+    assert not progress.stay_inactive(10, 10).is_idle
+    assert progress.stay_inactive(11, 10).is_idle
+    assert progress.stay_inactive(11, 10).stay_inactive(111, 10).is_idle
+    assert not progress.stay_inactive(11, None).is_idle
 
 
 def test_idle_active_idle() -> None:
-    idle = InputProgress().silent(0, 122).silent(123, 122)
-    active = idle.heard(7)
+    idle = InputProgress().stay_inactive(0, 122).stay_inactive(123, 122)
+    active = idle.report(7)
     assert (idle.is_idle, active.is_idle) == (True, False)
-    again = active.silent(200, 122)
+    again = active.stay_inactive(200, 122)
     assert not again.is_idle
-    assert again.silent(323, 122).is_idle
+    assert again.stay_inactive(323, 122).is_idle
 
 
 # ---- micro-batches
@@ -184,52 +184,52 @@ A_MINUTE = (60_000,) * 3
 
 def test_long_micro_batches_do_not_make_an_input_idle() -> None:
     """It had rows in each; only silence between two looks counts."""
-    valve = Valve((InputProgress(),) * 3)
+    combined = CombinedWatermark((InputProgress(),) * 3)
     for now in range(0, 10 * 300_000, 300_000):
-        valve = valve.after(now, {0: now, 1: now, 2: now}, A_MINUTE)
-        assert valve.watermark == now
-        assert not any(each.is_idle for each in valve.inputs)
+        combined = combined.advance(now, {0: now, 1: now, 2: now}, A_MINUTE)
+        assert combined.watermark == now
+        assert not any(each.is_idle for each in combined.inputs)
 
 
 def test_a_pause_of_the_query_does_not_make_an_input_idle() -> None:
-    valve = Valve((InputProgress(),) * 3).after(0, {0: 5, 1: 7, 2: 9}, A_MINUTE)
-    valve = valve.after(3_600_000, {1: 20}, A_MINUTE)
-    assert (valve.watermark, valve.idle_since) == (5, None)
-    assert valve.after(3_600_001, {0: 6}, A_MINUTE).watermark == 6
+    combined = CombinedWatermark((InputProgress(),) * 3).advance(0, {0: 5, 1: 7, 2: 9}, A_MINUTE)
+    combined = combined.advance(3_600_000, {1: 20}, A_MINUTE)
+    assert (combined.watermark, combined.idle_since) == (5, None)
+    assert combined.advance(3_600_001, {0: 6}, A_MINUTE).watermark == 6
 
 
-def test_three_inputs_of_which_one_is_silent() -> None:
+def test_three_inputs_of_which_one_is_idle() -> None:
     """Scenario of a union: 15, 10, idle; then 18, 20; the third wakes up behind."""
-    valve = Valve((InputProgress(),) * 3).after(0, {0: 15, 1: 10}, A_MINUTE)
-    assert (valve.watermark, valve.holder) == (LONG_MIN, 2)
-    assert valve.next_look(0, A_MINUTE) == 1
-    valve = valve.after(60_001, {0: 15, 1: 10}, A_MINUTE)
-    assert (valve.watermark, valve.holder, valve.moved_at) == (10, 1, 60_001)
-    valve = valve.after(60_002, {1: 18}, A_MINUTE)
-    assert (valve.watermark, valve.holder) == (15, 0)
-    valve = valve.after(60_003, {0: 20}, A_MINUTE)
-    assert (valve.watermark, valve.holder) == (18, 1)
-    valve = valve.after(60_004, {2: 5}, A_MINUTE)
-    assert (valve.watermark, valve.holder, valve.moved_at) == (18, 1, 60_003)
-    valve = valve.after(60_005, {2: 19, 1: 30}, A_MINUTE)
-    assert (valve.watermark, valve.holder) == (19, 2)
+    combined = CombinedWatermark((InputProgress(),) * 3).advance(0, {0: 15, 1: 10}, A_MINUTE)
+    assert (combined.watermark, combined.holder) == (LONG_MIN, 2)
+    assert combined.next_check(0, A_MINUTE) == 1
+    combined = combined.advance(60_001, {0: 15, 1: 10}, A_MINUTE)
+    assert (combined.watermark, combined.holder, combined.moved_at) == (10, 1, 60_001)
+    combined = combined.advance(60_002, {1: 18}, A_MINUTE)
+    assert (combined.watermark, combined.holder) == (15, 0)
+    combined = combined.advance(60_003, {0: 20}, A_MINUTE)
+    assert (combined.watermark, combined.holder) == (18, 1)
+    combined = combined.advance(60_004, {2: 5}, A_MINUTE)
+    assert (combined.watermark, combined.holder, combined.moved_at) == (18, 1, 60_003)
+    combined = combined.advance(60_005, {2: 19, 1: 30}, A_MINUTE)
+    assert (combined.watermark, combined.holder) == (19, 2)
 
 
 def test_all_are_idle() -> None:
-    valve = Valve((InputProgress(),) * 3).after(0, {0: 15, 1: 10, 2: 7}, A_MINUTE)
-    valve = valve.after(1, {}, A_MINUTE)
-    assert valve.next_look(1, A_MINUTE) == 60_002
-    assert valve.after(60_001, {}, A_MINUTE).watermark == 7
-    valve = valve.after(60_002, {}, A_MINUTE)
-    assert (valve.watermark, valve.holder, valve.idle_since) == (15, None, 60_002)
-    assert valve.next_look(60_002, A_MINUTE) is None
-    assert valve.after(70_000, {}, A_MINUTE).idle_since == 60_002
-    assert valve.after(70_000, {0: 3}, A_MINUTE).idle_since is None
+    combined = CombinedWatermark((InputProgress(),) * 3).advance(0, {0: 15, 1: 10, 2: 7}, A_MINUTE)
+    combined = combined.advance(1, {}, A_MINUTE)
+    assert combined.next_check(1, A_MINUTE) == 60_002
+    assert combined.advance(60_001, {}, A_MINUTE).watermark == 7
+    combined = combined.advance(60_002, {}, A_MINUTE)
+    assert (combined.watermark, combined.holder, combined.idle_since) == (15, None, 60_002)
+    assert combined.next_check(60_002, A_MINUTE) is None
+    assert combined.advance(70_000, {}, A_MINUTE).idle_since == 60_002
+    assert combined.advance(70_000, {0: 3}, A_MINUTE).idle_since is None
 
 
 def test_without_a_timeout_nobody_looks_again() -> None:
-    valve = Valve((InputProgress(),) * 3).after(0, {0: 5}, (None,) * 3)
-    assert valve.next_look(0, (None,) * 3) is None
+    combined = CombinedWatermark((InputProgress(),) * 3).advance(0, {0: 5}, (None,) * 3)
+    assert combined.next_check(0, (None,) * 3) is None
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.dictionaries(
@@ -239,20 +239,20 @@ def test_it_never_goes_back_and_looks_are_enough(
 ) -> None:
     """A query that runs in all micro-batches has the watermark of one that asks when to run."""
     timeouts = (20, 50, None)
-    often = seldom = Valve((InputProgress(),) * 3)
+    often = seldom = CombinedWatermark((InputProgress(),) * 3)
     now, look = 0, None
-    heard = dropwhile(lambda batch: not batch[1], batches)  # before, nothing waits for the clock
-    for wait, said in heard:
+    reported = dropwhile(lambda batch: not batch[1], batches)  # before, nothing waits for the clock
+    for wait, reports in reported:
         now += wait
         before = often
-        often = often.after(now, said, timeouts)
+        often = often.advance(now, reports, timeouts)
         assert often.watermark >= before.watermark
         assert (often.moved_at == now) == (
             often.watermark != before.watermark or before.moved_at < 0
         )
-        if said or (look is not None and look <= now):
-            seldom = seldom.after(now, said, timeouts)
-            look = seldom.next_look(now, timeouts)
+        if reports or (look is not None and look <= now):
+            seldom = seldom.advance(now, reports, timeouts)
+            look = seldom.next_check(now, timeouts)
         assert often == seldom
 
 
@@ -265,8 +265,8 @@ def test_what_a_strategy_says() -> None:
     closing = idle.close_when_idle()
     assert closing.describe().endswith("idle after 1 min without rows, then by the clock")
     both = UnionWatermarks(parts=(STRICT, UnionWatermarks(parts=(idle, STRICT))))
-    said = "latest row - 0 s"
-    wanted = f"the least of 1: {said}; 2: {said}, idle after 1 min without rows; 3: {said}"
+    reports = "latest row - 0 s"
+    wanted = f"the least of 1: {reports}; 2: {reports}, idle after 1 min without rows; 3: {reports}"
     assert both.describe() == wanted
     assert (both.timeouts, len(both.inputs)) == ((None, 60_000, None), 3)
     assert (both.all_close, closing.all_close) == (False, True)

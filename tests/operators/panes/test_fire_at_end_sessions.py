@@ -17,8 +17,8 @@ from gpu_windows.errors import StateCorruptedError
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, TimeEvictor
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.panes import deferred_sessions
-from gpu_windows.operators.panes.deferred_sessions import DeferredSessionsOperator
+from gpu_windows.operators.panes import fire_at_end_sessions
+from gpu_windows.operators.panes.fire_at_end_sessions import FireAtEndSessionsOperator
 from gpu_windows.operators.panes.stored import WINDOWS
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
@@ -86,10 +86,10 @@ def test_put_away_after_each_call(
     trigger = PurgingTrigger(EventTimeTrigger()) if purges else EventTimeTrigger()
     made = replace(asked(gap, **needing), trigger=trigger)
     planned, ended = plan(made, bounded=False), [*given_, ("watermark", LONG_MAX)]
-    assert isinstance(build_operator(planned), DeferredSessionsOperator)
+    assert isinstance(build_operator(planned), FireAtEndSessionsOperator)
     with pytest.MonkeyPatch.context() as patch, with_small_blocks() if small else nullcontext():
         if small:
-            patch.setattr(deferred_sessions, "_SLACK", 0)
+            patch.setattr(fire_at_end_sessions, "_SLACK", 0)
         assert not any(put_away_after_each(planned, ended).values())
         store = Counting()
         reference = plan(replace(made, options=Options(engine="reference")), bounded=False)
@@ -158,7 +158,7 @@ def test_rows_that_are_missing_show() -> None:
     [*run(operator, [at(1, 2)])]
     operator.save()
     store.reopen()
-    (rows_of_sessions,) = store.runs(deferred_sessions.ROWS)
+    (rows_of_sessions,) = store.runs(fire_at_end_sessions.ROWS)
     assert len(store.runs(WINDOWS)) == 1
     store.drop(rows_of_sessions)
     with pytest.raises(StateCorruptedError, match="got 0 of 2 rows"):

@@ -1,4 +1,4 @@
-"""What is known of keys: the last row, what all rows so far come to, the last few of them."""
+"""State of keys: time of the last row, totals of all rows so far, the last few rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_windows.aggregates.partials import Partial
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import one_chunk, to_lane
 from gpu_windows.operators.columns.partials import PartialColumn, State
-from gpu_windows.operators.over.stored_rows import among
+from gpu_windows.operators.over.expiring_rows import are_among
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
@@ -21,14 +21,14 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
-#: What a log calls keys and their last rows; nothing of them waits for a time.
+#: Table name of keys and their last rows in a log; they have no timers.
 KEYS = "over keys"
 #: Column of the time of the last row of a key.
 _LAST = "last"
 
 
-class Known(NamedTuple):
-    """What is known of some keys.
+class KeyState(NamedTuple):
+    """State of some keys.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class Known(NamedTuple):
     last : int64[k]
         The times of their last rows.
     totals : mapping of Partial to State
-        What all their rows come to, an entry a key.
+        The partials over all their rows, one entry per key.
     rows : pyarrow.Table
         The last rows of each, in order.
     of_rows : int64[n]
-        The keys of these.
+        The keys of ``rows``.
     """
 
     codes: Ints
@@ -54,8 +54,8 @@ class Known(NamedTuple):
         return len(self.codes)
 
 
-class KeyMemory:
-    """Keys in a store, and those of them that are in memory.
+class KeyStateStore:
+    """State of keys in a store; that of the keys of a call is in memory.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class KeyMemory:
         The key columns.
     keys : KeyEncoder
     columns : mapping of Partial to PartialColumn
-        Of what is known of all rows.
+        Columns of the totals.
     row_schema : pyarrow.Schema
-        Of the last rows.
+        Schema of the last rows.
     lacking : pyarrow.Schema
-        Columns that those of earlier starts may lack.
+        Columns that last rows of earlier starts may lack.
     """
 
     def __init__(
@@ -84,72 +84,72 @@ class KeyMemory:
         self._table = KeyedTable(log, KEYS, lacking=lacking)
         none = np.empty(0, np.int64)
         nothing = {p: column.take(column.nothing(), none) for p, column in columns.items()}
-        self._known = self._nothing = Known(none, none, nothing, row_schema.empty_table(), none)
+        self._state = self._nothing = KeyState(none, none, nothing, row_schema.empty_table(), none)
 
     @property
     def count(self) -> int:
-        """How many keys the log has."""
+        """Number of keys in the log."""
         return self._table.keys
 
     def load(self, codes: Ints) -> None:
-        """Have some keys in memory, each given once."""
+        """Load some keys; ``codes`` has each once."""
         found = self._table.load(self._keys.hashes()[codes])
         if found is not None:
-            self._known = self._together([self._known, self._of_entries(found)])
+            self._state = self._concat([self._state, self._read_entries(found)])
 
     def last_of(self, codes: Ints) -> Ints:
         """Return the time of the last row of keys; LONG_MIN if there is none.
 
-        Those that are not in memory stay where they are: they do not change.
+        Keys that are not in memory are read without loading them, because they do not change.
         """
         last = np.full(self._keys.count, LONG_MIN)
-        last[self._known.codes] = self._known.last
+        last[self._state.codes] = self._state.last
         others = np.unique(codes[last[codes] == LONG_MIN])
         found = self._table.find(self._keys.hashes()[others]) if len(others) else None
         if found is not None:
-            seen = self._of_entries(found)
+            stored = self._read_entries(found)
             last = np.concatenate([last, np.full(self._keys.count - len(last), LONG_MIN)])
-            last[seen.codes] = np.maximum(last[seen.codes], seen.last)
+            last[stored.codes] = np.maximum(last[stored.codes], stored.last)
         return last[codes]
 
-    def of(self, codes: Ints) -> Known:
-        """Return what is known of some keys, which are in memory."""
-        return self._some(among(np.arange(self._keys.count), codes, self._keys.count))
+    def select(self, codes: Ints) -> KeyState:
+        """Return the state of some keys, which are in memory."""
+        return self._select_mask(are_among(np.arange(self._keys.count), codes, self._keys.count))
 
-    def put(self, known: Known) -> None:
-        """Know this of some keys, and nothing else of them."""
-        others = ~among(np.arange(self._keys.count), known.codes, self._keys.count)
-        self._known = self._together([self._some(others), known])
+    def put(self, state: KeyState) -> None:
+        """Replace the state of some keys."""
+        others = ~are_among(np.arange(self._keys.count), state.codes, self._keys.count)
+        self._state = self._concat([self._select_mask(others), state])
 
     def clear(self) -> None:
-        """Forget all keys."""
+        """Delete all keys."""
         self._table.clear()
-        self._known = self._nothing
+        self._state = self._nothing
 
     def save(self) -> None:
         """Write the keys that are in memory."""
-        known = self._known
-        order = np.argsort(known.codes)
+        state = self._state
+        order = np.argsort(state.codes)
         place = np.empty(self._keys.count, np.int64)
-        place[known.codes[order]] = np.arange(len(order))
-        by_key = np.argsort(place[known.of_rows], kind="stable")
-        lengths = np.bincount(place[known.of_rows], minlength=len(order))
-        codes = known.codes[order]
+        place[state.codes[order]] = np.arange(len(order))
+        by_key = np.argsort(place[state.of_rows], kind="stable")
+        lengths = np.bincount(place[state.of_rows], minlength=len(order))
+        codes = state.codes[order]
         columns = {
             **{f"key{i}": each for i, each in enumerate(self._keys.decode(codes))},
-            _LAST: pa.array(known.last[order]),
+            _LAST: pa.array(state.last[order]),
             LISTS: lists_of(lengths),
             HASH: pa.array(self._keys.hashes()[codes]),
             **dict.fromkeys(TIMERS, pa.array(np.full(len(codes), LONG_MAX))),
         }
         for partial, column in self._columns.items():
-            state = column.take(known.totals[partial], order)
+            total = column.take(state.totals[partial], order)
             names = (each.name for each in column.fields)
-            columns |= zip(names, column.to_arrow(state), strict=True)
-        rows = known.rows.take(pa.array(by_key)) if len(by_key) else None
+            columns |= zip(names, column.to_arrow(total), strict=True)
+        rows = state.rows.take(pa.array(by_key)) if len(by_key) else None
         self._table.save(Entries(pa.table(columns), rows))
 
-    def _of_entries(self, found: Entries) -> Known:
+    def _read_entries(self, found: Entries) -> KeyState:
         table = found.table
         codes = self._keys.encode([table.column(f"key{i}") for i in range(len(self._names))])
         lists = one_chunk(table.column(LISTS))
@@ -159,17 +159,17 @@ class KeyMemory:
         if found.kept is not None:
             rows = found.kept.take(lists.flatten()).select(rows.column_names)
         last = table.column(_LAST).to_numpy()
-        return Known(codes, last, totals, rows, np.repeat(codes, lengths))
+        return KeyState(codes, last, totals, rows, np.repeat(codes, lengths))
 
-    def _some(self, wanted: NDArray[np.bool_]) -> Known:
-        """Return what is known of the keys whose codes are wanted."""
-        known = self._known
-        mine, of_rows = wanted[known.codes], wanted[known.of_rows]
-        totals = {p: self._columns[p].take(state, mine) for p, state in known.totals.items()}
-        rows = known.rows.filter(pa.array(of_rows))
-        return Known(known.codes[mine], known.last[mine], totals, rows, known.of_rows[of_rows])
+    def _select_mask(self, selected: NDArray[np.bool_]) -> KeyState:
+        """Return the state of the keys whose codes are ``selected``."""
+        state = self._state
+        mine, of_rows = selected[state.codes], selected[state.of_rows]
+        totals = {p: self._columns[p].take(total, mine) for p, total in state.totals.items()}
+        rows = state.rows.filter(pa.array(of_rows))
+        return KeyState(state.codes[mine], state.last[mine], totals, rows, state.of_rows[of_rows])
 
-    def _together(self, parts: Sequence[Known]) -> Known:
+    def _concat(self, parts: Sequence[KeyState]) -> KeyState:
         totals = {
             p: column.concat([part.totals[p] for part in parts])
             for p, column in self._columns.items()
@@ -180,4 +180,4 @@ class KeyMemory:
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("codes", "last", "of_rows")
         )
-        return Known(codes, last, totals, rows, of_rows)
+        return KeyState(codes, last, totals, rows, of_rows)

@@ -1,6 +1,6 @@
-"""The buffer strategy for windows that fire once, at their end: rows are appended by their slices.
+"""Operator of windows that fire once, at their end: rows are appended to the store by slice.
 
-What a call writes are the rows that came in it; what it reads are the rows of the windows that end.
+A call writes its new rows, and reads the rows of the windows that end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gpu_windows.operators.base import Emission, Timers
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import PaneFinder
-from gpu_windows.operators.panes.deferring import DeferringMachine
+from gpu_windows.operators.panes.fire_at_end_machine import FireAtEndMachine
 from gpu_windows.operators.panes.operator import MachineOperator
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
@@ -24,27 +24,27 @@ from gpu_windows.planning.plan import SLICE, WindowPlan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER
 
-#: What a log calls the rows.
-ROWS = "waiting"
+#: Table name of the rows in a log.
+ROWS = "buffered rows"
 
 
 @dataclass
-class StoredRows:
-    """The rows of a log that wait.
+class StoredBuffer:
+    """The buffered rows in a log.
 
     Parameters
     ----------
     log : StateLog
     rows : RowBuffer
-        By their slices.
+        The rows by slice.
     """
 
     log: StateLog
     rows: RowBuffer
 
 
-class DeferringOperator(MachineOperator[StoredRows]):
-    """Windows of event time that fire once, at their end, and need their rows then.
+class FireAtEndOperator(MachineOperator[StoredBuffer]):
+    """Operator of event-time windows that fire once, at their end, and need their rows then.
 
     Parameters
     ----------
@@ -56,19 +56,19 @@ class DeferringOperator(MachineOperator[StoredRows]):
         Whether results come in order of firing.
     """
 
-    _machine: DeferringMachine
+    _machine: FireAtEndMachine
 
     def __init__(
         self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
-        machine = DeferringMachine(plan, kernels, trace=trace)
+        machine = FireAtEndMachine(plan, kernels, trace=trace)
         super().__init__(plan, kernels, machine, in_order=in_order)
         self._finder = PaneFinder(plan)
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows; results wait for the watermark."""
+        """Buffer rows; results come with the watermark."""
         rejected = self._machine.take(batch, self._watermark, self._processing_time)
-        yield self._taken(batch, rejected)
+        yield self._acknowledge(batch, rejected)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire the windows that end up to ``watermark``, in order of their ends."""
@@ -84,7 +84,7 @@ class DeferringOperator(MachineOperator[StoredRows]):
             self._stored.rows.forget(live - 1 if live < LONG_MAX else LONG_MAX)
 
     def _load(self, buffer: RowBuffer, last: int) -> None:
-        """Have the rows in memory of the windows that are due."""
+        """Load the rows of the windows that are due."""
         first = self._finder.first_open(self._watermark)
         rows = buffer.between(
             self._finder.first_slice(self._watermark), self._finder.last_slice(last)
@@ -93,36 +93,36 @@ class DeferringOperator(MachineOperator[StoredRows]):
             return
         is_due = self._finder.are_in(to_lane(rows.column(SLICE)).values, first, last)
         if is_due.any():
-            self._machine.lend(rows.filter(pa.array(is_due)))
+            self._machine.load_stored_rows(rows.filter(pa.array(is_due)))
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
-        """Set processing time, which nothing waits for."""
+        """Set processing time; no window depends on it."""
         self._processing_time = time
         yield from ()
 
     # ---- in a log
 
-    def _restored(self, log: StateLog) -> StoredRows:
-        """Know the rows that the log has."""
+    def _restore_state(self, log: StateLog) -> StoredBuffer:
+        """Open the stored rows."""
         self._load_numbers(log)
         ticks = self._finder.slice_bounds
-        kind = RowKind(SLICE, one_place, self._settle, in_order=True, to_ticks=ticks)
-        return StoredRows(log, RowBuffer(log, ROWS, kind, self._plan.lacking))
+        kind = RowKind(SLICE, one_place, self._compact, in_order=True, to_ticks=ticks)
+        return StoredBuffer(log, RowBuffer(log, ROWS, kind, self._plan.lacking))
 
-    def _settle(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
-        """Return those of some rows that windows may want: a `Settle`."""
+    def _compact(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
+        """Return the rows that windows may still need: a `Compact`."""
         del are_oldest
-        return self._machine.wanted(rows)
+        return self._machine.prune_rows(rows)
 
-    def _save(self, stored: StoredRows) -> None:
-        """Append the rows that came."""
-        rows = self._machine.hand_over()
+    def _save(self, stored: StoredBuffer) -> None:
+        """Append the new rows."""
+        rows = self._machine.drain_rows()
         if rows is not None:
             stored.rows.append(rows)
         self._save_numbers(stored.log)
 
-    def _next_timers(self, stored: StoredRows) -> Timers:
-        """Return the last tick of the first window that may hold something and has not fired."""
+    def _next_timers(self, stored: StoredBuffer) -> Timers:
+        """Return the last tick of the first window that may have rows and has not fired."""
         times = stored.rows.first_times
         if not times:
             return None, None
@@ -133,6 +133,6 @@ class DeferringOperator(MachineOperator[StoredRows]):
         return int(last[0]), None
 
     def state_size(self) -> dict[str, int]:
-        """Return how many rows wait, in memory and in the log."""
+        """Return the number of buffered rows, in memory and in the log."""
         stored = 0 if self._stored is None else len(self._stored.rows)
-        return {"rows": self._machine.waiting + stored}
+        return {"rows": self._machine.buffered_count + stored}

@@ -13,7 +13,7 @@ from gpu_windows.evictors import CountEvictor
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.top import Top
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.panes.deferred import DeferringOperator
+from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, latest_tick
@@ -60,7 +60,7 @@ def test_put_away_after_each_call(
     assigner: Any, evicts: bool, given_: list[Any], together: bool
 ) -> None:
     planned = asked(assigner, evicts=evicts)
-    assert isinstance(build_operator(planned), DeferringOperator)
+    assert isinstance(build_operator(planned), FireAtEndOperator)
     with with_small_blocks() if together else nullcontext():
         assert not any(put_away_after_each(planned, [*given_, ("watermark", LONG_MAX)]).values())
 

@@ -1,4 +1,4 @@
-"""Rows of keys in a store, of which those of some keys are found that are not over yet."""
+"""Rows of keys in a store that expire at a watermark."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
 
-#: Column of the watermark that ends a row.
+#: Column of the watermark at which a row expires.
 UNTIL = "__until"
 
 
-class StoredRows:
-    """Rows by key and by the watermark that ends them.
+class ExpiringRows:
+    """Rows by key and by the watermark at which they expire.
 
     Parameters
     ----------
     log : StateLog
     name : str
-        What the log calls them.
+        Their table name in the log.
     names : sequence of str
         The key columns.
     keys : KeyEncoder
@@ -48,12 +48,12 @@ class StoredRows:
         self.buffer = RowBuffer(log, name, RowKind(UNTIL, self._places, learns=True), lacking)
 
     def find(self, codes: Ints, after: int) -> tuple[pa.Table, Ints] | None:
-        """Return the rows of some keys that end after a watermark, and their keys.
+        """Return the rows of some keys that expire after a watermark, and their keys.
 
         Parameters
         ----------
         codes : int64[k]
-            Of keys, each once.
+            Key codes, each once.
         after : int
 
         Returns
@@ -69,7 +69,7 @@ class StoredRows:
         if found is None:
             return None
         of_rows = codes_of(self._keys, self._names, found)
-        mine = among(of_rows, codes, self._keys.count)
+        mine = are_among(of_rows, codes, self._keys.count)
         mine &= found.column(UNTIL).to_numpy() > after
         return (found.filter(pa.array(mine)), of_rows[mine]) if mine.any() else None
 
@@ -83,7 +83,7 @@ def codes_of(keys: KeyEncoder, names: Iterable[str], rows: pa.Table) -> Ints:
     return keys.encode([rows.column(name) for name in names])
 
 
-def among(codes: Ints, some: Ints, count: int) -> NDArray[np.bool_]:
+def are_among(codes: Ints, some: Ints, count: int) -> NDArray[np.bool_]:
     """Return which codes are among some others, all of them below ``count``."""
     is_one = np.zeros(count, np.bool_)
     is_one[some] = True

@@ -1,7 +1,7 @@
-"""Sessions that fire once, at their end, on a stream: their rows are appended, and read then.
+"""Operator of sessions that fire once, at their end, on a stream; their rows are read only then.
 
-What a call writes are the rows that came in it, and their sessions without rows; what it reads are
-those sessions, and the rows of the sessions that end.
+A call writes its new rows, and their sessions without rows. It reads those sessions, and the rows
+of the sessions that end.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.panes.deferring_sessions import PIECE, PLACE, DeferringSessionMachine
+from gpu_windows.operators.panes.fire_at_end_session_machine import (
+    PIECE,
+    PLACE,
+    FireAtEndSessionMachine,
+)
 from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.operators.panes.stored import StoredWindows
-from gpu_windows.operators.panes.tables import lists_of, rows_held
+from gpu_windows.operators.panes.tables import count_rows, flatten_lists
 from gpu_windows.operators.state.entries import LISTS, Entries
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
@@ -30,19 +34,19 @@ from gpu_windows.rules.window_operator.layout import Settings
 
 Ints = NDArray[np.int64]
 
-#: What a log calls the rows.
+#: Table name of the rows in a log.
 ROWS = "session rows"
-#: Rows of sessions that have ended which may lie in a log beyond as many as there are of others.
+#: Rows of ended sessions that a log may have in excess of the rows of open ones.
 _SLACK = 4_096
 
 
 class StoredSessions(StoredWindows):
-    """The sessions of a machine in a log, and their rows beside them.
+    """The sessions of a machine in a log, with their rows in a table of their own.
 
     Parameters
     ----------
-    machine : DeferringSessionMachine
-        Empty; what is needed is added.
+    machine : FireAtEndSessionMachine
+        An empty machine; sessions are loaded into it.
     log : StateLog
     time : str
         The column of the rows' times.
@@ -51,80 +55,80 @@ class StoredSessions(StoredWindows):
 
     Attributes
     ----------
-    sessions : DeferringSessionMachine
+    sessions : FireAtEndSessionMachine
     """
 
     def __init__(
-        self, machine: DeferringSessionMachine, log: StateLog, time: str, lacking: pa.Schema
+        self, machine: FireAtEndSessionMachine, log: StateLog, time: str, lacking: pa.Schema
     ) -> None:
         super().__init__(machine, log, (LISTS,))  # of pieces
         self.sessions = machine
-        kind = RowKind(time, _places, key_columns=KeyColumns.GROUP, numbers=(PIECE,))
+        kind = RowKind(time, _places_of, key_columns=KeyColumns.GROUP, numbers=(PIECE,))
         self._rows = RowBuffer(log, ROWS, kind, lacking)
         if log.rescaling is not None:
-            self._leave_out_taken()
+            self._drop_taken()
 
-    # ---- what a call needs
+    # ---- before a call
 
     def load_due(self, until: int, *, in_processing_time: bool = False) -> None:
-        """Have all sessions in memory of keys that have a timer up to some time.
+        """Load all sessions of keys that have a timer up to some time.
 
-        Those that fire have their rows.
+        Those that fire are loaded with their rows.
 
         Raises
         ------
         StateCorruptedError
-            If the log does not have all of these.
+            If rows of a session are missing from the log.
         """
         super().load_due(until, in_processing_time=in_processing_time)
         if not in_processing_time:
-            self._lend(until)
+            self._load_due_rows(until)
 
-    def _lend(self, until: int) -> None:
+    def _load_due_rows(self, until: int) -> None:
         self._append()
-        places, first, last, pieces, held = self.sessions.ending(until)
+        places, first, last, pieces, expected = self.sessions.find_ending(until)
         if len(places) == 0:
             return
-        rows = self._rows.take(places, first, last, lambda rows: np.isin(_pieces(rows), pieces))
-        if rows is None or len(rows) != held:
+        rows = self._rows.take(places, first, last, lambda rows: np.isin(_pieces_of(rows), pieces))
+        if rows is None or len(rows) != expected:
             count = 0 if rows is None else len(rows)
             rule = "a log has the rows of its sessions"
-            raise StateCorruptedError(rule, value=f"{count} of {held} rows")
-        self.sessions.lend(rows, until)
+            raise StateCorruptedError(rule, value=f"{count} of {expected} rows")
+        self.sessions.load_stored_rows(rows, until)
 
-    # ---- what a call leaves
+    # ---- after a call
 
     def _append(self) -> None:
-        """Write the rows that came."""
-        rows = self.sessions.hand_over()
+        """Write the new rows."""
+        rows = self.sessions.drain_rows()
         if rows is not None:
             self._rows.append(rows)
 
     def save(self, settings: Settings) -> None:
-        """Write the sessions of the keys that a call has looked for, and the rows that came."""
+        """Write the sessions of the keys that a call has loaded, and the new rows."""
         self._append()
         super().save(settings)
         if self._rows.taken_count > self._table.stored["rows"] + _SLACK:
-            self._leave_out_taken()
+            self._drop_taken()
 
-    def _leave_out_taken(self) -> None:
+    def _drop_taken(self) -> None:
         entries = self._table.find_all()
-        pieces = np.empty(0, np.int64) if entries is None else lists_of(entries.table)
-        self._rows.leave_out_taken(lambda rows: np.isin(_pieces(rows), pieces))
+        pieces = np.empty(0, np.int64) if entries is None else flatten_lists(entries.table)
+        self._rows.leave_out_taken(lambda rows: np.isin(_pieces_of(rows), pieces))
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         super().clear()
         self._rows.forget(LONG_MAX)
 
-    def _counted(self, entries: Entries) -> Mapping[str, int]:
-        return {"windows": len(entries), "rows": rows_held(entries.table)}
+    def _count_entries(self, entries: Entries) -> Mapping[str, int]:
+        return {"windows": len(entries), "rows": count_rows(entries.table)}
 
 
-class DeferredSessionsOperator(BufferOperator):
-    """Sessions of event time that fire once, at their end, and need their rows then.
+class FireAtEndSessionsOperator(BufferOperator):
+    """Operator of event-time sessions that fire once, at their end, and need their rows then.
 
-    Without a log they hold them. Parameters: see `BufferOperator`.
+    Without a log they retain their rows in memory. Parameters: see `BufferOperator`.
     """
 
     def __init__(
@@ -136,19 +140,19 @@ class DeferredSessionsOperator(BufferOperator):
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire the sessions that end up to ``watermark``, in order of their ends."""
         if self._stored is not None and watermark > self._watermark:
-            self._take_waiting()  # what fires has its rows in the log
+            self._flush_buffer()  # what fires has its rows in the log
         yield from super().advance_watermark(watermark)
 
     def _windows_in(self, log: StateLog) -> StoredWindows:
-        """Have another machine, and know what a log has of its sessions."""
-        machine = DeferringSessionMachine(self._plan, self._kernels, trace=self._trace)
+        """Replace the machine by one whose sessions are in a log; return these."""
+        machine = FireAtEndSessionMachine(self._plan, self._kernels, trace=self._trace)
         machine.seen, self._machine = self._machine.seen, machine
         return StoredSessions(machine, log, self._plan.query.time, self._plan.lacking)
 
 
-def _places(rows: pa.Table) -> Ints:
+def _places_of(rows: pa.Table) -> Ints:
     return to_lane(rows.column(PLACE)).values
 
 
-def _pieces(rows: pa.Table) -> Ints:
+def _pieces_of(rows: pa.Table) -> Ints:
     return to_lane(rows.column(PIECE)).values
