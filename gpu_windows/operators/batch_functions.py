@@ -11,7 +11,7 @@ from gpu_windows.functions.top import Top
 from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import BatchFunction, Vectorised, WindowBatch
 from gpu_windows.operators.columns.top import topmost
-from gpu_windows.operators.joins.window import joined
+from gpu_windows.operators.joins.window import join_windows
 
 #: Yields the results of windows piece by piece; `InvalidFunctionError` if they are not as declared.
 Evaluator: TypeAlias = Callable[[WindowBatch], Iterator[Piece]]
@@ -28,6 +28,6 @@ def _vectorised(function: Vectorised, batch: WindowBatch) -> Iterator[Piece]:
 
 _EVALUATE: Mapping[type[BatchFunction], Callable[[Any, WindowBatch], Iterator[Piece]]] = {
     Vectorised: _vectorised,
-    WindowJoin: joined,
+    WindowJoin: join_windows,
     Top: topmost,
 }

@@ -25,7 +25,7 @@ _NAME = "joined"
 #: The numbers that are saved, and whose they are.
 _OWNER, _NUMBERS = "join by row", ("watermark",)
 #: The column that says whether a row has had a partner.
-_MET = "__met"
+_MATCHED = "__matched"
 
 
 class ReferenceJoinOperator(PairRowsOperator):
@@ -48,7 +48,7 @@ class ReferenceJoinOperator(PairRowsOperator):
         super().__init__(plan, trace=trace)
         self._join = plan.join
         self._watermark = self._join.clock(LONG_MIN)
-        self._met: set[int] = set()
+        self._matched: set[int] = set()
         #: For each side: code of the key to time to rows (Flink: leftBuffer, rightBuffer).
         self._buffers: tuple[dict[int, dict[int, list[int]]], ...] = ({}, {})
 
@@ -68,7 +68,7 @@ class ReferenceJoinOperator(PairRowsOperator):
             else:
                 side = int(not is_left)
                 pairs += self._element(first + i, ts, side)
-                if not self._waits(ts, side) and first + i not in self._met:
+                if not self._waits(ts, side) and first + i not in self._matched:
                     if self._join.emits_at_end[side]:
                         pairs.append((first + i, -1) if is_left else (-1, first + i))
                     elif ts < self._watermark:
@@ -86,48 +86,48 @@ class ReferenceJoinOperator(PairRowsOperator):
             return  # a null matches nothing, and the nearest row is not known yet
         lower, upper = self._join.lower, self._join.upper
         low, high = (lower, upper) if side == 0 else (-upper, -lower)
-        for its, others in self._buffers[1 - side].get(code, {}).items():
-            if ts + low <= its <= ts + high:
+        for other_ts, others in self._buffers[1 - side].get(code, {}).items():
+            if ts + low <= other_ts <= ts + high:
                 for other in others:
-                    yield from self._met_by((row, other) if side == 0 else (other, row))
+                    yield from self._match((row, other) if side == 0 else (other, row))
 
     def _waits(self, ts: int, side: int) -> bool:
-        """Whether a row that comes is kept."""
+        """Whether a new row is stored."""
         reach = self._join.reach[side]
         return not self._join.joins_late or bool(rules.waits(ts, reach, self._watermark))
 
-    def _met_by(self, pair: Places) -> Iterator[Places]:
-        held = holds(self._pair.condition, self._sides([pair]))
-        if held is not None and len(held) == 0:
+    def _match(self, pair: Places) -> Iterator[Places]:
+        holding = holds(self._pair.condition, self._sides([pair]))
+        if holding is not None and len(holding) == 0:
             return
-        is_first = pair[0] not in self._met
-        self._met.update(pair)
+        is_first = pair[0] not in self._matched
+        self._matched.update(pair)
         if self._pair.how not in LEFT_ALONE:
             yield pair
         elif self._pair.how == "semi" and is_first:
             yield pair[0], -1
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Drop the rows that are over; give those that never had a partner."""
+        """Drop the expired rows; emit the unmatched ones of outer joins."""
         watermark = self._join.clock(watermark)
         if watermark <= self._watermark:
             return
         self._watermark = watermark
         for side, buffer in enumerate(self._buffers):
-            retention, over = self._join.retention[side], []
+            retention, expired = self._join.retention[side], []
             for code, times in [*buffer.items()]:
                 for ts in [t for t in times if rules.shifted(t, retention) <= watermark]:
-                    over += [(ts, row) for row in times.pop(ts)]
+                    expired += [(ts, row) for row in times.pop(ts)]
                 if not times:
                     del buffer[code]
             if self._join.nearest is not None:
-                pairs = [self._nearest(ts, row) for ts, row in sorted(over)] if side == 0 else []
+                pairs = [self._nearest(ts, row) for ts, row in sorted(expired)] if side == 0 else []
                 if self._pair.how == "inner":
                     pairs = [pair for pair in pairs if pair[1] >= 0]
                 if pairs:
                     yield self._emission(pairs, "event_time")
                 continue
-            alone = [row for _, row in sorted(over) if row not in self._met]
+            alone = [row for _, row in sorted(expired) if row not in self._matched]
             if alone and self._join.emits_at_end[side]:
                 pairs = [(row, -1) if side == 0 else (-1, row) for row in alone]
                 yield self._emission(pairs, "event_time")
@@ -145,7 +145,7 @@ class ReferenceJoinOperator(PairRowsOperator):
         return row, times[best][0 if is_first else -1]
 
     def state_size(self) -> dict[str, int]:
-        """Return the number of rows of each side that are kept."""
+        """Return the number of stored rows of each side."""
         sizes = (
             sum(len(rows) for times in buffer.values() for rows in times.values())
             for buffer in self._buffers
@@ -155,25 +155,25 @@ class ReferenceJoinOperator(PairRowsOperator):
     # ---- between calls
 
     def _restore_state(self, log: StateLog) -> StateLog:
-        """Take up all rows that are kept."""
+        """Load all stored rows."""
         self._table_in_log = WholeTable(log, _NAME, KeyColumns.NAMED)
         (self._watermark,) = log.numbers(_OWNER, _NUMBERS) or (self._watermark,)
         table = self._table_in_log.load()
         if table is None:
             return log
-        rows = table.drop_columns([_MET])
+        rows = table.drop_columns([_MATCHED])
         self._append(rows)
         times = rows.column(TIME).cast(pa.int64()).to_pylist()
-        met = table[_MET].to_pylist()
+        matched = table[_MATCHED].to_pylist()
         for row, (ts, is_left) in enumerate(zip(times, rows[SIDE].to_pylist(), strict=True)):
             buffer = self._buffers[int(not is_left)]
             buffer.setdefault(self._codes[row], {}).setdefault(ts, []).append(row)
-            if met[row]:
-                self._met.add(row)
+            if matched[row]:
+                self._matched.add(row)
         return log
 
     def _save(self, stored: StateLog) -> None:
-        """Write all rows that are kept."""
+        """Write all stored rows."""
         kept = sorted(
             row
             for buffer in self._buffers
@@ -182,12 +182,12 @@ class ReferenceJoinOperator(PairRowsOperator):
             for row in rows
         )
         table = self._rows.take(pa.array(kept, pa.int64()))
-        met = pa.array([row in self._met for row in kept], pa.bool_())
-        self._table_in_log.save(table.append_column(_MET, met))
+        matched = pa.array([row in self._matched for row in kept], pa.bool_())
+        self._table_in_log.save(table.append_column(_MATCHED, matched))
         stored.set_numbers(_OWNER, dict(zip(_NUMBERS, (self._watermark,), strict=True)))
 
     def _next_timers(self, stored: StateLog) -> Timers:
-        """Return the watermark at which the next row is over."""
+        """Return the watermark at which the next row expires."""
         ends = [
             rules.shifted(ts, retention)
             for buffer, retention in zip(self._buffers, self._join.retention, strict=True)

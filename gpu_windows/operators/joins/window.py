@@ -18,7 +18,7 @@ from gpu_windows.operators.joins import pairs as join_pairs
 Ints = NDArray[np.int64]
 
 
-def joined(function: WindowJoin, batch: WindowBatch) -> Iterator[Piece]:
+def join_windows(function: WindowJoin, batch: WindowBatch) -> Iterator[Piece]:
     """Yield pairs, about `pairs.PAIRS` at a time, then the unmatched rows.
 
     Parameters
