@@ -6,8 +6,8 @@ each run it is known up to when, and how many were. A run whose rows have all ex
 unread.
 
 By time it has partials of slices, rows of windows that fire once, at their end, and pending rows of
-OVER, patterns and joins. By key and time
-it has the sides of interval joins, rows that frames to come need, and rows of sessions.
+OVER and patterns. By key and time it has the sides of interval joins, rows that frames to come
+need, and rows of sessions.
 """
 
 from __future__ import annotations
