@@ -162,7 +162,8 @@ class DeviceMemoryError(GpuWindowsError):
 class DeviceFailedError(GpuWindowsError):
     """The CUDA device failed, and no later call of this process can succeed; end it.
 
-    Spark ends the Python worker of a task that raises, and runs the task again in another one.
+    Spark ends the Python worker of a task that raises, and runs the task again in another one. A
+    process of your own continues on the CPU where it has ``device="auto"``.
     """
 
 
@@ -179,7 +180,10 @@ class LatePartialError(GpuWindowsError):
 
 
 class StateError(GpuWindowsError):
-    """State that cannot be gone on from; base class of the following."""
+    """State from which no query can resume; base class of the following.
+
+    Where it ends a running query, Spark raises a ``StreamingQueryException`` whose text names it.
+    """
 
 
 class StateCorruptedError(StateError):

@@ -1,4 +1,7 @@
-"""The two back ends, and the choice between them, made where the work is done."""
+"""The two back ends, and the choice between them, made where the work is done.
+
+A process whose tasks may use no device imports no package of CUDA.
+"""
 
 from __future__ import annotations
 

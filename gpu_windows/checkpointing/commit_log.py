@@ -9,6 +9,10 @@
 
 Files that no commit names are of attempts that failed. They are found by the sequence in their
 names, never by their age.
+
+Of two drivers on a checkpoint one creates the next commit, which names its parent; the other one
+ends with `ConcurrentQueryError` before it delivers or deletes anything. So does a driver that slept
+while a commit of its number was made and swept: it finds later ones.
 """
 
 from __future__ import annotations

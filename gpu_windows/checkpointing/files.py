@@ -1,4 +1,10 @@
-"""Files of a checkpoint, wherever it is: whole or absent, never changed."""
+"""Files of a checkpoint, wherever it is: whole or absent, never changed.
+
+A new kind of store is a subclass of `CheckpointFiles`, which
+`gpu_windows.checkpointing.locations` finds by its scheme. It must create a file only where none is:
+that makes a commit the work of one driver. A disk syncs a draft and links it to its name; a store
+of objects takes the condition with the request.
+"""
 
 from __future__ import annotations
 

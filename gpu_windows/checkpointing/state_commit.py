@@ -1,4 +1,9 @@
-"""What a commit of a micro-batch says: which state, which results, and of which rows."""
+"""What a commit of a micro-batch says: which state, which results, and of which rows.
+
+A reader of state needs the newest file of each shard alone, which names all live runs
+(`gpu_windows.operators.state.manifest`). A commit names the other files so that no sweep deletes
+them. Metrics are in it so that `gpu_windows.watch` and listeners read them where the query is.
+"""
 
 from __future__ import annotations
 

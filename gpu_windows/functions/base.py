@@ -1,4 +1,8 @@
-"""What is asked of every window function, and how those of users are declared."""
+"""What is asked of every window function, and how those of users are declared.
+
+A function answers for itself: its result columns, whether it keeps rows, why kernels cannot make
+it, what of it depends on order. So no other place asks of what kind it is.
+"""
 
 from __future__ import annotations
 

@@ -82,6 +82,10 @@ class Kernels:
     Work that runs out of device memory is run again, in halves or on the CPU: so it must give what
     it makes back, and change nothing else.
 
+    On the CPU keys are encoded batch by batch, in order, while threads assign, group and reduce the
+    batches before; then threads merge and fire a partial each. Which rows a call has does not
+    depend on the number of threads, so results do not either, to the last bit.
+
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}

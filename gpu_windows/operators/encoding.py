@@ -1,4 +1,12 @@
-"""Codes of the keys of many rows, made where kernels run."""
+"""Codes of the keys of many rows, made where kernels run.
+
+Values of a key column go up to the device and are made distinct there; the distinct ones come down
+in the order of their first appearance, and the host's dictionary gives them codes. So state, hashes
+and the order of results are those of the CPU. It is one round trip a batch, as long as the distinct
+keys. Numbers, dates and timestamps take this way, strings and binary where pylibcudf is installed;
+structs and wide decimals are encoded on the host. Slices and sessions take the codes where they
+are; frames, joins and panes copy them to the host, where they arrange rows.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,10 @@ Every function here is plain scalar Python that runs under CPython, compiles wit
 Times are int64 ticks. ``//`` and ``%`` round towards minus infinity under all three,
 which is Flink's ``floorMod`` for negative times. What is made of many rules is in
 `gpu_windows.rules.window_operator`.
+
+Where Spark makes partials, `slice_of` is called with an object that writes SQL
+(`gpu_windows.spark_glue.batch.partials`): so that rule has no second version. The window operator
+has one, on purpose: the reference (`gpu_windows.operators.by_row.operator`) is it over objects.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ class Grid(NamedTuple):
 
     Source: pairs of slices, Krishnamurthy et al., "On-the-Fly Sharing for Streamed
     Aggregation" (SIGMOD 2006), which never needs more than two slices a slide where the
-    greatest common divisor of size and slide may need thousands.
+    greatest common divisor of size and slide may need thousands: of windows of 1 hour every 7
+    minutes and one microsecond each has 17 slices, and would have 3.6 billion.
     """
 
     slide: int

@@ -1,4 +1,9 @@
-"""Times as int64 ticks."""
+"""Times as int64 ticks, the one unit inside; those of Spark and Arrow are microseconds.
+
+A window is ``[start, end)``, and its ``max_timestamp`` is ``end - 1``. A watermark w says that no
+row with ``ts <= w`` comes any more. A bounded input ends with the watermark `LONG_MAX`, so none of
+its rows is late.
+"""
 
 from __future__ import annotations
 

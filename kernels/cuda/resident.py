@@ -3,6 +3,11 @@
 A result that kernels may take again is kept there. It is copied to the host when its values are
 asked for, once, and given to kernels as it is. Where memory runs out, all that is kept is moved to
 the host first (`release`): so what is kept never makes a batch fail that would have fitted.
+
+So windows of counts, sums, extremes and moments on tables and batch DataFrames make no round trip
+once keys are known: columns go up, kernels turn a batch into entries, results come down
+(``docs/traffic.md``). Picked rows (`first`, `arg_min`) and joins are ranked and arranged on the
+host. State of streams is in files, so it leaves the device in every micro-batch.
 """
 
 from __future__ import annotations

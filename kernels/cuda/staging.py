@@ -50,7 +50,8 @@ logger = logging.getLogger(__name__)
 
 #: Bytes of a chunk, and how many there are. A transfer of one takes a hundred microseconds, a few
 #: times what the calls for it take. To an H200, beside 16 cores, 8 threads moved 46.8 GB/s by 16
-#: chunks, 4 threads 27.8 by 8; pinned memory moved 55 (benchmarks/results).
+#: chunks, 4 threads 27.8 by 8; pinned memory moved 55, and CuPy 1.2 from memory that it had not
+#: seen (benchmarks/results).
 CHUNK_BYTES, CHUNKS = 4 << 20, 16
 #: Arrays of fewer bytes go to the device as CuPy moves them, nor does a thread copy fewer.
 LEAST_BYTES = 1 << 20

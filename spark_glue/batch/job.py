@@ -78,7 +78,7 @@ def packs_rows(plan: Plan) -> bool:
 
 
 def tagged(rows: BatchRows, plan: Plan, side: str | None = None) -> DataFrame:
-    """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters.
+    """Return results (`COUNTERS` null; window bounds in ticks) and a row of counters of each task.
 
     ``side``: the tag of the side output that is asked for instead of the results.
     """
@@ -120,7 +120,11 @@ def run_shards(
 
 
 def _sharded(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
-    """Bring the rows of a key together, keys of one shard next to each other, in order."""
+    """Bring the rows of a key together, keys of one shard next to each other, in order.
+
+    Unless rows are broadcast, shards are a sort within Spark's own hash partitions: keys spread
+    evenly, and adaptive execution may merge small partitions.
+    """
     keys = [F.col(quoted(name)) for name in plan.query.shard_keys] or [F.lit(0)]
     shard = F.pmod(F.xxhash64(*keys), F.lit(shard_count(plan))).cast("long")
     if plan.query.broadcasts:

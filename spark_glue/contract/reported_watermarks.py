@@ -1,7 +1,9 @@
 """How far the inputs of a micro-batch are, as packing tasks report it to every shard.
 
 A shard knows no other one's rows, but its watermark is that of all. So a task sends every shard a
-message of some bytes: the inputs that it had rows of, and the watermark that these allow.
+message: the inputs that it had rows of, and the watermark that these allow. It has 16 bytes, and 12
+more for each further input: 200 tasks and 200 shards make 40,000 messages, 640 kB. A shard has all
+of them once it has its rows, so all shards reach the same watermark in the same micro-batch.
 """
 
 from __future__ import annotations

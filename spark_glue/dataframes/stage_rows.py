@@ -1,4 +1,8 @@
-"""How the rows of a stage are made in a micro-batch: of streams, and of results of other stages."""
+"""How the rows of a stage are made in a micro-batch: of streams, and of results of other stages.
+
+Conditions, columns, unions and joins of results are functions of DataFrames: they are applied in
+each micro-batch to the results that are staged in it.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,10 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def default_shards(session: SparkSession) -> int:
-    """Return four shards for each of Spark's shuffle partitions."""
+    """Return four shards for each of Spark's shuffle partitions.
+
+    Shards are small integers: hashed onto as many partitions they would leave some empty.
+    """
     return min(4 * shuffle_partitions(session), MOST_SHARDS)
 
 

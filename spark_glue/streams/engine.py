@@ -9,7 +9,13 @@
     sweep        files that no kept commit needs are deleted
 
 A death between any two of them loses and doubles nothing: before the commit the micro-batch runs
-again, after it the results are delivered again from the same files.
+again, after it the results are delivered again from the same files, to the byte.
+
+To Spark the query has no state. Sources and offsets are Spark's, whose ``foreachBatch`` runs a job
+of ours for each stage; we read ``offsets/NUMBER`` of its checkpoint and write none of its logs.
+
+`tests/spark_glue/streams/test_engine.py` has a driver die before and after every operation on
+files; ``make chaos`` kills drivers and Python workers at random moments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""A micro-batch of a query: its stages one after another, and the commit that names their files."""
+"""A micro-batch of a query: its stages one after another, and the commit that names their files.
+
+Spark's tasks may fail or run twice: each attempt writes files under names of its own. Readers go by
+the names in commits, never by what lies in a folder.
+"""
 
 from __future__ import annotations
 

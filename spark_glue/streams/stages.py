@@ -1,4 +1,8 @@
-"""Stages of a streaming query: the results of one are the rows of the next."""
+"""Stages of a streaming query: the results of one are the rows of the next.
+
+They run one after another in a micro-batch, a job each. The next stage reads the staged results of
+the one before it, then advances to the watermark that this one has reached.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Ticks: an input without rows that has something new when a timer is due by the clock.
 
 So time that passes lies in Spark's offsets like rows do: it is replayed, and stops, fails and
-starts again with the query.
+starts again with the query. The last commit says when the next timer is due: until then the source
+has no new offset, so that no micro-batch runs.
 """
 
 from __future__ import annotations

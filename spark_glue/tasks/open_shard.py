@@ -1,4 +1,8 @@
-"""The state of a shard before a micro-batch, after another number of shards cut out of others."""
+"""The state of a shard before a micro-batch, after another number of shards cut out of others.
+
+The first micro-batch after the start writes the files of the new shards, and its commit names them:
+a death before that commit leaves the old shards.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,11 @@
 """What a shard does in a micro-batch, whatever calls it: a task of Spark, or a test.
 
+In each micro-batch it builds the operator that other runners have, restores its state, takes the
+rows, advances to the watermark that they allow, and saves the state. So a micro-batch means what it
+means in Flink: rows, then a watermark. Tests call it too (``make simulation``, and
+``python -m tests.conformance --runner streaming``); `tests/operators/state/test_stored_state.py`
+saves and restores an operator after every call, and compares it with one that stays in memory.
+
 It knows times in ticks and a `StateLog`, not who keeps its files.
 """
 

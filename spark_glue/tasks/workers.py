@@ -131,6 +131,9 @@ class RunShards:
 class ShardRun:
     """One shard after the other (several small ones at once) through an operator.
 
+    Spark sorts the rows of a partition by shard, and that sort spills: so a shard bounds the memory
+    of a worker.
+
     Parameters
     ----------
     plan : Plan

@@ -1,5 +1,6 @@
 """Flink's WindowOperator, row at a time in plain Python: the truth that the tests ask.
 
+It is itself checked against recorded runs of Apache Flink (``tests/golden``).
 It also runs the queries with user code that sees single rows. The parts: windows that merge
 (`gpu_windows.operators.by_row.merging`), contents of windows
 (`gpu_windows.operators.by_row.functions`), timers (`gpu_windows.operators.keyed.timers`),

@@ -46,6 +46,8 @@ class Timer(NamedTuple, Generic[Owner]):
 class TimerQueue(Generic[Owner]):
     """A set of (time, owner); those of one time fire in the order in which they were set.
 
+    State has their numbers, so that order does not depend on which of them were restored when.
+
     Attributes
     ----------
     next_number : int

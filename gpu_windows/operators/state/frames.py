@@ -1,4 +1,4 @@
-"""Frames: compressed bytes with a checksum, and the Arrow batches within."""
+"""Frames: compressed bytes with a checksum, and the Arrow batches within; never pickles."""
 
 from __future__ import annotations
 

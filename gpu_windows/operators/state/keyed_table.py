@@ -3,7 +3,11 @@
 What a call saves is a run, by the hash of the key: the newest run that contains a key has all its
 entries, and none if the key is gone. Which keys wait for a time is told by two tables beside it, in
 order of time. A call that touches most keys writes all of them, as the only run; where several
-calls in a row did, blocks are large, for a store takes as long for a small one.
+calls in a row did, blocks are large, because a store takes as long for a small one.
+
+It is for what has an entry by key: windows and their contents, slices of counts, first rows of a
+top-N, keys of OVER and of patterns, state of user code, versions of a join. All entries of a key
+are loaded together: one with 100,000 timers or rows costs as many whenever a call touches it.
 """
 
 from __future__ import annotations

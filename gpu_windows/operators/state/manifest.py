@@ -1,4 +1,8 @@
-"""The end of a state file: which runs are live, in which files, and the numbers of an operator."""
+"""The end of a state file: which runs are live, in which files, and the numbers of an operator.
+
+It names the live runs of earlier files, too: a reader of state needs the name of the newest file
+alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Another number of shards: the state of a shard, cut out of the state of others."""
+"""Another number of shards: the state of a shard, cut out of the state of others.
+
+All state is read and written once, at a start. References into ranges of the old files would spare
+that; but then every read, filter, count and merge would have to leave out the rows of other shards,
+until all files are merged. A copy is one place to be right in.
+"""
 
 from __future__ import annotations
 

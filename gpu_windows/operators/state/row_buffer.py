@@ -2,7 +2,12 @@
 
 A place is of the hash of a key, or one for all rows. The rows of a place between two times are in a
 few blocks of each run, however many rows the place has. Rows expire up to a time, or are taken: of
-each run it is known up to when, and how many were. A run of which all have is dropped unread.
+each run it is known up to when, and how many were. A run whose rows have all expired is dropped
+unread.
+
+By time it has partials of slices, rows of windows that fire once, at their end, and pending rows of
+OVER and patterns. By key and time it has the sides of interval joins, rows that frames to come
+need, and rows of sessions.
 """
 
 from __future__ import annotations
