@@ -232,15 +232,14 @@ def nothing() -> Names:
     return {}
 
 
-def tutorial(spark: SparkSession, folder: Path) -> Names:
-    """docs/tutorial.md: begins with nothing but this."""
+def from_nothing(spark: SparkSession, folder: Path) -> Names:
+    """Pages that make their session, which is the one that is there."""
     del spark, folder
     return {}
 
 
 #: Without Spark's session.
 PLAIN: dict[str, Callable[[], Names]] = {
-    "README.md": nothing,
     "docs/concepts/event_time.md": nothing,
     "docs/concepts/sessions.md": nothing,
     "docs/concepts/sliding.md": nothing,
@@ -258,13 +257,14 @@ PLAIN: dict[str, Callable[[], Names]] = {
     "docs/windows.md": windows,
 }
 ON_SPARK: dict[str, Callable[[SparkSession, Path], Names]] = {
+    "README.md": from_nothing,
     "docs/from_spark.md": from_spark,
     "docs/operations.md": operations,
     "docs/process.md": process,
     "docs/sinks.md": sinks,
     "docs/sql.md": sql,
     "docs/streaming.md": streaming,
-    "docs/tutorial.md": tutorial,
+    "docs/tutorial.md": from_nothing,
 }
 #: Whose code belongs elsewhere.
 NOT_RUN = {"CONTRIBUTING.md": "a test that is to be written"}

@@ -39,7 +39,7 @@ def _compare(figure: Figure, path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", quick(sorted(setups.ON_SPARK)))
+@pytest.mark.parametrize("name", quick(sorted(setups.ON_SPARK), "README.md"))
 def test_examples_run_on_spark(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.docs.on_spark", name]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
