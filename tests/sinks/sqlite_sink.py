@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql.functions import unix_micros
 
 import gpu_windows as gw
+from gpu_windows.typing import SinkBatch, SinkQuery
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,7 @@ class SqliteSink(gw.Sink):
         if not plan.query.is_upserted:
             raise gw.errors.QueryError(plan.query.upsert_rule)
 
-    def open(
-        self, query: gw.typing.SinkQuery
-    ) -> gw.SinkWriter:  # may look and refuse; leaves nothing
+    def open(self, query: SinkQuery) -> gw.SinkWriter:  # may look and refuse; leaves nothing
         names = tuple(query.schemas["result"].names)
         return SqliteWriter(self.path, self.table, names, query.row_columns)
 
@@ -36,9 +35,7 @@ class SqliteWriter(gw.SinkWriter):
     on: tuple[str, ...]
     query: str = ""
 
-    def begin(
-        self, query: gw.typing.SinkQuery
-    ) -> None:  # at every start; the checkpoint is the query's
+    def begin(self, query: SinkQuery) -> None:  # at every start; the checkpoint is the query's
         self.query = query.identity  # of the checkpoint: a new one at the same path has another
         columns, on = ", ".join(self.names), ", ".join(self.on)
         with closing(sqlite3.connect(self.path)) as table:
@@ -47,7 +44,7 @@ class SqliteWriter(gw.SinkWriter):
             told = "query PRIMARY KEY, number, rows, planned_ms"
             table.execute(f"CREATE TABLE IF NOT EXISTS written ({told})")
 
-    def write(self, batch: gw.typing.SinkBatch) -> None:
+    def write(self, batch: SinkBatch) -> None:
         if not batch.sizes["result"]:
             return  # it may come again with others
         results = batch.outputs["result"].orderBy("firing")
