@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,11 +135,11 @@ def list_objects(url: str, options: Options = ()) -> list[str]:
 
 
 def has_objects(url: str, ending: str, options: Options = ()) -> bool:
-    """Whether there are objects below a URL whose names end so, among the first thousand."""
+    """Whether there are objects below a URL whose names end so."""
     store, prefix = _store(url, options)
     with store_errors(url, options):
-        first: Sequence[Any] = next(iter(store.list(f"{prefix}/")), ())
-    return any(each["path"].endswith(ending) for each in first)
+        pages = store.list(f"{prefix}/")
+        return any(each["path"].endswith(ending) for page in pages for each in page)
 
 
 def open_file(file: ScannedFile, options: Options = ()) -> Any:

@@ -28,15 +28,22 @@ def check_no_table(root: str, options: Options = ()) -> None:
     options : Options
         Of the store of objects.
     """
+    if (name := find_format(root, options)) is not None:
+        rule = (
+            f"a folder of a table ({name}) has files that are no longer its own: read it by "
+            f"spark.read.format('{name}').load(path), or spark.table(name)"
+        )
+        raise ScanError(rule, value=root)
+
+
+def find_format(root: str, options: Options = ()) -> str | None:
+    """Return the format of the table whose folder this is; None if it is not a table's."""
     for name, (folder, ending) in _LOGS.items():
         log = f"{root.rstrip('/')}/{folder}"
-        if is_object(root):
-            is_table = has_objects(log, ending, options)
-        else:
-            is_table = any(Path(log).glob(f"*{ending}"))
-        if is_table:
-            rule = (
-                f"a folder of a table ({name}) has files that are no longer its own: read it by "
-                f"spark.read.format('{name}').load(path), or spark.table(name)"
-            )
-            raise ScanError(rule, value=root)
+        if has_objects(log, ending, options) if is_object(root) else _has_files(log, ending):
+            return name
+    return None
+
+
+def _has_files(folder: str, ending: str) -> bool:
+    return any(Path(folder).glob(f"*{ending}"))

@@ -14,7 +14,7 @@ from gpu_windows.runners.scanned_rows import ScannedPart, ScannedRows
 from gpu_windows.scans.files import list_files, path_of, root_of, store_options
 from gpu_windows.scans.partitions import find_values, partition_names
 from gpu_windows.scans.scan import FileScan
-from gpu_windows.scans.table_formats import check_no_table
+from gpu_windows.scans.table_formats import check_no_table, find_format
 from gpu_windows.spark_glue.batch.outputs import BatchSource
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
@@ -54,13 +54,18 @@ def scan_by_spark(paths: Sequence[str], session: SparkSession) -> BatchSource:
 
 
 def check_folder(path: str, session: SparkSession) -> None:
-    """Raise `ScanError` for the folder of a table, where this process can look into it."""
+    """Raise `ScanError` for the folder of a table, where this process can look into it.
+
+    Where it cannot, Spark reads the files, and `explain` says why.
+    """
     try:
         root = root_of(path)
-    except ScanError:
-        return  # of a store that Spark alone reads
-    if not _GLOB.intersection(root):
-        check_no_table(root, store_options(root, hadoop_setting(session.conf)))
+        options = store_options(root, hadoop_setting(session.conf))
+        is_table = not _GLOB.intersection(root) and find_format(root, options) is not None
+    except GpuWindowsError:
+        return
+    if is_table:
+        check_no_table(root, options)
 
 
 def _list(frame: DataFrame, paths: Sequence[str]) -> FileScan:

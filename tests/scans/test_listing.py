@@ -168,3 +168,22 @@ def test_other_formats_have_other_readers(tmp_path: Path, name: str, reader: str
     (tmp_path / name).write_text("a,b\n1,2\n")
     with pytest.raises(ScanError, match=rf"gw\.stream\(.*{reader}\(path\).*\) takes this one"):
         gw.scan(tmp_path / name)
+
+
+def test_a_store_that_the_driver_cannot_list_is_left_to_spark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from types import SimpleNamespace
+
+    from gpu_windows.spark_glue.scans import batch_scan
+
+    def refuse(*_: Any) -> str:
+        raise ScanError("no access", value="s3://bucket/x")
+
+    session: Any = SimpleNamespace(conf=SimpleNamespace(get=lambda _, default=None: default))
+    monkeypatch.setattr(batch_scan, "find_format", refuse)
+    batch_scan.check_folder("s3://bucket/x", session)
+    monkeypatch.setattr(batch_scan, "find_format", lambda *_: "delta")
+    monkeypatch.setattr(batch_scan, "check_no_table", refuse)
+    with pytest.raises(ScanError):
+        batch_scan.check_folder("s3://bucket/x", session)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.state.frames import pack_table, unpack_table
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
@@ -126,5 +127,10 @@ def find_split_points(directories: Sequence[Directory], size: int) -> list[tuple
     ends = np.searchsorted(total, np.arange(size, int(total[-1]), size), "right")
     at = order[np.unique(np.minimum(ends, len(order) - 1))]
     cuts = Counter(zip(place[at].tolist(), time[at].tolist(), strict=True))
-    ends_of_large = {(here, now + 1) for (here, now), count in cuts.items() if count > 1}
+    ends_of_large = {next_point(*point) for point, count in cuts.items() if count > 1}
     return sorted({*cuts, *ends_of_large})
+
+
+def next_point(place: int, time: int) -> tuple[int, int]:
+    """Return the place and time right after a place and time."""
+    return (place, time + 1) if time < LONG_MAX else (place + 1, LONG_MIN)

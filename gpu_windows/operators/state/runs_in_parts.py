@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.state.directory import find_split_points
+from gpu_windows.operators.state.directory import find_split_points, next_point
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_kind import RowKind
 from gpu_windows.operators.state.runs import Run
@@ -60,7 +60,7 @@ class RunsInParts:
         directories = [self.log.directory(run) for run in self.runs]
         low = (LONG_MIN, LONG_MIN)
         for high in [*find_split_points(directories, _PART_BYTES), (LONG_MAX, LONG_MAX)]:
-            if high == (low[0], low[1] + 1):
+            if high == next_point(*low):
                 for rows in self._load_by_run(low, high):
                     yield self._unify([rows]), False
             else:

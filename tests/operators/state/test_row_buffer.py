@@ -340,7 +340,8 @@ def test_notes_are_no_rows() -> None:
     assert log.numbers("rows", ["rows"]) == [3]
 
 
-def test_rows_of_one_time_are_merged_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("last", [7, LONG_MAX])
+def test_rows_of_one_time_are_merged_in_parts(monkeypatch: pytest.MonkeyPatch, last: int) -> None:
     """However many rows have one time, a merge holds some of them, and keeps their order."""
     monkeypatch.setattr(runs_in_parts, "_PART_BYTES", 1 << 20)
     log, kind = StateLog(CountingFiles()), RowKind(TIME, one_place, in_order=True)
@@ -354,12 +355,12 @@ def test_rows_of_one_time_are_merged_in_parts(monkeypatch: pytest.MonkeyPatch) -
     rng, count = np.random.default_rng(1), 2_000
     for call in range(9):
         buffer = RowBuffer(log, "rows", replace(kind, compact=compact))
-        times = pa.array(np.full(count, 7) if call else np.arange(count) % 7)
+        times = pa.array(np.full(count, last) if call else np.arange(count) % 7)
         numbers = pa.array(np.arange(call * count, (call + 1) * count))
         texts = pa.array([rng.bytes(500) for _ in range(count)])
         buffer.append(pa.table([times, numbers, texts], names=[TIME, match_flags.NUMBER, "text"]))
         log = written(log)
-    found = RowBuffer(log, "rows", kind).between(7, 7)
+    found = RowBuffer(log, "rows", kind).between(last, last)
     assert found is not None
     assert found[match_flags.NUMBER].to_pylist() == [*range(count, 9 * count)]
     assert len(sizes) >= 8
