@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from benchmarks.data import DataSet
-from gpu_windows.options import show_ticks, ticks
+from gpu_windows.vocabulary.options import show_ticks, ticks
 
 if TYPE_CHECKING:
     from benchmarks.measure import Measurement

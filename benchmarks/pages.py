@@ -20,7 +20,7 @@ from benchmarks.measure import Measurement
 from benchmarks.plot import as_svg, draw
 from benchmarks.report import Report
 from benchmarks.runner import BUSY
-from gpu_windows.options import show_ticks
+from gpu_windows.vocabulary.options import show_ticks
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

@@ -16,7 +16,7 @@ from benchmarks.data import SCHEMA
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.triggers.base import AnyWindow, Row
+from gpu_windows.vocabulary.triggers.base import AnyWindow, Row
 
 _DAY, _HOUR, _SLIDING = Window.of("1 day"), Window.of("1 hour"), Window.of("1 hour", "1 minute")
 #: More rows than a key ever has: what counts up to it never fires.

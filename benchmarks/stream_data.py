@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.data import DISORDER, SCHEMA, SECOND, START, DataSet
-from gpu_windows.options import show_ticks
+from gpu_windows.vocabulary.options import show_ticks
 
 #: Returns micro-batch ``index``.
 Batches = Callable[[int], pa.Table]

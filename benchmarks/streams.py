@@ -21,7 +21,7 @@ from benchmarks.equality import canonical
 from benchmarks.session_settings import change_settings
 from benchmarks.stage import Stage
 from benchmarks.stream_data import Batches, StreamData
-from gpu_windows.options import ticks
+from gpu_windows.vocabulary.options import ticks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

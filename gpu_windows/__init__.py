@@ -53,9 +53,6 @@ if TYPE_CHECKING:
     from gpu_windows.datastream.stages import stream_results
     from gpu_windows.datastream.stream import stream
     from gpu_windows.datastream.write import write_stream
-    from gpu_windows.deltas import Delta
-    from gpu_windows.evictors import CountEvictor, DeltaEvictor, TimeEvictor
-    from gpu_windows.frames import Range, Rows
     from gpu_windows.monitoring.live import watch
     from gpu_windows.plots.firings import plot_firings
     from gpu_windows.runners.firings import trace_firings
@@ -68,7 +65,10 @@ if TYPE_CHECKING:
     from gpu_windows.spark_glue.session.settings import configure, session
     from gpu_windows.spark_glue.streams.listener import MetricsListener as MetricsListener
     from gpu_windows.sql.query import sql
-    from gpu_windows.triggers import (
+    from gpu_windows.vocabulary.deltas import Delta
+    from gpu_windows.vocabulary.evictors import CountEvictor, DeltaEvictor, TimeEvictor
+    from gpu_windows.vocabulary.frames import Range, Rows
+    from gpu_windows.vocabulary.triggers import (
         ContinuousEventTimeTrigger,
         ContinuousProcessingTimeTrigger,
         CountTrigger,
@@ -81,8 +81,8 @@ if TYPE_CHECKING:
         ProcessingTimeTrigger,
         PurgingTrigger,
     )
-    from gpu_windows.watermarks import WatermarkStrategy
-    from gpu_windows.windows import (
+    from gpu_windows.vocabulary.watermarks import WatermarkStrategy
+    from gpu_windows.vocabulary.windows import (
         CumulativeEventTimeWindows,
         CumulativeProcessingTimeWindows,
         EventTimeSessionWindows,
@@ -112,9 +112,9 @@ _NAMES = LazyNames(
         "datastream.stages": "stream_results",
         "datastream.stream": "stream",
         "datastream.write": "write_stream",
-        "deltas": "Delta",
-        "evictors": "CountEvictor DeltaEvictor TimeEvictor",
-        "frames": "Range Rows",
+        "vocabulary.deltas": "Delta",
+        "vocabulary.evictors": "CountEvictor DeltaEvictor TimeEvictor",
+        "vocabulary.frames": "Range Rows",
         "monitoring.live": "watch",
         "plots.firings": "plot_firings",
         "runners.firings": "trace_firings",
@@ -127,13 +127,13 @@ _NAMES = LazyNames(
         "spark_glue.session.settings": "configure session",
         "spark_glue.streams.listener": "MetricsListener",
         "sql.query": "sql",
-        "triggers": (
+        "vocabulary.triggers": (
             "ContinuousEventTimeTrigger ContinuousProcessingTimeTrigger CountTrigger "
             "DeltaTrigger EarlyAndLateTrigger EndOfStreamTrigger EventTimeTrigger NeverTrigger "
             "ProcessingTimeoutTrigger ProcessingTimeTrigger PurgingTrigger"
         ),
-        "watermarks": "WatermarkStrategy",
-        "windows": (
+        "vocabulary.watermarks": "WatermarkStrategy",
+        "vocabulary.windows": (
             "CumulativeEventTimeWindows CumulativeProcessingTimeWindows EventTimeSessionWindows "
             "GlobalWindows MultiLengthEventTimeWindows ProcessingTimeSessionWindows "
             "SlidingEventTimeWindows SlidingProcessingTimeWindows TumblingEventTimeWindows "

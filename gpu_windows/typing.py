@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from gpu_windows.datastream.stream import Stream, TimedStream
     from gpu_windows.datastream.version_joined import VersionJoined
     from gpu_windows.datastream.windowed import WindowedStream
-    from gpu_windows.evictors import Element, EvictorContext
-    from gpu_windows.frames import Frame
     from gpu_windows.functions.broadcast import (
         BroadcastContext,
         ReadOnlyBroadcastState,
@@ -49,14 +47,16 @@ if TYPE_CHECKING:
     from gpu_windows.functions.process import Process, ProcessContext
     from gpu_windows.functions.vector_process import RowsBatch, TimersBatch
     from gpu_windows.functions.vectorised import Vectorised, WindowBatch
-    from gpu_windows.options import Options
-    from gpu_windows.rich_functions import RuntimeContext
     from gpu_windows.runners.outputs import Outputs
     from gpu_windows.runners.sink import SinkBatch, SinkQuery
     from gpu_windows.sinks.upsert import Upsert
     from gpu_windows.sql.query import SqlQuery
-    from gpu_windows.triggers import TriggerContext
-    from gpu_windows.windows import GlobalWindow, TimeWindow
+    from gpu_windows.vocabulary.evictors import Element, EvictorContext
+    from gpu_windows.vocabulary.frames import Frame
+    from gpu_windows.vocabulary.options import Options
+    from gpu_windows.vocabulary.rich_functions import RuntimeContext
+    from gpu_windows.vocabulary.triggers import TriggerContext
+    from gpu_windows.vocabulary.windows import GlobalWindow, TimeWindow
 
 _NAMES = LazyNames(
     __name__,
@@ -76,8 +76,8 @@ _NAMES = LazyNames(
         "datastream.stream": "Stream TimedStream",
         "datastream.version_joined": "VersionJoined",
         "datastream.windowed": "WindowedStream",
-        "evictors": "Element EvictorContext",
-        "frames": "Frame",
+        "vocabulary.evictors": "Element EvictorContext",
+        "vocabulary.frames": "Frame",
         "functions.broadcast": (
             "BroadcastContext ReadOnlyBroadcastState ReadOnlyContext ReadOnlyTimerContext"
         ),
@@ -89,14 +89,14 @@ _NAMES = LazyNames(
         "functions.process": "Process ProcessContext",
         "functions.vector_process": "RowsBatch TimersBatch",
         "functions.vectorised": "Vectorised WindowBatch",
-        "options": "Options",
-        "rich_functions": "RuntimeContext",
+        "vocabulary.options": "Options",
+        "vocabulary.rich_functions": "RuntimeContext",
         "runners.outputs": "Outputs",
         "runners.sink": "SinkBatch SinkQuery",
         "sinks.upsert": "Upsert",
         "sql.query": "SqlQuery",
-        "triggers": "TriggerContext",
-        "windows": "GlobalWindow TimeWindow",
+        "vocabulary.triggers": "TriggerContext",
+        "vocabulary.windows": "GlobalWindow TimeWindow",
     },
 )
 

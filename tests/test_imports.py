@@ -131,7 +131,7 @@ def test_a_name_is_looked_up_once() -> None:
         "import json, gpu_windows as gw\nbefore = 'Rows' in vars(gw)\nonce = gw.Rows\n"
         "print(json.dumps([before, vars(gw)['Rows'] is once, once.__module__]))"
     )
-    assert found == [False, True, "gpu_windows.frames"]
+    assert found == [False, True, "gpu_windows.vocabulary.frames"]
 
 
 def test_no_package_hides_a_name() -> None:

@@ -17,7 +17,7 @@ from gpu_windows.runners import local
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from gpu_windows.options import Partials
+    from gpu_windows.vocabulary.options import Partials
 
 
 def query(source: Any, window: Window, partials: Partials = "auto") -> gw.typing.Outputs:

@@ -23,9 +23,9 @@ from benchmarks.stage import Stage
 from benchmarks.streams import data_of
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.options import ticks
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
+from gpu_windows.vocabulary.options import ticks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -14,7 +14,7 @@ from gpu_windows.kernels.backend import select
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.encoding import encoded
-from gpu_windows.options import Device
+from gpu_windows.vocabulary.options import Device
 
 _DAY = 86_400_000_000
 _KEYS = 1_000

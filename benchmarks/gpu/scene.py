@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from typing import Any
 
-from gpu_windows.options import Device
+from gpu_windows.vocabulary.options import Device
 
 Row = dict[str, Any]
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import gpu_windows as gw
 from examples.flights import flights, picture, report, stages, two_streams
-from gpu_windows.options import Device
+from gpu_windows.vocabulary.options import Device
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 import gpu_windows as gw
 from gpu_windows.datastream.keyed import KeyedStream
-from gpu_windows.options import Device
 from gpu_windows.runners.outputs import Frame
+from gpu_windows.vocabulary.options import Device
 
 #: Visibility in statute miles at which a class ends and the next begins.
 EDGES = (1.0, 3.0, 10.0)

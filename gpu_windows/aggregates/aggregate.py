@@ -11,8 +11,8 @@ from gpu_windows.errors import (
     QueryError,
     UnsupportedAggregateError,
 )
-from gpu_windows.frames import Frame, check_frame
-from gpu_windows.options import Duration, show_ticks, ticks
+from gpu_windows.vocabulary.frames import Frame, check_frame
+from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

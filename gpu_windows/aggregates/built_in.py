@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.errors import InvalidFrameError, QueryError, UnsupportedAggregateError
-from gpu_windows.frames import BEFORE_NOW, Range, Rows
-from gpu_windows.options import is_whole
+from gpu_windows.vocabulary.frames import BEFORE_NOW, Range, Rows
+from gpu_windows.vocabulary.options import is_whole
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gpu_windows.errors import QueryError
-from gpu_windows.triggers.base import Row
+from gpu_windows.vocabulary.triggers.base import Row
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

@@ -14,7 +14,7 @@ from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess, KeyedBroadcastProcessFunction
 from gpu_windows.functions.two_inputs import COPY
 from gpu_windows.runners.outputs import Frame, Outputs, Source
-from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 
 #: Keep the names that users chose for what a side shows apart from others.
 _PREFIXES = ("__keyed_", "__broadcast_")

@@ -9,9 +9,9 @@ from pyarrow import types
 
 from gpu_windows.column_types.local_times import check_zone
 from gpu_windows.errors import QueryError
-from gpu_windows.query.base import CARRIER
+from gpu_windows.planning.query import CARRIER
 from gpu_windows.runners.outputs import Source
-from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

@@ -14,10 +14,10 @@ from gpu_windows.functions.interval_join import JoinInTime, Nearest
 from gpu_windows.functions.join import Pair
 from gpu_windows.functions.join_function import IntervalPairs, PairProcess
 from gpu_windows.functions.two_inputs import TIME
-from gpu_windows.options import Duration, Options, change_options, show_ticks, ticks
-from gpu_windows.query.interval_join import IntervalJoinQuery
+from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.outputs import Outputs
+from gpu_windows.vocabulary.options import Duration, Options, change_options, show_ticks, ticks
 
 
 @dataclass(frozen=True)

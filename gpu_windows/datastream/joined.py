@@ -38,10 +38,10 @@ from gpu_windows.functions.join import Pair, WindowJoin
 from gpu_windows.functions.join_function import PairProcess, WindowPairs
 from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
 from gpu_windows.functions.vectorised import Vectorised
-from gpu_windows.query.validation import check_distinct
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Frame, Outputs
-from gpu_windows.windows import WindowAssigner
+from gpu_windows.vocabulary.windows import WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

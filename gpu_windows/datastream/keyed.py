@@ -21,13 +21,13 @@ from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.version_joined import VersionJoined
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
-from gpu_windows.evictors import CountEvictor
-from gpu_windows.frames import Frame, check_frame
-from gpu_windows.options import Duration
 from gpu_windows.runners.outputs import Frame as Result
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.triggers import CountTrigger, PurgingTrigger
-from gpu_windows.windows import GlobalWindows, WindowAssigner
+from gpu_windows.vocabulary.evictors import CountEvictor
+from gpu_windows.vocabulary.frames import Frame, check_frame
+from gpu_windows.vocabulary.options import Duration
+from gpu_windows.vocabulary.triggers import CountTrigger, PurgingTrigger
+from gpu_windows.vocabulary.windows import GlobalWindows, WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu_windows.runners.outputs import Source
-from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class KeyedInput:
     ----------
     source : Source
     time : str
-        The event time column; `gpu_windows.query.base.NO_TIME` if rows have none.
+        The event time column; `gpu_windows.planning.query.NO_TIME` if rows have none.
     watermarks : WatermarkStrategy
     keys : tuple of str
         Key columns, in order; none for windows of all rows.

@@ -17,10 +17,10 @@ from gpu_windows.functions.top import (
     directions,
 )
 from gpu_windows.functions.top_changes import TopChanges
-from gpu_windows.options import Duration, Options, change_options, ticks
-from gpu_windows.query.top import TOP_NAMES, TopQuery
-from gpu_windows.query.validation import check_distinct
+from gpu_windows.planning.kinds.top import TOP_NAMES, TopQuery
+from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Frame, Outputs, Source
+from gpu_windows.vocabulary.options import Duration, Options, change_options, ticks
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

@@ -25,10 +25,10 @@ from gpu_windows.errors import (
 from gpu_windows.functions.patterns.match import After, Skip
 from gpu_windows.functions.patterns.pattern import Pattern
 from gpu_windows.functions.top import check_order, directions
-from gpu_windows.options import Duration, Options, change_options, ticks
-from gpu_windows.query.base import NO_TIME
-from gpu_windows.query.match import MatchQuery
+from gpu_windows.planning.kinds.match import MatchQuery
+from gpu_windows.planning.query import NO_TIME
 from gpu_windows.runners.outputs import Frame, Outputs, Source
+from gpu_windows.vocabulary.options import Duration, Options, change_options, ticks
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

@@ -11,13 +11,13 @@ from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import listed, named, no_aggregate
 from gpu_windows.errors import QueryError
-from gpu_windows.frames import Frame
 from gpu_windows.functions.over import Over, OverColumn
-from gpu_windows.options import Options, change_options
-from gpu_windows.query.base import OWN
-from gpu_windows.query.over import OverQuery
+from gpu_windows.planning.kinds.over import OverQuery
+from gpu_windows.planning.query import OWN
 from gpu_windows.runners.outputs import Frame as Result
 from gpu_windows.runners.outputs import Outputs, Source
+from gpu_windows.vocabulary.frames import Frame
+from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

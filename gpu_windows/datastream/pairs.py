@@ -31,8 +31,8 @@ from gpu_windows.functions.join import (
 )
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.two_inputs import MARKS
-from gpu_windows.rich_functions import RichFunction
 from gpu_windows.runners.outputs import Frame, Outputs
+from gpu_windows.vocabulary.rich_functions import RichFunction
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,9 +19,9 @@ from gpu_windows.functions.keyed_process import (
     KeyedProcessFunction,
 )
 from gpu_windows.functions.vector_process import VectorProcess, VectorProcessFunction
-from gpu_windows.options import Options, change_options
-from gpu_windows.query.process import ProcessQuery
+from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.runners.outputs import Frame, Outputs
+from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

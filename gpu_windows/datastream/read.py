@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpu_windows.commits.completeness import Missing, check_missing
 from gpu_windows.commits.records import RESULT
 from gpu_windows.errors import QueryError
-from gpu_windows.options import is_whole
+from gpu_windows.vocabulary.options import is_whole
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataFrame, SparkSession

@@ -7,11 +7,11 @@ from typing import Any
 
 from gpu_windows.datastream.stream import TimedStream
 from gpu_windows.errors import QueryError
-from gpu_windows.query.validation import check_reserved
+from gpu_windows.planning.validation import check_reserved
 from gpu_windows.runners.choosing import Selection
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.stages import Stage
-from gpu_windows.watermarks import StageWatermarks
+from gpu_windows.vocabulary.watermarks import StageWatermarks
 
 
 def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = False) -> TimedStream:

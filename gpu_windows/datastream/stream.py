@@ -23,21 +23,21 @@ from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.window_rows import with_windows
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import ColumnNotFoundError, QueryError
-from gpu_windows.options import Duration
-from gpu_windows.query.base import NO_KEY, NO_TIME
-from gpu_windows.query.changes import FIRING
-from gpu_windows.query.result_times import WINDOW_TIME
-from gpu_windows.query.validation import check_distinct, check_reserved
-from gpu_windows.query.window import WINDOW_END
+from gpu_windows.planning.changes import FIRING
+from gpu_windows.planning.kinds.window import WINDOW_END
+from gpu_windows.planning.query import NO_KEY, NO_TIME
+from gpu_windows.planning.result_times import WINDOW_TIME
+from gpu_windows.planning.validation import check_distinct, check_reserved
 from gpu_windows.runners.arrow_input import GivesArrow
 from gpu_windows.runners.outputs import Input, Outputs, Source
-from gpu_windows.watermarks import (
+from gpu_windows.vocabulary.options import Duration
+from gpu_windows.vocabulary.watermarks import (
     ClockWatermarks,
     UnionWatermarks,
     WatermarkStrategy,
     check_union_watermarks,
 )
-from gpu_windows.windows import WindowAssigner
+from gpu_windows.vocabulary.windows import WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column, DataFrame

@@ -14,7 +14,7 @@ from gpu_windows.functions.top import (
     check_order,
     directions,
 )
-from gpu_windows.query.validation import check_distinct
+from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Source
 
 

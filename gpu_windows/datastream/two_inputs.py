@@ -14,12 +14,12 @@ from gpu_windows.datastream.named import listed
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.options import Options, change_options
-from gpu_windows.query.base import NO_TIME
-from gpu_windows.query.process import ProcessQuery
-from gpu_windows.query.validation import check_distinct, check_reserved, require_common
+from gpu_windows.planning.kinds.process import ProcessQuery
+from gpu_windows.planning.query import NO_TIME
+from gpu_windows.planning.validation import check_distinct, check_reserved, require_common
 from gpu_windows.runners.outputs import Outputs, Side, Source
-from gpu_windows.watermarks import WatermarkStrategy, join_watermarks
+from gpu_windows.vocabulary.options import Options, change_options
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy, join_watermarks
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

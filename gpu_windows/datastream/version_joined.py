@@ -16,10 +16,10 @@ from gpu_windows.functions.join import JoinType, Pair
 from gpu_windows.functions.join_function import IntervalPairs, PairProcess
 from gpu_windows.functions.two_inputs import DELETED, TIME
 from gpu_windows.functions.version_join import VersionJoin
-from gpu_windows.options import Duration, Options, change_options, show_ticks, ticks
-from gpu_windows.query.version_join import VersionJoinQuery
+from gpu_windows.planning.kinds.temporal_join import VersionJoinQuery
 from gpu_windows.rules import VERSIONED_TICKS
 from gpu_windows.runners.outputs import Outputs
+from gpu_windows.vocabulary.options import Duration, Options, change_options, show_ticks, ticks
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from gpu_windows.functions.window_rows import (
     MergedWindowRows,
     WindowRows,
 )
-from gpu_windows.options import Options, change_options
-from gpu_windows.query.base import NO_TIME, SPREAD
-from gpu_windows.query.process import ProcessQuery
-from gpu_windows.query.validation import check_distinct, require_column
+from gpu_windows.planning.kinds.process import ProcessQuery
+from gpu_windows.planning.query import NO_TIME, SPREAD
+from gpu_windows.planning.validation import check_distinct, require_column
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.options import Options, change_options
+from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
     EventTimeSessionWindows,
     SlicedAssigner,

@@ -15,20 +15,20 @@ from gpu_windows.datastream.named import bound, check_named, listed, named_colum
 from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.top import top
 from gpu_windows.errors import QueryError
-from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process, ProcessWindowFunction
 from gpu_windows.functions.top import Ranking, check_count, check_number, directions
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction
-from gpu_windows.options import Duration, Options, change_options, ticks
-from gpu_windows.query.base import NO_KEY
-from gpu_windows.query.grouping import GroupingSets, check_no_columns
-from gpu_windows.query.validation import check_distinct
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.grouping import GroupingSets, check_no_columns
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.query import NO_KEY
+from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Frame, Outputs, Source
-from gpu_windows.triggers import Row, Trigger
-from gpu_windows.windows import MultiLengthEventTimeWindows, WindowAssigner
+from gpu_windows.vocabulary.evictors import Evictor
+from gpu_windows.vocabulary.options import Duration, Options, change_options, ticks
+from gpu_windows.vocabulary.triggers import Row, Trigger
+from gpu_windows.vocabulary.windows import MultiLengthEventTimeWindows, WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from gpu_windows.expressions.places import refused
-from gpu_windows.options import TICKS
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.vocabulary.options import TICKS
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -12,7 +12,6 @@ from gpu_windows.lazy_names import LazyNames
 
 if TYPE_CHECKING:
     from gpu_windows.aggregates.user import AggregateFunction
-    from gpu_windows.evictors import Evictor
     from gpu_windows.functions.broadcast import KeyedBroadcastProcessFunction
     from gpu_windows.functions.co_group import CoGroupFunction, VectorCoGroupFunction
     from gpu_windows.functions.join_function import FlatJoinFunction, ProcessJoinFunction
@@ -29,14 +28,15 @@ if TYPE_CHECKING:
     from gpu_windows.functions.vector_process import VectorProcessFunction
     from gpu_windows.functions.vector_results import VectorResult
     from gpu_windows.functions.vectorised import VectorWindowFunction
-    from gpu_windows.triggers import Trigger, TriggerResult
-    from gpu_windows.windows import MergingWindowAssigner, WindowAssigner
+    from gpu_windows.vocabulary.evictors import Evictor
+    from gpu_windows.vocabulary.triggers import Trigger, TriggerResult
+    from gpu_windows.vocabulary.windows import MergingWindowAssigner, WindowAssigner
 
 _NAMES = LazyNames(
     __name__,
     {
         "aggregates.user": "AggregateFunction",
-        "evictors": "Evictor",
+        "vocabulary.evictors": "Evictor",
         "functions.broadcast": "KeyedBroadcastProcessFunction",
         "functions.co_group": "CoGroupFunction VectorCoGroupFunction",
         "functions.join_function": "FlatJoinFunction ProcessJoinFunction",
@@ -49,8 +49,8 @@ _NAMES = LazyNames(
         "functions.vector_process": "VectorProcessFunction",
         "functions.vector_results": "VectorResult",
         "functions.vectorised": "VectorWindowFunction",
-        "triggers": "Trigger TriggerResult",
-        "windows": "MergingWindowAssigner WindowAssigner",
+        "vocabulary.triggers": "Trigger TriggerResult",
+        "vocabulary.windows": "MergingWindowAssigner WindowAssigner",
     },
 )
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.errors import QueryError
-from gpu_windows.rich_functions import RichFunction
+from gpu_windows.vocabulary.rich_functions import RichFunction
 
 if TYPE_CHECKING:
     from gpu_windows.functions.join_function import PairProcess

@@ -23,8 +23,8 @@ from gpu_windows.functions.keyed_process import (
 )
 from gpu_windows.functions.keyed_state import MapState, MapStateDescriptor, check_states
 from gpu_windows.functions.two_inputs import COPY, SIDE
-from gpu_windows.rich_functions import declared
-from gpu_windows.triggers.base import Row
+from gpu_windows.vocabulary.rich_functions import declared
+from gpu_windows.vocabulary.triggers.base import Row
 
 
 class ReadOnlyBroadcastState(Protocol):

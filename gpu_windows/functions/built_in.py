@@ -13,7 +13,7 @@ from gpu_windows.aggregates.partials import Partial
 from gpu_windows.aggregates.user import AggregateFunction, BoundUserAggregate
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.base import WindowFunction
-from gpu_windows.triggers.base import Row
+from gpu_windows.vocabulary.triggers.base import Row
 
 
 @dataclass(frozen=True)

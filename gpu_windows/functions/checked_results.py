@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.triggers.base import Row
 from gpu_windows.user_values import copy_table, to_tick
+from gpu_windows.vocabulary.triggers.base import Row
 
 #: Tells whether a value has a fraction that would be cut off.
 Cuts: TypeAlias = Callable[[Any], bool]

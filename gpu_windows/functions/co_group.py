@@ -20,9 +20,9 @@ from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.functions.two_inputs import Sides
 from gpu_windows.functions.vector_results import VectorResult
 from gpu_windows.functions.vectorised import Found, VectorWindowFunction, WindowBatch
-from gpu_windows.rich_functions import FunctionContext, RichFunction
-from gpu_windows.triggers.base import Row
-from gpu_windows.windows.base import Window, window_of
+from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction
+from gpu_windows.vocabulary.triggers.base import Row
+from gpu_windows.vocabulary.windows.base import Window, window_of
 
 Ints = NDArray[np.int64]
 

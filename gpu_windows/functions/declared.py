@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.rich_functions import Closable, GivesAside, declared
+from gpu_windows.vocabulary.rich_functions import Closable, GivesAside, declared
 
 
 def check_state_types(found: Any, owner: str, what: str = "state") -> None:

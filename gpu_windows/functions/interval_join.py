@@ -11,8 +11,8 @@ from gpu_windows import rules
 from gpu_windows.functions.join import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, Pair
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.two_inputs import SIDE
-from gpu_windows.options import show_ticks
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.vocabulary.options import show_ticks
 
 Nearest = Literal["before", "after", "either"]
 

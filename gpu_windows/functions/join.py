@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from gpu_windows.errors import InvalidOptionError, QueryError
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.vectorised import BatchFunction
-from gpu_windows.rich_functions import RichFunction
+from gpu_windows.vocabulary.rich_functions import RichFunction
 
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
 #: Join types that keep left rows, and right rows, that found no partner.

@@ -12,8 +12,8 @@ from gpu_windows.functions.base import check_declared, check_function
 from gpu_windows.functions.co_group import WindowContext
 from gpu_windows.functions.keyed_process import Given
 from gpu_windows.functions.side_outputs import check_side_outputs
-from gpu_windows.rich_functions import FunctionContext, RichFunction
-from gpu_windows.triggers.base import Row
+from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction
+from gpu_windows.vocabulary.triggers.base import Row
 
 
 class PairContext(FunctionContext, Protocol):

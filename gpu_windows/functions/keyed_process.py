@@ -24,9 +24,9 @@ from gpu_windows.functions.keyed_state import (
 )
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.two_inputs import SIDE
-from gpu_windows.rich_functions import FunctionContext, RuntimeContext, declared
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.triggers.base import Row
+from gpu_windows.vocabulary.rich_functions import FunctionContext, RuntimeContext, declared
+from gpu_windows.vocabulary.triggers.base import Row
 
 #: What a function gives for a row or a timer: rows of the declared columns, or nothing.
 Given: TypeAlias = Iterable[Mapping[str, object]] | None

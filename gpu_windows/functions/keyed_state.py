@@ -12,7 +12,7 @@ from pyarrow import types
 
 from gpu_windows.aggregates.user import AggregateFunction
 from gpu_windows.errors import InvalidDurationError, InvalidFunctionError
-from gpu_windows.options import Duration, show_ticks, ticks
+from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 
 
 @dataclass(frozen=True)

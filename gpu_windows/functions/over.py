@@ -9,8 +9,8 @@ from functools import cached_property
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.partials import Combine, Partial
-from gpu_windows.frames import Frame
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.vocabulary.frames import Frame
 
 #: Reserved at both ends of int64 for times that are none: of what is put before the first row.
 _RESERVED = 4

@@ -14,8 +14,8 @@ from gpu_windows.errors import InvalidFunctionError, QueryError
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_declared, check_function
 from gpu_windows.functions.built_in import Aggregates, Reduce
 from gpu_windows.functions.declared import check_state_types
-from gpu_windows.rich_functions import FunctionContext, RichFunction, declared
-from gpu_windows.triggers.base import AnyWindow, Row
+from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction, declared
+from gpu_windows.vocabulary.triggers.base import AnyWindow, Row
 
 
 class KeptState(Protocol):

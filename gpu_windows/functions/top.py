@@ -11,7 +11,7 @@ import pyarrow as pa
 from gpu_windows.aggregates.argument_types import is_comparable
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, QueryError
 from gpu_windows.functions.vectorised import BatchFunction
-from gpu_windows.options import is_whole
+from gpu_windows.vocabulary.options import is_whole
 
 
 @dataclass(frozen=True)

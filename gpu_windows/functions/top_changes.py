@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.options import show_ticks
+from gpu_windows.vocabulary.options import show_ticks
 
 
 class Change(IntEnum):

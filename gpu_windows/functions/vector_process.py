@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from gpu_windows.functions.declared import Declares, check_state_types
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
-from gpu_windows.rich_functions import RuntimeContext, declared
 from gpu_windows.user_values import as_read_only, lend_arrays
+from gpu_windows.vocabulary.rich_functions import RuntimeContext, declared
 
 Ints = NDArray[np.int64]
 

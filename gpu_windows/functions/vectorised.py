@@ -15,8 +15,8 @@ from gpu_windows.errors import GpuWindowsError
 from gpu_windows.functions.base import WindowFunction, check_declared, check_function
 from gpu_windows.functions.failures import failure
 from gpu_windows.functions.vector_results import Piece, Rows, VectorResult, checked_piece
-from gpu_windows.rich_functions import RichFunction
 from gpu_windows.user_values import as_read_only, lend_arrays
+from gpu_windows.vocabulary.rich_functions import RichFunction
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from gpu_windows import rules
 from gpu_windows.functions.join import Pair
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.two_inputs import SIDE
-from gpu_windows.options import show_ticks
+from gpu_windows.vocabulary.options import show_ticks
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from gpu_windows.operators.counters import Counters
 from gpu_windows.rules import LONG_MIN
-from gpu_windows.watermarks import CombinedWatermark
+from gpu_windows.vocabulary.watermarks import CombinedWatermark
 
 _US_A_MS = 1_000
 

@@ -11,7 +11,6 @@ from gpu_windows.operators.base import Operator, StatefulOperator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.opened import with_opened
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.options import Device
 from gpu_windows.planning.plan import (
     IntervalJoinPlan,
     MatchPlan,
@@ -23,6 +22,7 @@ from gpu_windows.planning.plan import (
     VersionJoinPlan,
     WindowPlan,
 )
+from gpu_windows.vocabulary.options import Device
 
 
 def build_operator(

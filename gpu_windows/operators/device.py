@@ -15,7 +15,7 @@ from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels import task
 from gpu_windows.kernels.backend import Backend, probe, select
 from gpu_windows.operators.counters import Counters
-from gpu_windows.options import Device
+from gpu_windows.vocabulary.options import Device
 
 logger = logging.getLogger(__name__)
 

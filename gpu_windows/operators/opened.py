@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 from gpu_windows.functions.failures import failure
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import Query
-from gpu_windows.rich_functions import Closable, Openable
+from gpu_windows.planning.query import Query
+from gpu_windows.vocabulary.rich_functions import Closable, Openable
 
 #: Queries whose functions are open at most; the one that was asked for the longest ago is closed.
 _MOST = 64

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.operators.counters import Counters
-from gpu_windows.query.base import REASON
+from gpu_windows.planning.query import REASON
 
 #: Why a row is given back, by its status (`gpu_windows.rules`); null where it is not.
 _GIVEN_BACK = {s: reason for s, reason in rules.REASONS.items() if s != rules.GAP}

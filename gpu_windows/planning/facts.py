@@ -25,10 +25,10 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.functions.built_in import Aggregates
-from gpu_windows.options import show_ticks, ticks
 from gpu_windows.planning.plan import ARRIVAL, Plan
-from gpu_windows.query.base import NO_KEY, NO_TIME, SPREAD
+from gpu_windows.planning.query import NO_KEY, NO_TIME, SPREAD
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.vocabulary.options import show_ticks, ticks
 
 #: A JSON value.
 Fact = Any

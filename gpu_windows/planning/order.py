@@ -5,8 +5,8 @@ from __future__ import annotations
 from gpu_windows.aggregates.argument_types import is_sortable
 from gpu_windows.errors import ColumnTypeError
 from gpu_windows.functions.two_inputs import SIDE
-from gpu_windows.query.base import NO_TIME, Query
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.query import NO_TIME, Query
 
 
 def order_of(query: Query, *, bounded: bool) -> tuple[str, ...]:

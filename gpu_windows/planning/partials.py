@@ -5,8 +5,8 @@ from __future__ import annotations
 from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.aggregates.partials import ROWS, Combine, Lift, Partial
 from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import PartialsBy
-from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import Grid
 
 SLOWLY = "rows cross to Python slowly with these settings of Spark, see gpu_windows.configure"

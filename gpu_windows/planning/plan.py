@@ -14,16 +14,16 @@ from gpu_windows.functions.over import Over
 from gpu_windows.functions.patterns.match import Match
 from gpu_windows.functions.top_changes import TopChanges
 from gpu_windows.functions.version_join import VersionJoin
-from gpu_windows.query.base import NO_KEY, SPREAD, Query
-from gpu_windows.query.interval_join import IntervalJoinQuery
-from gpu_windows.query.match import MatchQuery
-from gpu_windows.query.over import OverQuery
-from gpu_windows.query.process import ProcessQuery
-from gpu_windows.query.top import TopQuery
-from gpu_windows.query.version_join import VersionJoinQuery
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery
+from gpu_windows.planning.kinds.match import MatchQuery
+from gpu_windows.planning.kinds.over import OverQuery
+from gpu_windows.planning.kinds.process import ProcessQuery
+from gpu_windows.planning.kinds.temporal_join import VersionJoinQuery
+from gpu_windows.planning.kinds.top import TopQuery
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.query import NO_KEY, SPREAD, Query
 from gpu_windows.rules import Grid
-from gpu_windows.watermarks import stages_in
+from gpu_windows.vocabulary.watermarks import stages_in
 
 #: Rows that are gathered for a call, where the query does not say: on a CPU, and on a device, where
 #: a call costs some dozen launches and transfers however few its rows are.

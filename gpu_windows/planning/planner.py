@@ -7,8 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery
+from gpu_windows.planning.kinds.match import MatchQuery
+from gpu_windows.planning.kinds.over import OverQuery
+from gpu_windows.planning.kinds.over_frames import check_over
+from gpu_windows.planning.kinds.pairs import PairsQuery
+from gpu_windows.planning.kinds.process import ProcessQuery
+from gpu_windows.planning.kinds.temporal_join import VersionJoinQuery
+from gpu_windows.planning.kinds.top import TopQuery
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.kinds.window_strategy import check_bounded, check_unbounded, strategy_of
 from gpu_windows.planning.order import order_of, order_warnings
-from gpu_windows.planning.over import check_over
 from gpu_windows.planning.partials import SLOWLY, partials_by, partials_of
 from gpu_windows.planning.plan import (
     ARRIVAL,
@@ -23,16 +32,7 @@ from gpu_windows.planning.plan import (
     VersionJoinPlan,
     WindowPlan,
 )
-from gpu_windows.planning.window import check_bounded, check_unbounded, strategy_of
-from gpu_windows.query.base import Query
-from gpu_windows.query.interval_join import IntervalJoinQuery
-from gpu_windows.query.match import MatchQuery
-from gpu_windows.query.over import OverQuery
-from gpu_windows.query.pairs import PairsQuery
-from gpu_windows.query.process import ProcessQuery
-from gpu_windows.query.top import TopQuery
-from gpu_windows.query.version_join import VersionJoinQuery
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.query import Query
 
 
 @dataclass(frozen=True)

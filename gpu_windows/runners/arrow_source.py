@@ -19,8 +19,8 @@ from gpu_windows.operators.columns.top import ranked
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import REASON, Query
-from gpu_windows.query.validation import check_free, check_time, require_column, union_schema
+from gpu_windows.planning.query import REASON, Query
+from gpu_windows.planning.validation import check_free, check_time, require_column, union_schema
 from gpu_windows.runners.local import (
     LocalRun,
     batches_for,

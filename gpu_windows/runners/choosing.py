@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from gpu_windows.errors import QueryError
-from gpu_windows.query.validation import check_distinct
+from gpu_windows.planning.validation import check_distinct
 
 if TYPE_CHECKING:
     from gpu_windows.runners.outputs import Outputs

@@ -22,8 +22,8 @@ from gpu_windows.operators.columns.device_table import (
 )
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
-from gpu_windows.query.validation import check_time
+from gpu_windows.planning.query import Query
+from gpu_windows.planning.validation import check_time
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.arrow_source import ArrowOutputs, ArrowSource
 from gpu_windows.runners.local import LocalRun, batches_for, emissions, run_batches

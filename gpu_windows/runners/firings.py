@@ -15,20 +15,20 @@ import pyarrow as pa
 
 from gpu_windows.column_types.logical import logical_table
 from gpu_windows.errors import QueryError, UnsupportedQueryError
-from gpu_windows.evictors import Element, Evictor, EvictorContext
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.keyed.values import key_part
-from gpu_windows.options import Options
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import REASON
-from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
-from gpu_windows.rich_functions import RuntimeContext
+from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.local import to_ticks, without_markers
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.triggers.base import AnyWindow
+from gpu_windows.vocabulary.evictors import Element, Evictor, EvictorContext
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.rich_functions import RuntimeContext
+from gpu_windows.vocabulary.triggers.base import AnyWindow
 
 #: Name of the column that numbers the rows of a sample.
 _NUMBER = "number of the row"

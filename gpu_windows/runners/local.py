@@ -21,7 +21,7 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.calls import gather_calls, is_on_device, rows_a_call
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import ARRIVAL, Plan
-from gpu_windows.query.base import OWN, REASON
+from gpu_windows.planning.query import OWN, REASON
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.row_stream import RowStream
 

@@ -14,11 +14,11 @@ from gpu_windows.errors import MissingStepError, QueryError, UnsupportedQueryErr
 from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import OWN, Query
+from gpu_windows.planning.query import OWN, Query
 from gpu_windows.runners.choosing import Selection, check_selection, named_columns
 from gpu_windows.runners.stages import Stage
 from gpu_windows.runners.writes_parquet import WritesParquet
-from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

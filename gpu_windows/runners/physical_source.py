@@ -14,7 +14,7 @@ from gpu_windows.column_types.logical import (
     logical_schema,
     logical_table,
 )
-from gpu_windows.query.validation import check_time
+from gpu_windows.planning.validation import check_time
 from gpu_windows.runners.arrow_source import ArrowSource
 from gpu_windows.runners.outputs import Source
 from gpu_windows.runners.row_stream import RowStream

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.query.base import NO_KEY, SPREAD
-from gpu_windows.query.result_times import ResultTimes
-from gpu_windows.query.validation import check_free
+from gpu_windows.planning.query import NO_KEY, SPREAD
+from gpu_windows.planning.result_times import ResultTimes
+from gpu_windows.planning.validation import check_free
 
 
 def timed_results(results: pa.Table, times: ResultTimes) -> pa.Table:

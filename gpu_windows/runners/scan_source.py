@@ -11,8 +11,8 @@ import pyarrow as pa
 from gpu_windows.column_types.local_times import check_local
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
-from gpu_windows.query.validation import check_free, check_time, require_column
+from gpu_windows.planning.query import Query
+from gpu_windows.planning.validation import check_free, check_time, require_column
 from gpu_windows.runners.arrow_source import ArrowOutputs, ArrowSource
 from gpu_windows.runners.local import cores
 from gpu_windows.runners.outputs import Outputs, Source

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from gpu_windows.query.validation import require_column
+from gpu_windows.planning.validation import require_column
 from gpu_windows.runners.choosing import Selection
 
 

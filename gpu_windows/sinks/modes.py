@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.planning.changes import FIRING
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.changes import FIRING
 from gpu_windows.spark_glue.columns.names import quoted
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from gpu_windows.expressions.dialect import WindowFunction
 from gpu_windows.expressions.places import key_of, placed, refused
-from gpu_windows.query.grouping import GROUPING_ID
+from gpu_windows.planning.kinds.grouping import GROUPING_ID
 from gpu_windows.sql.aggregates import aggregate, is_aggregate
 from gpu_windows.sql.inputs import Columns, Input, Window, check_timed
 from gpu_windows.sql.results import (

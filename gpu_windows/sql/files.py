@@ -16,8 +16,8 @@ from gpu_windows.datastream.event_times import has_no_zone
 from gpu_windows.datastream.stream import stream
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.nanoseconds import in_microseconds
-from gpu_windows.query.validation import no_instant, require_column
-from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.planning.validation import no_instant, require_column
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 
 
 def streams_of(

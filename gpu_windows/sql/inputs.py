@@ -12,7 +12,7 @@ from gpu_windows.datastream.stream import Stream, TimedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.columns import Names, names_of
 from gpu_windows.expressions.places import placed, refused, written
-from gpu_windows.query.base import NO_TIME
+from gpu_windows.planning.query import NO_TIME
 from gpu_windows.sql.kinds import kind_of_type, with_kinds
 from gpu_windows.sql.said import Said
 from gpu_windows.sql.statement import is_star_of

@@ -12,7 +12,6 @@ from sqlglot import exp
 from gpu_windows.expressions.arrow import ArrowExpressions
 from gpu_windows.expressions.places import placed, refused
 from gpu_windows.functions.join import LEFT_ALONE
-from gpu_windows.options import show_ticks
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.sql.inputs import Columns, Input, check_timed
 from gpu_windows.sql.kinds import kind_of_type, with_kinds
@@ -24,6 +23,7 @@ from gpu_windows.sql.times import Times
 from gpu_windows.sql.translate import Translator
 from gpu_windows.sql.versions import check_versioned, unversioned, version_of
 from gpu_windows.sql.windows import duration
+from gpu_windows.vocabulary.options import show_ticks
 
 _BOUNDS = ("window_start", "window_end")
 #: A column of each side that is null in no row of it.

@@ -10,13 +10,13 @@ import gpu_windows.aggregates.built_in as gw
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.intervals import ticks_of
 from gpu_windows.expressions.places import key_of, placed, refused
-from gpu_windows.frames import Range, Rows
 from gpu_windows.sql.aggregates import aggregate
 from gpu_windows.sql.inputs import Columns, Input, check_timed
 from gpu_windows.sql.results import Results, Settings, meant, name_of, named_items, result
 from gpu_windows.sql.said import Said, made
 from gpu_windows.sql.statement import Item, Statement, units
 from gpu_windows.sql.windows import duration
+from gpu_windows.vocabulary.frames import Range, Rows
 
 _OTHER_ORDER = (
     "by another order than time, ascending, the first rows are numbered: ROW_NUMBER, and in a "

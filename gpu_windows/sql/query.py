@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.options import Options, change_options
 from gpu_windows.runners.outputs import Frame, Outputs
+from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
     from gpu_windows.sql.said import Said

@@ -16,7 +16,7 @@ from gpu_windows.runners.row_stream import READ_TWICE
 from gpu_windows.sql.inputs import WINDOW_COLUMNS, Input, Window
 from gpu_windows.sql.results import Results, bound, result
 from gpu_windows.sql.said import Said
-from gpu_windows.windows import TumblingEventTimeWindows
+from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
 
 _BOUNDS = ("window_start", "window_end")
 _TWICE = (

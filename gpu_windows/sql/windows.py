@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-import gpu_windows.windows as kinds
+import gpu_windows.vocabulary.windows as kinds
 from gpu_windows.expressions.dialect import (
     Descriptor,
     NamedArgument,
@@ -17,8 +17,8 @@ from gpu_windows.expressions.dialect import (
 )
 from gpu_windows.expressions.intervals import ticks_of
 from gpu_windows.expressions.places import placed, refused
-from gpu_windows.options import show_ticks
 from gpu_windows.sql.said import Said
+from gpu_windows.vocabulary.options import show_ticks
 
 #: Names of the arguments of window functions, as Flink has them; the last may be left out.
 _DURATIONS: Mapping[str, tuple[str, ...]] = {

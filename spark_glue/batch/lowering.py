@@ -18,9 +18,9 @@ from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.partial_stage import UNUSED
 from gpu_windows.operators.slices.table import grid_of
+from gpu_windows.planning.changes import CHANGE, FIRING, INSERT
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
 from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, WindowPlan
-from gpu_windows.query.changes import CHANGE, FIRING, INSERT
-from gpu_windows.query.window import WINDOW_END, WINDOW_START
 from gpu_windows.spark_glue.batch.partials import Ticks, epoch
 from gpu_windows.spark_glue.columns.names import quoted
 from gpu_windows.spark_glue.columns.types import to_spark

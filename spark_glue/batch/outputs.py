@@ -12,7 +12,7 @@ from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.functions.two_inputs import DELETED, MARKS
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import NO_KEY, REASON, SPREAD, Query
+from gpu_windows.planning.query import NO_KEY, REASON, SPREAD, Query
 from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.runners.stages import Stage
 from gpu_windows.spark_glue.batch.job import (

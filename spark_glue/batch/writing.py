@@ -18,7 +18,7 @@ from gpu_windows.commits.write_target import WriteTarget, WrittenFile, WrittenPa
 from gpu_windows.errors import GpuWindowsError, OutputError
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import NO_KEY, SPREAD
+from gpu_windows.planning.query import NO_KEY, SPREAD
 from gpu_windows.runners.choosing import Selection
 from gpu_windows.runners.selected import selected
 from gpu_windows.spark_glue.batch.job import BatchRows, run_shards

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-from gpu_windows.query.result_times import ResultTimes
-from gpu_windows.query.validation import check_free
+from gpu_windows.planning.result_times import ResultTimes
+from gpu_windows.planning.validation import check_free
 from gpu_windows.spark_glue.columns.names import quoted
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 

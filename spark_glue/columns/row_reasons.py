@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows import rules
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.spark_glue.columns.names import quoted
-from gpu_windows.windows.row_checks import DurationCheck
+from gpu_windows.vocabulary.windows.row_checks import DurationCheck
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.contract.times import first_ms, follows_clock, to_ticks
-from gpu_windows.watermarks import CombinedWatermark, InputProgress
+from gpu_windows.vocabulary.watermarks import CombinedWatermark, InputProgress
 
 
 def read_combined_watermark(query: Query, found: Mapping[str, Any]) -> CombinedWatermark:

@@ -13,7 +13,7 @@ from gpu_windows.operators.base import Timers
 from gpu_windows.operators.counters import Counters
 from gpu_windows.spark_glue.contract.meter import Measures
 from gpu_windows.spark_glue.contract.progress import from_json, to_json
-from gpu_windows.watermarks import CombinedWatermark
+from gpu_windows.vocabulary.watermarks import CombinedWatermark
 
 #: The kind of the report of a shard, besides those of `output_kinds`.
 REPORT = -1

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.lanes import Lane, to_lane
 from gpu_windows.operators.columns.row_status import status_of_times
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import ACCEPTED
 from gpu_windows.spark_glue.contract.guard import are_rejected
 from gpu_windows.spark_glue.contract.watermarks import CARRIED_WATERMARK, INPUT, IS_MARKER
-from gpu_windows.watermarks import StageWatermarks
+from gpu_windows.vocabulary.watermarks import StageWatermarks
 
 #: What a message begins with, unlike an Arrow IPC stream, and an entry: an input, its watermark.
 _MAGIC, _ENTRY = b"mark", struct.Struct("<iq")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 
 _TICKS_A_MS = 1_000
 #: A time of the clock that never comes.

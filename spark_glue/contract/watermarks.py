@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-from gpu_windows.query.base import Query
-from gpu_windows.query.validation import check_free
+from gpu_windows.planning.query import Query
+from gpu_windows.planning.validation import check_free
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.columns.names import quoted
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 from gpu_windows.spark_glue.contract.guard import FUTURE
-from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
+from gpu_windows.vocabulary.watermarks import UnionWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

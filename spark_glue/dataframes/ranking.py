@@ -12,7 +12,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from gpu_windows.functions.top import Ranking
 from gpu_windows.operators.columns.top import ranked
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.spark_glue.columns.names import quoted
 
 if TYPE_CHECKING:

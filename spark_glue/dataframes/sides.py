@@ -22,7 +22,7 @@ from gpu_windows.spark_glue.contract.watermarks import (
 )
 from gpu_windows.spark_glue.dataframes.stage_rows import Change
 from gpu_windows.spark_glue.dataframes.upstream import Adoption
-from gpu_windows.watermarks import WatermarkStrategy, join_watermarks
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy, join_watermarks
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

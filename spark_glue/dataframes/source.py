@@ -15,8 +15,8 @@ from pyspark.sql.types import TimestampType
 
 from gpu_windows.column_types.local_times import check_local
 from gpu_windows.errors import ColumnTypeError, QueryError
-from gpu_windows.query.base import OWN
-from gpu_windows.query.validation import (
+from gpu_windows.planning.query import OWN
+from gpu_windows.planning.validation import (
     check_free,
     check_time,
     no_instant,
@@ -58,7 +58,7 @@ from gpu_windows.spark_glue.dataframes.stream_inputs import (
 from gpu_windows.spark_glue.dataframes.task_scan import TaskScan
 from gpu_windows.spark_glue.dataframes.upstream import Adoption, Upstream
 from gpu_windows.spark_glue.tasks.scanned_sides import sides_in_tasks
-from gpu_windows.watermarks import StageWatermarks, UnionWatermarks, WatermarkStrategy
+from gpu_windows.vocabulary.watermarks import StageWatermarks, UnionWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from gpu_windows.checkpointing.object_stores import Options
 from gpu_windows.errors import GpuWindowsError, ScanError
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.runners.scanned_rows import ScannedPart, ScannedRows
 from gpu_windows.scans.files import list_files, path_of_hadoop, root_of, store_options
 from gpu_windows.scans.partitions import find_values, partition_names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpu_windows.options import MOST_SHARDS
+from gpu_windows.vocabulary.options import MOST_SHARDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

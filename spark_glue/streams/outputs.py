@@ -10,9 +10,8 @@ from pyspark.sql.types import StructType
 
 from gpu_windows.commits.write_target import WriteTarget
 from gpu_windows.errors import UnsupportedQueryError
-from gpu_windows.options import MOST_SHARDS
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.stages import Stage, check_distinct_stages
 from gpu_windows.spark_glue.columns.projections import columns_of
@@ -34,6 +33,7 @@ from gpu_windows.spark_glue.streams.stages import (
     whole_manifest,
     with_stages,
 )
+from gpu_windows.vocabulary.options import MOST_SHARDS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

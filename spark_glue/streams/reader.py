@@ -13,7 +13,7 @@ from gpu_windows.commits import records
 from gpu_windows.commits.records import side_name
 from gpu_windows.functions.two_inputs import MARKS
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import NO_KEY, OWN, SPREAD
+from gpu_windows.planning.query import NO_KEY, OWN, SPREAD
 from gpu_windows.runners.choosing import Selection
 from gpu_windows.spark_glue.columns.projections import as_timestamps, renamed
 from gpu_windows.spark_glue.columns.public_rows import public_rows

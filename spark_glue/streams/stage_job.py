@@ -36,7 +36,7 @@ from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD, send_w
 from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
 from gpu_windows.spark_glue.tasks.workers import PackRows
-from gpu_windows.watermarks import CombinedWatermark, StageWatermarks
+from gpu_windows.vocabulary.watermarks import CombinedWatermark, StageWatermarks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.errors import UnsupportedQueryError
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.runners.stages import stage_output
 from gpu_windows.spark_glue.columns.types import to_spark_schema
 from gpu_windows.spark_glue.contract.manifest import Manifest

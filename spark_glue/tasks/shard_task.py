@@ -30,7 +30,7 @@ from gpu_windows.spark_glue.tasks.freeze_gc import spare_modules
 from gpu_windows.spark_glue.tasks.open_shard import open_shard
 from gpu_windows.spark_glue.tasks.packing import from_ipc, to_messages
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
-from gpu_windows.watermarks import CombinedWatermark
+from gpu_windows.vocabulary.watermarks import CombinedWatermark
 
 #: What every shard is sent, so that one without rows is called, too.
 CONTROL = b"control"

@@ -22,7 +22,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
-from gpu_windows.watermarks import CombinedWatermark, InputProgress
+from gpu_windows.vocabulary.watermarks import CombinedWatermark, InputProgress
 
 #: Of a query that does not say how many it has.
 SHARDS = 2

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 import gpu_windows as gw
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import WindowQuery
 
 SECOND = 1_000_000
 INSTANT = pa.timestamp("us", "UTC")

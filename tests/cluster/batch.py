@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 import gpu_windows as gw
 from tests.chaos.driver import late_rows, pairs, run
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import outputs_of
 
 JOIN = "interval join"

@@ -16,7 +16,7 @@ from tests.chaos.harness import Run, fresh, kinds_of, prepare, rows_written, und
 from tests.cluster.applications import RESTLESS, SHARED, counted, settings
 from tests.cluster.batch import BatchRun, wanted
 from tests.cluster.standalone import Cluster
-from tests.query.queries import rounded, rows_of
+from tests.planning.queries import rounded, rows_of
 
 Victim = Literal["executor", "worker"]
 #: Seconds from one death to the next: executors are there again after five.

@@ -13,7 +13,7 @@ from tests.chaos.harness import Run, fresh, kinds_of, rows_written
 from tests.cluster.applications import SHARED, counted, settings
 from tests.cluster.deaths import PARTITIONS, Outcome
 from tests.cluster.standalone import Cluster
-from tests.query.queries import rounded
+from tests.planning.queries import rounded
 
 
 def scaled(

@@ -17,7 +17,7 @@ from tests.cluster.applications import RESTLESS, SHARED, settings
 from tests.cluster.batch import BatchRun, wanted
 from tests.cluster.deaths import Outcome, disturb
 from tests.cluster.standalone import Cluster
-from tests.query.queries import rounded, rows_of
+from tests.planning.queries import rounded, rows_of
 from tests.spark_glue.stream_runs import batches, expected_of
 
 BATCHES, ROWS = 4, 300

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gpu_windows as gw
-from gpu_windows.options import Options
-from gpu_windows.query.base import REASON
+from gpu_windows.planning.query import REASON
+from gpu_windows.vocabulary.options import Options
 from tests.conformance.cases import Case
 from tests.conformance.compare import compare_rows, compare_sides
 from tests.conformance.frames import SharedSession, emissions_of

@@ -17,7 +17,7 @@ from gpu_windows.functions.broadcast import (
     ReadOnlyContext,
 )
 from gpu_windows.functions.keyed_state import MapState, MapStateDescriptor, ValueStateDescriptor
-from gpu_windows.triggers import Row
+from gpu_windows.vocabulary.triggers import Row
 from tests.conformance.process_base import DOUBLE, LONG, TEXT, Found, OfScenario
 
 #: All rules, in order of their names.

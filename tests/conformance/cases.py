@@ -14,16 +14,16 @@ import pyarrow as pa
 import gpu_windows as gw
 from gpu_windows.datastream.stream import TimedStream
 from gpu_windows.datastream.windowed import Windowed
-from gpu_windows.evictors import Evictor
 from gpu_windows.functions.built_in import Aggregates
-from gpu_windows.options import Options
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.planning.plan import ARRIVAL, Plan
-from gpu_windows.query.base import Query
-from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.triggers import Trigger
-from gpu_windows.watermarks import WatermarkStrategy
-from gpu_windows.windows import WindowAssigner
+from gpu_windows.vocabulary.evictors import Evictor
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import Trigger
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.windows import WindowAssigner
 from tests.conformance.functions import SCHEMA, NamedFunction
 from tests.conformance.scenario import Record
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_windows.functions.keyed_process import KeyedContext, KeyedCoProcessFunction, TimerContext
 from gpu_windows.functions.keyed_state import ListStateDescriptor, ValueStateDescriptor
-from gpu_windows.triggers import Row
+from gpu_windows.vocabulary.triggers import Row
 from tests.conformance.process_base import DOUBLE, LONG, LONGS, TEXT, Found, OfScenario
 
 #: A row that waits.

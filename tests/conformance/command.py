@@ -16,7 +16,7 @@ from rich.progress import track
 from rich.text import Text
 
 from gpu_windows.errors import DeviceUnavailableError, UnsupportedQueryError
-from gpu_windows.options import Device, Engine, Options, Partials
+from gpu_windows.vocabulary.options import Device, Engine, Options, Partials
 from tests.conformance.errors import ScenarioError
 from tests.conformance.report import print_report, write_json
 from tests.conformance.scenario import Scenario, read_scenario, scenario_files

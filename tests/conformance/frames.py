@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gpu_windows.query.window import WINDOW_END, WINDOW_START
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
 from tests.conformance.cases import INSTANT, Case
 
 if TYPE_CHECKING:

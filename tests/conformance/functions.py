@@ -17,7 +17,7 @@ from gpu_windows.aggregates.definitions import bind
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process, ProcessContext, ProcessWindowFunction
-from gpu_windows.triggers import Row
+from gpu_windows.vocabulary.triggers import Row
 
 #: Columns of a scenario's records in the local runner, where a tick is a millisecond.
 SCHEMA = pa.schema(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import gpu_windows as gw
 from gpu_windows.datastream.keyed import KeyedStream
-from gpu_windows.options import Options
+from gpu_windows.vocabulary.options import Options
 from tests.conformance.errors import ScenarioError
 from tests.conformance.keyed_rows import KeyedRows
 from tests.conformance.scenario import Scenario

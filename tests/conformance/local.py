@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan as make_plan
 from gpu_windows.rules import REASONS
+from gpu_windows.vocabulary.options import Options
 from tests.conformance.cases import Case
 from tests.conformance.compare import Difference, compare_replay
 from tests.conformance.replay import replay

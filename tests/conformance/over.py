@@ -22,9 +22,9 @@ from gpu_windows.aggregates.built_in import (
     sum_,
 )
 from gpu_windows.datastream.keyed import KeyedStream
-from gpu_windows.frames import Frame, Range, Rows
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
+from gpu_windows.vocabulary.frames import Frame, Range, Rows
+from gpu_windows.vocabulary.options import Options
 from tests.conformance.errors import ScenarioError
 from tests.conformance.keyed_rows import KeyedRows
 from tests.conformance.scenario import Record, Scenario

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from gpu_windows.functions.keyed_process import KeyedContext, KeyedProcessFunction, TimerContext
 from gpu_windows.functions.keyed_state import ListStateDescriptor, ValueStateDescriptor
 from gpu_windows.rules import LONG_MIN
-from gpu_windows.triggers import Row
+from gpu_windows.vocabulary.triggers import Row
 from tests.conformance.process_base import LONG, LONGS, TEXT, Found, OfScenario
 
 

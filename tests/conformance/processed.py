@@ -12,9 +12,9 @@ import gpu_windows as gw
 from gpu_windows.datastream.broadcast import BroadcastStream
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.functions.two_inputs import COPY
-from gpu_windows.options import Options
-from gpu_windows.query.base import Query
-from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.planning.query import Query
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 from tests.conformance import broadcast_functions as rules
 from tests.conformance import co_process_functions as two
 from tests.conformance import process_functions as one

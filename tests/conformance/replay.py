@@ -12,9 +12,9 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.base import FunctionOperator
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.options import Device
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.vocabulary.options import Device
 from tests.conformance.cases import Case
 from tests.conformance.scenario import (
     Element,

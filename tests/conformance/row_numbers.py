@@ -13,10 +13,10 @@ from gpu_windows.aggregates.built_in import arg_max, arg_min
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.functions.top import Top
-from gpu_windows.options import Options
-from gpu_windows.query.window import WINDOW_END, WINDOW_START
-from gpu_windows.watermarks import WatermarkStrategy
-from gpu_windows.windows import TumblingEventTimeWindows
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
 from tests.conformance.cases import OneInput, Windows
 from tests.conformance.errors import ScenarioError
 from tests.conformance.functions import SCHEMA, NamedFunction

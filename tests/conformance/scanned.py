@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gpu_windows as gw
-from gpu_windows.options import Options
-from gpu_windows.query.base import REASON
+from gpu_windows.planning.query import REASON
+from gpu_windows.vocabulary.options import Options
 from tests.conformance.batch import BatchRunner
 from tests.conformance.cases import Case
 from tests.conformance.compare import compare_rows, compare_sides

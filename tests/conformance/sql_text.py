@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import gpu_windows as gw
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import ARRIVAL, Plan
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.runners.arrow_source import ArrowOutputs
 from gpu_windows.runners.local import with_timestamps, without_own
 from gpu_windows.runners.selected import selected
-from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 from tests.conformance.cases import INSTANT, Case, Skip
 from tests.conformance.keyed_top import CHANGES
 from tests.conformance.scenario import Record, Scenario

@@ -22,7 +22,7 @@ from gpu_windows.functions.keyed_state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from gpu_windows.triggers import Row
+from gpu_windows.vocabulary.triggers import Row
 from tests.conformance.process_base import DOUBLE, LONG, LONGS, TEXT, Found, OfScenario
 
 

@@ -14,13 +14,13 @@ from gpu_windows.aggregates.built_in import count, max_, min_, sum_
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.stream import TimedStream
 from gpu_windows.functions.built_in import Aggregates
-from gpu_windows.options import Options
-from gpu_windows.query.base import NO_KEY, Query
-from gpu_windows.query.grouping import GROUPING_ID, GroupingSets
-from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
-from gpu_windows.triggers import CountTrigger, EarlyAndLateTrigger
-from gpu_windows.watermarks import WatermarkStrategy
-from gpu_windows.windows import (
+from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
+from gpu_windows.planning.query import NO_KEY, Query
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import CountTrigger, EarlyAndLateTrigger
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
     EventTimeSessionWindows,
     SlidingEventTimeWindows,

@@ -19,14 +19,14 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.slices.timely import TimelyStage
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.options import Options
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.planning.planner import plan as make_plan
-from gpu_windows.query.base import REASON
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.tasks.packing import from_ipc, to_ipc
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
+from gpu_windows.vocabulary.options import Options
 from tests.conformance.cases import Case
 from tests.conformance.compare import (
     Difference,

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gpu_windows as gw
-from gpu_windows.options import Options
-from gpu_windows.query.base import REASON
+from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.session.settings import SETTINGS
+from gpu_windows.vocabulary.options import Options
 from tests.conformance.cases import INSTANT, Case
 from tests.conformance.compare import (
     Difference,

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.vocabulary.options import Options
 from tests.conformance.called import GOLDEN, conformance, last_line, spoiled
 from tests.conformance.cases import Case
 from tests.conformance.compare import compare_replay

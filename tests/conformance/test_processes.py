@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpu_windows.options import Options
+from gpu_windows.vocabulary.options import Options
 from tests.conformance.batch import BatchRunner
 from tests.conformance.called import spoiled
 from tests.conformance.errors import ScenarioError

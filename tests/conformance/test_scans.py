@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gpu_windows.options import Options
+from gpu_windows.vocabulary.options import Options
 from tests.conformance.called import GOLDEN
 from tests.conformance.scanned import ScanRunner, TableRunner
 from tests.conformance.scenario import read_scenario

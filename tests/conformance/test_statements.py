@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
     EventTimeSessionWindows,
     SlidingEventTimeWindows,

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import gpu_windows as gw
-from gpu_windows.options import Options
+from gpu_windows.vocabulary.options import Options
 from tests.conformance.__main__ import app
 from tests.conformance.scenario import read_scenario
 from tests.conformance.streaming_query import StreamingQueryRunner, expected_steps

@@ -7,11 +7,11 @@ from typing import Any, get_args
 
 import pyarrow.compute as pc
 
-from gpu_windows.deltas import Delta
-from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from gpu_windows.functions.join import JoinType
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.triggers import (
+from gpu_windows.vocabulary.deltas import Delta
+from gpu_windows.vocabulary.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
+from gpu_windows.vocabulary.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
     CountTrigger,
@@ -23,7 +23,7 @@ from gpu_windows.triggers import (
     PurgingTrigger,
     Trigger,
 )
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.windows import (
     EventTimeSessionWindows,
     GlobalWindows,
     ProcessingTimeSessionWindows,

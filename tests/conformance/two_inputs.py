@@ -14,11 +14,11 @@ import gpu_windows as gw
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.functions.join import JoinType
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.options import Options
-from gpu_windows.query.base import Query
-from gpu_windows.query.window import WINDOW_END, WINDOW_START
-from gpu_windows.watermarks import WatermarkStrategy
-from gpu_windows.windows import TumblingEventTimeWindows
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
+from gpu_windows.planning.query import Query
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
 from tests.conformance.cases import Case, Windows
 from tests.conformance.functions import SCHEMA
 from tests.conformance.scenario import Record

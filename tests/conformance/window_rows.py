@@ -7,10 +7,10 @@ from typing import Any
 
 import gpu_windows as gw
 from gpu_windows.datastream.stream import TimedStream
-from gpu_windows.options import Options
-from gpu_windows.query.base import SPREAD
-from gpu_windows.query.window import WINDOW_END, WINDOW_START
-from gpu_windows.windows import MergingWindowAssigner, WindowAssigner
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
+from gpu_windows.planning.query import SPREAD
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.windows import MergingWindowAssigner, WindowAssigner
 from tests.conformance.cases import ByTheApi, columns_of
 from tests.conformance.scenario import Record, Scenario
 from tests.conformance.statements import tvf_assigner

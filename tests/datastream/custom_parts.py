@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import gpu_windows as gw
-from gpu_windows.windows import AssignerContext, Window
+from gpu_windows.vocabulary.windows import AssignerContext, Window
 
 SECOND = 1_000_000
 WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()

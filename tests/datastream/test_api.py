@@ -11,8 +11,8 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.options import show_ticks, ticks
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.vocabulary.options import show_ticks, ticks
 
 WATERMARKS = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
 START = datetime(2013, 1, 1, tzinfo=UTC)

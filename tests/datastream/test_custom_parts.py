@@ -24,7 +24,7 @@ from tests.datastream.custom_parts import (
     windowed,
 )
 from tests.lanes import quick
-from tests.query.queries import counters_of
+from tests.planning.queries import counters_of
 
 
 @pytest.mark.spark

@@ -22,13 +22,13 @@ from gpu_windows.errors import (
 )
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.slices import operator as slices_operator
+from gpu_windows.planning.kinds.window import WINDOW_END, WindowQuery
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import WINDOW_END, WindowQuery
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.local import batches_for, run
-from gpu_windows.windows import MultiLengthEventTimeWindows, SlidingEventTimeWindows
+from gpu_windows.vocabulary.windows import MultiLengthEventTimeWindows, SlidingEventTimeWindows
 from tests.examples import examples
-from tests.query.queries import AGGREGATES, MORE, query, tables
+from tests.planning.queries import AGGREGATES, MORE, query, tables
 
 SOME = ["sum_i", "mean_d", "min_f", "dev_i", "last_text", "at_last_min"]
 EVERY = {name: AGGREGATES[name] for name in SOME} | MORE

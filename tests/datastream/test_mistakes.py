@@ -9,7 +9,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.options import ticks
+from gpu_windows.vocabulary.options import ticks
 
 ROWS = pa.table(
     {"ts": pa.array([1, 2], pa.timestamp("us", "UTC")), "origin": ["a", "b"], "delay": [3, 4]}

@@ -18,7 +18,7 @@ from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, NameClashEr
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.query.window import WINDOW_START
+from gpu_windows.planning.kinds.window import WINDOW_START
 from tests.examples import examples
 
 SECOND = 1_000_000

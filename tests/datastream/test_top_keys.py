@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, NameClashError, QueryError
-from gpu_windows.query.window import WINDOW_END, WINDOW_START
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
 from tests.examples import examples
 
 SECOND = 1_000_000

@@ -10,7 +10,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import BEGIN, SECOND, files, run_to_the_end
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import pytest
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.windows import GlobalWindows
+from gpu_windows.vocabulary.windows import GlobalWindows
 from tests.lanes import quick
 from tests.operators.driven import Driven
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import files, results_in, run_to_the_end
 
 if TYPE_CHECKING:

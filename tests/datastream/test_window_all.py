@@ -14,7 +14,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows import errors
 from tests.lanes import quick
-from tests.query.queries import counters_of, rows_of
+from tests.planning.queries import counters_of, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows.errors import NameClashError, QueryError
 from gpu_windows.functions.window_rows import WINDOW_COLUMNS, windows_of
-from gpu_windows.windows import SlicedAssigner
+from gpu_windows.vocabulary.windows import SlicedAssigner
 from tests.examples import examples
 
 SECOND = 1_000_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, NameClashError, QueryError
 from tests.examples import examples
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

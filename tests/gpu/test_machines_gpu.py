@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given, reject
 
 import gpu_windows as gw
-from gpu_windows.evictors import CountEvictor
 from gpu_windows.operators.build import build_operator
-from gpu_windows.options import Options
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import WindowQuery
 from gpu_windows.runners import local
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.evictors import CountEvictor
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.windows import (
     EventTimeSessionWindows,
     SlidingEventTimeWindows,
     WindowAssigner,
 )
 from tests.examples import examples
 from tests.operators.panes.queries import Step, inputs, queries, run
-from tests.query.queries import query
+from tests.planning.queries import query
 
 pytestmark = pytest.mark.gpu
 

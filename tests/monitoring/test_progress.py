@@ -24,7 +24,7 @@ from gpu_windows.monitoring.progress import BatchMetrics, HeldWatermark, QueryMe
 from gpu_windows.monitoring.queries import last_delivered, read_metrics, watch_commits
 from gpu_windows.operators.counters import Counters
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.watermarks import CombinedWatermark, InputProgress
+from gpu_windows.vocabulary.watermarks import CombinedWatermark, InputProgress
 
 pytest.importorskip("pyspark.sql.streaming.listener")
 

@@ -12,7 +12,7 @@ from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from tests.operators.slices.tasks import with_arrival
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 
 
 class Given:

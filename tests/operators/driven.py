@@ -14,12 +14,12 @@ from gpu_windows.operators.base import Emission, Operator, StatefulOperator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.options import Engine, Options
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
-from gpu_windows.watermarks import WatermarkStrategy
-from gpu_windows.windows import TimeWindow, WindowAssigner
+from gpu_windows.vocabulary.options import Engine, Options
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.windows import TimeWindow, WindowAssigner
 
 SCHEMA = pa.schema(
     [("key", pa.string()), ("ts", pa.int64()), ("value", pa.int64()), ("gap", pa.int64())]

@@ -23,8 +23,8 @@ from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.triggers import CountTrigger
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.triggers import CountTrigger
+from gpu_windows.vocabulary.windows import (
     EventTimeSessionWindows,
     GlobalWindows,
     TumblingEventTimeWindows,
@@ -32,7 +32,7 @@ from gpu_windows.windows import (
 )
 from tests.operators.pretend_device import PretendDevice
 from tests.operators.slices.count_windows import count_window
-from tests.query.queries import query
+from tests.planning.queries import query
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.functions.built_in import Reduce
 from gpu_windows.functions.process import Process
-from gpu_windows.windows import GlobalWindows, TimeWindow
+from gpu_windows.vocabulary.windows import GlobalWindows, TimeWindow
 from tests.lanes import quick
 from tests.operators.driven import Driven
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import files, results_in, run_to_the_end
 
 if TYPE_CHECKING:

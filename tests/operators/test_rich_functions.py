@@ -14,7 +14,7 @@ from gpu_windows import errors
 from gpu_windows.operators.build import build_operator
 from tests.operators.asides import same_put_away, tags
 from tests.operators.joins.rows import ENGINES, TUMBLING, keyed, table
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 
 LONG = pa.int64()
 ROWS = table([("a", 1, 1), ("a", 2, 5), ("b", 3, 7), ("b", 12, 1), ("a", 13, 8)])

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gpu_windows.options import Engine
+from gpu_windows.vocabulary.options import Engine
 from tests.conformance.command import Request, run_request
 from tests.oracle.compare import agree, compare, table_of
 from tests.oracle.families import FAMILIES, scenario

@@ -13,7 +13,7 @@ from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
 from tests.operators.state.put_away import rows
-from tests.query.queries import AGGREGATES, query
+from tests.planning.queries import AGGREGATES, query
 
 SESSIONS = gw.EventTimeSessionWindows(10)
 GLOBAL = gw.GlobalWindows.create_with_end_of_stream_trigger()

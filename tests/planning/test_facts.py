@@ -27,7 +27,7 @@ from gpu_windows.spark_glue.contract.manifest import Manifest
 from tests.operators.joins.interval_joins import in_time
 from tests.operators.joins.rows import table
 from tests.operators.joins.version_joins import NOTHING, Case
-from tests.query.queries import query
+from tests.planning.queries import query
 from tests.spark_glue.shard import Shard, input_of
 
 Row = Mapping[str, Any]

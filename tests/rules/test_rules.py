@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpu_windows import rules
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,

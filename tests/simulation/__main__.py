@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gpu_windows.kernels.backend import why_no_cuda
-from gpu_windows.options import Device
+from gpu_windows.vocabulary.options import Device
 from tests.compiled.installed import install_for_good, installed
 from tests.simulation.trial import Trial, try_seed
 

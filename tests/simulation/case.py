@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.functions.two_inputs import COPY, HERE, SIDE, TIME
-from gpu_windows.options import Options
+from gpu_windows.planning.kinds.grouping import GroupingSets
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
-from gpu_windows.query.grouping import GroupingSets
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.vocabulary.options import Options
 from tests.simulation.processes import SEEN
 
 #: Processing time at first, in ticks.

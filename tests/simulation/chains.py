@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -29,7 +28,8 @@ from gpu_windows.spark_glue.tasks.packing import from_ipc
 from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_run import _in_order as in_order
 from gpu_windows.spark_glue.tasks.workers import PackRows
-from gpu_windows.watermarks import stages_in
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.watermarks import stages_in
 from tests.simulation.case import MicroBatch, Segment
 from tests.simulation.differences import unmatched
 from tests.simulation.drawn_chains import Chain, chain_of

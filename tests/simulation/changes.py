@@ -14,12 +14,12 @@ from gpu_windows.errors import GpuWindowsError
 from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.functions.join import WindowJoin
 from gpu_windows.operators.build import build_operator
-from gpu_windows.options import Options
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.triggers import (
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import (
     ContinuousEventTimeTrigger,
     CountTrigger,
     EarlyAndLateTrigger,
@@ -27,8 +27,8 @@ from gpu_windows.triggers import (
     PurgingTrigger,
     Trigger,
 )
-from gpu_windows.windows import EventTimeSessionWindows
-from tests.query.queries import AGGREGATES
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows
+from tests.planning.queries import AGGREGATES
 from tests.simulation.case import Case
 from tests.simulation.outcome import Given, Outcome, Values
 from tests.simulation.parts import aggregates

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.window import WindowQuery
 from tests.simulation.case import Case
 from tests.simulation.outcome import Given, Outcome, Values
 from tests.simulation.user_parts import SessionsUpTo

@@ -7,15 +7,15 @@ from random import Random
 from typing import Any
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.options import Device, Options
 from gpu_windows.planning.explain import explain
-from gpu_windows.query.base import Query
-from gpu_windows.query.grouping import GroupingSets
-from gpu_windows.query.window import WindowQuery
-from gpu_windows.triggers import ContinuousEventTimeTrigger
-from gpu_windows.watermarks import ClockWatermarks, NoWatermarks, WatermarkStrategy
-from gpu_windows.windows import SlidingEventTimeWindows
-from tests.query.queries import AGGREGATES, MORE
+from gpu_windows.planning.kinds.grouping import GroupingSets
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.query import Query
+from gpu_windows.vocabulary.options import Device, Options
+from gpu_windows.vocabulary.triggers import ContinuousEventTimeTrigger
+from gpu_windows.vocabulary.watermarks import ClockWatermarks, NoWatermarks, WatermarkStrategy
+from gpu_windows.vocabulary.windows import SlidingEventTimeWindows
+from tests.planning.queries import AGGREGATES, MORE
 from tests.simulation import joins, matches, overs, parts, processes
 from tests.simulation.case import Case
 from tests.simulation.changes import with_changes

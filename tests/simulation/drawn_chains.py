@@ -13,16 +13,16 @@ import gpu_windows as gw
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.functions.built_in import Aggregates
-from gpu_windows.options import Options
+from gpu_windows.planning.kinds.process import ProcessQuery
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
-from gpu_windows.query.process import ProcessQuery
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.query import Query
 from gpu_windows.runners.result_rows import timed_results
-from gpu_windows.triggers import ContinuousEventTimeTrigger, CountTrigger
-from gpu_windows.watermarks import StageWatermarks, WatermarkStrategy
-from gpu_windows.windows import EventTimeSessionWindows
-from tests.query.queries import AGGREGATES
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import ContinuousEventTimeTrigger, CountTrigger
+from gpu_windows.vocabulary.watermarks import StageWatermarks, WatermarkStrategy
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows
+from tests.planning.queries import AGGREGATES
 from tests.simulation import joins, overs, parts, processes
 from tests.simulation.case import Case, Cut
 from tests.simulation.script import SCHEMA, script

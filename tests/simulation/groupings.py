@@ -10,10 +10,10 @@ import pyarrow as pa
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
+from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.grouping import GROUPING_ID, GroupingSets
-from gpu_windows.query.window import WindowQuery
 
 
 def truth(planned: Plan, grouping: GroupingSets | None) -> Operator:

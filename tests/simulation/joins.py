@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import gpu_windows as gw
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.functions.join import JoinType
-from gpu_windows.query.base import Query
-from gpu_windows.query.window import WindowQuery
-from gpu_windows.windows import TumblingEventTimeWindows
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.query import Query
+from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
 from tests.simulation import parts
 from tests.simulation import user_parts as users
 

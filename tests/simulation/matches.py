@@ -10,8 +10,8 @@ import pyarrow as pa
 
 import gpu_windows as gw
 from gpu_windows.functions.patterns.pattern import Pattern
-from gpu_windows.query.base import Query
-from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.planning.query import Query
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 from tests.oracle.random_matches import draw_pattern
 from tests.simulation import parts
 

@@ -13,9 +13,9 @@ import gpu_windows as gw
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.functions.over import Over, OverColumn
-from gpu_windows.query.over import OverQuery
-from gpu_windows.watermarks import WatermarkStrategy
-from tests.query.queries import AGGREGATES
+from gpu_windows.planning.kinds.over import OverQuery
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
+from tests.planning.queries import AGGREGATES
 from tests.simulation import parts
 
 #: Of different values; not of frames from the first row on.

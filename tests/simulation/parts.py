@@ -16,14 +16,14 @@ from gpu_windows.aggregates.built_in import (
 )
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.aggregates.user import BoundUserAggregate
-from gpu_windows.deltas import Delta, DeltaKind
-from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process
 from gpu_windows.functions.top import Top
 from gpu_windows.functions.vectorised import Vectorised
-from gpu_windows.triggers import (
+from gpu_windows.vocabulary.deltas import Delta, DeltaKind
+from gpu_windows.vocabulary.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
+from gpu_windows.vocabulary.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
     CountTrigger,
@@ -37,7 +37,7 @@ from gpu_windows.triggers import (
     PurgingTrigger,
     Trigger,
 )
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
     CumulativeProcessingTimeWindows,
     EventTimeSessionWindows,
@@ -50,7 +50,7 @@ from gpu_windows.windows import (
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
-from tests.query.queries import AGGREGATES, MORE
+from tests.planning.queries import AGGREGATES, MORE
 from tests.simulation import user_parts as users
 
 LISTS = {

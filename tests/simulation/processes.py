@@ -11,10 +11,10 @@ import pyarrow as pa
 import gpu_windows as gw
 from gpu_windows.datastream.broadcast import BroadcastStream
 from gpu_windows.functions.keyed_process import KeyedProcess
-from gpu_windows.query.base import Query
-from gpu_windows.query.process import ProcessQuery
+from gpu_windows.planning.kinds.process import ProcessQuery
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 from tests.operators.process.functions import LONG, Everything, Limits
 from tests.simulation import joins, parts
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from tests.query import queries
+from tests.planning import queries
 from tests.simulation.case import Crash, Cut, Element, Mark, Row
 
 #: The columns of rows, of either side of a join.

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import gpu_windows as gw
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.windows.base import AssignerContext, TimeWindow, Window
+from gpu_windows.vocabulary.windows.base import AssignerContext, TimeWindow, Window
 from tests.datastream import custom_parts as examples
 
 #: Times for which the ends of windows fit int64.

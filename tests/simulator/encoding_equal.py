@@ -10,7 +10,7 @@ from hypothesis import given
 import gpu_windows as gw
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.cuda.resident import Resident
-from gpu_windows.options import Device
+from gpu_windows.vocabulary.options import Device
 from tests.examples import examples
 from tests.operators.columns.key_batches import (
     LANES,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 
 LENGTHS = gw.MultiLengthEventTimeWindows.of("10 seconds", "1 minute", "2 minutes")
 AGGREGATES = {

@@ -6,10 +6,10 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_windows.operators.build import build_operator
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import WindowQuery
-from gpu_windows.windows import EventTimeSessionWindows
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows
 from tests.examples import examples
 from tests.operators.panes.queries import Step, assigners, inputs, queries, run
 

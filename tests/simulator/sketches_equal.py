@@ -9,13 +9,13 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
 from gpu_windows.runners import local
-from gpu_windows.windows import EventTimeSessionWindows
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows
 from tests.examples import examples
 from tests.operators.columns.approximate import APPROXIMATE
-from tests.query.queries import assigners, query, rows_of, tables
+from tests.planning.queries import assigners, query, rows_of, tables
 
 
 @examples(15)

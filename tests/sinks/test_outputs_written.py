@@ -14,7 +14,7 @@ from gpu_windows.commits.log import NOTHING, CommitLog
 from gpu_windows.commits.records import Commit
 from gpu_windows.spark_glue.files.parquet_writer import ParquetWriter
 from tests.lanes import quick
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import (
     WATERMARKS,
     batches,

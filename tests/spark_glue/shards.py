@@ -10,10 +10,10 @@ from uuid import uuid4
 import pyarrow as pa
 
 from gpu_windows.operators.state.memory_log import MemoryLog
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import REASON
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.contract.progress import (
     next_call_ms,
@@ -31,9 +31,9 @@ from gpu_windows.spark_glue.tasks.packing import from_ipc
 from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_run import FinishedRun, ShardRun
 from gpu_windows.spark_glue.tasks.workers import PackRows
-from gpu_windows.watermarks import CombinedWatermark, WatermarkStrategy
-from gpu_windows.windows import TumblingEventTimeWindows
-from tests.query.queries import AGGREGATES, SCHEMA, query
+from gpu_windows.vocabulary.watermarks import CombinedWatermark, WatermarkStrategy
+from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
+from tests.planning.queries import AGGREGATES, SCHEMA, query
 
 SUM = {"sum_i": AGGREGATES["sum_i"]}
 #: Key, time in ticks, number, input.

@@ -17,11 +17,11 @@ from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.monitoring.progress import BatchMetrics
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import REASON
-from gpu_windows.query.window import WINDOW_END, WINDOW_START
+from gpu_windows.planning.query import REASON
 from tests.operators.joins.rows import instants
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

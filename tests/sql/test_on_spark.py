@@ -11,7 +11,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.errors import QueryError
 from gpu_windows.sql.files import reader
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.sql.texts import MONOTONOUS, stream
 
 if TYPE_CHECKING:

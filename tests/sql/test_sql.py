@@ -14,7 +14,7 @@ import gpu_windows as gw
 from gpu_windows.errors import QueryError, SqlError
 from tests.conformance.__main__ import app
 from tests.lanes import quick
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.sql.checks import failure_of
 from tests.sql.texts import MONOTONOUS, rows, stream
 

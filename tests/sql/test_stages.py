@@ -13,7 +13,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.errors import SqlError, StateMismatchError
 from tests.lanes import quick
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import files
 from tests.sql.texts import MONOTONOUS, rows, stream
 

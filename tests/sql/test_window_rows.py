@@ -10,7 +10,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import SqlError
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.sql.texts import rows, stream
 
 HOP = "HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '10' SECOND)"

@@ -12,8 +12,8 @@ from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.functions.patterns.automaton import State
 from gpu_windows.functions.patterns.pattern import Pattern
 from gpu_windows.functions.patterns.program import Conditions, Place
-from gpu_windows.options import show_ticks
 from gpu_windows.rules.pattern_matching import layout
+from gpu_windows.vocabulary.options import show_ticks
 
 
 class Skip(Enum):

@@ -28,7 +28,7 @@ from gpu_windows.operators.by_row.aggregates import (
     Sum,
     Variance,
 )
-from gpu_windows.triggers import Row
+from gpu_windows.vocabulary.triggers import Row
 
 
 def _sum(bound: BoundAggregate) -> Accumulator:

@@ -23,7 +23,7 @@ from gpu_windows.operators.columns import sketches
 from gpu_windows.operators.columns.partials import Rows
 from gpu_windows.operators.keyed.values import key_part
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.triggers import Row
+from gpu_windows.vocabulary.triggers import Row
 
 #: Python value of a column; its type is the column's and known at run time only.
 Value = Any

@@ -8,7 +8,7 @@ from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.top_changes import Change
 from gpu_windows.operators.by_row.functions import Values
 from gpu_windows.operators.keyed.timers import Pane
-from gpu_windows.windows import Window
+from gpu_windows.vocabulary.windows import Window
 
 
 class EmittedWindows:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gpu_windows.operators.by_row.memory import Memory
 from gpu_windows.operators.keyed.timers import Pane, TimerQueue
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, cleanup_time, end_of, is_late, slice_of
-from gpu_windows.windows import Window
+from gpu_windows.vocabulary.windows import Window
 
 
 class Cleanup:

@@ -34,7 +34,7 @@ from gpu_windows.operators.by_row.functions import (
 )
 from gpu_windows.operators.by_row.user_accumulator import UserAccumulator
 from gpu_windows.operators.keyed.values import stored_type
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.window import WindowQuery
 
 #: Type of Python's integers in accumulators: so many rows of int64 cannot be that it is too small.
 _INTEGER = pa.decimal128(38)

@@ -12,16 +12,16 @@ from gpu_windows.functions.process import KeptState
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators.by_row.cleanup import Cleanup
 from gpu_windows.operators.keyed.timers import Pane
-from gpu_windows.query.validation import is_user_code
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.validation import is_user_code
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.windows import Window
+from gpu_windows.vocabulary.windows import Window
 
 Key: TypeAlias = tuple[Hashable, ...]
 
 
 class PaneContext:
-    """A `gpu_windows.triggers.TriggerContext` of one pane.
+    """A `gpu_windows.vocabulary.triggers.TriggerContext` of one pane.
 
     Parameters
     ----------

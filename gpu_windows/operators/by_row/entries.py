@@ -19,7 +19,7 @@ from gpu_windows.operators.keyed.entries import KIND, key_column
 from gpu_windows.operators.keyed.state import StateTable
 from gpu_windows.operators.keyed.values import plain_type, stored_type
 from gpu_windows.operators.state.keyed_table import TIMERS
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.window import WindowQuery
 
 #: What an entry is: a place in these, so new ones are put at the end.
 KINDS = (

@@ -26,10 +26,10 @@ from gpu_windows.operators.by_row.accumulators import accumulator_of
 from gpu_windows.operators.by_row.aggregates import Accumulator
 from gpu_windows.operators.by_row.user_accumulator import UserAccumulator
 from gpu_windows.operators.keyed.values import ShownKey, arrow_array
-from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
-from gpu_windows.triggers import Row
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.user_values import copy_value
-from gpu_windows.windows import GlobalWindow, SlicedAssigner, Window, WindowAssigner
+from gpu_windows.vocabulary.triggers import Row
+from gpu_windows.vocabulary.windows import GlobalWindow, SlicedAssigner, Window, WindowAssigner
 
 #: The values of the result columns of one result row.
 Values = Sequence[object]

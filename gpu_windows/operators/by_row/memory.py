@@ -29,9 +29,9 @@ from gpu_windows.operators.keyed.entries import key_column
 from gpu_windows.operators.keyed.state import StateTable
 from gpu_windows.operators.keyed.timers import Pane, Timer, TimerQueue
 from gpu_windows.operators.keyed.values import key_part
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
-from gpu_windows.windows import GlobalWindow, MergingWindowAssigner, TimeWindow, Window
+from gpu_windows.vocabulary.windows import GlobalWindow, MergingWindowAssigner, TimeWindow, Window
 
 #: What entries are of, and their columns beside that.
 Found = tuple[Sequence[Pane], Mapping[str, Sequence[Any]]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
+from gpu_windows.vocabulary.windows import MergingWindowAssigner, TimeWindow, Window
 
 #: Told of a merge: the new window, the ones it is made of, the window under which contents stay,
 #: and those whose contents go there.

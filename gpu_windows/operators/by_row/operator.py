@@ -44,8 +44,8 @@ from gpu_windows.operators.keyed.values import ShownKey
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, REASONS
-from gpu_windows.triggers import TriggerResult
-from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
+from gpu_windows.vocabulary.triggers import TriggerResult
+from gpu_windows.vocabulary.windows import MergingWindowAssigner, TimeWindow, Window
 
 
 class ReferenceOperator(StatefulOperator[StoredMemory]):

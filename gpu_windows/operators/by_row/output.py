@@ -18,9 +18,9 @@ from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.keyed.values import arrow_array, keyed_table
 from gpu_windows.operators.results import TRACE
 from gpu_windows.planning.plan import WindowPlan
-from gpu_windows.query.base import REASON
-from gpu_windows.rich_functions import RichFunction
+from gpu_windows.planning.query import REASON
 from gpu_windows.user_values import copy_values
+from gpu_windows.vocabulary.rich_functions import RichFunction
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.frames import Frame
 from gpu_windows.functions.over import Lateness, Over
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.by_row.accumulators import accumulator_of
@@ -29,7 +28,8 @@ from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.triggers import Row
+from gpu_windows.vocabulary.frames import Frame
+from gpu_windows.vocabulary.triggers import Row
 
 #: What a log calls the rows, and what is known of keys besides.
 _ROWS, _KEYS = "over rows", "over keys"

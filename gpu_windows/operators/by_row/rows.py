@@ -9,9 +9,9 @@ import pyarrow as pa
 from gpu_windows.expressions.nanoseconds import in_microseconds, python_values
 from gpu_windows.operators.by_row.functions import Kept
 from gpu_windows.operators.keyed.values import key_part, stored_values
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
-from gpu_windows.triggers import Row
+from gpu_windows.vocabulary.triggers import Row
 
 
 def rows_of(query: WindowQuery, batch: pa.Table) -> Iterator[tuple[tuple[Hashable, ...], Kept]]:

@@ -8,8 +8,8 @@ from typing import Any, Self
 from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.functions.checked_results import uncut
 from gpu_windows.functions.failures import call_user
-from gpu_windows.triggers import Row
 from gpu_windows.user_values import copy_value
+from gpu_windows.vocabulary.triggers import Row
 
 
 class UserAccumulator:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.evictors import Element, EvictorContext
 from gpu_windows.functions.failures import call_user, shown_row, told
 from gpu_windows.operators.by_row.functions import Kept
-from gpu_windows.query.validation import is_user_code
-from gpu_windows.query.window import WindowQuery
-from gpu_windows.triggers import Row
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.validation import is_user_code
 from gpu_windows.user_values import copy_value, to_tick
-from gpu_windows.windows import AssignerContext, GlobalWindow, TimeWindow, Window
+from gpu_windows.vocabulary.evictors import Element, EvictorContext
+from gpu_windows.vocabulary.triggers import Row
+from gpu_windows.vocabulary.windows import AssignerContext, GlobalWindow, TimeWindow, Window
 
 #: A method of an evictor.
 Evict = Callable[..., Sequence[Element]]

@@ -18,7 +18,7 @@ from pyarrow import types
 
 from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators.columns.lanes import ALL, TypedLane
-from gpu_windows.options import Device
+from gpu_windows.vocabulary.options import Device
 
 
 def is_lane(dtype: pa.DataType) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.lanes import ALL, Lane, TypedLane, one_chunk, to_lane
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.windows import EventTimeSessionWindows
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows
 
 #: Ticks in the units of Arrow's durations that are longer than one.
 _TICKS = {"s": 1_000_000, "ms": 1_000, "us": 1}

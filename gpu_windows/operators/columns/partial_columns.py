@@ -15,7 +15,7 @@ from gpu_windows.operators.columns.partials import (
 from gpu_windows.operators.columns.picks import PickedColumn
 from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn
 from gpu_windows.planning.plan import END, Strategy, WindowPlan
-from gpu_windows.windows import EventTimeSessionWindows
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows
 
 _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
     Combine.ADD: FoldedColumn,

@@ -15,7 +15,7 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lanes import one_chunk, sortable, to_lane
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State, valid_rows
 from gpu_windows.planning.plan import ARRIVAL
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 
 
 class Ranked(NamedTuple):

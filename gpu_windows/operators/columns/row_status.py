@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.operators.columns.gaps import duration_lane
 from gpu_windows.operators.columns.lanes import Lane, to_lane
-from gpu_windows.query.base import Query
-from gpu_windows.windows.row_checks import DurationCheck
+from gpu_windows.planning.query import Query
+from gpu_windows.vocabulary.windows.row_checks import DurationCheck
 
 Ints = NDArray[np.int64]
 

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
-from gpu_windows.windows import Window
+from gpu_windows.vocabulary.windows import Window
 
 
 class Pane(NamedTuple):

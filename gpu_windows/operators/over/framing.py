@@ -11,7 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates.partials import ROWS, Lift, Partial
-from gpu_windows.frames import Frame
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
@@ -19,6 +18,7 @@ from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.over.partial_columns import FramedOnce, framed_columns
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.vocabulary.frames import Frame
 
 Ints = NDArray[np.int64]
 

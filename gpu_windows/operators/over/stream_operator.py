@@ -10,7 +10,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates.partials import Partial
-from gpu_windows.frames import Frame
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.columns.partials import State
@@ -28,6 +27,7 @@ from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.pending_rows import NUMBER
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, LONG_MIN, shifted
+from gpu_windows.vocabulary.frames import Frame
 
 Ints = NDArray[np.int64]
 #: Partials over the frames of some rows.

@@ -13,10 +13,10 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.operators.columns.lanes import Lane, to_lane
 from gpu_windows.operators.columns.row_status import status_of_rows
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import WindowPlan
-from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
-from gpu_windows.windows import SlicedAssigner
+from gpu_windows.vocabulary.windows import SlicedAssigner
 
 Ints = NDArray[np.int64]
 

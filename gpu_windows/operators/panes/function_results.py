@@ -19,8 +19,8 @@ from gpu_windows.operators.columns.lists import of_lists
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.planning.plan import ARRIVAL
-from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 
 Ints = NDArray[np.int64]
 

@@ -23,7 +23,7 @@ from gpu_windows.operators.panes.results import Call
 from gpu_windows.operators.panes.runner import CHUNK_ELEMENTS, Ints, Machine, Work
 from gpu_windows.operators.panes.state import PaneState, create_panes
 from gpu_windows.rules.window_operator.layout import Elements, Panes, Settings, Units
-from gpu_windows.windows import EventTimeSessionWindows
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows
 
 #: Greater than every key code.
 _AFTER_ALL = 2**62

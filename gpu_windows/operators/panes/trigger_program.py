@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gpu_windows.deltas import Delta
-from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.rules.window_operator import layout, triggers
 from gpu_windows.rules.window_operator.layout import NODE, Program, Settings
-from gpu_windows.triggers import (
+from gpu_windows.vocabulary.deltas import Delta
+from gpu_windows.vocabulary.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
+from gpu_windows.vocabulary.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
     CountTrigger,

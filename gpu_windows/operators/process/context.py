@@ -11,7 +11,7 @@ from gpu_windows.operators.keyed.values import ShownKey
 from gpu_windows.operators.process.memory import Key, KeyedState
 from gpu_windows.operators.process.opened import OpenedFunction
 from gpu_windows.operators.process.output import ProcessOutput
-from gpu_windows.query.process import ProcessQuery
+from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 

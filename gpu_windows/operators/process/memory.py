@@ -22,7 +22,7 @@ from gpu_windows.operators.keyed.timers import Timer, TimerQueue
 from gpu_windows.operators.keyed.values import key_part, plain_type, stored_type
 from gpu_windows.operators.process.opened import OpenedFunction
 from gpu_windows.operators.state.keyed_table import TIMERS
-from gpu_windows.query.process import ProcessQuery
+from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.rules import LONG_MIN
 
 Key = tuple[Hashable, ...]

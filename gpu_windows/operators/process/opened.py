@@ -12,7 +12,7 @@ from gpu_windows.functions.keyed_process import RowProcess
 from gpu_windows.operators.opened import call_close, call_open
 from gpu_windows.operators.process.state_cells import Now, StateCell, make_cell
 from gpu_windows.operators.process.states import make_state
-from gpu_windows.query.process import ProcessQuery
+from gpu_windows.planning.kinds.process import ProcessQuery
 
 
 class OpenedFunction:

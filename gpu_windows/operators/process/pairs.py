@@ -22,10 +22,10 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.output import EMISSION_ROWS
 from gpu_windows.operators.results import TRACE
 from gpu_windows.operators.state.log import StateLog
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.window import WINDOW_END, WINDOW_START
-from gpu_windows.triggers.base import Row
-from gpu_windows.windows.base import Window, window_of
+from gpu_windows.vocabulary.triggers.base import Row
+from gpu_windows.vocabulary.windows.base import Window, window_of
 
 #: Pairs that are made rows of Python at once.
 _PAIRS = 1 << 13

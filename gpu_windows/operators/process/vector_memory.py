@@ -24,7 +24,7 @@ from gpu_windows.operators.keyed.values import plain_type, stored_column, stored
 from gpu_windows.operators.process.state_rows import StateRows
 from gpu_windows.operators.process.timer_arrays import TimerArrays
 from gpu_windows.operators.state.keyed_table import TIMERS
-from gpu_windows.query.process import ProcessQuery
+from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.rules import LONG_MIN
 
 Ints = NDArray[np.int64]

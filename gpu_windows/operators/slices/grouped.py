@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.slices.table import Entries, SliceTable
+from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
 from gpu_windows.planning.plan import WindowPlan
-from gpu_windows.query.grouping import GROUPING_ID, GroupingSets
 
 Ints = NDArray[np.int64]
 

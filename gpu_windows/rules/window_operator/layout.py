@@ -30,7 +30,7 @@ SET, WAITING = 1, 2
 #: and for cleanup of which the trigger is not asked, for it has taken a timer of that time back.
 END, PROCESSING_END, CLEANUP, SILENT = 1, 2, 4, 8
 
-#: Distances of `gpu_windows.deltas.Delta`.
+#: Distances of `gpu_windows.vocabulary.deltas.Delta`.
 OLD_MINUS_NEW, NEW_MINUS_OLD, ABS_DIFF = 0, 1, 2
 
 #: Evictors.

@@ -14,12 +14,12 @@ from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.errors import ArithmeticOverflowError, QueryError
 from gpu_windows.functions.built_in import Collect, Reduce
 from gpu_windows.operators.by_row.operator import ReferenceOperator
-from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.triggers import Row
-from gpu_windows.windows import TumblingEventTimeWindows
-from tests.query.queries import query
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import Row
+from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
+from tests.planning.queries import query
 
 NAN, INF = math.nan, math.inf
 INSTANT = pa.timestamp("us", tz="UTC")

@@ -7,9 +7,9 @@ import pyarrow as pa
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.by_row.entries import KINDS
 from gpu_windows.operators.by_row.memory import Memory
-from gpu_windows.triggers import ContinuousProcessingTimeTrigger
-from gpu_windows.windows import TumblingProcessingTimeWindows
-from tests.query.queries import query
+from gpu_windows.vocabulary.triggers import ContinuousProcessingTimeTrigger
+from gpu_windows.vocabulary.windows import TumblingProcessingTimeWindows
+from tests.planning.queries import query
 
 ROW = {"row": pa.struct({"text": pa.string()}), "timestamp": pa.int64(), "seen": pa.struct({})}
 LONGS = ("__event", "__processing", "start", "end", "count", "number")

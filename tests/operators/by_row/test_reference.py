@@ -18,14 +18,14 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.by_row import output as row_output
 from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.operators.counters import Counters
-from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import REASON
+from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.triggers import CountTrigger, PurgingTrigger
-from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import CountTrigger, PurgingTrigger
+from gpu_windows.vocabulary.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
 from tests.examples import examples
-from tests.query.queries import SCHEMA, assigners, query, tables
+from tests.planning.queries import SCHEMA, assigners, query, tables
 
 _BOUNDS = ("window_start", "window_end")
 _TS_AND_I = (("ts", pa.int64()), ("i", pa.int64()))

@@ -20,12 +20,12 @@ from gpu_windows.operators.columns import sketches
 from gpu_windows.operators.columns.partials import Rows
 from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn
 from gpu_windows.operators.slices.partial_stage import PartialStage
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import ARRIVAL, PartialsBy, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.runners import local
-from gpu_windows.triggers import CountTrigger, PurgingTrigger
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import CountTrigger, PurgingTrigger
+from gpu_windows.vocabulary.windows import (
     EventTimeSessionWindows,
     GlobalWindows,
     SlidingEventTimeWindows,
@@ -34,7 +34,7 @@ from gpu_windows.windows import (
 from tests.examples import examples
 from tests.operators.columns.approximate import APPROXIMATE
 from tests.operators.slices.tasks import through_tasks, with_arrival
-from tests.query.queries import SCHEMA, assigners, query, rows_of, tables
+from tests.planning.queries import SCHEMA, assigners, query, rows_of, tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,7 +22,7 @@ from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.state import new_file
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.operators.joins.interval_joins import BOUNDS, NEAREST, batch_of, in_time, seen

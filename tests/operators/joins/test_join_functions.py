@@ -19,7 +19,7 @@ from gpu_windows.operators.process import pairs as pairs_of
 from tests.examples import examples
 from tests.operators.asides import same_put_away
 from tests.operators.joins.rows import ENGINES, HOW, ROWS, TUMBLING, Row, keyed, table
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 
 LONG = pa.int64()
 ALONE = pa.schema([("left", LONG), ("right", LONG)])

@@ -13,10 +13,10 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows.options import Engine
+from gpu_windows.planning.kinds.over import OverQuery
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.over import OverQuery
 from gpu_windows.runners.local import run
+from gpu_windows.vocabulary.options import Engine
 
 SCHEMA = pa.schema(
     [

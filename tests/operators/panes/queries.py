@@ -21,17 +21,17 @@ from gpu_windows.aggregates.built_in import (
     median,
     quantile,
 )
-from gpu_windows.deltas import Delta
 from gpu_windows.errors import QueryError, UnsupportedAggregateError
-from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.base import Operator
 from gpu_windows.operators.counters import Counters
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import ARRIVAL
-from gpu_windows.query.base import REASON
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.triggers import (
+from gpu_windows.vocabulary.deltas import Delta
+from gpu_windows.vocabulary.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
+from gpu_windows.vocabulary.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
     CountTrigger,
@@ -45,7 +45,7 @@ from gpu_windows.triggers import (
     PurgingTrigger,
     Trigger,
 )
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
     CumulativeProcessingTimeWindows,
     EventTimeSessionWindows,
@@ -57,7 +57,7 @@ from gpu_windows.windows import (
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
-from tests.query.queries import AGGREGATES, SCHEMA, query, rows_of, tables
+from tests.planning.queries import AGGREGATES, SCHEMA, query, rows_of, tables
 
 WITH_GAP = SCHEMA.append(pa.field("gap", pa.int64()))
 #: Gaps of sessions; few are such that their rows are given back.

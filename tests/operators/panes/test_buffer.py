@@ -14,23 +14,23 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows.aggregates.aggregate import Aggregate
-from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     ColumnTypeError,
     OperatorFailedError,
     QueryError,
 )
-from gpu_windows.evictors import CountEvictor
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.panes.operator import BufferOperator
-from gpu_windows.options import Options
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import REASON
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners import local
-from gpu_windows.triggers import (
+from gpu_windows.vocabulary.deltas import Delta
+from gpu_windows.vocabulary.evictors import CountEvictor
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import (
     CountTrigger,
     DeltaTrigger,
     EventTimeTrigger,
@@ -38,7 +38,7 @@ from gpu_windows.triggers import (
     PurgingTrigger,
     Trigger,
 )
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.windows import (
     EventTimeSessionWindows,
     GlobalWindows,
     TumblingEventTimeWindows,
@@ -47,7 +47,7 @@ from gpu_windows.windows import (
 from tests.examples import examples
 from tests.lanes import quick
 from tests.operators.panes.queries import WITH_GAP, Step, ends, inputs, ordered, queries, run
-from tests.query.queries import SCHEMA, counters_of, query, rows_of, tables
+from tests.planning.queries import SCHEMA, counters_of, query, rows_of, tables
 
 WINDOW = ("window_start", "window_end")
 

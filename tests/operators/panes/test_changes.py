@@ -12,29 +12,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.evictors import CountEvictor
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.panes.changes import Changes, Windows, assign_to_sessions
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.options import Options
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.triggers import (
+from gpu_windows.vocabulary.evictors import CountEvictor
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import (
     CountTrigger,
     PurgingTrigger,
 )
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.windows import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
     WindowAssigner,
 )
 from tests.examples import examples
 from tests.operators.panes.queries import WITH_GAP, Step, inputs, ordered, triggers
-from tests.query.queries import query
+from tests.planning.queries import query
 from tests.simulation.user_parts import SessionsUpTo
 
 Engine = str

@@ -9,7 +9,6 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.evictors import CountEvictor
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.top import Top
 from gpu_windows.operators.build import build_operator, restored_operator
@@ -17,7 +16,8 @@ from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, latest_tick
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.evictors import CountEvictor
+from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
@@ -26,7 +26,7 @@ from tests.examples import examples
 from tests.operators.panes.queries import run
 from tests.operators.state.put_away import put_away_after_each, rows
 from tests.operators.state.tight import with_small_blocks
-from tests.query.queries import query
+from tests.planning.queries import query
 
 ASSIGNERS = (
     CumulativeEventTimeWindows(600, 10),

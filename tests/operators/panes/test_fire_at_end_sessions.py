@@ -12,28 +12,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_windows.aggregates.built_in import first, last
-from gpu_windows.deltas import Delta
 from gpu_windows.errors import StateCorruptedError
-from gpu_windows.evictors import CountEvictor, DeltaEvictor, TimeEvictor
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.panes import fire_at_end_sessions
 from gpu_windows.operators.panes.fire_at_end_sessions import FireAtEndSessionsOperator
 from gpu_windows.operators.panes.stored import WINDOWS
-from gpu_windows.options import Options
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.triggers import EventTimeTrigger, PurgingTrigger
-from gpu_windows.windows import EventTimeSessionWindows
+from gpu_windows.vocabulary.deltas import Delta
+from gpu_windows.vocabulary.evictors import CountEvictor, DeltaEvictor, TimeEvictor
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import EventTimeTrigger, PurgingTrigger
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows
 from tests.examples import examples
 from tests.operators.panes.queries import WITH_GAP, run
 from tests.operators.slices.tasks import with_arrival
 from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import Named, by_key, put_away_after_each
 from tests.operators.state.tight import with_small_blocks
-from tests.query.queries import query
+from tests.planning.queries import query
 
 COLLECT: dict[str, Any] = {"function": Collect(("i", "ts"))}
 NEEDING_ROWS: tuple[dict[str, Any], ...] = (

@@ -12,8 +12,8 @@ from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.panes.tables import from_table, to_table
 from gpu_windows.planning.planner import plan
-from gpu_windows.windows import TumblingEventTimeWindows
-from tests.query.queries import query
+from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
+from tests.planning.queries import query
 
 NODES = 2
 STORED = pa.schema(

@@ -9,15 +9,15 @@ from types import ModuleType
 import pytest
 
 import gpu_windows as gw
-from gpu_windows import evictors, triggers
-from gpu_windows.evictors import Evictor
 from gpu_windows.operators.panes.trigger_program import program_of, settings_of, waits
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator import layout
-from gpu_windows.triggers import CountTrigger, Trigger
-from gpu_windows.windows import EventTimeSessionWindows, TumblingEventTimeWindows
+from gpu_windows.vocabulary import evictors, triggers
+from gpu_windows.vocabulary.evictors import Evictor
+from gpu_windows.vocabulary.triggers import CountTrigger, Trigger
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows, TumblingEventTimeWindows
 from tests.operators.driven import Driven
-from tests.query.queries import query
+from tests.planning.queries import query
 
 DELTA = gw.Delta("i", "abs_diff")
 ARGUMENTS = {

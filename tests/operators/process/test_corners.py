@@ -15,8 +15,8 @@ from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.process.opened import OpenedFunction
 from gpu_windows.operators.state.memory_log import MemoryLog
+from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.process import ProcessQuery
 from tests.operators.process.functions import LONG, outputs, table
 from tests.operators.process.test_broadcast import broadcast_rows, keyed_rows, rules
 from tests.operators.process.test_broadcast import outputs as of_both

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_windows.evictors import CountEvictor
-from gpu_windows.query.window import WindowQuery
-from gpu_windows.triggers import CountTrigger, PurgingTrigger
-from gpu_windows.windows import GlobalWindows
-from tests.query.queries import query
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.vocabulary.evictors import CountEvictor
+from gpu_windows.vocabulary.triggers import CountTrigger, PurgingTrigger
+from gpu_windows.vocabulary.windows import GlobalWindows
+from tests.planning.queries import query
 
 
 def count_window(size: int, slide: int | None, **changes: Any) -> WindowQuery:

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows.evictors import CountEvictor
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.runners import local
-from gpu_windows.triggers import CountTrigger, PurgingTrigger
-from gpu_windows.windows import GlobalWindows
+from gpu_windows.vocabulary.evictors import CountEvictor
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import CountTrigger, PurgingTrigger
+from gpu_windows.vocabulary.windows import GlobalWindows
 from tests.examples import examples
 from tests.operators.slices.count_windows import count_window
-from tests.query.queries import counters_of, query, rows_of, tables
+from tests.planning.queries import counters_of, query, rows_of, tables
 
 
 @examples(150)

@@ -13,15 +13,19 @@ from hypothesis import strategies as st
 from gpu_windows.operators.base import Operator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN, latest_tick
-from gpu_windows.windows import SlicedAssigner, SlidingEventTimeWindows, TumblingEventTimeWindows
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.windows import (
+    SlicedAssigner,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 from tests.examples import examples
 from tests.operators.slices.tasks import with_arrival
 from tests.operators.state.put_away import Step, call, rows, take
-from tests.query.queries import AGGREGATES, assigners, query, rows_of, tables
+from tests.planning.queries import AGGREGATES, assigners, query, rows_of, tables
 
 #: More than what windows that are drawn here reach over.
 _MARGIN = 700

@@ -16,24 +16,24 @@ from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
 from gpu_windows.operators.slices.sessions import SessionsOperator
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import ARRIVAL, Strategy, WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners import local
-from gpu_windows.triggers import PurgingTrigger
-from gpu_windows.windows import EventTimeSessionWindows
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.triggers import PurgingTrigger
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows
 from tests.examples import examples
 from tests.operators.panes.queries import GAPS
 from tests.operators.slices.tasks import parts_of, through_tasks, with_arrival
-from tests.query.queries import AGGREGATES, SCHEMA, query, rows_of, tables
+from tests.planning.queries import AGGREGATES, SCHEMA, query, rows_of, tables
 
 WITH_GAP = SCHEMA.append(pa.field("gap", pa.int64()))
 
 
 @st.composite
 def session_tables(draw: st.DrawFn) -> pa.Table:
-    """Tables of `tests.query.queries` with a gap in each row, few of them bad."""
+    """Tables of `tests.planning.queries` with a gap in each row, few of them bad."""
     table = draw(tables(exact=True))
     gaps = [draw(GAPS) for _ in range(len(table))]
     return table.append_column(WITH_GAP.field("gap"), pa.array(gaps, pa.int64()))

@@ -20,15 +20,15 @@ from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices import operator as slices
 from gpu_windows.operators.slices.operator import SlicesOperator
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners import local
-from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
 from tests.examples import examples
 from tests.operators.slices.tasks import parts_of, through_tasks, with_arrival
-from tests.query.queries import SCHEMA, assigners, query, rows_of, tables
+from tests.planning.queries import SCHEMA, assigners, query, rows_of, tables
 
 
 def emissions(operator: Operator, steps: list[pa.Table | int]) -> list[Emission]:

@@ -17,18 +17,18 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.partial_stage import split_unused
 from gpu_windows.operators.slices.timely import TimelyStage, are_partials
-from gpu_windows.options import Options
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.tasks.fragments import join_fragments
 from gpu_windows.spark_glue.tasks.packing import from_ipc, pack, shards_of
-from gpu_windows.watermarks import ClockWatermarks
-from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.watermarks import ClockWatermarks
+from gpu_windows.vocabulary.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
 from tests.examples import examples
 from tests.operators.slices.tasks import parts_of
-from tests.query.queries import AGGREGATES, SCHEMA, assigners, query, rows_of, tables
+from tests.planning.queries import AGGREGATES, SCHEMA, assigners, query, rows_of, tables
 from tests.spark_glue.shard import Shard
 
 #: Rows that a shard takes at once.

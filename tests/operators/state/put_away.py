@@ -9,14 +9,14 @@ import pyarrow as pa
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import Query
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
 from tests.datastream import custom_parts as custom
 from tests.operators.panes.queries import ends, run
 from tests.operators.slices.tasks import with_arrival
-from tests.query.queries import SCHEMA, rows_of
+from tests.planning.queries import SCHEMA, rows_of
 
 #: "rows", "watermark" or "processing_time", and which.
 Named = tuple[str, Any]

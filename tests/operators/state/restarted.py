@@ -14,7 +14,7 @@ from gpu_windows.planning.begun import Since, add_begun, begin, facts_without, f
 from gpu_windows.planning.facts import facts_of
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.spark_glue.tasks.open_shard import open_shard
 from gpu_windows.spark_glue.tasks.packing import dealt
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun

@@ -7,14 +7,14 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
     SlicedAssigner,
     SlidingEventTimeWindows,
 )
 from tests.operators.slices.tasks import with_arrival
 from tests.operators.state.put_away import Step
-from tests.query.queries import tables
+from tests.planning.queries import tables
 
 
 @st.composite

@@ -16,7 +16,7 @@ import gpu_windows as gw
 from gpu_windows.errors import StateCorruptedError, StateMismatchError
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.begun import begin
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
 from tests.operators.state.restarted import Restarted, Rows
 

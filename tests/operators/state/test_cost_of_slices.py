@@ -16,11 +16,11 @@ from gpu_windows.operators.state import new_file
 from gpu_windows.operators.state.new_file import count_to_merge, size_class
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.windows import TumblingEventTimeWindows
+from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
 from tests.examples import examples
 from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import call
-from tests.query.queries import AGGREGATES, query
+from tests.planning.queries import AGGREGATES, query
 
 
 def of_keys(keys: Any) -> pa.Table:

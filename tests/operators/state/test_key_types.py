@@ -13,7 +13,7 @@ from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
 from tests.operators.state.put_away import Step, take
 

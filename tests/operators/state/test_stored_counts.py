@@ -15,17 +15,17 @@ from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.slices.stored_counts import COUNTED
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.options import Engine, Options
 from gpu_windows.planning.plan import ARRIVAL, Strategy, WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.vocabulary.options import Engine, Options
 from tests.examples import examples
 from tests.operators.slices.count_windows import count_window
 from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import Step, take
 from tests.operators.state.sliced import inputs
 from tests.operators.state.tight import with_small_blocks
-from tests.query.queries import SCHEMA, rows_of
+from tests.planning.queries import SCHEMA, rows_of
 
 
 def planned(size: int, slide: int | None, engine: Engine = "auto") -> WindowPlan:

@@ -17,7 +17,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.stored import SLICES
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
@@ -27,7 +27,7 @@ from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import Step, call, rows, take
 from tests.operators.state.sliced import inputs, many_slices
 from tests.operators.state.tight import with_small_blocks
-from tests.query.queries import AGGREGATES, assigners, query, rows_of
+from tests.planning.queries import AGGREGATES, assigners, query, rows_of
 
 #: The other columns of a row, for windows that sum floats.
 FLOATS = {"key": ["a"], "part": pa.array([1], pa.int32()), "ts": [3]}

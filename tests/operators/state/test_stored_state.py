@@ -10,14 +10,14 @@ import gpu_windows as gw
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
-from gpu_windows.triggers import (
+from gpu_windows.planning.query import Query
+from gpu_windows.vocabulary.triggers import (
     ContinuousEventTimeTrigger,
     CountTrigger,
     EventTimeTrigger,
     Trigger,
 )
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.windows import (
     EventTimeSessionWindows,
     TumblingEventTimeWindows,
 )
@@ -28,7 +28,7 @@ from tests.operators.slices.tasks import with_arrival
 from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import Named, Step, put_away_after_each, rows, take
 from tests.operators.state.tight import with_small_blocks
-from tests.query.queries import SCHEMA, query
+from tests.planning.queries import SCHEMA, query
 
 
 @examples(150)

@@ -20,12 +20,16 @@ from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.keyed.stored import KEYED
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.windows import EventTimeSessionWindows, GlobalWindows, TumblingEventTimeWindows
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.windows import (
+    EventTimeSessionWindows,
+    GlobalWindows,
+    TumblingEventTimeWindows,
+)
 from tests.datastream import custom_parts as custom
 from tests.examples import examples
 from tests.operators.panes.queries import WITH_GAP, assigners, inputs, queries, run
@@ -33,7 +37,7 @@ from tests.operators.slices.tasks import with_arrival
 from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import Named, cut, put_away_after_each
 from tests.operators.state.tight import with_small_blocks
-from tests.query.queries import query
+from tests.planning.queries import query
 
 ENDS = ("watermark", LONG_MAX)
 

@@ -13,7 +13,7 @@ import gpu_windows as gw
 from gpu_windows.errors import StateMismatchError
 from gpu_windows.operators.state.schemas import concat_rows, plain_type
 from gpu_windows.planning.facts import changes, facts_of
-from gpu_windows.query.base import Query
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
 from tests.operators.state.restarted import Restarted
 

@@ -18,11 +18,11 @@ from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.columns.top import first_rows
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.top import top_rows
-from gpu_windows.options import Options
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import NO_TIME
+from gpu_windows.planning.query import NO_TIME
+from gpu_windows.vocabulary.options import Options
 from tests.operators.state.counting import Counting
 from tests.spark_glue.shard import Shard
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import seconds
 
 if TYPE_CHECKING:

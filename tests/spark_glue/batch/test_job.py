@@ -13,7 +13,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.planning.plan import PartialsBy
 from tests.lanes import quick
-from tests.query.queries import SCHEMA, counters_of, rows_of
+from tests.planning.queries import SCHEMA, counters_of, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 import gpu_windows as gw
 from gpu_windows.operators.columns.top import ranked
 from tests.lanes import quick
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import (
     WATERMARKS,
     batches,

@@ -17,11 +17,11 @@ from gpu_windows import errors
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.planning.facts import fact_of
-from gpu_windows.query.base import REASON
+from gpu_windows.planning.query import REASON
 from gpu_windows.spark_glue.contract.guard import FUTURE, are_rejected, given_back, set_aside
 from gpu_windows.spark_glue.contract.watermarks import progress_columns
 from tests.lanes import quick
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import (
     AGGREGATES,
     BEGIN,

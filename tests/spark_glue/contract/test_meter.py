@@ -22,11 +22,11 @@ from gpu_windows.operators.state.row_kind import KeyColumns, RowKind, one_place
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.contract.meter import Measures, Meter
-from gpu_windows.windows import TumblingEventTimeWindows
+from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
 from tests.examples import examples
 from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import rows
-from tests.query.queries import AGGREGATES, query
+from tests.planning.queries import AGGREGATES, query
 from tests.spark_glue.shard import Shard
 
 NOTHING = Emission(pa.table({}), pa.table({}))

@@ -28,7 +28,7 @@ from gpu_windows.spark_glue.contract.reported_watermarks import (
 from gpu_windows.spark_glue.contract.times import follows_clock
 from gpu_windows.spark_glue.contract.watermarks import CARRIED_WATERMARK, INPUT, IS_MARKER
 from gpu_windows.spark_glue.tasks.packing import to_ipc
-from gpu_windows.watermarks import (
+from gpu_windows.vocabulary.watermarks import (
     ClockWatermarks,
     CombinedWatermark,
     InputProgress,

@@ -13,7 +13,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.spark_glue.tasks.crossing import as_planned, planned_type
 from tests.lanes import quick
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import BEGIN, SECOND, files
 
 if TYPE_CHECKING:

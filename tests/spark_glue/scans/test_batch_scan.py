@@ -17,7 +17,7 @@ pytest.importorskip("pyspark")
 import gpu_windows as gw
 from gpu_windows.errors import ScanError
 from tests.lanes import quick
-from tests.query.queries import counters_of, rows_of
+from tests.planning.queries import counters_of, rows_of
 from tests.spark_glue.scans.trial import try_on_spark
 from tests.spark_glue.stream_runs import WATERMARKS, batches
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpu_windows as gw
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import WATERMARKS, batches, files, run_to_the_end
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import gpu_windows as gw
 from gpu_windows.errors import QueryError
 from gpu_windows.monitoring.progress import BatchMetrics
 from tests.lanes import quick
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import (
     BEGIN,
     SECOND,

@@ -10,7 +10,6 @@ import pytest
 import gpu_windows as gw
 from benchmarks.session_settings import change_settings
 from gpu_windows.errors import QueryError, UnsupportedQueryError
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import PartialsBy
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.session.settings import (
@@ -23,13 +22,14 @@ from gpu_windows.spark_glue.session.settings import (
     fragment_bytes,
 )
 from gpu_windows.spark_glue.session.sockets import UNIX_SOCKETS, socket_settings
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.windows import (
     EventTimeSessionWindows,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
     WindowAssigner,
 )
-from tests.query.queries import query
+from tests.planning.queries import query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from rich.console import Console
 
 import gpu_windows as gw
 from gpu_windows.errors import UnsupportedQueryError
-from tests.query.queries import counters_of, rows_of
+from tests.planning.queries import counters_of, rows_of
 from tests.spark_glue.stream_runs import files, run_to_the_end
 
 if TYPE_CHECKING:

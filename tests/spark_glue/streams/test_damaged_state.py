@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 
 from gpu_windows.errors import StateCorruptedError
-from gpu_windows.evictors import CountEvictor
 from gpu_windows.operators.state.files import MemoryFiles
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.windows import EventTimeSessionWindows, TumblingEventTimeWindows
+from gpu_windows.vocabulary.evictors import CountEvictor
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows, TumblingEventTimeWindows
 from tests.operators.joins.interval_joins import in_time
 from tests.operators.joins.rows import table
 from tests.operators.joins.version_joins import NOTHING, Case
 from tests.operators.state.counting import Counting
-from tests.query.queries import query
+from tests.planning.queries import query
 from tests.spark_glue.shard import Shard, input_of
 
 

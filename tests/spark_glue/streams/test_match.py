@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 import gpu_windows as gw
 from gpu_windows.errors import QueryError, StateMismatchError, UnsupportedQueryError
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import batches, files, run_to_the_end, streamed
 
 if TYPE_CHECKING:

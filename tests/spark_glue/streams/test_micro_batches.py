@@ -16,14 +16,14 @@ from gpu_windows.checkpointing.files import FOLDER
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import ConcurrentQueryError, StateMismatchError
-from gpu_windows.query.base import REASON
+from gpu_windows.planning.query import REASON
 from gpu_windows.spark_glue.files.parquet_writer import ParquetWriter
 from gpu_windows.spark_glue.streams.engine import Engine
 from gpu_windows.spark_glue.streams.job import MicroBatchJob
 from gpu_windows.spark_glue.streams.start import start
 from tests.lanes import quick
 from tests.operators.joins.rows import STRICT
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import (
     BEGIN,
     SECOND,

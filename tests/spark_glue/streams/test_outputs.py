@@ -12,7 +12,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from tests.datastream import custom_parts as custom
 from tests.lanes import quick
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import (
     ASSIGNERS,
     WATERMARKS,

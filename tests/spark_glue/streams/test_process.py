@@ -20,7 +20,7 @@ from gpu_windows.monitoring.queries import read_metrics
 from gpu_windows.operators.process.broadcast_state import BROADCAST
 from tests.operators.joins.rows import STRICT, keyed
 from tests.operators.process.functions import LONG, TEXT, Everything, Row
-from tests.query.queries import counters_of, rows_of
+from tests.planning.queries import counters_of, rows_of
 from tests.spark_glue.stream_runs import (
     BEGIN,
     SECOND,

@@ -15,7 +15,7 @@ import pytest
 import gpu_windows as gw
 from tests.lanes import quick
 from tests.operators.joins.rows import INSTANT, keyed
-from tests.query.queries import counters_of, rows_of
+from tests.planning.queries import counters_of, rows_of
 from tests.spark_glue.stream_runs import (
     BEGIN,
     SECOND,

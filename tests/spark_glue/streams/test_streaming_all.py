@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.query.base import NO_KEY
+from gpu_windows.planning.query import NO_KEY
 from tests.lanes import quick
-from tests.query.queries import rows_of
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import (
     WATERMARKS,
     batches,

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.query.base import REASON
+from gpu_windows.planning.query import REASON
 from tests.operators.process.vector_functions import (
     Inactive,
     Totals,
     VectorChained,
     VectorInactive,
 )
-from tests.query.queries import counters_of, rows_of
+from tests.planning.queries import counters_of, rows_of
 from tests.spark_glue.stream_runs import (
     SECOND,
     WATERMARKS,

@@ -19,15 +19,15 @@ from benchmarks.session_settings import change_settings
 from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import stateful_operator
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT
 from gpu_windows.spark_glue.session.settings import SETTINGS
 from gpu_windows.spark_glue.tasks import shard_run
 from gpu_windows.spark_glue.tasks.packing import from_ipc
+from gpu_windows.vocabulary.options import Options
 from tests.operators.state.put_away import rows
-from tests.query.queries import query
+from tests.planning.queries import query
 from tests.spark_glue.shard import Shard
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.partial_stage import PartialStage
-from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
 from gpu_windows.runners import local
-from gpu_windows.windows import SlidingEventTimeWindows
+from gpu_windows.vocabulary.options import Options
+from gpu_windows.vocabulary.windows import SlidingEventTimeWindows
 from tests.cost import cpu_seconds
 from tests.examples import examples
 from tests.operators.columns.key_columns import COLUMNS
 from tests.operators.slices.tasks import with_arrival
-from tests.query.queries import assigners, query, rows_of, tables
+from tests.planning.queries import assigners, query, rows_of, tables
 
 workers = pytest.importorskip("gpu_windows.spark_glue.tasks.workers")
 packing = pytest.importorskip("gpu_windows.spark_glue.tasks.packing")

@@ -10,17 +10,21 @@ import pyarrow as pa
 import pytest
 
 from gpu_windows.operators.keyed.timers import Pane, TimerQueue
+from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import WindowQuery
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
-from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger, ProcessingTimeTrigger
-from gpu_windows.windows import (
+from gpu_windows.vocabulary.triggers import (
+    ContinuousEventTimeTrigger,
+    EventTimeTrigger,
+    ProcessingTimeTrigger,
+)
+from gpu_windows.vocabulary.windows import (
     EventTimeSessionWindows,
     TimeWindow,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from tests.query.queries import AGGREGATES, SCHEMA, query
+from tests.planning.queries import AGGREGATES, SCHEMA, query
 from tests.simulation.user_parts import SessionsUpTo
 from tests.spark_glue.shard import Shard
 

@@ -15,7 +15,7 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.contract.progress import read_combined_watermark
 from gpu_windows.spark_glue.tasks.fragments import send_whole
 from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
-from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 from tests.spark_glue.shards import windows_of_ten
 
 

@@ -1,0 +1,127 @@
+"""Queries that pair the rows of two inputs by their times: they have no windows."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+import pyarrow as pa
+
+from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.functions.interval_join import JoinInTime
+from gpu_windows.functions.join_function import PairProcess
+from gpu_windows.functions.two_inputs import MARKS
+from gpu_windows.functions.version_join import VersionJoin
+from gpu_windows.planning.query import Query
+from gpu_windows.planning.result_times import RESULT_TIME, ResultTimes
+from gpu_windows.vocabulary.rich_functions import Openable, opens
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsQuery(Query):
+    """Pairs of rows of two inputs, which are one with a column that says whose a row is.
+
+    Its results come with its rows, or with the watermark. Other parameters: see `Query`.
+
+    Parameters
+    ----------
+    join : JoinInTime or VersionJoin
+    """
+
+    join: JoinInTime | VersionJoin
+
+    @property
+    def used_columns(self) -> tuple[str, ...]:
+        """Columns of both sides, and the one that tells them apart."""
+        return tuple(dict.fromkeys(self.join.columns))
+
+    def without(self, names: Container[str]) -> Self | None:
+        """Return the query without some columns of its rows; None of what a function gives."""
+        join = self.join
+        left, right = (
+            tuple(name for name in side if name not in names)
+            for side in (join.pair.left, join.pair.right)
+        )
+        rest = [field for field in join.output if field.name not in names]
+        if join.process is not None or not rest:
+            return None
+        pair = replace(join.pair, left=left, right=right)
+        return replace(self, join=replace(join, pair=pair, output=pa.schema(rest)))
+
+    @property
+    def carried_columns(self) -> frozenset[str]:
+        """All, unless a condition may compare them."""
+        return frozenset(self.used_columns if self.join.pair.condition is None else ())
+
+    @property
+    def result_fields(self) -> tuple[pa.Field, ...]:
+        """The columns that were chosen, or those that the function declares."""
+        process = self.join.process
+        return tuple(self.join.output if process is None else process.output)
+
+    @property
+    def pair_process(self) -> PairProcess | None:
+        """What takes the pairs."""
+        return self.join.process
+
+    @property
+    def of_pairs(self) -> Self:
+        """The join alone."""
+        return replace(self, join=replace(self.join, process=None))
+
+    @property
+    def rich_parts(self) -> tuple[Openable, ...]:
+        """The function, where it has something to open."""
+        process = self.join.process
+        return () if process is None or not opens(process.function) else (process.function,)
+
+    @property
+    def declared_sides(self) -> Mapping[str, pa.Schema]:
+        """Those of the function."""
+        return {} if self.join.process is None else self.join.process.function.side_outputs
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """Those for which the bounds of a row's partners fit."""
+        return self.join.usable_ticks
+
+    @property
+    def results_in_time(self) -> ResultTimes:
+        """The greater time of both rows; what a function gives of pairs has no time."""
+        if self.join.process is not None:
+            rule = (
+                "what a function gives of pairs has no time: go on from the pairs, .outputs(...), "
+                "or from what a KeyedProcessFunction gives"
+            )
+            raise UnsupportedQueryError(rule, value=self.join.process.describe())
+        sides = tuple(name for name in MARKS if name in self.join.output.names)
+        return ResultTimes(RESULT_TIME, sides=sides)
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether a row needs a time: always."""
+        return True
+
+    @property
+    def timed_part(self) -> str:
+        """The join."""
+        return self.join.describe()
+
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return what late rows meet, and which of several rows of one time it is."""
+        return self.join.order_dependent(bounded=bounded)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return what is computed, part by part."""
+        return {
+            "join": self.join.describe(),
+            **self.shown_sides,
+            "time": self.shown_time,
+            "key": ", ".join(self.shown_keys) or "none: all rows together",
+        }
+
+    @property
+    def parts(self) -> Mapping[str, object]:
+        """The join."""
+        return {"join": self.join}

@@ -1,0 +1,134 @@
+"""A query that gives rows to a user's function, with state and timers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.functions.keyed_process import UserProcess
+from gpu_windows.planning.query import Query
+from gpu_windows.planning.result_times import RESULT_TIME, ResultTimes
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessQuery(Query):
+    """Rows of one input, or of two as one, for a function of the user's.
+
+    It has no windows: its results come with its rows and timers. Other parameters: see `Query`.
+
+    Parameters
+    ----------
+    process : UserProcess
+    gives_times : bool
+        Whether results have their time: that of the row, or of the timer.
+    """
+
+    process: UserProcess
+    gives_times: bool = False
+
+    @property
+    def used_columns(self) -> tuple[str, ...]:
+        """What the function sees."""
+        return tuple(dict.fromkeys(self.process.columns))
+
+    @property
+    def carried_columns(self) -> frozenset[str]:
+        """All: the function is given them."""
+        return frozenset(self.used_columns)
+
+    @property
+    def result_fields(self) -> tuple[pa.Field, ...]:
+        """The columns that were declared."""
+        return tuple(self.process.output)
+
+    @property
+    def bound_fields(self) -> tuple[pa.Field, ...]:
+        """The time of a result, if results have it."""
+        return (pa.field(RESULT_TIME, pa.int64()),) if self.gives_times else ()
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether results are of windows: they are not."""
+        return False
+
+    @property
+    def results_in_time(self) -> ResultTimes:
+        """The time of the row, or of the timer, that a result was given for, or one that it has."""
+        if self.process.result_time is not None:
+            return ResultTimes(self.process.result_time)
+        if self.process.in_batches:
+            rule = (
+                "a function that takes many rows at once does not tell of which each result is: "
+                "go on from what a KeyedProcessFunction gives"
+            )
+            raise UnsupportedQueryError(rule, value=self.process.name)
+        if not self.needs_time:
+            rule = "results need a time: say event_time(column, watermarks) before key_by"
+            raise UnsupportedQueryError(rule, value=self.process.name)
+        return ResultTimes(RESULT_TIME)
+
+    @property
+    def declared_sides(self) -> Mapping[str, pa.Schema]:
+        """Those of the function."""
+        return self.process.function.side_outputs
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """Those that the function can take."""
+        return self.process.usable_ticks
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether a row needs a time: where rows were given one, each must have it."""
+        return self.has_time and self.process.is_timed
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether the function has a broadcast side."""
+        return self.process.broadcasts
+
+    @property
+    def timed_part(self) -> str:
+        """The function."""
+        return self.process.name
+
+    @property
+    def uses_processing_time(self) -> bool:
+        """Whether the function sets timers of processing time."""
+        return bool(self.process.function.uses_processing_time)
+
+    @property
+    def reads_processing_time(self) -> bool:
+        """Whether anything asks what processing time it is: the function may."""
+        return True
+
+    @property
+    def ends_with_time(self) -> bool:
+        """Whether the end of time clears what is kept: state stays."""
+        return False
+
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return the function, unless it says otherwise."""
+        del bounded
+        return () if self.process.order_free else ("the process function",)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return what is computed, part by part."""
+        function = self.process.function
+        found = {"function": self.process.describe()}
+        if function.state:
+            found["state"] = ", ".join(function.state)
+        return {
+            **found,
+            **self.shown_sides,
+            "time": self.shown_time,
+            "key": ", ".join(self.shown_keys) or "none",
+        }
+
+    @property
+    def parts(self) -> Mapping[str, object]:
+        """The function."""
+        return {"process": self.process}

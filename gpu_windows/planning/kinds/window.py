@@ -1,0 +1,400 @@
+"""A query over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from gpu_windows.aggregates.definitions import BoundAggregate
+from gpu_windows.errors import InvalidDurationError, QueryError
+from gpu_windows.functions.base import WindowFunction
+from gpu_windows.functions.join_function import PairProcess
+from gpu_windows.functions.side_outputs import check_side_outputs
+from gpu_windows.functions.top import Top
+from gpu_windows.planning.changes import (
+    CHANGE,
+    FIRING,
+    NEEDS_CHANGES,
+    as_changes,
+    check_changes,
+    check_stay,
+)
+from gpu_windows.planning.kinds.arrival_order import find_ordered_parts
+from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets, check_grouping
+from gpu_windows.planning.kinds.look_back import check_look_back
+from gpu_windows.planning.query import Query
+from gpu_windows.planning.ranking import check_ranking
+from gpu_windows.planning.result_times import WINDOW_TIME, ResultTimes
+from gpu_windows.planning.validation import check_distinct, check_parts, is_user_code
+from gpu_windows.rules import Grid, sliding_grid
+from gpu_windows.vocabulary.evictors import Evictor
+from gpu_windows.vocabulary.options import show_ticks
+from gpu_windows.vocabulary.rich_functions import Openable, RichFunction, opens
+from gpu_windows.vocabulary.triggers import EventTimeTrigger, PurgingTrigger, Trigger
+from gpu_windows.vocabulary.windows import (
+    GlobalWindows,
+    MergingWindowAssigner,
+    MultiLengthEventTimeWindows,
+    SlicedAssigner,
+    WindowAssigner,
+)
+from gpu_windows.vocabulary.windows.row_checks import DurationCheck
+
+#: Names of the window's bounds in every result.
+WINDOW_START, WINDOW_END = "window_start", "window_end"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowQuery(Query):
+    """The rows of every key in windows. Other parameters: see `Query`.
+
+    Parameters
+    ----------
+    assigner : WindowAssigner
+    function : WindowFunction
+    trigger : Trigger
+    evictor : Evictor, optional
+    allowed_lateness : int
+        In ticks.
+    firing_columns : bool
+        Whether results carry `FIRING`.
+    changes : bool
+        Whether results carry `FIRING` and `CHANGE`, and windows that merged are taken back.
+    changed_only : bool
+        Whether windows fire only if a row is in their last slide.
+    grouping : GroupingSets, optional
+        Which of the keys windows are of; default: of all.
+    """
+
+    assigner: WindowAssigner
+    function: WindowFunction
+    trigger: Trigger = EventTimeTrigger()  # noqa: RUF009 - frozen
+    evictor: Evictor | None = None
+    allowed_lateness: int = 0
+    firing_columns: bool = False
+    changes: bool = False
+    changed_only: bool = False
+    grouping: GroupingSets | None = None
+
+    def _check_own(self) -> None:
+        if self.allowed_lateness < 0:
+            rule = "allowed lateness must not be negative"
+            raise InvalidDurationError(rule, value=show_ticks(self.allowed_lateness))
+        tags: list[str] = []
+        for part in self._with_sides:
+            check_side_outputs(part.side_outputs, type(part).__name__)
+            tags += part.side_outputs
+        check_distinct(tags, "side outputs of function and evictor must have different tags")
+        if not self.result_names:
+            rule = "windows need at least one result column, such as aggregate(n=gw.count())"
+            raise QueryError(rule)
+
+    def _check_parts(self) -> None:
+        check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)
+        if self.ranking is not None:
+            check_ranking(self, self.ranking)
+        if self.looks_back:
+            check_look_back(self)
+        if self.grouping is not None:
+            check_grouping(self)
+        if self.changes:
+            check_changes(self)
+
+    @property
+    def _with_sides(self) -> tuple[RichFunction, ...]:
+        """What may have side outputs: the function and the evictor, where they are there."""
+        parts = (self.function.of_user, self.evictor)
+        return tuple(part for part in parts if part is not None)
+
+    def without(self, names: Container[str]) -> WindowQuery | None:
+        """Return the query without some results, if its function gives others."""
+        rest = self.function.without(names)
+        return replace(self, function=rest) if rest and rest.output_fields(self.schema) else None
+
+    def begun(self, since: Mapping[str, int]) -> WindowQuery:
+        """Return the query whose aggregates of some names have rows from a start on."""
+        return replace(self, function=self.function.begun(since))
+
+    @property
+    def pair_process(self) -> PairProcess | None:
+        """What takes the pairs of a window join."""
+        return self.function.pair_process
+
+    @property
+    def of_pairs(self) -> WindowQuery:
+        """The join alone."""
+        return replace(self, function=self.function.of_pairs)
+
+    @property
+    def rich_parts(self) -> tuple[Openable, ...]:
+        """The function, the evictor and the triggers, where they have something to open."""
+        return tuple(part for part in (*self._with_sides, *self.trigger.walk()) if opens(part))
+
+    @property
+    def declared_sides(self) -> Mapping[str, pa.Schema]:
+        """Those of the function, then those of the evictor."""
+        return {tag: side for part in self._with_sides for tag, side in part.side_outputs.items()}
+
+    @property
+    def used_columns(self) -> tuple[str, ...]:
+        """Columns that function, assigner, trigger and evictor read, each once."""
+        return tuple(dict.fromkeys((*self.function.read_columns, *self.part_columns)))
+
+    @property
+    def carried_columns(self) -> frozenset[str]:
+        """What the function takes as it is."""
+        return frozenset(self.function.read_columns) - {*self.function.compared_columns}
+
+    @property
+    def part_columns(self) -> tuple[str, ...]:
+        """Columns that assigner, trigger and evictor read, each once."""
+        evictor = () if self.evictor is None else self.evictor.columns
+        names = (*self.assigner.columns, *self.trigger.columns, *evictor)
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def result_fields(self) -> tuple[pa.Field, ...]:
+        """Arrow fields of the result columns after the keys and the window's bounds."""
+        fields = self.function.output_fields(self.schema)
+        grouping = () if self.grouping is None else (GROUPING_ID,)
+        if self.changes:
+            return as_changes(fields)
+        return (*fields, *grouping, *(FIRING if self.firing_columns else ()))
+
+    @property
+    def key_fields(self) -> tuple[pa.Field, ...]:
+        """The keys; null where a grouping leaves them out."""
+        fields = super().key_fields
+        if self.grouping is None:
+            return fields
+        return tuple(field.with_nullable(True) for field in fields)
+
+    @property
+    def shard_keys(self) -> tuple[str, ...]:
+        """The keys that all groupings have."""
+        if self.grouping is None:
+            return self.keys
+        return tuple(self.keys[place] for place in self.grouping.shared)
+
+    @property
+    def bound_fields(self) -> tuple[pa.Field, ...]:
+        """Start and end; null for windows without bounds."""
+        nullable = not self.assigner.has_bounds
+        names = (WINDOW_START, WINDOW_END)
+        return tuple(pa.field(name, pa.int64(), nullable=nullable) for name in names)
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The number of a row among the first ones of its window, or the id of its grouping."""
+        if self.grouping is not None:
+            return (GROUPING_ID.name,)
+        return (self.function.number,) if isinstance(self.function, Top) else ()
+
+    # ---- what the parts are
+
+    @property
+    def recents(self) -> tuple[BoundAggregate, ...]:
+        """The aggregates over the last part of a window."""
+        return tuple(b for b in self.function.accumulated if b.aggregate.recent is not None)
+
+    @property
+    def last_slides(self) -> Grid:
+        """The slides of windows that slide, as windows: each is the last one of one of these."""
+        assert isinstance(self.assigner, SlicedAssigner), "only sliding windows have slides"
+        grid = self.assigner.grid()
+        return sliding_grid(grid.slide, grid.slide, grid.offset)
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether it matters how long before the end of its window a row is."""
+        several = isinstance(self.assigner, MultiLengthEventTimeWindows)
+        return several or self.changed_only or bool(self.recents)
+
+    @property
+    def merges(self) -> bool:
+        """Whether windows may be merged."""
+        return isinstance(self.assigner, MergingWindowAssigner)
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """First and last time of a row with which all that is computed of it fits int64."""
+        return self.assigner.usable_ticks
+
+    @property
+    def row_checks(self) -> tuple[DurationCheck, ...]:
+        """What the assigner asks of values of a row."""
+        return self.assigner.row_checks
+
+    @property
+    def is_global(self) -> bool:
+        """Whether a key has one window without bounds."""
+        return isinstance(self.assigner, GlobalWindows)
+
+    @property
+    def results_in_time(self) -> ResultTimes:
+        """The last ticks of their windows."""
+        check_stay(self)
+        own = self.function.result_time
+        return ResultTimes(WINDOW_TIME, end=WINDOW_END) if own is None else ResultTimes(own)
+
+    @property
+    def uses_processing_time(self) -> bool:
+        """Whether windows end in processing time or a trigger waits for it."""
+        return self.assigner.in_processing_time or self.trigger.uses_processing_time
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether a row without a time has no place; elsewhere it has the first of all times.
+
+        A continuous trigger counts its intervals from the time of a row: from the first of all
+        times on it would fire without end.
+        """
+        return self.assigner.is_event_time or self.trigger.fires_by_intervals
+
+    @property
+    def timed_part(self) -> str:
+        """The assigner or the trigger."""
+        part = self.assigner if self.assigner.is_event_time else self.trigger
+        return part.describe()
+
+    @property
+    def grows(self) -> bool:
+        """Whether a window that has fired may become part of another one, with other bounds."""
+        return self.merges and not (self.fires_once and self.allowed_lateness == 0)
+
+    @property
+    def is_upserted(self) -> bool:
+        """Whether results have what names the row that each replaces: firing columns, changes."""
+        return self.changes or (self.firing_columns and not self.grows)
+
+    @property
+    def change_column(self) -> str | None:
+        """What is told of the row."""
+        return CHANGE.name if self.changes else None
+
+    @property
+    def gives_one(self) -> bool:
+        """Whether the function gives one row of a window, or numbers them."""
+        return self.changes or self.function.gives_one or isinstance(self.function, Top)
+
+    @property
+    def upsert_rule(self) -> str:
+        """What is said where they do not."""
+        if self.grows:
+            return NEEDS_CHANGES
+        return "upsert needs the column firing: ask for it by with_firing_columns()"
+
+    @property
+    def ends_with_time(self) -> bool:
+        """Whether nothing of a window is of use once event time has ended."""
+        return self.assigner.is_event_time or self.trigger.ends_with_input
+
+    @property
+    def fires_without_end(self) -> bool:
+        """Whether the end of the input, which is the end of time, would make it fire for ever."""
+        return self.is_global and self.trigger.fires_by_intervals
+
+    @property
+    def rows_in_time_order(self) -> bool:
+        """Whether a window's rows are taken in order of time instead of arrival.
+
+        Flink does so for global windows that fire at the end of the input.
+        """
+        return isinstance(self.assigner, GlobalWindows) and self.assigner.at_end
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the rows of a window themselves are needed when it fires."""
+        evicted = self.evictor is not None or self.rows_in_time_order
+        return evicted or self.function.keeps_rows
+
+    @property
+    def why_rows(self) -> str | None:
+        """Why kernels need the rows of a window themselves, in words; None if partials will do."""
+        if self.evictor is not None:
+            return f"the evictor ({self.evictor.describe()}) needs the rows"
+        if self.rows_in_time_order:
+            return "the rows are taken in order of time"
+        if self.function.keeps_rows:
+            return self.function.why_rows
+        bound = self.function.built_in
+        picks = [each.describe() for each in bound if each.definition.order_dependent]
+        if self.merges and picks:
+            return f"{', '.join(picks)}: of sessions that a row joins, Flink puts one's rows first"
+        return None
+
+    @property
+    def buffers_until_end(self) -> bool:
+        """Whether rows wait for the end of their windows, which fire then, and once.
+
+        Nothing happens to such a window before, but that sessions merge.
+        """
+        if not self.fires_once or self.allowed_lateness:
+            return False
+        if self.merges:  # the order of merging shows where the function picks rows
+            return self.keeps_rows or any(self.function.ordered_parts)
+        return isinstance(self.assigner, SlicedAssigner) and self.keeps_rows
+
+    @property
+    def fires_once(self) -> bool:
+        """Whether windows of event time fire at their end, and then at late rows only."""
+        trigger = self.trigger
+        while isinstance(trigger, PurgingTrigger):
+            trigger = trigger.inner
+        return isinstance(trigger, EventTimeTrigger) and self.assigner.is_event_time
+
+    @property
+    def has_user_parts(self) -> bool:
+        """Whether assigner, trigger or evictor is user code."""
+        parts: list[object] = [self.assigner, *self.trigger.walk()]
+        if self.evictor is not None:
+            parts.append(self.evictor)
+        return any(is_user_code(part) for part in parts)
+
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return the parts whose result depends on the order of arrival, in words.
+
+        ``bounded``: whether the input is, so that no row is late.
+        """
+        return find_ordered_parts(self, bounded=bounded)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return what is computed, part by part."""
+        parts = {
+            "window": self.assigner.describe(),
+            "time": self.shown_time,
+            "key": ", ".join(self.shown_keys) or "none: all rows together",
+            "trigger": self.trigger.describe(),
+            "function": self.function.describe(),
+        }
+        if self.evictor is not None:
+            parts["evictor"] = self.evictor.describe()
+        if self.allowed_lateness:
+            parts["lateness"] = show_ticks(self.allowed_lateness)
+        if self.ranking is not None:
+            parts["ranking"] = self.ranking.describe()
+        if self.grouping is not None:
+            parts["groupings"] = self.grouping.describe(self.shown_keys)
+        if self.changes:
+            parts["changes"] = "a column; rows of windows that merged are deleted"
+        if self.changed_only:
+            parts["fires"] = "for keys with a row in the last slide"
+        return {**parts, **self.shown_sides}
+
+    @property
+    def parts(self) -> Mapping[str, object]:
+        """Assigner, trigger, evictor and function, and what is said of firings."""
+        return {
+            "window": self.assigner,
+            "trigger": self.trigger,
+            "evictor": self.evictor,
+            "function": self.function,
+            "lateness": self.allowed_lateness,
+            "firing columns": self.firing_columns,
+            **({"changes": True} if self.changes else {}),
+            **({} if self.ranking is None else {"ranking": self.ranking}),
+            **({"changed only": True} if self.changed_only else {}),
+            **({} if self.grouping is None else {"grouping sets": self.grouping}),
+        }

@@ -1,0 +1,237 @@
+"""The rules that a query is checked against when it is built."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.aggregates.argument_types import is_comparable, is_text
+from gpu_windows.column_types.uses import USES
+from gpu_windows.column_types.widening import common_type
+from gpu_windows.errors import (
+    ColumnNotFoundError,
+    ColumnTypeError,
+    InvalidTriggerError,
+    NameClashError,
+    QueryError,
+)
+from gpu_windows.functions.base import WindowFunction
+from gpu_windows.vocabulary.deltas import Delta
+from gpu_windows.vocabulary.evictors import Evictor
+from gpu_windows.vocabulary.triggers import Trigger
+from gpu_windows.vocabulary.windows import (
+    EventTimeSessionWindows,
+    GlobalWindows,
+    MergingWindowAssigner,
+    WindowAssigner,
+)
+
+_RESERVED = re.compile(
+    r"rejection_reason|"
+    r"__(met|slice|shard|blob|counters|user_counters|arrival|end|watermark|place|p\d+[a-z]*\d*|"
+    r"copy|no_time|no_key|spread|left_mark|right_mark|version_deleted|number|until|timer|prior|waits|"
+    r"group|piece|status|hash|event|processing)"
+)
+
+#: What names must be, where results are of windows.
+DISTINCT = "keys, window_start, window_end and results must have different names"
+
+
+def check_parts(
+    schema: pa.Schema,
+    assigner: WindowAssigner,
+    trigger: Trigger,
+    evictor: Evictor | None,
+    function: WindowFunction,
+) -> None:
+    """Refuse what Flink refuses of assigner, trigger, evictor and function together.
+
+    Raises
+    ------
+    InvalidTriggerError
+        A trigger that cannot merge on windows that do, or one that waits for the end of a window
+        that has none.
+    InvalidFunctionError
+        State for each window, or an aggregate without merge, on windows that merge.
+    ColumnTypeError
+        A delta or a gap over a column of another type.
+    """
+    _check_trigger(assigner, trigger)
+    if isinstance(assigner, MergingWindowAssigner):
+        function.check_merging()
+    if isinstance(assigner, EventTimeSessionWindows) and assigner.gap_column is not None:
+        dtype = schema.field(assigner.gap_column).type
+        fits = types.is_integer(dtype) and not types.is_uint64(dtype)
+        if not (fits or types.is_duration(dtype)):
+            rule = "a gap is an integer of int64 (microseconds) or an INTERVAL DAY TO SECOND"
+            raise ColumnTypeError(rule, value=str(dtype), column=assigner.gap_column)
+    for part in (*trigger.walk(), evictor):
+        delta = getattr(part, "delta", None)
+        if isinstance(delta, Delta):
+            _check_delta(schema, delta)
+
+
+def _check_delta(schema: pa.Schema, delta: Delta) -> None:
+    for column in delta.columns:
+        dtype = schema.field(column).type
+        fits = types.is_integer(dtype) and not types.is_uint64(dtype)
+        if not (fits or types.is_floating(dtype)):
+            rule = "a delta compares numbers: integers of int64 and floats"
+            raise ColumnTypeError(rule, value=str(dtype), column=column)
+
+
+def _check_trigger(assigner: WindowAssigner, trigger: Trigger) -> None:
+    name = type(trigger).__name__
+    if isinstance(assigner, MergingWindowAssigner) and not trigger.can_merge():
+        raise InvalidTriggerError("windows that merge need a trigger that can merge", value=name)
+    if isinstance(assigner, GlobalWindows) and trigger.waits_for_end:
+        raise InvalidTriggerError(
+            "a global window has no end for a trigger to wait for", value=name
+        )
+
+
+def is_user_code(part: object) -> bool:
+    """Whether a part of a query is a class (or calls a function) of the user's."""
+    delta = getattr(part, "delta", None)
+    if isinstance(delta, Delta) and delta.function is not None:
+        return True
+    return type(part).__module__.partition(".")[0] != __name__.partition(".")[0]
+
+
+def require_column(schema: pa.Schema, name: str) -> None:
+    """Raise `ColumnNotFoundError` if the input has no such column (or has it twice)."""
+    indices = schema.get_all_field_indices(name)
+    if len(indices) > 1:
+        raise NameClashError("the input has several columns of this name", value=repr(name))
+    if not indices:
+        fields = [each for each in schema if not _RESERVED.fullmatch(each.name.lower())]
+        known = ", ".join(each.name for each in fields)
+        rule = f"the input has no such column{_remedy(name, fields)}; it has {known}"
+        raise ColumnNotFoundError(rule, column=name)
+
+
+def _remedy(name: str, fields: Sequence[pa.Field]) -> str:
+    """Return what to write instead of the name of a column that there is not; empty: unknown."""
+    names = [field.name for field in fields]
+    plain = name.replace("`", "")
+    if plain != name and plain in names:
+        return f": names are written without backticks, {plain}"
+    struct, _, inner = plain.partition(".")
+    if inner and any(field.name == struct and types.is_struct(field.type) for field in fields):
+        new = inner.replace(".", "_")
+        return f": of a struct make a column first, with_columns({new}={plain!r})"
+    by_lower = {each.lower(): each for each in names}
+    near = [by_lower[plain.lower()]] if plain.lower() in by_lower else []
+    near = near or get_close_matches(plain, names, 1, 0.75)
+    return f": did you mean {near[0]}" if near else ""
+
+
+def check_free(schema: pa.Schema, name: str) -> None:
+    """Raise `NameClashError` if the input has a column of a name that we give one of our own."""
+    if name.lower() in (other.lower() for other in schema.names):
+        rule = "this name is used inside gpu_windows: rename the column"
+        raise NameClashError(rule, value=repr(name))
+
+
+def check_distinct(names: Iterable[str], rule: str = DISTINCT) -> None:
+    """Raise `NameClashError` if a name comes twice; Spark does not tell upper from lower case."""
+    names = [*names]
+    times = Counter(name.lower() for name in names)
+    twice = sorted({name for name in names if times[name.lower()] > 1})
+    if twice:
+        raise NameClashError(rule, value=", ".join(map(repr, twice)))
+
+
+def check_reserved(names: Iterable[str]) -> None:
+    """Raise `NameClashError` for names that are used inside the package."""
+    clashes = sorted({name for name in names if _RESERVED.fullmatch(name.lower())})
+    if clashes:
+        rule = "these names are used inside gpu_windows: rename the columns"
+        raise NameClashError(rule, value=", ".join(map(repr, clashes)))
+
+
+def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
+    """Refuse a column that cannot be the event time, or carry watermarks."""
+    require_column(schema, name)
+    dtype = schema.field(name).type
+    if types.is_timestamp(dtype) and dtype.tz is None:
+        rule = (
+            f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: say the time zone that it "
+            "was written in, as event_time(..., time_zone='Europe/Zurich'), or --time-zone of the "
+            "command"
+        )
+        raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
+    if not (types.is_timestamp(dtype) or types.is_int64(dtype)):
+        raise no_instant(role, dtype, str(dtype), name)
+
+
+def no_instant(role: str, dtype: pa.DataType, shown: str, name: str) -> ColumnTypeError:
+    """Return what is said of a column that is no TIMESTAMP, and how it becomes one."""
+    how = "convert it first"
+    if types.is_integer(dtype) or types.is_floating(dtype):
+        how = (
+            "make one of seconds with timestamp_seconds, of milliseconds with timestamp_millis (of "
+            "int64 in Arrow: cast(pa.timestamp('s', 'UTC')), or 'ms')"
+        )
+    elif is_text(dtype):
+        how = (
+            "make one of texts with to_timestamp (in Arrow: pyarrow.compute.strptime, then "
+            "assume_timezone)"
+        )
+    elif types.is_date(dtype):
+        how = "make one of dates with cast('timestamp') (in Arrow: cast(pa.timestamp('s', 'UTC')))"
+    return ColumnTypeError(f"{role} must be TIMESTAMP: {how}", value=shown, column=name)
+
+
+def union_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the columns of a union, in the order of the first input: see `common_type`.
+
+    Raises
+    ------
+    QueryError
+        If inputs have other columns, or types that no type holds together.
+    """
+    wanted = schemas[0]
+    for found in schemas[1:]:
+        odd = set(wanted.names) ^ set(found.names) or {
+            name for name in found.names if found.names.count(name) > 1
+        }
+        if odd:
+            rule = "inputs of a union have the same columns"
+            raise QueryError(rule, value=", ".join(sorted(odd)))
+        rule = "inputs of a union have columns of the same types"
+        wanted = pa.schema(
+            field.with_type(require_common(field.type, found.field(field.name), rule))
+            for field in wanted
+        )
+    return wanted
+
+
+def require_common(one: pa.DataType, other: pa.Field, rule: str) -> pa.DataType:
+    """Return the type that columns of two inputs have together: see `common_type`.
+
+    Raises
+    ------
+    ColumnTypeError
+        If there is none: with the rule, and what to do.
+    """
+    dtype = common_type(one, other.type)
+    if dtype is None:
+        how = f"{rule}, or types that one holds exactly: it is {one} in the first one; cast one"
+        raise ColumnTypeError(how, value=str(other.type), column=other.name)
+    return dtype
+
+
+def check_key(name: str, dtype: pa.DataType) -> None:
+    """Refuse a type that cannot be a key."""
+    if types.is_struct(dtype):
+        for child in dtype:
+            check_key(f"{name}.{child.name}", child.type)
+    elif not is_comparable(dtype):
+        rule = f"a key must be of a simple type or a struct of them: {USES['key'].remedy}"
+        raise ColumnTypeError(rule, value=str(dtype), column=name)

@@ -1,0 +1,1 @@
+"""What queries are said in: windows, triggers, evictors, watermarks, frames, options."""

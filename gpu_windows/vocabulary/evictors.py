@@ -1,0 +1,195 @@
+"""Evictors: which rows of a window are dropped, before or after its function is called.
+
+What an evictor keeps replaces the contents of the window. An evictor keeps every row of a window in
+memory until the window is dropped; without one, aggregates keep accumulators only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, Self
+
+from gpu_windows.errors import InvalidEvictorError
+from gpu_windows.rules import LONG_MIN
+from gpu_windows.vocabulary.deltas import Delta
+from gpu_windows.vocabulary.options import Duration, is_whole, show_ticks, ticks
+from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction
+from gpu_windows.vocabulary.triggers.base import AnyWindow
+
+
+class Element(NamedTuple):
+    """A row of a window.
+
+    Attributes
+    ----------
+    row : mapping
+        The columns `Evictor.columns`.
+    timestamp : int
+        In ticks; -2**63 of a row without a time.
+    place : int
+        Its number in the window's list; only what an evictor returns is kept.
+    """
+
+    row: Mapping[str, object]
+    timestamp: int
+    place: int
+
+
+class EvictorContext(FunctionContext, Protocol):
+    """What an evictor may ask of the operator. Times in ticks."""
+
+    @property
+    def current_watermark(self) -> int:
+        """The watermark; -2**63 before the first one."""
+
+    @property
+    def current_processing_time(self) -> int:
+        """Processing time, in ticks."""
+
+
+class Evictor(RichFunction):
+    """Drops rows of a window (Flink: Evictor). Subclasses of your own run row at a time."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the rows that it reads."""
+        return ()
+
+    def evict_before(
+        self, elements: Sequence[Element], window: AnyWindow, context: EvictorContext
+    ) -> Sequence[Element]:
+        """Return the rows to keep, in their order, before the window function is called."""
+        return elements
+
+    def evict_after(
+        self, elements: Sequence[Element], window: AnyWindow, context: EvictorContext
+    ) -> Sequence[Element]:
+        """Return the rows to keep, in their order, after the window function was called."""
+        return elements
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return type(self).__name__
+
+
+@dataclass(frozen=True)
+class _BuiltIn(Evictor):
+    """An evictor that does the same before or after the window function."""
+
+    evict_after_function: bool
+
+    def keep(self, elements: Sequence[Element]) -> Sequence[Element]:
+        """Return the rows to keep."""
+        raise NotImplementedError
+
+    def evict_before(
+        self, elements: Sequence[Element], window: AnyWindow, context: EvictorContext
+    ) -> Sequence[Element]:
+        """Evict, unless that is done afterwards."""
+        return elements if self.evict_after_function else self.keep(elements)
+
+    def evict_after(
+        self, elements: Sequence[Element], window: AnyWindow, context: EvictorContext
+    ) -> Sequence[Element]:
+        """Evict, unless that was done before."""
+        return self.keep(elements) if self.evict_after_function else elements
+
+    def _when(self) -> str:
+        return "after" if self.evict_after_function else "before"
+
+
+@dataclass(frozen=True)
+class CountEvictor(_BuiltIn):
+    """Keeps the last ``limit`` rows in order of arrival (Flink: CountEvictor)."""
+
+    limit: int
+
+    @classmethod
+    def of(cls, count: int, *, evict_after: bool = False) -> Self:
+        """Keep the last ``count`` rows."""
+        return cls(evict_after, count)
+
+    def __post_init__(self) -> None:
+        if not is_whole(self.limit) or self.limit < 0:
+            rule = "the count of a CountEvictor must be an integer that is not negative"
+            raise InvalidEvictorError(rule, value=repr(self.limit))
+
+    def keep(self, elements: Sequence[Element]) -> Sequence[Element]:
+        """Return the last rows."""
+        return elements[max(len(elements) - self.limit, 0) :]
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return f"the last {self.limit} rows stay, {self._when()} the function"
+
+
+@dataclass(frozen=True)
+class TimeEvictor(_BuiltIn):
+    """Keeps the rows less than ``size`` older than the window's newest one (Flink: TimeEvictor).
+
+    Where the first row of a window has no time, all rows stay, as in Flink; elsewhere a row without
+    one is older than all others (Flink fails).
+    """
+
+    size: int
+
+    @classmethod
+    def of(cls, size: Duration, *, evict_after: bool = False) -> Self:
+        """Keep the rows of the last ``size``."""
+        return cls(evict_after, ticks(size))
+
+    def __post_init__(self) -> None:
+        if self.size < 0:
+            rule = "the size of a TimeEvictor must not be negative"
+            raise InvalidEvictorError(rule, value=show_ticks(self.size))
+
+    def keep(self, elements: Sequence[Element]) -> Sequence[Element]:
+        """Return the rows of the last `size` before the newest one."""
+        if not elements or elements[0].timestamp == LONG_MIN:
+            return elements
+        cutoff = max(element.timestamp for element in elements) - self.size
+        return [element for element in elements if element.timestamp > cutoff]
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return f"rows of the last {show_ticks(self.size)} stay, {self._when()} the function"
+
+
+@dataclass(frozen=True)
+class DeltaEvictor(_BuiltIn):
+    """Drops rows that are ``threshold`` or more away from the last one (Flink: DeltaEvictor)."""
+
+    threshold: float
+    delta: Delta
+
+    def __post_init__(self) -> None:
+        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):
+            rule = "the threshold of a DeltaEvictor must be a number"
+            raise InvalidEvictorError(rule, value=repr(self.threshold))
+
+    @classmethod
+    def of(cls, threshold: float, delta: Delta, *, evict_after: bool = False) -> Self:
+        """Drop where ``delta(row, last row) >= threshold``; see `Delta`."""
+        return cls(evict_after, threshold, delta)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are compared."""
+        return self.delta.columns
+
+    def keep(self, elements: Sequence[Element]) -> Sequence[Element]:
+        """Return the rows near the last one."""
+        if not elements:
+            return elements
+        last = self.delta.value(elements[-1].row)
+        return [
+            element
+            for element in elements
+            if not self.delta.between(self.delta.value(element.row), last) >= self.threshold
+        ]
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        rule = f"{self.delta.describe()} >= {self.threshold:g} goes"
+        return f"{rule}, {self._when()} the function"

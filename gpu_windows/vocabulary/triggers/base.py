@@ -1,0 +1,225 @@
+"""What a trigger is: Flink's methods. Triggers hold no state; it lives with key and window.
+
+Write your own as a subclass: it then runs row at a time, in Python, with the same results on every
+runner. The built-in ones are written the same way and serve as examples.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from gpu_windows.errors import InvalidTriggerError
+from gpu_windows.vocabulary.rich_functions import Openable
+
+#: The columns that a trigger, evictor or assigner asked for, of one row.
+Row = Mapping[str, object]
+
+
+class TriggerResult(Enum):
+    """What becomes of a window (Flink: TriggerResult): (emit it, empty it)."""
+
+    CONTINUE = (False, False)
+    FIRE = (True, False)
+    PURGE = (False, True)
+    FIRE_AND_PURGE = (True, True)
+
+    @property
+    def fires(self) -> bool:
+        """Whether the window function is called."""
+        return self.value[0]
+
+    @property
+    def purges(self) -> bool:
+        """Whether the contents of the window are dropped."""
+        return self.value[1]
+
+
+class AnyWindow(Protocol):
+    """A window, as triggers see it."""
+
+    @property
+    def max_timestamp(self) -> int:
+        """The last tick that belongs to the window."""
+
+
+class TriggerContext(Protocol):
+    """What a trigger may ask of the operator, for the key and window at hand. Times in ticks."""
+
+    @property
+    def current_watermark(self) -> int:
+        """The watermark; -2**63 before the first one."""
+
+    @property
+    def current_processing_time(self) -> int:
+        """Processing time, in ticks."""
+
+    def register_event_time_timer(self, time: int) -> None:
+        """Have `Trigger.on_event_time` called once the watermark reaches ``time``.
+
+        A time that the watermark has passed already is due at its next advance.
+        """
+
+    def delete_event_time_timer(self, time: int) -> None:
+        """Take a timer back; nothing happens if there is none."""
+
+    def register_processing_time_timer(self, time: int) -> None:
+        """Have `Trigger.on_processing_time` called once processing time reaches ``time``.
+
+        Raises
+        ------
+        InvalidTriggerError
+            If neither the trigger says that it `uses_processing_time` nor the assigner does.
+        """
+
+    def delete_processing_time_timer(self, time: int) -> None:
+        """Take a timer back; nothing happens if there is none."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return what was kept under ``name`` (of `Trigger.state`) for this key and window."""
+
+    def put(self, name: str, value: Any) -> None:
+        """Keep a value of the declared Arrow type for this key and window."""
+
+    def remove(self, name: str) -> None:
+        """Forget what was kept under ``name``."""
+
+    def merge(self, name: str, combine: Callable[[Any, Any], Any]) -> None:
+        """In `Trigger.on_merge`: combine what the merged windows kept, and keep it here."""
+
+    def count(self, counter: str, by: int = 1) -> None:
+        """Add to a counter of your own, which `Outputs.metrics` shows."""
+
+
+class Trigger(Openable, ABC):
+    """When a window fires (Flink: Trigger).
+
+    Raises
+    ------
+    TypeError
+        If a subclass says `needs_clock`, as `uses_processing_time` was called: it would never fire.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if hasattr(cls, "needs_clock"):
+            raise TypeError(f"{cls.__name__}.needs_clock is called uses_processing_time now")
+
+    @property
+    def state(self) -> Mapping[str, pa.DataType]:
+        """Name to Arrow type of what the trigger keeps for each key and window."""
+        return {}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the row that `on_element` reads."""
+        return ()
+
+    @property
+    def parts(self) -> tuple[Trigger, ...]:
+        """The triggers that it is made of."""
+        return ()
+
+    @property
+    def uses_processing_time(self) -> bool:
+        """Whether it sets processing-time timers, which a bounded input has no use for."""
+        return any(part.uses_processing_time for part in self.parts)
+
+    @property
+    def waits_for_end(self) -> bool:
+        """Whether it waits for the window's end, which a global window has not."""
+        return any(part.waits_for_end for part in self.parts)
+
+    @property
+    def fires_by_intervals(self) -> bool:
+        """Whether it fires again and again, from the time of a window's first row on."""
+        return any(part.fires_by_intervals for part in self.parts)
+
+    @property
+    def needs_watermarks(self) -> bool:
+        """Whether it never fires where no watermark comes."""
+        return False
+
+    @property
+    def ends_with_input(self) -> bool:
+        """Whether nothing is left to fire once the input has ended, in whatever windows."""
+        return False
+
+    def walk(self) -> Iterator[Trigger]:
+        """Yield it and all that it is made of."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+    @abstractmethod
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Called for each row that was put into a window, after it was added."""
+
+    def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
+        """Called when the watermark passes an event-time timer of the window.
+
+        The operator's own cleanup timer comes here too, so compare ``time`` with what was set.
+        """
+        return TriggerResult.CONTINUE
+
+    def on_processing_time(
+        self, time: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Called when processing time passes a timer of the window; as above."""
+        return TriggerResult.CONTINUE
+
+    def can_merge(self) -> bool:
+        """Whether windows with this trigger can be merged, as sessions are."""
+        return False
+
+    def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Called with the window that others were merged into; `clear` is called for those."""
+        raise NotImplementedError(f"{type(self).__name__} says that it can merge, but does not")
+
+    @abstractmethod
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Called when the window is dropped: forget its state and timers."""
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return type(self).__name__
+
+
+@dataclass(frozen=True)
+class WrappingTrigger(Trigger):
+    """A trigger around another one, whose state and columns are its own."""
+
+    inner: Trigger
+
+    def __post_init__(self) -> None:
+        check_part(self.inner, self)
+
+    @property
+    def state(self) -> Mapping[str, pa.DataType]:
+        """What the inner trigger keeps."""
+        return self.inner.state
+
+    @property
+    def parts(self) -> tuple[Trigger, ...]:
+        """The inner trigger."""
+        return (self.inner,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the inner trigger reads."""
+        return self.inner.columns
+
+
+def check_part(part: object, whole: Trigger) -> None:
+    """Refuse what is no trigger where one is needed."""
+    if not isinstance(part, Trigger):
+        name = type(whole).__name__
+        article = "an" if name[0] in "AEIOU" else "a"
+        raise InvalidTriggerError(f"{article} {name} is made of triggers", value=repr(part))

@@ -1,0 +1,212 @@
+"""Triggers made of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import pyarrow as pa
+
+from gpu_windows.errors import InvalidTriggerError
+from gpu_windows.vocabulary.triggers.base import (
+    AnyWindow,
+    Row,
+    Trigger,
+    TriggerContext,
+    TriggerResult,
+    WrappingTrigger,
+    check_part,
+)
+
+
+@dataclass(frozen=True)
+class PurgingTrigger(WrappingTrigger):
+    """Empties the window whenever the inner trigger fires (Flink: PurgingTrigger)."""
+
+    @classmethod
+    def of(cls, inner: Trigger) -> Self:
+        """Purge at each firing of ``inner``."""
+        return cls(inner)
+
+    @property
+    def needs_watermarks(self) -> bool:
+        """Return what the inner trigger does."""
+        return self.inner.needs_watermarks
+
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Ask the inner trigger."""
+        return _purging(self.inner.on_element(row, timestamp, window, context))
+
+    def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
+        """Ask the inner trigger."""
+        return _purging(self.inner.on_event_time(time, window, context))
+
+    def on_processing_time(
+        self, time: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Ask the inner trigger."""
+        return _purging(self.inner.on_processing_time(time, window, context))
+
+    def can_merge(self) -> bool:
+        """Return what the inner trigger can."""
+        return self.inner.can_merge()
+
+    def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Merge the inner trigger."""
+        self.inner.on_merge(window, context)
+
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Clear the inner trigger."""
+        self.inner.clear(window, context)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return f"{self.inner.describe()}, purging"
+
+
+def _purging(result: TriggerResult) -> TriggerResult:
+    return TriggerResult.FIRE_AND_PURGE if result.fires else result
+
+
+@dataclass(frozen=True)
+class EarlyAndLateTrigger(Trigger):
+    """Fires early as one trigger says, at the window's end, and late as another says.
+
+    Flink has this in SQL (``table.exec.emit``) only; each part has its own state and timers.
+
+    Parameters
+    ----------
+    early, late : Trigger, optional
+        Asked before the window has fired at its end, and after. Without ``early`` nothing fires
+        before; without ``late`` each late row fires. A window that is over before its first row
+        comes, or before it was merged, has not fired at its end: there each row fires.
+    """
+
+    early: Trigger | None = None
+    late: Trigger | None = None
+
+    @classmethod
+    def of(cls, *, early: Trigger | None = None, late: Trigger | None = None) -> Self:
+        """Build the trigger, e.g. ``early=ContinuousProcessingTimeTrigger.of("10 seconds")``."""
+        return cls(early, late)
+
+    def __post_init__(self) -> None:
+        if self.early is None and self.late is None:
+            rule = "without early and late firings, take the EventTimeTrigger"
+            raise InvalidTriggerError(rule, value="none")
+        for part in self.parts:
+            check_part(part, self)
+
+    @property
+    def state(self) -> Mapping[str, pa.DataType]:
+        """Whether the window has fired at its end; what the parts keep, under their own names."""
+        parts = {
+            f"{part}.{name}": dtype
+            for part, trigger in self._parts
+            for name, dtype in trigger.state.items()
+        }
+        return {"on_time": pa.bool_(), **parts}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the parts read."""
+        return tuple(dict.fromkeys(name for part in self._parts for name in part[1].columns))
+
+    @property
+    def parts(self) -> tuple[Trigger, ...]:
+        """The early and the late one."""
+        return tuple(part for _, part in self._parts)
+
+    @property
+    def _parts(self) -> list[tuple[str, Trigger]]:
+        parts = (("early", self.early), ("late", self.late))
+        return [(name, part) for name, part in parts if part is not None]
+
+    def _active(self, context: TriggerContext) -> tuple[str, Trigger | None]:
+        fired = context.get("on_time", False)
+        return ("late", self.late) if fired else ("early", self.early)
+
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Ask the part whose turn it is; wait for the window's end. Fire if that was missed."""
+        ended = window.max_timestamp <= context.current_watermark
+        if not ended:
+            context.register_event_time_timer(window.max_timestamp)
+        name, part = self._active(context)
+        if ended and (part is None or name == "early"):
+            return TriggerResult.FIRE
+        if part is None:
+            return TriggerResult.CONTINUE
+        return part.on_element(row, timestamp, window, _Part(context, name))
+
+    def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
+        """Fire at the window's end, before it and after it as the parts say."""
+        name, part = self._active(context)
+        if name == "early" and time == window.max_timestamp:
+            if part is not None:
+                part.clear(window, _Part(context, name))
+            context.put("on_time", value=True)
+            return TriggerResult.FIRE
+        if part is None:
+            return TriggerResult.CONTINUE
+        return part.on_event_time(time, window, _Part(context, name))
+
+    def on_processing_time(
+        self, time: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Ask the part whose turn it is."""
+        name, part = self._active(context)
+        if part is None:
+            return TriggerResult.CONTINUE
+        return part.on_processing_time(time, window, _Part(context, name))
+
+    def can_merge(self) -> bool:
+        """Return whether both parts can."""
+        return all(part.can_merge() for _, part in self._parts)
+
+    def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Merge the parts; wait for the end of the merged window, unless that is over."""
+        if window.max_timestamp > context.current_watermark:
+            context.register_event_time_timer(window.max_timestamp)
+        for name, part in self._parts:
+            part.on_merge(window, _Part(context, name))
+
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Take the timer back and clear the parts."""
+        for name, part in self._parts:
+            part.clear(window, _Part(context, name))
+        context.delete_event_time_timer(window.max_timestamp)
+        context.remove("on_time")
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        early = "" if self.early is None else f"early {self.early.describe()}, "
+        late = "at each late row" if self.late is None else f"late {self.late.describe()}"
+        return f"{early}at the window's end, {late}"
+
+
+class _Part:
+    """The context of a part: its state has names of its own."""
+
+    def __init__(self, context: TriggerContext, name: str) -> None:
+        self._context = context
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._context.get(f"{self._name}.{name}", default)
+
+    def put(self, name: str, value: Any) -> None:
+        self._context.put(f"{self._name}.{name}", value)
+
+    def remove(self, name: str) -> None:
+        self._context.remove(f"{self._name}.{name}")
+
+    def merge(self, name: str, combine: Callable[[Any, Any], Any]) -> None:
+        self._context.merge(f"{self._name}.{name}", combine)

@@ -1,0 +1,109 @@
+"""Triggers that follow the watermark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from gpu_windows.vocabulary.triggers.base import (
+    AnyWindow,
+    Row,
+    Trigger,
+    TriggerContext,
+    TriggerResult,
+)
+
+
+@dataclass(frozen=True)
+class EventTimeTrigger(Trigger):
+    """Fires when the watermark passes the window's end, and at each late row after that.
+
+    The default of event-time windows (Flink: EventTimeTrigger).
+    """
+
+    @property
+    def waits_for_end(self) -> bool:
+        """Return True."""
+        return True
+
+    @property
+    def needs_watermarks(self) -> bool:
+        """Return True."""
+        return True
+
+    @classmethod
+    def create(cls) -> Self:
+        """Build the trigger."""
+        return cls()
+
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Fire if the window has ended already, else wait for its end."""
+        if window.max_timestamp <= context.current_watermark:
+            return TriggerResult.FIRE
+        context.register_event_time_timer(window.max_timestamp)
+        return TriggerResult.CONTINUE
+
+    def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
+        """Fire at the end of the window."""
+        return TriggerResult.FIRE if time == window.max_timestamp else TriggerResult.CONTINUE
+
+    def can_merge(self) -> bool:
+        """Return True."""
+        return True
+
+    def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Wait for the end of the merged window, unless that is over."""
+        if window.max_timestamp > context.current_watermark:
+            context.register_event_time_timer(window.max_timestamp)
+
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Take the timer back."""
+        context.delete_event_time_timer(window.max_timestamp)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return "at the window's end"
+
+
+@dataclass(frozen=True)
+class EndOfStreamTrigger(Trigger):
+    """Fires once, when the input ends (Flink: GlobalWindows.EndOfStreamTrigger)."""
+
+    @property
+    def ends_with_input(self) -> bool:
+        """Return True."""
+        return True
+
+    @classmethod
+    def create(cls) -> Self:
+        """Build the trigger."""
+        return cls()
+
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Wait for the end."""
+        context.register_event_time_timer(window.max_timestamp)
+        return TriggerResult.CONTINUE
+
+    def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
+        """Fire at the end."""
+        return TriggerResult.FIRE if time == window.max_timestamp else TriggerResult.CONTINUE
+
+    def can_merge(self) -> bool:
+        """Return True."""
+        return True
+
+    def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Wait for the end."""
+        context.register_event_time_timer(window.max_timestamp)
+
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Take the timer back."""
+        context.delete_event_time_timer(window.max_timestamp)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return "at the end of the input"

@@ -1,0 +1,27 @@
+"""Watermarks: strategies of inputs, and the combined watermark of several inputs."""
+
+from __future__ import annotations
+
+from gpu_windows.vocabulary.watermarks.combined_watermark import CombinedWatermark, InputProgress
+from gpu_windows.vocabulary.watermarks.stages import StageWatermarks, stages_in
+from gpu_windows.vocabulary.watermarks.strategies import (
+    ClockWatermarks,
+    NoWatermarks,
+    UnionWatermarks,
+    WatermarkStrategy,
+    check_union_watermarks,
+    join_watermarks,
+)
+
+__all__ = [
+    "ClockWatermarks",
+    "CombinedWatermark",
+    "InputProgress",
+    "NoWatermarks",
+    "StageWatermarks",
+    "UnionWatermarks",
+    "WatermarkStrategy",
+    "check_union_watermarks",
+    "join_watermarks",
+    "stages_in",
+]

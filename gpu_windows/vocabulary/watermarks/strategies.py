@@ -1,0 +1,374 @@
+"""Watermark strategies: how far event time has come, given the rows seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.errors import (
+    FunctionFailedError,
+    InvalidDurationError,
+    InvalidFunctionError,
+    QueryError,
+)
+from gpu_windows.rules import LONG_MIN
+from gpu_windows.user_values import as_read_only, to_tick
+from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import Column
+
+#: Timestamps of some rows of an input (int64[n], n > 0, ticks) to the watermark that they allow.
+Generator = Callable[[NDArray[np.int64]], int]
+_TICKS_A_MS = 1_000
+
+
+@dataclass(frozen=True)
+class WatermarkStrategy:
+    """Where watermarks come from (Flink: WatermarkStrategy).
+
+    Periodic ones are ``max ts - out_of_orderness - 1``; punctuated ones are carried by rows.
+
+    On a bounded input every row counts: the watermark goes to the end of time after the last
+    row, whatever the strategy.
+
+    Parameters
+    ----------
+    out_of_orderness : int
+        How late a row may be behind the latest one, in ticks.
+    column : str or Column, optional
+        TIMESTAMP that carries the watermarks, null where a row carries none; then the time of
+        rows does not move the watermark. A name in a query.
+    most_ahead : int, optional
+        How far a row of a stream may be ahead of the clock, in ticks: see `guard`.
+    idleness : int, optional
+        How long a stream may be inactive until it is idle, in ticks: see `with_idleness`.
+    closes : bool
+        Whether event time goes on by the clock when all is idle: see `close_when_idle`.
+    generator : callable, optional
+        What makes a watermark of timestamps: see `for_generator`.
+    """
+
+    out_of_orderness: int = 0
+    column: str | Column | None = None
+    most_ahead: int | None = None
+    idleness: int | None = None
+    closes: bool = False
+    generator: Generator | None = None
+    #: Whether the watermark is processing time: rows happen when they arrive.
+    in_processing_time: ClassVar[bool] = False
+    #: Whether there is a watermark at all before the end of the input.
+    moves: ClassVar[bool] = True
+
+    @staticmethod
+    def no_watermarks() -> WatermarkStrategy:
+        """Event time stands still: for windows and triggers of processing time."""
+        return NoWatermarks()
+
+    @classmethod
+    def for_bounded_out_of_orderness(cls, bound: Duration) -> Self:
+        """Rows are at most ``bound`` behind the latest one."""
+        return cls(ticks(bound))
+
+    @classmethod
+    def for_monotonous_timestamps(cls) -> Self:
+        """Rows come in time order."""
+        return cls()
+
+    @classmethod
+    def for_punctuated(cls, column: str | Column) -> Self:
+        """Some rows carry a watermark (Flink: a punctuated WatermarkGenerator).
+
+        A watermark ``w`` in a row says that after it no row with ``ts <= w`` comes any more. One
+        that is not later than those before it does nothing.
+
+        A row that carries a watermark, and is null in all columns that the query needs, is a
+        marker: it moves the watermark and is nowhere else, in no output and no counter.
+
+        Parameters
+        ----------
+        column : str or Column
+            TIMESTAMP (int64 microseconds in an Arrow table too), null where a row carries none. Say
+            ``10:59:59.999999`` when all before 11 o'clock is there: ``11:00:00`` says that rows of
+            that very microsecond are there, too.
+        """
+        return cls(0, column)
+
+    @classmethod
+    def for_generator(cls, generator: Generator) -> Self:
+        """Let a function of yours say what watermark some timestamps allow (streams).
+
+        Flink: forGenerator, of a periodic WatermarkGenerator. The watermark is the greatest that it
+        has said. So ``lambda at: int(np.quantile(at, 0.99))`` follows
+        an input of which one row in a hundred is far ahead.
+
+        Parameters
+        ----------
+        generator : callable
+            Timestamps (int64[n], n > 0, microseconds since the epoch, read only) to a watermark: an
+            int. It is
+            called for pieces of a micro-batch, at least one for each task, in no order, and must
+            give the same for the same timestamps: a micro-batch may run again. It is pickled.
+        """
+        return cls(generator=generator)
+
+    def with_idleness(self, timeout: Duration) -> Self:
+        """Let an input that is silent hold the watermark of a union or a join no more (streams).
+
+        As Flink's: an input is idle once two micro-batches more than ``timeout`` apart, and all
+        between them, had no row of it; the others go on without it. It counts again as soon as it
+        is not behind them, and rows of it that are behind may be late. When all inputs are idle the
+        watermark is the greatest of theirs.
+
+        The clock is that of micro-batches, so one that runs again decides the same. Rows without a
+        time and rows that `guard` rejects are no sign of life.
+
+        Parameters
+        ----------
+        timeout : timedelta or str
+            At least a millisecond.
+
+        Raises
+        ------
+        InvalidDurationError
+            If it is shorter.
+        QueryError
+            If rows carry the watermark, or there is none of event time.
+        """
+        if self.in_processing_time or not self.moves or self.column is not None:
+            rule = "an input may be idle if its watermark follows its rows"
+            raise QueryError(rule, value=self.describe())
+        return replace(self, idleness=ticks(timeout))
+
+    def close_when_idle(self) -> Self:
+        """Let event time go on by the clock while the input is idle, so that its windows close.
+
+        Else windows wait for the next row, which may never come. In a union and in a join all
+        inputs must say so, and all be idle. While no input is heard windows, timers and lateness
+        see a watermark that goes on from where it was at the pace of the clock. A row that comes
+        afterwards is late for windows that have closed meanwhile; the time while the query does
+        not run closes none before the rows that wait have been read.
+
+        Raises
+        ------
+        QueryError
+            If it is never idle: say `with_idleness` before.
+        """
+        if self.idleness is None:
+            rule = "windows close when an input is idle: say with_idleness before"
+            raise QueryError(rule, value=self.describe())
+        return replace(self, closes=True)
+
+    def guard(self, ahead: Duration) -> Self:
+        """Let no row of the far future make all others late (streams).
+
+        A row whose event time is more than ``ahead`` after the clock does not move the watermark.
+        It is in no window, but among the rejected rows, with the reason ``future_timestamp``. The
+        clock is the time at which its micro-batch began, so a micro-batch that runs again rejects
+        the same rows. Nor does a watermark count that a row carries and that is so far ahead.
+
+        A bounded input needs no guard, and has none: it is waited for to the end, so no row of it
+        is late, and an answer must not depend on when it is asked for.
+
+        Parameters
+        ----------
+        ahead : timedelta or str
+            Not negative. Clocks differ: seconds at least.
+
+        Raises
+        ------
+        InvalidDurationError
+            If it is negative.
+        QueryError
+            If there is no watermark of event time to guard.
+        """
+        if self.in_processing_time or not self.moves:
+            rule = "a guard keeps a watermark that follows rows, or is carried by them"
+            raise QueryError(rule, value=self.describe())
+        return replace(self, most_ahead=ticks(ahead))
+
+    def __post_init__(self) -> None:
+        if self.most_ahead is not None and self.most_ahead < 0:
+            rule = "how far a row may be ahead of the clock must not be negative"
+            raise InvalidDurationError(rule, value=show_ticks(self.most_ahead))
+        if self.idleness is not None and self.idleness < _TICKS_A_MS:
+            rule = "an input is idle after a millisecond or longer"
+            raise InvalidDurationError(rule, value=show_ticks(self.idleness))
+        if self.out_of_orderness < 0:
+            rule = "out-of-orderness must not be negative"
+            raise InvalidDurationError(rule, value=show_ticks(self.out_of_orderness))
+        if self.column is not None and self.out_of_orderness:
+            rule = "watermarks are carried by a column or follow the latest row, not both"
+            raise QueryError(rule, value=show_ticks(self.out_of_orderness))
+
+    def watermark(self, max_ts: int) -> int:
+        """Return the watermark after a row at ``max_ts``, in ticks, where rows do not carry it."""
+        return max_ts - self.out_of_orderness - 1
+
+    def allowed(self, timestamps: NDArray[np.int64]) -> int:
+        """Return the watermark that the timestamps of some rows allow, in ticks.
+
+        Parameters
+        ----------
+        timestamps : int64[n]
+            At least one.
+
+        Raises
+        ------
+        FunctionFailedError, InvalidFunctionError
+            If a generator raises, or gives what is no integer of 64 bits: nothing is rounded.
+        """
+        if self.generator is None:
+            return max(self.watermark(int(timestamps.max())), LONG_MIN)
+        try:
+            found = self.generator(as_read_only(timestamps))
+        except Exception as error:
+            called = getattr(self.generator, "__name__", type(self.generator).__name__)
+            message = f"in the generator of watermarks {called}: {type(error).__name__}: {error}"
+            raise FunctionFailedError(message) from error
+        watermark = to_tick(found)
+        if watermark is None:
+            rule = "a generator gives a watermark of 64 bits: an integer, in microseconds"
+            raise InvalidFunctionError(rule, value=repr(found))
+        return watermark
+
+    @property
+    def inputs(self) -> tuple[WatermarkStrategy, ...]:
+        """That of each input, in order."""
+        return (self,)
+
+    @property
+    def all_close(self) -> bool:
+        """Whether event time goes on by the clock when all inputs are idle."""
+        return all(each.closes for each in self.inputs)
+
+    @property
+    def timeouts(self) -> tuple[int | None, ...]:
+        """How long each input may be inactive, in milliseconds; None: for ever."""
+        found = (each.idleness for each in self.inputs)
+        return tuple(None if each is None else each // _TICKS_A_MS for each in found)
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether a row may be too far ahead."""
+        return self.most_ahead is not None
+
+    @property
+    def in_state(self) -> WatermarkStrategy:
+        """What of it state depends on: neither how far ahead a row may be, nor when it is idle."""
+        return replace(self, most_ahead=None, idleness=None, closes=False)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return ", ".join(self._describe_parts())
+
+    def _describe_parts(self) -> Iterator[str]:
+        if self.column is not None:
+            yield f"carried by {self.column}"
+        elif self.generator is not None:
+            name = getattr(self.generator, "__name__", type(self.generator).__name__)
+            yield f"by {name} of the timestamps"
+        else:
+            yield f"latest row - {show_ticks(self.out_of_orderness)}"
+        if self.idleness is not None:
+            after = ", then by the clock" if self.closes else ""
+            yield f"idle after {show_ticks(self.idleness)} without rows{after}"
+        if self.most_ahead is not None:
+            yield f"on streams without rows more than {show_ticks(self.most_ahead)} ahead"
+
+
+class NoWatermarks(WatermarkStrategy):
+    """Event time that stands still (Flink: noWatermarks)."""
+
+    moves = False
+
+    def watermark(self, max_ts: int) -> int:
+        """Return the beginning of time."""
+        del max_ts
+        return LONG_MIN
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return "none"
+
+
+class ClockWatermarks(WatermarkStrategy):
+    """The watermark of ingestion time: whatever processing time has passed."""
+
+    in_processing_time = True
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return "processing time, as rows arrive"
+
+
+@dataclass(frozen=True)
+class UnionWatermarks(WatermarkStrategy):
+    """The least of the watermarks of several inputs; on streams Spark follows each.
+
+    Parameters
+    ----------
+    parts : tuple of WatermarkStrategy
+        Of every input: the least of their watermarks counts.
+    """
+
+    parts: tuple[WatermarkStrategy, ...] = ()
+
+    def __post_init__(self) -> None:
+        closing = {each.closes for each in self.inputs}
+        if len(closing) > 1:
+            rule = "either all inputs close_when_idle, or none does: the watermark is that of all"
+            raise QueryError(rule, value=self.describe())
+
+    def watermark(self, max_ts: int) -> int:
+        """Return the least that any input would allow."""
+        return min(part.watermark(max_ts) for part in self.parts)
+
+    @property
+    def inputs(self) -> tuple[WatermarkStrategy, ...]:
+        """That of each input, in order; a part may be a union itself."""
+        return tuple(each for part in self.parts for each in part.inputs)
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether a row of any input may be too far ahead."""
+        return any(part.is_guarded for part in self.parts)
+
+    @property
+    def in_state(self) -> WatermarkStrategy:
+        """What of all parts state depends on."""
+        return replace(self, parts=tuple(part.in_state for part in self.parts))
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        parts = (f"{n}: {each.describe()}" for n, each in enumerate(self.inputs, 1))
+        return f"the least of {'; '.join(parts)}"
+
+
+def check_union_watermarks(parts: Iterable[WatermarkStrategy]) -> None:
+    """Refuse what cannot be followed in a union of inputs."""
+    for part in parts:
+        if part.column is not None or part.in_processing_time:
+            rule = "a union takes watermarks that follow the latest row"
+            raise QueryError(rule, value=part.describe())
+
+
+def join_watermarks(left: WatermarkStrategy, right: WatermarkStrategy) -> WatermarkStrategy:
+    """Return the watermarks of two inputs that are joined: the least of both.
+
+    Raises
+    ------
+    QueryError
+        If one is of event time and the other of processing time.
+    """
+    kinds = {(part.in_processing_time, part.moves) for part in (left, right)}
+    if len(kinds) > 1:
+        rule = "both inputs of a join have an event time, or both are taken as they arrive"
+        raise QueryError(rule, value=f"{left.describe()} and {right.describe()}")
+    if left.in_processing_time or not left.moves:
+        return left
+    return UnionWatermarks(parts=(left, right))

@@ -1,0 +1,45 @@
+"""Window assigners: which windows a row belongs to. Names and rules are Flink's."""
+
+from gpu_windows.vocabulary.windows.base import (
+    AssignerContext,
+    GlobalWindow,
+    MergingWindowAssigner,
+    TimeWindow,
+    Window,
+    WindowAssigner,
+)
+from gpu_windows.vocabulary.windows.global_ import GlobalWindows
+from gpu_windows.vocabulary.windows.sessions import (
+    EventTimeSessionWindows,
+    ProcessingTimeSessionWindows,
+)
+from gpu_windows.vocabulary.windows.sliced import (
+    CumulativeEventTimeWindows,
+    CumulativeProcessingTimeWindows,
+    MultiLengthEventTimeWindows,
+    SlicedAssigner,
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
+
+__all__ = [
+    "AssignerContext",
+    "CumulativeEventTimeWindows",
+    "CumulativeProcessingTimeWindows",
+    "EventTimeSessionWindows",
+    "GlobalWindow",
+    "GlobalWindows",
+    "MergingWindowAssigner",
+    "MultiLengthEventTimeWindows",
+    "ProcessingTimeSessionWindows",
+    "SlicedAssigner",
+    "SlidingEventTimeWindows",
+    "SlidingProcessingTimeWindows",
+    "TimeWindow",
+    "TumblingEventTimeWindows",
+    "TumblingProcessingTimeWindows",
+    "Window",
+    "WindowAssigner",
+]

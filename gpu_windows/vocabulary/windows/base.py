@@ -1,0 +1,139 @@
+"""What windows and assigners are. Times in ticks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.vocabulary.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
+from gpu_windows.vocabulary.windows.row_checks import DurationCheck
+
+#: Columns of a row: name to Python value.
+Row = Mapping[str, object]
+
+
+class TimeWindow(NamedTuple):
+    """The window ``[start, end)``."""
+
+    start: int
+    end: int
+
+    @property
+    def max_timestamp(self) -> int:
+        """The last tick that belongs to the window."""
+        return self.end - 1
+
+
+class GlobalWindow(NamedTuple):
+    """The one window of `GlobalWindows`; it has no bounds."""
+
+    start: None = None
+    end: None = None
+
+    @property
+    def max_timestamp(self) -> int:
+        """The end of time."""
+        return LONG_MAX
+
+
+Window = TimeWindow | GlobalWindow
+
+
+def window_of(start: int | None, end: int | None) -> Window:
+    """Return the window of bounds in ticks; the global one, where there are none."""
+    return GlobalWindow() if start is None or end is None else TimeWindow(start, end)
+
+
+class AssignerContext(Protocol):
+    """What an assigner may ask of the operator."""
+
+    @property
+    def current_processing_time(self) -> int:
+        """Processing time, in ticks."""
+
+
+class WindowAssigner(ABC):
+    """Puts rows into windows (Flink: WindowAssigner). Subclasses of your own run row at a time.
+
+    Raises
+    ------
+    TypeError
+        If a subclass says `of_clock`, as `in_processing_time` was called: nobody would ask it.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if hasattr(cls, "of_clock"):
+            raise TypeError(f"{cls.__name__}.of_clock is called in_processing_time now")
+
+    @property
+    def is_event_time(self) -> bool:
+        """Whether windows end with the watermark; else in processing time, or never."""
+        return True
+
+    @property
+    def in_processing_time(self) -> bool:
+        """Whether windows end in processing time."""
+        return self.has_bounds and not self.is_event_time
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether every window has a start and an end."""
+        return True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the row that `assign_windows` reads."""
+        return ()
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """First and last timestamp whose windows fit into int64."""
+        return LONG_MIN + 1, LONG_MAX
+
+    @property
+    def row_checks(self) -> tuple[DurationCheck, ...]:
+        """What values of a row must be; a row that breaks it is given back."""
+        return ()
+
+    @abstractmethod
+    def assign_windows(
+        self, row: Row, timestamp: int, context: AssignerContext
+    ) -> Sequence[Window]:
+        """Return the windows of a row."""
+
+    def default_trigger(self) -> Trigger:
+        """Return the trigger of a query that names none."""
+        return EventTimeTrigger() if self.is_event_time else ProcessingTimeTrigger()
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return type(self).__name__
+
+
+class MergingWindowAssigner(WindowAssigner):
+    """An assigner whose windows may be merged (Flink: MergingWindowAssigner)."""
+
+    def merge_order(self, windows: Sequence[TimeWindow]) -> Sequence[TimeWindow]:
+        """Return the order in which the contents of merged windows are put together."""
+        return windows
+
+    def merge_windows(
+        self, windows: Sequence[TimeWindow]
+    ) -> list[tuple[TimeWindow, list[TimeWindow]]]:
+        """Return every merged window, and the windows that it is made of.
+
+        Windows that stay as they are, are left out. Unless overridden, those that intersect or
+        touch are merged.
+        """
+        groups: list[tuple[TimeWindow, list[TimeWindow]]] = []
+        for window in sorted(windows):
+            if groups and window.start <= groups[-1][0].end:
+                whole, parts = groups[-1]
+                whole = TimeWindow(whole.start, max(whole.end, window.end))
+                groups[-1] = (whole, [*parts, window])
+            else:
+                groups.append((window, [window]))
+        return [(whole, parts) for whole, parts in groups if len(parts) > 1]

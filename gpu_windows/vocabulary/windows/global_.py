@@ -1,0 +1,54 @@
+"""The global window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from gpu_windows.vocabulary.triggers import EndOfStreamTrigger, NeverTrigger, Trigger
+from gpu_windows.vocabulary.windows.base import AssignerContext, GlobalWindow, Row, WindowAssigner
+
+
+@dataclass(frozen=True)
+class GlobalWindows(WindowAssigner):
+    """All rows of a key are in one window without an end (Flink: GlobalWindows).
+
+    Nothing is emitted unless a trigger is given, or the one that fires at the end of the input.
+    """
+
+    at_end: bool = False
+
+    @classmethod
+    def create(cls) -> Self:
+        """Build the assigner; it needs a trigger to fire."""
+        return cls()
+
+    @classmethod
+    def create_with_end_of_stream_trigger(cls) -> Self:
+        """Build the assigner; the window fires once, at the end of the input."""
+        return cls(at_end=True)
+
+    @property
+    def is_event_time(self) -> bool:
+        """Return False: no row comes too late for it, whatever its time, or without one."""
+        return False
+
+    @property
+    def has_bounds(self) -> bool:
+        """Return False."""
+        return False
+
+    def assign_windows(
+        self, row: Row, timestamp: int, context: AssignerContext
+    ) -> Sequence[GlobalWindow]:
+        """Return the one window."""
+        return [GlobalWindow()]
+
+    def default_trigger(self) -> Trigger:
+        """Return the trigger of a query that names none."""
+        return EndOfStreamTrigger() if self.at_end else NeverTrigger()
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return "global"

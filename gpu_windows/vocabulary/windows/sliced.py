@@ -1,0 +1,283 @@
+"""Assigners of windows that are runs of slices: tumbling, sliding, cumulative.
+
+Sizes, slides and offsets are held in ticks; the ``of`` constructors take durations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from gpu_windows import rules
+from gpu_windows.errors import InvalidWindowError
+from gpu_windows.rules import Grid
+from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
+from gpu_windows.vocabulary.windows.base import AssignerContext, Row, TimeWindow, WindowAssigner
+
+#: Most sliding windows that a row may be in: Flink's limit.
+MOST_WINDOWS = 10_000_000
+
+
+class SlicedAssigner(WindowAssigner):
+    """Base of the assigners whose windows are runs of slices; see `gpu_windows.rules.Grid`."""
+
+    def grid(self) -> Grid:
+        """Return the slices of this assigner."""
+        raise NotImplementedError
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """First and last timestamp whose windows fit into int64."""
+        grid = self.grid()
+        return rules.earliest_tick(grid), rules.latest_tick(grid)
+
+    def assign_windows(
+        self, row: Row, timestamp: int, context: AssignerContext
+    ) -> Sequence[TimeWindow]:
+        """Return the windows that hold the timestamp, from the latest start to the earliest."""
+        return self.assign(timestamp)
+
+    @property
+    def _time(self) -> str:
+        return "event time" if self.is_event_time else "processing time"
+
+    def assign(self, ts: int) -> list[TimeWindow]:
+        """Return the windows of a row, from the latest start to the earliest.
+
+        Cumulative windows share their start: there, from the longest to the shortest.
+        """
+        grid = self.grid()
+        index = rules.slice_of(ts, grid)
+        if rules.is_gap(index, grid):
+            return []
+        numbers = range(rules.last_window(index, grid), rules.first_window(index, grid) - 1, -1)
+        return [TimeWindow(rules.start_of(k, grid), rules.end_of(k, grid)) for k in numbers]
+
+
+@dataclass(frozen=True)
+class TumblingEventTimeWindows(SlicedAssigner):
+    """Windows of one size, without overlap (Flink: TumblingEventTimeWindows)."""
+
+    size: int
+    offset: int = 0
+
+    @classmethod
+    def of(cls, size: Duration, offset: Duration = "0 s") -> Self:
+        """Build from durations; ``offset`` shifts the windows from the epoch."""
+        return cls(ticks(size), ticks(offset))
+
+    def __post_init__(self) -> None:
+        check_positive("size", self.size)
+        _check_offset(self.offset, "size", self.size)
+
+    def grid(self) -> Grid:
+        """Return one slice a window."""
+        return rules.sliding_grid(self.size, self.size, self.offset)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return f"tumbling {show_ticks(self.size)}{_show_offset(self.offset)}, {self._time}"
+
+
+@dataclass(frozen=True)
+class SlidingEventTimeWindows(SlicedAssigner):
+    """Windows of one size that start every ``slide`` (Flink: SlidingEventTimeWindows).
+
+    With ``slide > size`` there are gaps: a row in a gap is in no window and is counted.
+    """
+
+    size: int
+    slide: int
+    offset: int = 0
+
+    @classmethod
+    def of(cls, size: Duration, slide: Duration, offset: Duration = "0 s") -> Self:
+        """Build from durations; ``offset`` shifts the windows from the epoch."""
+        return cls(ticks(size), ticks(slide), ticks(offset))
+
+    def __post_init__(self) -> None:
+        check_positive("size", self.size)
+        check_positive("slide", self.slide)
+        _check_offset(self.offset, "slide", self.slide)
+        _check_span(self.size, self.slide)
+
+    def grid(self) -> Grid:
+        """Return one or two slices a slide."""
+        return rules.sliding_grid(self.size, self.slide, self.offset)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        gaps = ", with gaps" if self.slide > self.size else ""
+        sizes = f"{show_ticks(self.size)} every {show_ticks(self.slide)}"
+        return f"sliding {sizes}{_show_offset(self.offset)}{gaps}, {self._time}"
+
+
+@dataclass(frozen=True)
+class MultiLengthEventTimeWindows(SlicedAssigner):
+    """Windows of several lengths that end together, every ``slide``: feature tables.
+
+    A window is one of the longest length, and each aggregate is given over its last part of each
+    length: ``n=gw.count()`` becomes ``n_1m``, ``n_5m`` and ``n_1h``. All lengths share the slices
+    that rows are aggregated by. (Flink: as many sliding windows as there are lengths.)
+    """
+
+    lengths: tuple[int, ...]
+    slide: int
+    offset: int = 0
+
+    @classmethod
+    def of(
+        cls, *lengths: Duration, slide: Duration | None = None, offset: Duration = "0 s"
+    ) -> Self:
+        """Build from durations.
+
+        Parameters
+        ----------
+        *lengths : str or datetime.timedelta
+            Multiples of ``slide``.
+        slide : str or datetime.timedelta, optional
+            How often windows end; default: the shortest length.
+        offset : str or datetime.timedelta
+            Shifts the windows from the epoch.
+
+        Raises
+        ------
+        InvalidWindowError
+            If there is no length, one comes twice, or one is no multiple of ``slide``.
+        """
+        given = tuple(map(ticks, lengths))
+        every = min(given, default=0) if slide is None else ticks(slide)
+        return cls(given, every, ticks(offset))
+
+    def __post_init__(self) -> None:
+        if not self.lengths:
+            raise InvalidWindowError("windows of several lengths need one at least", value=())
+        check_positive("slide", self.slide)
+        for length in self.lengths:
+            check_positive("a length", length)
+            if length % self.slide:
+                rule = "every length must be a multiple of the slide"
+                value = f"{show_ticks(length)} and {show_ticks(self.slide)}"
+                raise InvalidWindowError(rule, value=value)
+        if len({*self.lengths}) < len(self.lengths):
+            raise InvalidWindowError("lengths must differ", value=self._shown)
+        _check_span(max(self.lengths), self.slide)
+        _check_offset(self.offset, "slide", self.slide)
+
+    def grid(self) -> Grid:
+        """Return one slice a slide."""
+        return rules.sliding_grid(max(self.lengths), self.slide, self.offset)
+
+    @property
+    def _shown(self) -> str:
+        return ", ".join(map(show_ticks, self.lengths))
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        every = f"every {show_ticks(self.slide)}{_show_offset(self.offset)}"
+        return f"sliding {self._shown} {every}, {self._time}"
+
+
+@dataclass(frozen=True)
+class CumulativeEventTimeWindows(SlicedAssigner):
+    """Windows that share a start and grow by ``step`` up to ``max_size`` (Flink SQL: CUMULATE)."""
+
+    max_size: int
+    step: int
+    offset: int = 0
+
+    @classmethod
+    def of(cls, max_size: Duration, step: Duration, offset: Duration = "0 s") -> Self:
+        """Build from durations; ``offset`` shifts the windows from the epoch."""
+        return cls(ticks(max_size), ticks(step), ticks(offset))
+
+    def __post_init__(self) -> None:
+        check_positive("max_size", self.max_size)
+        check_positive("step", self.step)
+        if self.max_size % self.step != 0:
+            rule = "max_size must be a multiple of step"
+            value = f"{show_ticks(self.max_size)} and {show_ticks(self.step)}"
+            raise InvalidWindowError(rule, value=value)
+        _check_offset(self.offset, "max_size", self.max_size)
+
+    def grid(self) -> Grid:
+        """Return one slice a step."""
+        return rules.cumulative_grid(self.max_size, self.step, self.offset)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        sizes = f"up to {show_ticks(self.max_size)} by {show_ticks(self.step)}"
+        return f"cumulative {sizes}{_show_offset(self.offset)}, {self._time}"
+
+
+class _InProcessingTime(SlicedAssigner):
+    """Puts rows into the windows of processing time; their own timestamps are not looked at."""
+
+    @property
+    def is_event_time(self) -> bool:
+        """Return False."""
+        return False
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """Return all."""
+        return rules.LONG_MIN, rules.LONG_MAX
+
+    def assign_windows(
+        self, row: Row, timestamp: int, context: AssignerContext
+    ) -> Sequence[TimeWindow]:
+        """Return the windows that hold the current processing time."""
+        return self.assign(context.current_processing_time)
+
+
+@dataclass(frozen=True)
+class TumblingProcessingTimeWindows(_InProcessingTime, TumblingEventTimeWindows):
+    """Windows of processing time, of one size, without overlap.
+
+    (Flink: TumblingProcessingTimeWindows.)
+    """
+
+
+@dataclass(frozen=True)
+class CumulativeProcessingTimeWindows(_InProcessingTime, CumulativeEventTimeWindows):
+    """Windows of processing time that share a start and grow by ``step`` up to ``max_size``.
+
+    (Flink SQL: CUMULATE over a processing-time attribute.)
+    """
+
+
+@dataclass(frozen=True)
+class SlidingProcessingTimeWindows(_InProcessingTime, SlidingEventTimeWindows):
+    """Windows of processing time that start every ``slide``.
+
+    (Flink: SlidingProcessingTimeWindows.)
+    """
+
+
+def check_positive(name: str, value: int) -> None:
+    """Refuse a duration that is not positive, too long for window arithmetic, or not in ticks."""
+    if not hasattr(value, "__index__"):
+        rule = f"{name} must be in ticks here; of durations make windows by .of() or .with_gap()"
+        raise InvalidWindowError(rule, value=repr(value))
+    if not 0 < value <= rules.LONG_MAX // 8:
+        rule = f"{name} must be positive" if value <= 0 else f"{name} is too long"
+        raise InvalidWindowError(rule, value=show_ticks(value))
+
+
+def _check_span(size: int, slide: int) -> None:
+    if size // slide > MOST_WINDOWS:
+        rule = f"size / slide, the windows of a row, must be at most {MOST_WINDOWS:,}"
+        raise InvalidWindowError(rule, value=f"{size // slide:,}")
+
+
+def _check_offset(offset: int, name: str, limit: int) -> None:
+    if abs(offset) >= limit:
+        rule = (
+            f"the offset must be smaller than the {name} ({show_ticks(limit)}) on either side of 0"
+        )
+        raise InvalidWindowError(rule, value=show_ticks(offset))
+
+
+def _show_offset(offset: int) -> str:
+    return f", offset {show_ticks(offset)}" if offset else ""

@@ -1,1 +1,0 @@
-"""Queries of tests, and tests of what queries refuse."""

@@ -1,0 +1,1 @@
+"""Tests of windows, triggers and watermarks by themselves."""
