@@ -112,9 +112,6 @@ _NAMES = LazyNames(
         "datastream.stages": "stream_results",
         "datastream.stream": "stream",
         "datastream.write": "write_stream",
-        "vocabulary.deltas": "Delta",
-        "vocabulary.evictors": "CountEvictor DeltaEvictor TimeEvictor",
-        "vocabulary.frames": "Range Rows",
         "monitoring.live": "watch",
         "plots.firings": "plot_firings",
         "runners.firings": "trace_firings",
@@ -127,6 +124,9 @@ _NAMES = LazyNames(
         "spark_glue.session.settings": "configure session",
         "spark_glue.streams.listener": "MetricsListener",
         "sql.query": "sql",
+        "vocabulary.deltas": "Delta",
+        "vocabulary.evictors": "CountEvictor DeltaEvictor TimeEvictor",
+        "vocabulary.frames": "Range Rows",
         "vocabulary.triggers": (
             "ContinuousEventTimeTrigger ContinuousProcessingTimeTrigger CountTrigger "
             "DeltaTrigger EarlyAndLateTrigger EndOfStreamTrigger EventTimeTrigger NeverTrigger "

@@ -31,7 +31,7 @@ OTHERS = tuple(
     f"gpu_windows.{room}"
     for room in (
         "checkpointing", "checkpoints", "cli", "datastream", "doctor",
-        "kernels.cuda", "monitoring", "operators.by_row", "operators.joins",
+        "kernels.cuda", "monitoring", "operators.row_at_a_time", "operators.joins",
         "operators.matching", "operators.over", "operators.panes", "operators.process",
         "operators.top", "planning.planner", "plots", "runners", "sinks",
         "spark_glue.batch", "spark_glue.dataframes", "spark_glue.streams", "sql.",

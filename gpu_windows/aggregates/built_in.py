@@ -56,12 +56,12 @@ def stddev(column: str | Column, *, ddof: int = 1) -> Aggregate:
 
 
 def first(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
-    """Value of the first row in order of arrival; see ``order_by`` for what that is on Spark."""
+    """Value of the first row that arrived; see ``arrival_order`` for what that is on Spark."""
     return Aggregate("first", column, skip_nulls=ignore_nulls)
 
 
 def last(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
-    """Value of the last row in order of arrival; see ``order_by`` for what that is on Spark."""
+    """Value of the last row that arrived; see ``arrival_order`` for what that is on Spark."""
     return Aggregate("last", column, skip_nulls=ignore_nulls)
 
 

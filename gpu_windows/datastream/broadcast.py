@@ -58,7 +58,7 @@ class BroadcastConnectedStream:
         broadcast: Selection = (),
         *,
         output: pa.Schema,
-        order_by: Sequence[str] = (),
+        arrival_order: Sequence[str] = (),
         **options: Any,
     ) -> Frame:
         """Give the rows of both streams to a function of yours, in Python.
@@ -72,7 +72,7 @@ class BroadcastConnectedStream:
         output : pyarrow.Schema
             The columns that it returns, after the keys, which are null in what it gives for a
             broadcast row.
-        order_by : sequence of str
+        arrival_order : sequence of str
             Columns of both inputs that give the order of arrival within each, which a shuffle in
             Spark loses. The broadcast rows of a micro-batch come before its keyed rows; those of a
             bounded input before all.
@@ -84,7 +84,7 @@ class BroadcastConnectedStream:
         pyspark.sql.DataFrame or pyarrow.Table
         """
         return self.processed(
-            function, columns, broadcast, output=output, order_by=order_by, **options
+            function, columns, broadcast, output=output, arrival_order=arrival_order, **options
         ).result()
 
     def processed(
@@ -94,14 +94,14 @@ class BroadcastConnectedStream:
         broadcast: Selection = (),
         *,
         output: pa.Schema,
-        order_by: Sequence[str] = (),
+        arrival_order: Sequence[str] = (),
         **options: Any,
     ) -> Outputs:
         """Return all outputs of `process`, side outputs too."""
         small = self.broadcast
         both = _Inputs(self.keyed, KeyedInput(small.source, small.time, small.watermarks, ()))
         chosen = of_each(columns, broadcast, _PREFIXES)
-        tagged = both.tagged(*chosen, _PREFIXES, listed(order_by))
+        tagged = both.tagged(*chosen, _PREFIXES, listed(arrival_order))
         seen, is_timed = tagged.seen(_PREFIXES), both.is_timed
         process = KeyedBroadcastProcess(function, output, *seen, is_timed=is_timed)
         source = tagged.source.constant(COPY, pa.scalar(value=False))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpu_windows.datastream.pairs import PairsRows
 from gpu_windows.datastream.two_inputs import Marked, Prefixes, Selection, Tagged, TwoInputs
 from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
-from gpu_windows.functions.interval_join import JoinInTime, Nearest
+from gpu_windows.functions.interval_join import IntervalJoinSpec, Nearest
 from gpu_windows.functions.join import Pair
 from gpu_windows.functions.join_function import IntervalPairs, PairProcess
 from gpu_windows.functions.two_inputs import TIME
@@ -107,7 +107,7 @@ class IntervalJoined(PairsRows):
         """
         return replace(self, joins_late=True)
 
-    def order_by(self, *columns: str) -> IntervalJoined:
+    def arrival_order(self, *columns: str) -> IntervalJoined:
         """Name the columns of both inputs that give the order of arrival, which Spark loses.
 
         It matters to `join_late` only: a late row joins what came before it.
@@ -139,7 +139,9 @@ class IntervalJoined(PairsRows):
             raise QueryError(
                 "nearest() is for rows in time: not with late ones", value="join_late()"
             )
-        join = JoinInTime(pair, *self._bounds, output, self.nearest_, self.joins_late, process)
+        join = IntervalJoinSpec(
+            pair, *self._bounds, output, self.nearest_, self.joins_late, process
+        )
         if join.usable_ticks[0] >= join.usable_ticks[1]:
             rule = "the bounds of an interval join must leave times that fit 64 bits with them"
             raise InvalidDurationError(rule, value=join.describe())
@@ -149,7 +151,7 @@ class IntervalJoined(PairsRows):
             watermarks=tagged.watermarks,
             keys=tagged.keys,
             join=join,
-            order_by=tagged.order,
+            arrival_order=tagged.order,
             options=self.options_,
         )
         outputs = tagged.source.outputs(query)

@@ -119,7 +119,7 @@ class _WindowedInputs(Windowed):
             evictor=self.evictor_,
             firing_columns=self.firing,
             allowed_lateness=self.lateness,
-            order_by=tagged.order,
+            arrival_order=tagged.order,
             carried=(SIDE,),
             options=self.options_,
         )

@@ -17,8 +17,8 @@ from gpu_windows.datastream.match import MatchStream, match_stream
 from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams, ProcessFunction, processed
 from gpu_windows.datastream.steps import Step
+from gpu_windows.datastream.temporal_join import TemporalJoin
 from gpu_windows.datastream.two_inputs import TwoInputs
-from gpu_windows.datastream.version_joined import VersionJoined
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Frame as Result
@@ -127,7 +127,7 @@ class KeyedStream(Step, KeyedTop):
         columns: Sequence[str | Column] = (),
         *,
         output: pa.Schema,
-        order_by: Sequence[str | Column] = (),
+        arrival_order: Sequence[str | Column] = (),
         **options: Any,
     ) -> Result:
         """Give every row to a function of yours, in Python, with state of its key and timers.
@@ -140,7 +140,7 @@ class KeyedStream(Step, KeyedTop):
             What it sees of the rows.
         output : pyarrow.Schema
             The columns that it returns, after the keys.
-        order_by : sequence of str or Column
+        arrival_order : sequence of str or Column
             Columns that give the order of arrival, which a shuffle in Spark loses; default: event
             time, then what the function sees. Ignored on an Arrow table, whose order it is.
         **options
@@ -152,7 +152,7 @@ class KeyedStream(Step, KeyedTop):
             The keys, and what was declared.
         """
         return self.processed(
-            function, columns, output=output, order_by=order_by, **options
+            function, columns, output=output, arrival_order=arrival_order, **options
         ).result()
 
     def processed(
@@ -161,11 +161,11 @@ class KeyedStream(Step, KeyedTop):
         columns: Sequence[str | Column] = (),
         *,
         output: pa.Schema,
-        order_by: Sequence[str | Column] = (),
+        arrival_order: Sequence[str | Column] = (),
         **options: Any,
     ) -> Outputs:
         """Return all outputs of `process`, side outputs too."""
-        return processed(self, function, columns, output, order_by, options)
+        return processed(self, function, columns, output, arrival_order, options)
 
     @overload
     def connect(self, right: KeyedStream) -> ConnectedStreams: ...
@@ -194,7 +194,7 @@ class KeyedStream(Step, KeyedTop):
         """Join rows with those of another stream that have the same key and are near in time."""
         return IntervalJoin(TwoInputs(self, right))
 
-    def join_version(self, right: KeyedStream, deleted: str | None = None) -> VersionJoined:
+    def temporal_join(self, right: KeyedStream, deleted: str | None = None) -> TemporalJoin:
         """Join rows with the version of their key at their time.
 
         SQL: ``JOIN ... FOR SYSTEM_TIME AS OF left.time``.
@@ -211,7 +211,7 @@ class KeyedStream(Step, KeyedTop):
         QueryError
             If the keys do not fit, or there is no such column of booleans.
         """
-        return VersionJoined(TwoInputs(self, right), deleted)
+        return TemporalJoin(TwoInputs(self, right), deleted)
 
     def co_group(self, right: KeyedStream) -> CoGroupedStreams:
         """Give the rows of two streams that have the same key and window to a function."""

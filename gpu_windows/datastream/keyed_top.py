@@ -39,7 +39,7 @@ class KeyedTop(KeyedInput):
         number: str | None = "row_number",
         change: str = "change",
         time_to_live: Duration | None = None,
-        order_by: Sequence[str | Column] = (),
+        arrival_order: Sequence[str | Column] = (),
         **options: Any,
     ) -> Frame:
         """Keep the first rows of every key up to date (Flink's SQL: top-N, deduplication).
@@ -69,7 +69,7 @@ class KeyedTop(KeyedInput):
         time_to_live : duration, optional
             Forget a key of which no row has come for so long, in processing time, and delete its
             rows. Default: keys are kept for ever.
-        order_by : sequence of str or Column
+        arrival_order : sequence of str or Column
             Columns that give the order of arrival, which a shuffle in Spark loses; default: event
             time, then the columns that are used. Ignored on an Arrow table, whose order it is.
         **options
@@ -93,7 +93,7 @@ class KeyedTop(KeyedInput):
             number=number,
             change=change,
             time_to_live=time_to_live,
-            order_by=order_by,
+            arrival_order=arrival_order,
             **options,
         ).result()
 
@@ -107,7 +107,7 @@ class KeyedTop(KeyedInput):
         number: str | None = "row_number",
         change: str = "change",
         time_to_live: Duration | None = None,
-        order_by: Sequence[str | Column] = (),
+        arrival_order: Sequence[str | Column] = (),
         **options: Any,
     ) -> Outputs:
         """Return all outputs of `top`."""
@@ -117,7 +117,7 @@ class KeyedTop(KeyedInput):
             columns = [name for name in source.user_columns if name not in keys]
         source, carried = named_columns(source, columns)
         source, ordered = named_columns(source, by if isinstance(by, list | tuple) else (by,))
-        for place, column in enumerate(listed(order_by)):
+        for place, column in enumerate(listed(arrival_order)):
             source, name = source.name(column, f"__order_{place}")
             order.append(name)
         seen = tuple(dict.fromkeys((*carried, *ordered)))
@@ -137,7 +137,7 @@ class KeyedTop(KeyedInput):
             watermarks=self.watermarks,
             keys=self.keys,
             top=top,
-            order_by=tuple(order),
+            arrival_order=tuple(order),
             options=change_options(Options(), options),
         )
         return source.outputs(query)

@@ -58,7 +58,7 @@ class MatchStream:
     order: tuple[str | Column, ...] = ()
     options_: Options = Options()  # noqa: RUF009 - frozen
 
-    def order_by(self, *columns: str | Column) -> MatchStream:
+    def arrival_order(self, *columns: str | Column) -> MatchStream:
         """Name the columns that tell the order of rows of one time, which a shuffle in Spark loses.
 
         Ignored on an Arrow table, whose order is its order of arrival.
@@ -176,7 +176,7 @@ class MatchStream:
             watermarks=self.keyed.watermarks,
             keys=self.keyed.keys,
             match=match,
-            order_by=tuple(order),
+            arrival_order=tuple(order),
             options=self.options_,
         )
 

@@ -39,7 +39,7 @@ class OverStream:
     order: tuple[str | Column, ...] = ()
     options_: Options = Options()  # noqa: RUF009 - frozen
 
-    def order_by(self, *columns: str | Column) -> OverStream:
+    def arrival_order(self, *columns: str | Column) -> OverStream:
         """Name the columns that tell the order of rows of one time, which a shuffle in Spark loses.
 
         Ignored on an Arrow table, whose order is its order of arrival.
@@ -94,7 +94,7 @@ class OverStream:
             watermarks=self.keyed.watermarks,
             keys=self.keyed.keys,
             over=Over(tuple(made), carried),
-            order_by=tuple(order),
+            arrival_order=tuple(order),
             options=self.options_,
         )
         return source.outputs(query)

@@ -39,7 +39,7 @@ def processed(
     function: ProcessFunction,
     columns: Sequence[str | Column],
     output: pa.Schema,
-    order_by: Sequence[str | Column],
+    arrival_order: Sequence[str | Column],
     options: Mapping[str, Any],
 ) -> Outputs:
     """Return the outputs of a function over the rows of a keyed stream."""
@@ -47,7 +47,7 @@ def processed(
     for column in listed(columns):
         source, name = source.name(column, None)
         seen.append(name)
-    for number, column in enumerate(listed(order_by)):
+    for number, column in enumerate(listed(arrival_order)):
         source, name = source.name(column, f"__order_{number}")
         order.append(name)
     check_function(function, *(kind.kind for kind in _KINDS))
@@ -60,7 +60,7 @@ def processed(
         watermarks=keyed.watermarks,
         keys=keyed.keys,
         process=kind(function, output, tuple(seen), shown),  # type: ignore[arg-type]
-        order_by=tuple(order),
+        arrival_order=tuple(order),
         options=change_options(Options(), options),
     )
     return with_times(source, query)
@@ -82,7 +82,7 @@ class ConnectedStreams:
         right: Selection = (),
         *,
         output: pa.Schema,
-        order_by: Sequence[str] = (),
+        arrival_order: Sequence[str] = (),
         **options: Any,
     ) -> Frame:
         """Give the rows of both streams to a function of yours, in Python.
@@ -94,7 +94,7 @@ class ConnectedStreams:
             What it sees of each side, by the columns' own names or those of the mapping.
         output : pyarrow.Schema
             The columns that it returns, after the keys.
-        order_by : sequence of str
+        arrival_order : sequence of str
             Columns of both inputs that give the order of arrival, which a shuffle in Spark loses.
         **options
             See `Options`.
@@ -104,7 +104,7 @@ class ConnectedStreams:
         pyspark.sql.DataFrame or pyarrow.Table
         """
         return self.processed(
-            function, left, right, output=output, order_by=order_by, **options
+            function, left, right, output=output, arrival_order=arrival_order, **options
         ).result()
 
     def processed(
@@ -114,12 +114,12 @@ class ConnectedStreams:
         right: Selection = (),
         *,
         output: pa.Schema,
-        order_by: Sequence[str] = (),
+        arrival_order: Sequence[str] = (),
         **options: Any,
     ) -> Outputs:
         """Return all outputs of `process`, side outputs too."""
         chosen = of_each(left, right, _PREFIXES)
-        tagged = self.both.tagged(*chosen, _PREFIXES, listed(order_by))
+        tagged = self.both.tagged(*chosen, _PREFIXES, listed(arrival_order))
         seen, is_timed = tagged.seen(_PREFIXES), self.both.is_timed
         process = KeyedCoProcess(function, output, *seen, is_timed=is_timed)
         return tagged.outputs(process, options)

@@ -337,7 +337,7 @@ class TimedStream(_Unkeyed):
         *,
         columns: Sequence[str] | None = None,
         partition_by: Sequence[str] = (),
-        order_by: Sequence[str] = (),
+        arrival_order: Sequence[str] = (),
         **options: Any,
     ) -> Outputs:
         """Return rows with the windows that they are in: a row for each window (Flink: window TVF).
@@ -354,7 +354,7 @@ class TimedStream(_Unkeyed):
             Of the rows; default: all.
         partition_by : sequence of str
             Keys of sessions; without any there are sessions of all rows.
-        order_by : sequence of str
+        arrival_order : sequence of str
             Columns that give the order of arrival of rows in sessions.
         **options
             See `Options`.
@@ -364,7 +364,7 @@ class TimedStream(_Unkeyed):
         QueryError
             If there can be no such rows.
         """
-        return with_windows(self, assigner, columns, partition_by, order_by, options)
+        return with_windows(self, assigner, columns, partition_by, arrival_order, options)
 
     def _check_plain(self, step: str) -> None:
         if self.watermarks.column is not None:

@@ -106,7 +106,7 @@ class Tagged:
             watermarks=self.watermarks,
             keys=self.keys,
             process=process,
-            order_by=self.order,
+            arrival_order=self.order,
             options=change_options(Options(), options),
         )
         return with_times(self.source, query)
@@ -213,7 +213,7 @@ class TwoInputs:
         """
         for name in order:
             if not isinstance(name, str):
-                rule = "order_by of two inputs takes names of columns that both have"
+                rule = "arrival_order of two inputs takes names of columns that both have"
                 raise QueryError(rule, value=type(name).__name__)
         shared = (*map(str, order), *seen)
         left_source, left_columns = _chosen(self.left.source, left, prefixes[0])

@@ -41,7 +41,7 @@ def with_windows(
     assigner: WindowAssigner,
     columns: Sequence[str] | None,
     partition_by: Sequence[str],
-    order_by: Sequence[str],
+    arrival_order: Sequence[str],
     options: Mapping[str, Any],
 ) -> Outputs:
     """Return what `TimedStream.with_windows` does."""
@@ -49,7 +49,7 @@ def with_windows(
         rule = "rows in windows need a time: say event_time(column, watermarks)"
         raise QueryError(rule, value=type(assigner).__name__)
     names = timed.source.user_columns if columns is None else listed(columns)
-    partition_by, order_by = listed(partition_by), listed(order_by)
+    partition_by, arrival_order = listed(partition_by), listed(arrival_order)
     check_distinct(names, "columns have different names")
     check_distinct((*names, *WINDOW_COLUMNS), _NAMES)
     if not isinstance(assigner, (*_SLICED, EventTimeSessionWindows)) or not assigner.is_event_time:
@@ -59,7 +59,7 @@ def with_windows(
     for name in seen:
         require_column(timed.source.schema, name)
     if isinstance(assigner, EventTimeSessionWindows):
-        outputs = _in_sessions(timed, assigner, seen, partition_by, order_by, options)
+        outputs = _in_sessions(timed, assigner, seen, partition_by, arrival_order, options)
     else:
         assert isinstance(assigner, SlicedAssigner)
         outputs = _in_slices(timed, assigner, seen, partition_by, options)
@@ -96,7 +96,7 @@ def _in_sessions(
     assigner: WindowAssigner,
     names: tuple[str, ...],
     partition_by: Sequence[str],
-    order_by: Sequence[str],
+    arrival_order: Sequence[str],
     options: Mapping[str, Any],
 ) -> Outputs:
     instant = _instant(timed)
@@ -107,7 +107,7 @@ def _in_sessions(
         windowed = timed.key_by(*partition_by).window(assigner)
     else:
         windowed = timed.window_all(assigner)
-    ordered = windowed.order_by(*order_by).options(**options)
+    ordered = windowed.arrival_order(*arrival_order).options(**options)
     return ordered.processed(MergedWindowRows(instant), rest, output=output)
 
 

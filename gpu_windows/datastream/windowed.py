@@ -72,7 +72,7 @@ class Windowed(Step):
         """Keep windows for late rows after they fired; each late row fires its window again."""
         return replace(self, lateness=ticks(lateness))
 
-    def order_by(self, *columns: str | Column) -> Self:
+    def arrival_order(self, *columns: str | Column) -> Self:
         """Name the columns that give the order of arrival, which a shuffle in Spark loses.
 
         Ignored on an Arrow table, whose order is its order of arrival.
@@ -382,7 +382,7 @@ class WindowedStream(Windowed):
             changed_only=self.changed_only,
             grouping=self.grouping,
             allowed_lateness=self.lateness,
-            order_by=tuple(order),
+            arrival_order=tuple(order),
             options=self.options_,
         )
         return source.outputs(query)

@@ -36,7 +36,6 @@ _NAMES = LazyNames(
     __name__,
     {
         "aggregates.user": "AggregateFunction",
-        "vocabulary.evictors": "Evictor",
         "functions.broadcast": "KeyedBroadcastProcessFunction",
         "functions.co_group": "CoGroupFunction VectorCoGroupFunction",
         "functions.join_function": "FlatJoinFunction ProcessJoinFunction",
@@ -49,6 +48,7 @@ _NAMES = LazyNames(
         "functions.vector_process": "VectorProcessFunction",
         "functions.vector_results": "VectorResult",
         "functions.vectorised": "VectorWindowFunction",
+        "vocabulary.evictors": "Evictor",
         "vocabulary.triggers": "Trigger TriggerResult",
         "vocabulary.windows": "MergingWindowAssigner WindowAssigner",
     },

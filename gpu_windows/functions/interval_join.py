@@ -18,7 +18,7 @@ Nearest = Literal["before", "after", "either"]
 
 
 @dataclass(frozen=True)
-class JoinInTime:
+class IntervalJoinSpec:
     """Every left row with the right rows of its key within bounds of its time.
 
     A pair is given when the later of its rows arrives, and a row is kept for as long as the

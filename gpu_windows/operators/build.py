@@ -18,8 +18,8 @@ from gpu_windows.planning.plan import (
     Plan,
     ProcessPlan,
     Strategy,
+    TemporalJoinPlan,
     TopPlan,
-    VersionJoinPlan,
     WindowPlan,
 )
 from gpu_windows.vocabulary.options import Device
@@ -78,7 +78,7 @@ def _built(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
         return _by_row(plan, trace=trace)
     if isinstance(plan, OverPlan):
         return _over(plan, kernels(), trace=trace, in_order=in_order)
-    if isinstance(plan, IntervalJoinPlan | VersionJoinPlan):
+    if isinstance(plan, IntervalJoinPlan | TemporalJoinPlan):
         return _join(plan, kernels(), trace=trace, in_order=in_order)
     assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"
     return _WINDOWS[plan.strategy](plan, kernels(), trace=trace, in_order=in_order)
@@ -87,34 +87,34 @@ def _built(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
 def _by_row(plan: Plan, *, trace: bool) -> Operator:
     """Build an operator in plain Python."""
     if isinstance(plan, IntervalJoinPlan):
-        from gpu_windows.operators.by_row.interval_join import ReferenceJoinOperator
+        from gpu_windows.operators.row_at_a_time.interval_join import ReferenceJoinOperator
 
         return ReferenceJoinOperator(plan, trace=trace)
-    if isinstance(plan, VersionJoinPlan):
-        from gpu_windows.operators.by_row.version_join import ReferenceVersionJoinOperator
+    if isinstance(plan, TemporalJoinPlan):
+        from gpu_windows.operators.row_at_a_time.temporal_join import ReferenceTemporalJoinOperator
 
-        return ReferenceVersionJoinOperator(plan, trace=trace)
+        return ReferenceTemporalJoinOperator(plan, trace=trace)
     if isinstance(plan, OverPlan):
-        from gpu_windows.operators.by_row.over import ReferenceOverOperator
+        from gpu_windows.operators.row_at_a_time.over import ReferenceOverOperator
 
         return ReferenceOverOperator(plan, trace=trace)
     assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"
 
-    from gpu_windows.operators.by_row.operator import ReferenceOperator
+    from gpu_windows.operators.row_at_a_time.operator import ReferenceOperator
 
     return ReferenceOperator(plan, trace=trace)
 
 
-def _join(plan: IntervalJoinPlan | VersionJoinPlan, kernels: Kernels, **options: bool) -> Operator:
+def _join(plan: IntervalJoinPlan | TemporalJoinPlan, kernels: Kernels, **options: bool) -> Operator:
     """Build the operator of a join of two sides."""
     if isinstance(plan, IntervalJoinPlan):
         from gpu_windows.operators.joins.operator import IntervalJoinOperator
 
         return IntervalJoinOperator(plan, kernels, **options)
 
-    from gpu_windows.operators.joins.version_operator import VersionJoinOperator
+    from gpu_windows.operators.joins.temporal_join import TemporalJoinOperator
 
-    return VersionJoinOperator(plan, kernels, **options)
+    return TemporalJoinOperator(plan, kernels, **options)
 
 
 def _over(plan: OverPlan, kernels: Kernels, **options: bool) -> Operator:

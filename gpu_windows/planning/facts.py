@@ -48,7 +48,7 @@ _CLASS = "class"
 _DURATIONS = {"size", "slide", "offset", "gap", "max_size", "step", "lengths", "lateness",
               "out_of_orderness", "idleness", "most_ahead", "interval", "timeout", "time_to_live",
               "recent", "valid_for", "within"}  # fmt: skip
-_BOUNDS, _BOUNDED = {"lower", "upper"}, {"Range", "JoinInTime"}
+_BOUNDS, _BOUNDED = {"lower", "upper"}, {"Range", "IntervalJoinSpec"}
 #: What columns of our own are called where people read of them.
 _IN_WORDS = {NO_TIME: "no time", NO_KEY: "no key", SPREAD: "no key", ARRIVAL: "arrival"}
 

@@ -9,16 +9,16 @@ from enum import Enum
 import pyarrow as pa
 
 from gpu_windows.aggregates.partials import Partial
-from gpu_windows.functions.interval_join import JoinInTime
+from gpu_windows.functions.interval_join import IntervalJoinSpec
 from gpu_windows.functions.over import Over
 from gpu_windows.functions.patterns.match import Match
+from gpu_windows.functions.temporal_join import TemporalJoinSpec
 from gpu_windows.functions.top_changes import TopChanges
-from gpu_windows.functions.version_join import VersionJoin
 from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery
 from gpu_windows.planning.kinds.match import MatchQuery
 from gpu_windows.planning.kinds.over import OverQuery
 from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.planning.kinds.temporal_join import VersionJoinQuery
+from gpu_windows.planning.kinds.temporal_join import TemporalJoinQuery
 from gpu_windows.planning.kinds.top import TopQuery
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.query import NO_KEY, SPREAD, Query
@@ -45,7 +45,7 @@ class Strategy(Enum):
     COUNTS = "counts"
     BUFFER = "buffer"
     INTERVAL_JOIN = "interval join"
-    VERSION_JOIN = "version join"
+    TEMPORAL_JOIN = "temporal join"
     OVER = "over"
     TOP = "top of keys"
     MATCH = "match"
@@ -62,7 +62,7 @@ class PartialsBy(Enum):
 
 #: Those of which a call goes through all that is kept of some keys.
 _AT_ONCE = (
-    Strategy.BUFFER, Strategy.INTERVAL_JOIN, Strategy.VERSION_JOIN, Strategy.OVER, Strategy.TOP,
+    Strategy.BUFFER, Strategy.INTERVAL_JOIN, Strategy.TEMPORAL_JOIN, Strategy.OVER, Strategy.TOP,
     Strategy.MATCH,
 )  # fmt: skip
 #: Those that no kernel of a device runs.
@@ -199,24 +199,24 @@ class IntervalJoinPlan(Plan):
     query: IntervalJoinQuery
 
     @property
-    def join(self) -> JoinInTime:
+    def join(self) -> IntervalJoinSpec:
         """What is joined; a bounded input has no late rows that join."""
         return replace(self.query.join, joins_late=False) if self.bounded else self.query.join
 
 
 @dataclass(frozen=True, kw_only=True)
-class VersionJoinPlan(Plan):
+class TemporalJoinPlan(Plan):
     """How rows are joined with versions. Other parameters: see `Plan`.
 
     Parameters
     ----------
-    query : VersionJoinQuery
+    query : TemporalJoinQuery
     """
 
-    query: VersionJoinQuery
+    query: TemporalJoinQuery
 
     @property
-    def join(self) -> VersionJoin:
+    def join(self) -> TemporalJoinSpec:
         """What is joined."""
         return self.query.join
 

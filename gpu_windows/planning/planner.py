@@ -13,7 +13,7 @@ from gpu_windows.planning.kinds.over import OverQuery
 from gpu_windows.planning.kinds.over_frames import check_over
 from gpu_windows.planning.kinds.pairs import PairsQuery
 from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.planning.kinds.temporal_join import VersionJoinQuery
+from gpu_windows.planning.kinds.temporal_join import TemporalJoinQuery
 from gpu_windows.planning.kinds.top import TopQuery
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_strategy import check_bounded, check_unbounded, strategy_of
@@ -28,8 +28,8 @@ from gpu_windows.planning.plan import (
     Plan,
     ProcessPlan,
     Strategy,
+    TemporalJoinPlan,
     TopPlan,
-    VersionJoinPlan,
     WindowPlan,
 )
 from gpu_windows.planning.query import Query
@@ -65,13 +65,13 @@ def plan(
 ) -> IntervalJoinPlan: ...
 @overload
 def plan(
-    query: VersionJoinQuery,
+    query: TemporalJoinQuery,
     *,
     bounded: bool,
     spark: bool = ...,
     crosses_quickly: bool = ...,
     reads_in_task: bool = ...,
-) -> VersionJoinPlan: ...
+) -> TemporalJoinPlan: ...
 @overload
 def plan(
     query: ProcessQuery,
@@ -141,7 +141,7 @@ def plan(
 
     Returns
     -------
-    WindowPlan, IntervalJoinPlan, VersionJoinPlan, ProcessPlan, OverPlan, TopPlan or MatchPlan
+    WindowPlan, IntervalJoinPlan, TemporalJoinPlan, ProcessPlan, OverPlan, TopPlan or MatchPlan
         By the kind of the query.
 
     Raises
@@ -235,7 +235,7 @@ _BROADCAST = (
 )
 _TO_VECTOR_FUNCTION = "rows and timers go to the function as columns, those of many keys at once"
 _NEWEST = (
-    "version join: the left rows that the watermark has reached and the versions of their keys "
+    "temporal join: the left rows that the watermark has reached and the versions of their keys "
     "sorted by key and time, of each key the newest version is kept"
 )
 _PAIRS = "each pair goes to the function, in Python"
@@ -252,10 +252,10 @@ def _plan_interval_join(query: IntervalJoinQuery, where: _Where) -> IntervalJoin
     return plan
 
 
-def _plan_version_join(query: VersionJoinQuery, where: _Where) -> VersionJoinPlan:
-    strategy, why = _joined_by(query, Strategy.VERSION_JOIN, _NEWEST, where)
-    _check_moves(query, "a version join on streams would give no row", where)
-    return VersionJoinPlan(
+def _plan_temporal_join(query: TemporalJoinQuery, where: _Where) -> TemporalJoinPlan:
+    strategy, why = _joined_by(query, Strategy.TEMPORAL_JOIN, _NEWEST, where)
+    _check_moves(query, "a temporal join on streams would give no row", where)
+    return TemporalJoinPlan(
         query=query, strategy=strategy, **_arrival(query, [why], where, crosses=True)
     )
 
@@ -333,7 +333,7 @@ def _check_nothing_asked(query: Query, what: str, *, reference: bool = False) ->
 _PLANNERS: Mapping[type[Query], Callable[[Any, _Where], Plan]] = {
     WindowQuery: _plan_windows,
     IntervalJoinQuery: _plan_interval_join,
-    VersionJoinQuery: _plan_version_join,
+    TemporalJoinQuery: _plan_temporal_join,
     ProcessQuery: _plan_process,
     OverQuery: _plan_over,
     TopQuery: _plan_top,

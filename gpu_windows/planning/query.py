@@ -56,7 +56,7 @@ class Query(ABC):
     watermarks : WatermarkStrategy
     keys : tuple of str
         Key columns, in order.
-    order_by : tuple of str
+    arrival_order : tuple of str
         Columns that give the order of arrival where a shuffle loses it.
     carried : tuple of str
         Columns that nothing reads, for rows that are given back.
@@ -76,7 +76,7 @@ class Query(ABC):
     time: str
     watermarks: WatermarkStrategy
     keys: tuple[str, ...]
-    order_by: tuple[str, ...] = ()
+    arrival_order: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
     options: Options = Options()  # noqa: RUF009 - frozen
     public: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
@@ -93,7 +93,7 @@ class Query(ABC):
         if self.needs_time and not self.has_time:
             rule = "rows need a time: say event_time(column, watermarks)"
             raise QueryError(rule, value=self.timed_part)
-        for name in (*self.keys, *self.used_columns, *self.order_by):
+        for name in (*self.keys, *self.used_columns, *self.arrival_order):
             require_column(self.schema, name)
         for name in self.keys:
             check_key(name, self.schema.field(name).type)
@@ -141,7 +141,7 @@ class Query(ABC):
         """What is compared: keys, orders, what is not merely carried, results that are ranked."""
         carried = self.carried_columns
         others = (name for name in self.used_columns if name not in carried)
-        names = dict.fromkeys((*self.keys, *self.order_by, *others))
+        names = dict.fromkeys((*self.keys, *self.arrival_order, *others))
         return (*map(self.schema.field, names), *self._ranked_fields)
 
     @property

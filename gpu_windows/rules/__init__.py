@@ -8,7 +8,8 @@ which is Flink's ``floorMod`` for negative times. What is made of many rules is 
 
 Where Spark makes partials, `slice_of` is called with an object that writes SQL
 (`gpu_windows.spark_glue.batch.partials`): so that rule has no second version. The window operator
-has one, on purpose: the reference (`gpu_windows.operators.by_row.operator`) is it over objects.
+has one, on purpose: the reference (`gpu_windows.operators.row_at_a_time.operator`) is that rule
+over objects.
 """
 
 from __future__ import annotations

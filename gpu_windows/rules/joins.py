@@ -9,7 +9,7 @@ BEFORE = 0
 AFTER = 1
 EITHER = 2
 
-#: The first and the last time of a row of a version join: how far apart two are fits int64.
+#: The first and the last time of a row of a temporal join: how far apart two are fits int64.
 VERSIONED_TICKS = (-(LONG_MAX // 2), LONG_MAX // 2)
 
 

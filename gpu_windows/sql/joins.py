@@ -211,7 +211,7 @@ class _Join:
         def step() -> Said:
             right = self._columns[1].stream.call("key_by", *by_right)
             left = self._columns[0].stream.call("key_by", *by_left)
-            return left.call("join_version", _inline(right))
+            return left.call("temporal_join", _inline(right))
 
         return step
 

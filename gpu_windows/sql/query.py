@@ -26,7 +26,7 @@ class SqlQuery:
     text : str
     streams : mapping of str to TimedStream
     order, options_
-        See `order_by` and `options`.
+        See `arrival_order` and `options`.
     """
 
     text: str
@@ -34,7 +34,7 @@ class SqlQuery:
     order: tuple[str, ...] = ()
     options_: Mapping[str, Any] = None  # type: ignore[assignment]
 
-    def order_by(self, *columns: str) -> SqlQuery:
+    def arrival_order(self, *columns: str) -> SqlQuery:
         """Name the columns that give the order of arrival, which a shuffle in Spark loses.
 
         Ignored on an Arrow table, whose order it is.

@@ -43,7 +43,7 @@ class Settings:
     def of(self, step: Said) -> Said:
         """Say it of a step that takes an order and options."""
         if self.order:
-            step = step.call("order_by", *self.order)
+            step = step.call("arrival_order", *self.order)
         return step.call("options", **self.options) if self.options else step
 
 

@@ -171,7 +171,7 @@ class _Top:
             keyed = self._columns.stream.call("key_by", *by_all)
             more = dict(self._settings.options)
             if self._settings.order:
-                more["order_by"] = [*self._settings.order]
+                more["arrival_order"] = [*self._settings.order]
             numbers = (self._number,) if self._shows_number else ()
             named["number"] = self._number if numbers else None
             outputs = keyed.call("topped", count, order, **named, **more)

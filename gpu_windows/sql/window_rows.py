@@ -50,7 +50,7 @@ class _WindowRows:
         if window.partition_by:
             told["partition_by"] = [*window.partition_by]
         if self._settings.order:
-            told["order_by"] = [*self._settings.order]
+            told["arrival_order"] = [*self._settings.order]
         with placed(statement.select):
             outputs = self._columns.stream.call("with_windows", window.assigner, **told, **options)
             names = (*self._used, *WINDOW_COLUMNS)

@@ -50,7 +50,7 @@ _REFUSED = {
     _JOIN: ("a join of streams", "join by gw.stream(a).key_by(...) with gw.stream(b).key_by(...)"),
     "GlobalLimit": ("limit", "leave it out"),
     "Offset": ("offset", "leave it out"),
-    "Sort": ("orderBy", "leave it out: order_by(...) of a window says the order of arrival"),
+    "Sort": ("orderBy", "leave it out: arrival_order(...) of a window says the order of arrival"),
     "Sample": ("sample", "choose rows by where(...), such as of a hash of a column"),
     "Window": ("a window function", "say it by key_by(...).over(...) of gpu_windows"),
     "FlatMapGroupsWithState": ("flatMapGroupsWithState", _OWN_PROCESS),

@@ -175,20 +175,24 @@ def matched(rows: DataFrame) -> gw.typing.Outputs:
     rise = "B.v > LAST(B.v, 1) OR (LAST(B.v, 1) IS NULL AND B.v > A.v)"
     define = {"B": rise, "C": "C.v <= LAST(B.v)"}
     pattern = keyed.match_recognize("A B+ C", define, within="10 minutes", shards=SHARDS)
-    return pattern.order_by("seq").outputs(a="A.seq", n="COUNT(B.v)", c="C.seq", low="MIN(text)")
+    return pattern.arrival_order("seq").outputs(
+        a="A.seq", n="COUNT(B.v)", c="C.seq", low="MIN(text)"
+    )
 
 
 def first_rows(rows: DataFrame) -> gw.typing.Outputs:
     """Return the outputs of the first rows of keys, of which some get other numbers only."""
     keyed = gw.stream(rows).key_by("k")
-    return keyed.topped(4, ["text", "v"], columns=["seq", "v"], order_by=["seq"], shards=SHARDS)
+    return keyed.topped(
+        4, ["text", "v"], columns=["seq", "v"], arrival_order=["seq"], shards=SHARDS
+    )
 
 
 def processed(rows: DataFrame) -> gw.typing.Outputs:
     """Return the outputs of a process function with timers of event time and side outputs."""
     function = Everything(uses_processing_time=False)
     keyed = gw.stream(_numbers(rows)).event_time("ts", WATERMARKS).key_by("k")
-    options: dict[str, Any] = {"order_by": ("v",), "device": "cpu", "shards": SHARDS}
+    options: dict[str, Any] = {"arrival_order": ("v",), "device": "cpu", "shards": SHARDS}
     return keyed.processed(function, ("v",), output=function.output, **options)
 
 
@@ -198,7 +202,7 @@ def broadcast(rows: DataFrame, limits: DataFrame) -> gw.typing.Outputs:
     few = _numbers(limits).where("v % 20 = 7").withColumnRenamed("text", "name")
     other = gw.stream(few.withColumnRenamed("v", "limit")).event_time("ts", WATERMARKS)
     both = keyed.connect(other.broadcast())
-    names: dict[str, Any] = {"output": Limits.output, "order_by": ("seq",)}
+    names: dict[str, Any] = {"output": Limits.output, "arrival_order": ("seq",)}
     return both.processed(Limits(), ("v",), ("name", "limit"), **names, device="cpu", shards=SHARDS)
 
 

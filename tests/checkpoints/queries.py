@@ -199,11 +199,11 @@ QUERIES: dict[str, Callable[[], gw.typing.Outputs]] = {
         .options(engine="reference")
         .outputs(["v"], ["v"], how="full")
     ),
-    "version join": lambda: (
-        keyed().join_version(keyed()).valid_for("40 s").outputs(["v"], ["v"], how="left")
+    "temporal join": lambda: (
+        keyed().temporal_join(keyed()).valid_for("40 s").outputs(["v"], ["v"], how="left")
     ),
-    "version join, row at a time": lambda: (
-        keyed().join_version(keyed()).options(engine="reference").outputs(["v"], ["v"], how="left")
+    "temporal join, row at a time": lambda: (
+        keyed().temporal_join(keyed()).options(engine="reference").outputs(["v"], ["v"], how="left")
     ),
     "over": lambda: (
         keyed()
@@ -226,7 +226,7 @@ QUERIES: dict[str, Callable[[], gw.typing.Outputs]] = {
     ),
     "top": lambda: keyed().topped(3, "v", time_to_live="1 ms"),
     "process function": lambda: keyed().processed(
-        Sums(), ["v"], output=Sums.output, order_by=["v"]
+        Sums(), ["v"], output=Sums.output, arrival_order=["v"]
     ),
     "connected streams": lambda: (
         keyed().connect(keyed()).processed(Rates(), ["v"], ["v"], output=Rates.output)

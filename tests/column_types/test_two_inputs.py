@@ -85,7 +85,7 @@ KEYS: list[tuple[pa.Array, pa.Array, list[Any]]] = [
 ]
 JOINS: list[Callable[[gw.typing.KeyedStream, gw.typing.KeyedStream], pa.Table]] = [
     lambda a, b: a.interval_join(b).between("0 s", "0 s").select(["v"], ["w"]),
-    lambda a, b: a.join_version(b).select(["v"], ["w"]),
+    lambda a, b: a.temporal_join(b).select(["v"], ["w"]),
     lambda a, b: a.join(b).window(MINUTE).select(["v"], ["w"]),
 ]
 

@@ -49,7 +49,7 @@ class Windows:
         windowed = (
             windowed.trigger(self.trigger)
             .allowed_lateness(timedelta(microseconds=self.allowed_lateness))
-            .order_by("seq")
+            .arrival_order("seq")
             .options(**vars(options))
         )
         return windowed if self.evictor is None else windowed.evictor(self.evictor)

@@ -36,7 +36,7 @@ class SqlTopN(KeyedRows):
             descending=[*self.order.values()],
             columns=["value", "seq", "at"],
             number=self.number,
-            order_by=["seq"],
+            arrival_order=["seq"],
             **vars(options),
         )
 

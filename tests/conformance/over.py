@@ -53,7 +53,7 @@ class SqlOver(KeyedRows):
     aggregates: Mapping[str, Aggregate]
 
     def _keyed(self, keyed: KeyedStream, options: Options) -> gw.typing.Outputs:
-        over = keyed.over(self.frame).order_by("seq").options(**vars(options))
+        over = keyed.over(self.frame).arrival_order("seq").options(**vars(options))
         return over.outputs(("value", "seq", "at"), **self.aggregates)
 
     def batch(self, records: Sequence[Record], plan: Plan) -> pa.Table:

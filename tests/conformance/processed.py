@@ -90,7 +90,7 @@ class Processed(Case):
 
     def _processed(self, keyed: KeyedStream, options: Options) -> gw.typing.Outputs:
         return keyed.processed(
-            self.function, _SEEN, output=self._output, order_by=("seq",), **vars(options)
+            self.function, _SEEN, output=self._output, arrival_order=("seq",), **vars(options)
         )
 
     def query(self, options: Options) -> Query:
@@ -140,7 +140,12 @@ class CoProcessed(TwoInputs):
         """Return the outputs of two keyed streams."""
         left, right = sides
         return left.connect(right).processed(
-            self.function, _SEEN, _SEEN, output=self._output, order_by=("seq",), **vars(options)
+            self.function,
+            _SEEN,
+            _SEEN,
+            output=self._output,
+            arrival_order=("seq",),
+            **vars(options),
         )
 
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
@@ -172,7 +177,7 @@ class BroadcastProcessed(CoProcessed):
         broadcast = BroadcastStream(small.source, small.time, small.watermarks)
         seen, order = ("key", *_SEEN), ("seq",)
         return keyed.connect(broadcast).processed(
-            self.function, _SEEN, seen, output=self._output, order_by=order, **vars(options)
+            self.function, _SEEN, seen, output=self._output, arrival_order=order, **vars(options)
         )
 
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:

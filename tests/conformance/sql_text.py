@@ -105,7 +105,7 @@ class SqlText(Case):
             for side, table in zip(self.sides, tables, strict=True)
         }
         given = {name: each for name, each in vars(options).items() if each is not None}
-        return gw.sql(self._text, **streams).order_by("idx").options(**given).outputs()
+        return gw.sql(self._text, **streams).arrival_order("idx").options(**given).outputs()
 
     def _local(self, tables: Sequence[pa.Table], options: Options) -> gw.typing.Outputs:
         return self._outputs(tables, WatermarkStrategy.for_monotonous_timestamps(), options)

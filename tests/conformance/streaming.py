@@ -71,7 +71,7 @@ class StreamingRunner:
         """
         query = case.query(self._options)
         if isinstance(query, WindowQuery):  # where the order of rows means nothing
-            query = replace(query, order_by=query.order_by or ("seq",))
+            query = replace(query, arrival_order=query.arrival_order or ("seq",))
         planned = make_plan(query, bounded=False, spark=True)
         replayed = _Replay(planned)
         differences = self._compare(scenario, case, replayed)

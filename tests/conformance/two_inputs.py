@@ -203,7 +203,7 @@ class SqlWindowJoin(_SqlJoin):
     def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.typing.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
-        windowed = left.join(right).window(TumblingEventTimeWindows(self.size)).order_by("seq")
+        windowed = left.join(right).window(TumblingEventTimeWindows(self.size)).arrival_order("seq")
         return windowed.options(**vars(options)).outputs(_CHOSEN, _CHOSEN, how=self.how)
 
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -240,7 +240,7 @@ class SqlIntervalJoin(_SqlJoinInTime):
         bounds = (timedelta(microseconds=bound) for bound in (self.lower, self.upper))
         pairs = left.interval_join(right).between(*bounds)
         if self.joins_late:
-            pairs = pairs.join_late().order_by("seq")
+            pairs = pairs.join_late().arrival_order("seq")
         return pairs.options(**vars(options)).outputs(_CHOSEN, _CHOSEN, how=self.how)
 
 
@@ -262,7 +262,7 @@ class SqlVersionJoin(_SqlJoinInTime):
     def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.typing.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
-        joined = left.join_version(right).order_by("seq").options(**vars(options))
+        joined = left.temporal_join(right).arrival_order("seq").options(**vars(options))
         return joined.outputs(_CHOSEN, _CHOSEN, how=self.how, where=self.where)
 
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:

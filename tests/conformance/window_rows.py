@@ -34,7 +34,7 @@ class RowsInWindows(ByTheApi):
         by = ("key",) if isinstance(self._assigner, MergingWindowAssigner) else ()
         columns = ("key", "value", "seq")
         return timed.with_windows(
-            self._assigner, columns=columns, partition_by=by, order_by=("seq",), **given
+            self._assigner, columns=columns, partition_by=by, arrival_order=("seq",), **given
         )
 
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:

@@ -224,7 +224,7 @@ COMPILED = {
 def outputs(source: Any, name: str) -> gw.typing.Outputs:
     assigner, build = QUERIES[name]
     windowed = gw.stream(source).event_time("ts", WATERMARKS).key_by("key").window(assigner)
-    made: gw.typing.Outputs = build(windowed.order_by("ts"))
+    made: gw.typing.Outputs = build(windowed.arrival_order("ts"))
     return made
 
 

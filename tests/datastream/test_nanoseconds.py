@@ -134,7 +134,7 @@ TRADES = pa.table({"k": ["x"], "lt": instants(1_100), "c": [1]})
 QUOTES = pa.table({"k": ["x"] * 2, "rt": instants(900, 1_500), "r": ["past", "future"]})
 JOINS: tuple[Callable[[], Any], ...] = (
     lambda: keyed(TRADES, "lt").interval_join(keyed(QUOTES, "rt")).between("-1 hour", "0 s"),
-    lambda: keyed(TRADES, "lt").join_version(keyed(QUOTES, "rt")),
+    lambda: keyed(TRADES, "lt").temporal_join(keyed(QUOTES, "rt")),
     lambda: keyed(table(1_900, 1_100)).over(gw.Rows()).aggregate(["v"], before=gw.lag("v")),
     lambda: keyed(table(1_900, 1_100)).window(SECOND).aggregate(f=gw.arg_min("v", "ts")),
     lambda: gw.stream(table(1_000)).event_time("ts", MONOTONOUS).union(

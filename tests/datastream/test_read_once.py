@@ -86,8 +86,8 @@ BUILDS: dict[str, Callable[[gw.typing.TimedStream, gw.typing.TimedStream], objec
     "window join": lambda left, right: (
         left.key_by("k").join(right.key_by("k")).window(MINUTE).outputs(["v"], ["v"])
     ),
-    "version join": lambda left, right: (
-        left.key_by("k").join_version(right.key_by("k")).outputs(["v"], ["v"])
+    "temporal join": lambda left, right: (
+        left.key_by("k").temporal_join(right.key_by("k")).outputs(["v"], ["v"])
     ),
     "union of unions": lambda left, right: left.union(timed(ROWS)).union(right),
     "filtered": lambda left, right: left.union(gw.stream(ROWS).event_time("ts", MONOTONOUS), right),

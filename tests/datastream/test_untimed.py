@@ -76,7 +76,7 @@ class _Said:
     def __getattr__(self, name: str) -> Any:
         def said(*arguments: Any) -> Any:
             made = getattr(self._keyed, name)(*arguments)
-            return made.order_by("seq").options(engine=self._engine, device="cpu")
+            return made.arrival_order("seq").options(engine=self._engine, device="cpu")
 
         return said
 
@@ -123,13 +123,13 @@ def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     schema = spark.createDataFrame(TABLE).schema
     source = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     stream = gw.stream(source.parquet(str(tmp_path / "in")))
-    keyed = stream.key_by("k").count_window(2).order_by("seq")
+    keyed = stream.key_by("k").count_window(2).arrival_order("seq")
     made = keyed.options(device="cpu", shards=2).outputs(total=gw.sum("v"))
     assert "time      none" in made.explain()
     run_to_the_end(made, tmp_path)
     wanted = [(key, None, None, total) for key, total in WINDOWS["count"][1]]
     assert results_in(spark, tmp_path) == sorted(wanted, key=repr)
-    together = stream.count_window_all(2).order_by("seq").outputs(total=gw.sum("v"))
+    together = stream.count_window_all(2).arrival_order("seq").outputs(total=gw.sum("v"))
     assert "one task sees them" in together.explain()
 
 

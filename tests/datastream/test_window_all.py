@@ -68,14 +68,18 @@ QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.typing.Outputs], list[tupl
     "reduce": (
         LETTERS,
         lambda s: (
-            s.window_all(SESSIONS).order_by("ts").outputs(gw.typing.Reduce(add, ("letter", "v")))
+            s.window_all(SESSIONS)
+            .arrival_order("ts")
+            .outputs(gw.typing.Reduce(add, ("letter", "v")))
         ),
         [(1, 5, "a", 6), (6, 11, "a", 23), (15, 17, "a", 15)],
     ),
     "aggregate": (
         LETTERS,
         lambda s: (
-            s.window_all(SESSIONS).order_by("ts").outputs(top=gw.max("v"), last=gw.last("letter"))
+            s.window_all(SESSIONS)
+            .arrival_order("ts")
+            .outputs(top=gw.max("v"), last=gw.last("letter"))
         ),
         [(1, 5, 3, "b"), (6, 11, 9, "b"), (15, 17, 15, "a")],
     ),
@@ -90,7 +94,7 @@ QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.typing.Outputs], list[tupl
         LETTERS,
         lambda s: (
             s.window_all(SESSIONS)
-            .order_by("ts")
+            .arrival_order("ts")
             .outputs(gw.typing.Process(Summary(), ("letter",), TEXT))
         ),
         [
@@ -113,7 +117,7 @@ QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.typing.Outputs], list[tupl
         lambda s: (
             s.window_all(FIVE)
             .trigger(gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(2)))
-            .order_by("ts")
+            .arrival_order("ts")
             .with_firing_columns()
             .outputs(n=gw.count())
         ),

@@ -147,7 +147,7 @@ def test_the_latest_values_of_keys(spark: SparkSession, broker: Broker, tmp_path
     for table in TABLES:
         produce(spark, broker, "bids", table)
     keyed = gw.stream(rows_of_topic(spark, broker, "bids", 150)).key_by("k")
-    outputs = keyed.topped(3, "v", columns=["seq", "v"], order_by=["seq"], shards=3)
+    outputs = keyed.topped(3, "v", columns=["seq", "v"], arrival_order=["seq"], shards=3)
     to = sink(broker, "best", mode="upsert")
     fails(partial(run, outputs, Dies(to, 2), tmp_path / "state"), "dies here")
     run(outputs, to, tmp_path / "state")

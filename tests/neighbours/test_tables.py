@@ -129,7 +129,7 @@ def test_later_firings_replace_earlier_ones(spark: SparkSession, lake: Lake) -> 
 def test_first_rows_that_go_are_deleted(spark: SparkSession, lake: Lake) -> None:
     """The table has what is among the first rows now, and no column of changes."""
     keyed = gw.stream(streamed(spark, lake.folder / "in")).event_time("ts", WATERMARKS)
-    made = keyed.key_by("k").topped(3, "v", columns=["seq", "v"], order_by=["seq"], shards=3)
+    made = keyed.key_by("k").topped(3, "v", columns=["seq", "v"], arrival_order=["seq"], shards=3)
     run(made, lake.sink(mode="upsert"), lake.folder / "state")
     found = [row.asDict() for row in fresh(spark, lake.sql("result")).collect()]
     assert {*found[0]} == {"k", "seq", "v", "row_number"}

@@ -139,7 +139,7 @@ def add(left: Any, right: Any) -> dict[str, Any]:
 
 def reduced(source: Any, rows: Any, **options: Any) -> Any:
     keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("k")
-    windowed = keyed.window(gw.EventTimeSessionWindows.with_gap("2 s")).order_by("v")
+    windowed = keyed.window(gw.EventTimeSessionWindows.with_gap("2 s")).arrival_order("v")
     return windowed.options(**options).process(
         OfReduced(), ["v"], output=OF_REDUCED, rows=rows, reduce=add
     )

@@ -92,7 +92,7 @@ def over(rng: random.Random) -> Statement:
     operator = {
         "kind": "over",
         "partition_by": "key",
-        "order_by": "ts",
+        "arrival_order": "ts",
         "frame": frame,
         "preceding": preceding,
         "agg": ["sum", "count", "max", "min"],

@@ -26,7 +26,7 @@ from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.contract.manifest import Manifest
 from tests.operators.joins.interval_joins import in_time
 from tests.operators.joins.rows import table
-from tests.operators.joins.version_joins import NOTHING, Case
+from tests.operators.joins.temporal_join import NOTHING, Case
 from tests.planning.queries import query
 from tests.spark_glue.shard import Shard, input_of
 

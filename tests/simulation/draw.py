@@ -66,7 +66,7 @@ def _shard_counts(rng: Random) -> tuple[int, ...]:
 def _query(rng: Random) -> Query:
     kind = rng.random()
     if kind < 0.2:
-        join = joins.interval_join if kind < 0.14 else joins.version_join
+        join = joins.interval_join if kind < 0.14 else joins.temporal_join
         return join(rng, SCHEMA)
     if kind < 0.32:
         return joins.windowed(rng, SCHEMA)
@@ -92,7 +92,7 @@ def _query(rng: Random) -> Query:
         "function": parts.function(rng, SCHEMA),
         "allowed_lateness": rng.choice([0, 0, 5, 40]),
         "firing_columns": rng.random() < 0.3,
-        "order_by": ("seq",),
+        "arrival_order": ("seq",),
     }
     return WindowQuery(**settings)
 
@@ -109,7 +109,7 @@ def _of_slices(rng: Random) -> WindowQuery:
         function=parts.aggregates(rng, SCHEMA, AGGREGATES | parts.SKETCHES),
         firing_columns=rng.random() < 0.3,
         grouping=_grouping(rng) if len(keys) > 1 and rng.random() < 0.4 else None,
-        order_by=("seq",),
+        arrival_order=("seq",),
     )
 
 
@@ -133,7 +133,7 @@ def _looking_back(rng: Random) -> WindowQuery:
         assigner=SlidingEventTimeWindows(slide * slides, slide, rng.randint(1 - slide, slide - 1)),
         function=parts.aggregates(rng, SCHEMA, among),
         changed_only=rng.random() < 0.5,
-        order_by=("seq",),
+        arrival_order=("seq",),
     )
 
 

@@ -90,13 +90,13 @@ def _first(rng: Random) -> Query:
         assert isinstance(made, ProcessQuery)
         return replace(made, gives_times=True)
     among = {name: AGGREGATES[name] for name in ("rows", "min_i", "sum_small")}
-    return _windows(rng, SCHEMA, "ts", _IN_ORDER, parts.keys(rng), among, order_by=("seq",))
+    return _windows(rng, SCHEMA, "ts", _IN_ORDER, parts.keys(rng), among, arrival_order=("seq",))
 
 
 def _join(rng: Random) -> Query:
     left, right = joins.sides(rng, SCHEMA)
     if rng.random() < 0.3:
-        versioned = left.join_version(right).order_by("seq")
+        versioned = left.temporal_join(right).arrival_order("seq")
         outputs = versioned.outputs(["small"], ["small"], how=rng.choice(["inner", "left"]))
         assert outputs.in_time is not None
         return outputs.in_time().plan.query
@@ -105,7 +105,7 @@ def _join(rng: Random) -> Query:
     )
     how: Any = rng.choice(["inner", "inner", *joins.HOW])
     if rng.random() < 0.2:
-        pairs = pairs.nearest(rng.choice(["before", "after", "either"])).order_by("seq")
+        pairs = pairs.nearest(rng.choice(["before", "after", "either"])).arrival_order("seq")
         how = rng.choice(["inner", "left"])
     outputs = pairs.outputs(["small"], ["small"], how=how)
     assert outputs.in_time is not None

@@ -52,18 +52,18 @@ def interval_join(rng: Random, schema: pa.Schema) -> Query:
     how = _choice(rng)
     match rng.randrange(4):
         case 0:
-            pairs = pairs.nearest(rng.choice(["before", "after", "either"])).order_by("seq")
+            pairs = pairs.nearest(rng.choice(["before", "after", "either"])).arrival_order("seq")
             how = {"how": rng.choice(["inner", "left"])}
         case 1:
-            pairs = pairs.join_late().order_by("seq")
+            pairs = pairs.join_late().arrival_order("seq")
     return pairs.outputs(["i", "text"], ["i"], **how).plan.query
 
 
-def version_join(rng: Random, schema: pa.Schema) -> Query:
+def temporal_join(rng: Random, schema: pa.Schema) -> Query:
     """Draw a join with versions."""
     left, right = sides(rng, schema)
     deleted = next(field.name for field in schema if field.type == pa.bool_())
-    joined = left.join_version(right, deleted if rng.random() < 0.4 else None).order_by("seq")
+    joined = left.temporal_join(right, deleted if rng.random() < 0.4 else None).arrival_order("seq")
     if rng.random() < 0.4:
         joined = joined.valid_for(timedelta(microseconds=rng.randint(1, 30)))
     if rng.random() < 0.3:
@@ -85,7 +85,7 @@ def windowed(rng: Random, schema: pa.Schema) -> WindowQuery:
     streams: Any = left.join(right) if rng.random() < 0.5 else left.co_group(right)
     both = streams.window(first)
     lateness = timedelta(microseconds=rng.choice(_LATENESS))
-    both = both.order_by("seq").allowed_lateness(lateness)
+    both = both.arrival_order("seq").allowed_lateness(lateness)
     if not trigger.uses_processing_time:
         both = both.trigger(trigger)
     if rng.random() < 0.2:

@@ -49,7 +49,7 @@ def over(rng: Random, schema: pa.Schema, watermarks: WatermarkStrategy) -> OverQ
         watermarks=watermarks,
         keys=parts.keys(rng),
         over=Over(tuple(columns), tuple(rng.sample(["i", "text", "d"], rng.randint(0, 2)))),
-        order_by=("seq",),
+        arrival_order=("seq",),
     )
 
 

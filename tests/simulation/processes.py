@@ -32,7 +32,7 @@ def process(rng: Random, schema: pa.Schema, watermarks: WatermarkStrategy) -> Qu
         watermarks=watermarks,
         keys=parts.keys(rng),
         process=KeyedProcess(function, Everything.output, (seen,), ("v",)),
-        order_by=("seq",),
+        arrival_order=("seq",),
     )
 
 
@@ -42,7 +42,7 @@ def connected(rng: Random, schema: pa.Schema) -> Query:
     function = Waiting(rng.randint(0, 40), _ttl(rng))
     shown = {"v": SEEN["v"]}
     both = left.connect(right)
-    made = both.processed(function, shown, shown, output=function.output, order_by=("seq",))
+    made = both.processed(function, shown, shown, output=function.output, arrival_order=("seq",))
     return made.plan.query
 
 
@@ -52,7 +52,7 @@ def broadcast(rng: Random, schema: pa.Schema) -> Query:
     both = keyed.connect(BroadcastStream(other.source, other.time, other.watermarks))
     rules = {name: SEEN[name] for name in ("name", "limit")}
     made = both.processed(
-        Limits(), {"v": SEEN["v"]}, rules, output=Limits.output, order_by=("seq",)
+        Limits(), {"v": SEEN["v"]}, rules, output=Limits.output, arrival_order=("seq",)
     )
     return made.plan.query
 

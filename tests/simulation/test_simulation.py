@@ -47,7 +47,7 @@ def test_cuts_crashes_and_shards_change_nothing() -> None:
         assert sum(trial.facts[fact] for trial in found) > 5, fact
     strategies = {trial.strategy for trial in found}
     wanted = {
-        "slices", "buffer", "row at a time", "interval join", "version join", "over",
+        "slices", "buffer", "row at a time", "interval join", "temporal join", "over",
         "process function", "match",
     }  # fmt: skip
     assert strategies == wanted

@@ -31,7 +31,7 @@ TABLES = [seconds([*one, *other]) for one, other in zip(GROWS, BRIDGES, strict=T
 
 def sessions(source: Any) -> gw.typing.WindowedStream:
     """Sessions that fire at each row, at their end and at each row after it."""
-    made = windowed(source, gw.EventTimeSessionWindows.with_gap("8 seconds")).order_by("ts")
+    made = windowed(source, gw.EventTimeSessionWindows.with_gap("8 seconds")).arrival_order("ts")
     early = gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(1))
     return made.trigger(early).allowed_lateness("1 minute")
 

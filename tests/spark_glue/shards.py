@@ -42,7 +42,7 @@ Row = tuple[str, int, int, int]
 
 def windows_of_ten(watermarks: WatermarkStrategy, shards: int = 3) -> WindowQuery:
     """Return sums of tumbling windows of ten milliseconds."""
-    made = query(TumblingEventTimeWindows(10_000), aggregates=SUM, order_by=("i",))
+    made = query(TumblingEventTimeWindows(10_000), aggregates=SUM, arrival_order=("i",))
     return replace(made, watermarks=watermarks, options=replace(made.options, shards=shards))
 
 

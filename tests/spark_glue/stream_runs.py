@@ -62,7 +62,7 @@ def batches(count: int = 4, rows: int = 400) -> list[pa.Table]:
 
 def windowed(source: Any, assigner: gw.functions.WindowAssigner) -> gw.typing.WindowedStream:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
-    return timed.key_by("k").window(assigner).order_by("seq").options(device="cpu", shards=5)
+    return timed.key_by("k").window(assigner).arrival_order("seq").options(device="cpu", shards=5)
 
 
 def streamed(
@@ -181,7 +181,7 @@ def over_outputs(kind: str, source: Any, shards: int = 3) -> gw.typing.Outputs:
     if kind == "from the first":
         more = {"number": gw.row_number(), "rank": gw.rank(), "before": gw.lag("seq"),
                 "dense": gw.dense_rank()}  # fmt: skip
-    over = keyed.over(frames[kind]).order_by("seq").options(device="cpu", shards=shards)
+    over = keyed.over(frames[kind]).arrival_order("seq").options(device="cpu", shards=shards)
     return over.outputs(["seq", "text"], **AGGREGATES, **more)
 
 

@@ -175,8 +175,8 @@ def test_a_time_is_not_told_by_its_text(tables: Any) -> None:
 
 def test_order_of_arrival_is_that_of_tables(tables: Any) -> None:
     text = f"WITH q AS ({COUNTS}) SELECT window_end, SUM(n) AS n {OF_TEN} {BY}"
-    ordered = gw.sql(text, **tables).order_by("v").options(batch_rows=100)
-    assert ordered.explain().count(".order_by('v')") == 1
+    ordered = gw.sql(text, **tables).arrival_order("v").options(batch_rows=100)
+    assert ordered.explain().count(".arrival_order('v')") == 1
     assert ordered.explain().count(".options(batch_rows=100)") == 2
     assert rows_of(ordered.result()) == rows_of(gw.sql(text, **tables).result())
 

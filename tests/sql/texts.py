@@ -279,7 +279,7 @@ def with_versions(rng: random.Random) -> Text:
     def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
         left, right = (tables[name].key_by(*keys) for name in "tu")
         chosen: Any = {"av": "v", "ats": "ts"}, {"bv": "v", "bts": "ts"}
-        found = left.join_version(right).select(*chosen, how=how, where=where)
+        found = left.temporal_join(right).select(*chosen, how=how, where=where)
         return found.select(["av", "bv", "bts"])
 
     return Text(sql, of)

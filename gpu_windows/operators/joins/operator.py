@@ -45,7 +45,7 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
     Parameters
     ----------
     plan : IntervalJoinPlan
-        Of a `JoinInTime`.
+        Of a `IntervalJoinSpec`.
     kernels : Kernels
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.

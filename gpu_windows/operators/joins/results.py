@@ -10,7 +10,7 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.results import TRACE, traced
-from gpu_windows.planning.plan import IntervalJoinPlan, VersionJoinPlan
+from gpu_windows.planning.plan import IntervalJoinPlan, TemporalJoinPlan
 
 Ints = NDArray[np.int64]
 
@@ -20,12 +20,12 @@ class PairResults:
 
     Parameters
     ----------
-    plan : IntervalJoinPlan or VersionJoinPlan
+    plan : IntervalJoinPlan or TemporalJoinPlan
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     """
 
-    def __init__(self, plan: IntervalJoinPlan | VersionJoinPlan, *, trace: bool) -> None:
+    def __init__(self, plan: IntervalJoinPlan | TemporalJoinPlan, *, trace: bool) -> None:
         self._keys, self._pair = plan.query.keys, plan.join.pair
         self._schema = plan.result_schema
         self._trace = TRACE if trace else ()

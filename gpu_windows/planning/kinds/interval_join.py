@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpu_windows.functions.interval_join import JoinInTime
+from gpu_windows.functions.interval_join import IntervalJoinSpec
 from gpu_windows.planning.kinds.pairs import PairsQuery
 from gpu_windows.planning.result_times import ResultTimes
 
@@ -15,10 +15,10 @@ class IntervalJoinQuery(PairsQuery):
 
     Parameters
     ----------
-    join : JoinInTime
+    join : IntervalJoinSpec
     """
 
-    join: JoinInTime
+    join: IntervalJoinSpec
 
     @property
     def results_in_time(self) -> ResultTimes:

@@ -9,10 +9,10 @@ from typing import Self
 import pyarrow as pa
 
 from gpu_windows.errors import UnsupportedQueryError
-from gpu_windows.functions.interval_join import JoinInTime
+from gpu_windows.functions.interval_join import IntervalJoinSpec
 from gpu_windows.functions.join_function import PairProcess
+from gpu_windows.functions.temporal_join import TemporalJoinSpec
 from gpu_windows.functions.two_inputs import MARKS
-from gpu_windows.functions.version_join import VersionJoin
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import RESULT_TIME, ResultTimes
 from gpu_windows.vocabulary.rich_functions import Openable, opens
@@ -26,10 +26,10 @@ class PairsQuery(Query):
 
     Parameters
     ----------
-    join : JoinInTime or VersionJoin
+    join : IntervalJoinSpec or TemporalJoinSpec
     """
 
-    join: JoinInTime | VersionJoin
+    join: IntervalJoinSpec | TemporalJoinSpec
 
     @property
     def used_columns(self) -> tuple[str, ...]:

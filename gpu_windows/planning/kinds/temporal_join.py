@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu_windows.functions.version_join import VersionJoin
+from gpu_windows.functions.temporal_join import TemporalJoinSpec
 from gpu_windows.planning.kinds.pairs import PairsQuery
 
 
 @dataclass(frozen=True, kw_only=True)
-class VersionJoinQuery(PairsQuery):
+class TemporalJoinQuery(PairsQuery):
     """Left rows with the versions that they meet, as of the left row's time (Flink).
 
     That is the greater time of both. A row that is in time comes when the watermark reaches it.
@@ -17,10 +17,10 @@ class VersionJoinQuery(PairsQuery):
 
     Parameters
     ----------
-    join : VersionJoin
+    join : TemporalJoinSpec
     """
 
-    join: VersionJoin
+    join: TemporalJoinSpec
 
     @property
     def ends_with_time(self) -> bool:

@@ -219,11 +219,11 @@ def test_spark_takes_rows_in_an_order_where_some_may_be_late() -> None:
     assert batch.order == batch.warnings == ()
     rows = table([])
     ours = gw.stream(rows).event_time("ts", STRICT).key_by("k")
-    pairs = ours.interval_join(ours).between("0 s", "3 s").join_late().order_by("v")
+    pairs = ours.interval_join(ours).between("0 s", "3 s").join_late().arrival_order("v")
     named = plan(pairs.outputs(["v"], ["v"]).plan.query, bounded=False, spark=True)
     assert (named.order, named.warnings) == (("__order_0",), ())
     with pytest.raises(errors.ColumnNotFoundError, match="no such column"):
-        pairs.order_by("other").outputs(["v"], ["v"])
+        pairs.arrival_order("other").outputs(["v"], ["v"])
 
 
 @pytest.mark.parametrize("engine", ENGINES)

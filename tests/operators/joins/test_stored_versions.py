@@ -1,4 +1,4 @@
-"""What a version join reads, writes and keeps: what a call touches, whatever else is stored."""
+"""What a temporal join reads, writes and keeps: what a call touches, whatever else is stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.rules import LONG_MAX
 from tests.operators.joins.interval_joins import seen
-from tests.operators.joins.version_joins import Case, planned
+from tests.operators.joins.temporal_join import Case, planned
 from tests.operators.state.counting import Counting
 
 #: Keys that have a version; rows of a side in each of the calls after; and bytes that a call reads

@@ -83,7 +83,7 @@ def test_spark_gives_what_the_local_runner_gives(spark: Any, size: int, slide: i
         windowed = (
             gw.stream(source).event_time("ts", strategy).key_by("k").count_window(size, slide)
         )
-        windowed = windowed.order_by("ts").with_firing_columns()
+        windowed = windowed.arrival_order("ts").with_firing_columns()
         return windowed.outputs(n=gw.count(), s=gw.sum("v"), last=gw.last("v"))
 
     distributed, whole = outputs(spark.createDataFrame(table).repartition(5)), outputs(table)

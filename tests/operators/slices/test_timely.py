@@ -80,7 +80,7 @@ def told(planned: WindowPlan, emissions: list[Emission]) -> tuple[Any, ...]:
 def test_whatever_is_known_of_the_watermark_gives_the_same(
     assigner: Any, batches: list[pa.Table], data: st.DataObject
 ) -> None:
-    planned = streamed(query(assigner, order_by=("i", "text")))
+    planned = streamed(query(assigner, arrival_order=("i", "text")))
     watermarks = sorted(data.draw(st.integers(-80, 80)) for _ in batches)
     steps = [
         (parts_of(data, table), watermark)
@@ -99,7 +99,7 @@ def rows(count: int, keys: int, at: int = 100) -> pa.Table:
 
 
 SUM = {"sum_i": AGGREGATES["sum_i"]}
-TUMBLING = query(TumblingEventTimeWindows(10), aggregates=SUM, order_by=("i",))
+TUMBLING = query(TumblingEventTimeWindows(10), aggregates=SUM, arrival_order=("i",))
 
 
 def test_only_rows_that_may_be_late_are_sent() -> None:

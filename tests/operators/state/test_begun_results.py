@@ -60,7 +60,7 @@ def keyed() -> gw.typing.KeyedStream:
 def windows(
     made: Callable[[gw.typing.KeyedStream], gw.typing.WindowedStream], **given: Any
 ) -> Query:
-    return made(keyed()).order_by("seq").outputs(**given).plan.query
+    return made(keyed()).arrival_order("seq").outputs(**given).plan.query
 
 
 OLD = {"n": gw.count(), "sum": gw.sum("v")}
@@ -228,7 +228,7 @@ def test_over_begins_empty(frame: str) -> None:
     rows = rows_of()
 
     def query_of(carried: list[str], **given: Any) -> Query:
-        return keyed().over(FRAMES[frame]).order_by("seq").outputs(carried, **given).plan.query
+        return keyed().over(FRAMES[frame]).arrival_order("seq").outputs(carried, **given).plan.query
 
     query = Restarted(query_of(["seq"], n=gw.count(), sum=gw.sum("v")))
     run(query, rows[:CUT])
@@ -268,7 +268,7 @@ def joined(kind: str, *right: str) -> Query:
     ]
     other = gw.stream(pa.schema(fields).empty_table()).event_time("at", MONOTONOUS).key_by("k")
     if kind == "versions":
-        made = left.key_by("k").join_version(other).order_by("seq").outputs(["v"], [*right])
+        made = left.key_by("k").temporal_join(other).arrival_order("seq").outputs(["v"], [*right])
     else:
         made = (
             left.key_by("k")
@@ -375,7 +375,7 @@ def test_lists_of_rows_begin_with_nulls() -> None:
     rows = rows_of()
 
     def made(*names: str) -> Query:
-        windowed = keyed().window(gw.SlidingEventTimeWindows(60, 20)).order_by("seq")
+        windowed = keyed().window(gw.SlidingEventTimeWindows(60, 20)).arrival_order("seq")
         return windowed.outputs(gw.typing.Collect(names)).plan.query
 
     query = Restarted(made("seq"))

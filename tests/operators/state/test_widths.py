@@ -48,7 +48,7 @@ def keyed(*, large: bool) -> gw.typing.KeyedStream:
 
 
 def windows(stream: gw.typing.KeyedStream, assigner: Any, **given: gw.typing.Aggregate) -> Query:
-    return stream.window(assigner).order_by("seq").outputs(**given).plan.query
+    return stream.window(assigner).arrival_order("seq").outputs(**given).plan.query
 
 
 LISTS = {"texts": gw.collect_list("text"), "tags": gw.collect_list("tags")}
@@ -60,25 +60,25 @@ QUERIES: dict[str, Callable[[gw.typing.KeyedStream], Query]] = {
     "sketches": lambda k: windows(
         k, gw.TumblingEventTimeWindows(50), n=gw.approx_count_distinct("text")
     ),
-    "counts": lambda k: k.count_window(8).order_by("seq").outputs(**PICKS).plan.query,
+    "counts": lambda k: k.count_window(8).arrival_order("seq").outputs(**PICKS).plan.query,
     "over": lambda k: (
-        k.over(gw.Range(TICKS)).order_by("seq").outputs(["text", "tags"], **PICKS).plan.query
+        k.over(gw.Range(TICKS)).arrival_order("seq").outputs(["text", "tags"], **PICKS).plan.query
     ),
     "over rows": lambda k: (
-        k.over(gw.Rows(4)).order_by("seq").outputs(["data"], first=gw.first("text")).plan.query
+        k.over(gw.Rows(4)).arrival_order("seq").outputs(["data"], first=gw.first("text")).plan.query
     ),
     "over all": lambda k: (
-        k.over(gw.Range()).order_by("seq").outputs(["data"], first=gw.first("text")).plan.query
+        k.over(gw.Range()).arrival_order("seq").outputs(["data"], first=gw.first("text")).plan.query
     ),
     "top": lambda k: (
         k.window(gw.TumblingEventTimeWindows(50))
-        .order_by("seq")
+        .arrival_order("seq")
         .topped(2, ["text"], columns=["data", "tags"])
         .plan.query
     ),
     "reference": lambda k: (
         k.window(gw.TumblingEventTimeWindows(50))
-        .order_by("seq")
+        .arrival_order("seq")
         .options(engine="reference")
         .outputs(**LISTS)
         .plan.query
@@ -120,7 +120,12 @@ def test_a_column_may_have_the_name_of_one_of_ours() -> None:
         stream = gw.stream(pa.schema(fields).empty_table()).event_time("ts", MONOTONOUS)
         lists = gw.collect_list("rows")
         windowed = stream.key_by("k").window(gw.EventTimeSessionWindows(9))
-        return windowed.order_by("seq").evictor(gw.CountEvictor.of(5)).outputs(all=lists).plan.query
+        return (
+            windowed.arrival_order("seq")
+            .evictor(gw.CountEvictor.of(5))
+            .outputs(all=lists)
+            .plan.query
+        )
 
     query = Restarted(made(large=False), 1)
     some = [{"k": "a", "ts": 2 * at, "seq": at, "rows": [at, at]} for at in range(6)]

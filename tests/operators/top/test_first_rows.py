@@ -49,7 +49,7 @@ def asked(count: int, number: str | None, *, lives: int | None = None, **options
             columns=["seq", "v"],
             number=number,
             time_to_live=None if lives is None else f"{lives} us",
-            order_by=["seq"],
+            arrival_order=["seq"],
             **options,
         )
     )
@@ -226,7 +226,7 @@ def test_what_is_written_grows_with_the_keys_that_have_rows() -> None:
         ({"time_to_live": "-1 s"}, "live for some time"),
         ({"descending": [True, False]}, "one for each of 1 columns"),
         ({"shard": 5}, "options are"),
-        ({"order_by": "v"}, "sequence"),
+        ({"arrival_order": "v"}, "sequence"),
         ({"columns": "v"}, "sequence"),
         ({"partials": "spark"}, "partials='spark' is not possible"),
         ({"engine": "reference"}, "engine='reference' is not possible"),

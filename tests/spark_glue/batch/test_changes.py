@@ -27,7 +27,7 @@ def changes(
 ) -> Any:
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(source).event_time("ts", strategy).key_by("k")
-    made = keyed.window(assigner).trigger(trigger).order_by("ts").options(**options)
+    made = keyed.window(assigner).trigger(trigger).arrival_order("ts").options(**options)
     return made.with_changes().aggregate(n=gw.count(), last=gw.max("v"))
 
 

@@ -93,7 +93,7 @@ def windowed(
     source: Any, assigner: gw.functions.WindowAssigner, **options: Any
 ) -> gw.typing.WindowedStream:
     keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("key", "part")
-    return keyed.window(assigner).order_by("seq").options(device="cpu", **options)
+    return keyed.window(assigner).arrival_order("seq").options(device="cpu", **options)
 
 
 def arrow(frame: DataFrame) -> pa.Table:
@@ -232,8 +232,8 @@ def test_large_strings(spark: SparkSession, frame: DataFrame, table: pa.Table) -
 def test_order_by_needs_an_order(frame: DataFrame) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
-    made = windowed(frame, ASSIGNERS["tumbling"]).order_by(F.struct("seq").alias("order"))
-    with pytest.raises(errors.ColumnTypeError, match="order_by takes"):
+    made = windowed(frame, ASSIGNERS["tumbling"]).arrival_order(F.struct("seq").alias("order"))
+    with pytest.raises(errors.ColumnTypeError, match="arrival_order takes"):
         made.aggregate(first=gw.first("text"))
 
 
@@ -260,7 +260,7 @@ def test_other_timestamps_and_odd_names(
 
     def query(source: Any, **options: Any) -> gw.typing.Outputs:
         keyed = gw.stream(source).event_time("c d", WATERMARKS).key_by("a-b", "day")
-        made = keyed.window(ASSIGNERS["sliding"]).order_by("seq").options(**options)
+        made = keyed.window(ASSIGNERS["sliding"]).arrival_order("seq").options(**options)
         return made.outputs(first=gw.first("e f"), ts=gw.last("c d"), top=gw.max("e f"))
 
     wanted = query(renamed)
@@ -336,8 +336,8 @@ def test_order_without_order_by_is_deterministic_and_warned_about(frame: DataFra
     keyed = gw.stream(frame).event_time("ts", WATERMARKS).key_by("key")
     made = keyed.window(ASSIGNERS["tumbling"])
     outputs = made.outputs(first=gw.first("text"))
-    assert "name the columns of the true order with order_by" in outputs.explain()
+    assert "name the columns of the true order with arrival_order" in outputs.explain()
     again = gw.stream(frame.repartition(7)).event_time("ts", WATERMARKS).key_by("key")
     second = again.window(ASSIGNERS["tumbling"]).aggregate(first=gw.first("text"))
     assert rows_of(arrow(outputs.result())) == rows_of(arrow(second))
-    assert "order_by" not in made.order_by("seq").explain(first=gw.first("text"))
+    assert "arrival_order" not in made.arrival_order("seq").explain(first=gw.first("text"))

@@ -59,7 +59,7 @@ def _schema() -> str:
 
 def ours(frame: DataFrame, aggregates: dict[str, Any], **options: Any) -> pa.Table:
     over = gw.stream(frame).event_time("ts", WATERMARKS).key_by("k").over()
-    given = over.order_by("seq").options(**options).aggregate(["seq"], **aggregates)
+    given = over.arrival_order("seq").options(**options).aggregate(["seq"], **aggregates)
     return given.toArrow().sort_by("seq")
 
 

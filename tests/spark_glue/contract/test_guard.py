@@ -62,7 +62,7 @@ def row(ticks: int, key: int = 3) -> pa.Table:
 def windowed(source: Any, watermarks: gw.WatermarkStrategy = GUARDED) -> gw.typing.WindowedStream:
     windows = gw.TumblingEventTimeWindows.of("20 seconds")
     keyed = gw.stream(source).event_time("ts", watermarks).key_by("k")
-    return keyed.window(windows).order_by("seq").options(device="cpu", shards=5)
+    return keyed.window(windows).arrival_order("seq").options(device="cpu", shards=5)
 
 
 def reasons_in(spark: SparkSession, folder: Path) -> list[tuple[str, str]]:

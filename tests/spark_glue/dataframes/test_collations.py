@@ -74,13 +74,13 @@ COMPARED: dict[str, Callable[[DataFrame], Any]] = {
     "top_keys per": lambda f: windowed(f, "k").top_keys(1, "n", per="f").aggregate(
         f=gw.first("c"), n=gw.count()
     ),
-    "order_by": lambda f: windowed(f, "k").order_by("c").aggregate(n=gw.first("v")),
+    "arrival_order": lambda f: windowed(f, "k").arrival_order("c").aggregate(n=gw.first("v")),
     "partition of OVER": lambda f: timed(f).key_by("c").over(gw.Rows()).aggregate(n=gw.count()),
     "distinct over": lambda f: timed(f).key_by("k").over(gw.Rows()).aggregate(
         n=gw.count_distinct("c")
     ),
     "interval join": lambda f: _joined(f, "c").between("-1 h", "1 h").select(["v"], ["w"]),
-    "version join": lambda f: timed(f).key_by("c").join_version(
+    "temporal join": lambda f: timed(f).key_by("c").temporal_join(
         timed(right(f), "t2").key_by("c")
     ).select(["v"], ["w"]),
     "window join": lambda f: timed(f).key_by("c").join(timed(right(f), "t2").key_by("c")).window(

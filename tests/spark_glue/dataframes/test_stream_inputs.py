@@ -76,8 +76,8 @@ def in_window_join(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     )
 
 
-def in_version_join(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
-    joined = of[0].key_by("k").join_version(of[1].key_by("k"))
+def in_temporal_join(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
+    joined = of[0].key_by("k").temporal_join(of[1].key_by("k"))
     return joined.options(device="cpu", shards=1).outputs({"v": "v"}, {"w": "v"})
 
 
@@ -110,7 +110,7 @@ BUILDERS = {
     "nested union": in_nested_union,
     "interval join": in_interval_join,
     "window join": in_window_join,
-    "version join": in_version_join,
+    "temporal join": in_temporal_join,
     "co-group": in_co_group,
     "broadcast": in_broadcast,
     "stages": in_stages,

@@ -69,7 +69,7 @@ def latest(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> Mapping[str,
 def windowed(source: Any) -> gw.typing.WindowedStream:
     keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("k", "place")
     made = keyed.window(gw.TumblingEventTimeWindows.of("1 minute"))
-    return made.order_by("seq").options(device="cpu", shards=3)
+    return made.arrival_order("seq").options(device="cpu", shards=3)
 
 
 def joined(source: Any, **options: Any) -> gw.typing.Outputs:

@@ -241,7 +241,7 @@ STATEFUL: dict[str, tuple[Change, str]] = {
     ),
     "join": (joined, "a join of streams cannot.*key_by"),
     "limit": (lambda rows: rows.limit(3), "limit cannot.*leave it out"),
-    "orderBy": (lambda rows: rows.orderBy("ts"), "orderBy cannot.*order_by"),
+    "orderBy": (lambda rows: rows.orderBy("ts"), "orderBy cannot.*arrival_order"),
     "sample": (lambda rows: rows.sample(fraction=0.5, seed=1), "sample cannot"),
     "states": (lambda rows: with_time(with_states(rows), "ts"), "applyInPandasWithState"),
     "a processor": (

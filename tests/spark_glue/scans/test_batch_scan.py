@@ -121,14 +121,16 @@ QUERIES: dict[str, tuple[Callable[[Any], gw.typing.Outputs], str]] = {
     "over": (lambda source: keyed(source).over(gw.Range("9 s")).outputs(["seq"], n=gw.count()), ""),
     "top": (lambda source: keyed(source).topped(2, ["v", "seq"], columns=["seq", "v"]), ""),
     "ordered": (
-        lambda source: keyed(source).window(MINUTE).order_by("seq").outputs(f=gw.first("text")),
+        lambda source: (
+            keyed(source).window(MINUTE).arrival_order("seq").outputs(f=gw.first("text"))
+        ),
         IN_TASKS,
     ),
     "ordered evictor": (
         lambda source: (
             keyed(source)
             .window(MINUTE)
-            .order_by("seq")
+            .arrival_order("seq")
             .evictor(gw.CountEvictor.of(3))
             .outputs(n=gw.sum("v"))
         ),

@@ -83,7 +83,7 @@ def keyed(source: Any) -> gw.typing.KeyedStream:
 def outputs_of(source: Any, name: str, shards: int) -> gw.typing.Outputs:
     if name in JOINS:
         return joined(source, name, shards)
-    windowed = keyed(source).window(ASSIGNERS[name]).order_by("seq")
+    windowed = keyed(source).window(ASSIGNERS[name]).arrival_order("seq")
     if name == "evictor":
         windowed = windowed.evictor(gw.CountEvictor.of(2))
     if name == "count window":

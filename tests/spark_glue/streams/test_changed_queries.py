@@ -70,7 +70,7 @@ class Query:
         if self.lateness is not None:
             windowed = windowed.allowed_lateness(self.lateness)
         if self.order is not None:
-            windowed = windowed.order_by(self.order)
+            windowed = windowed.arrival_order(self.order)
         options = {"device": "cpu", "shards": 2, **self.options}
         return windowed.options(**options).outputs(**self.aggregates)
 

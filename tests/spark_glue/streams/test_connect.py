@@ -103,7 +103,7 @@ def test_expressions_and_collect(remote: SparkSession, table: pa.Table) -> None:
     windowed = keyed.key_by(F.upper("key").alias("upper")).window(
         gw.TumblingEventTimeWindows.of("10 minutes")
     )
-    result = windowed.order_by("ts").collect("value").toArrow()
+    result = windowed.arrival_order("ts").collect("value").toArrow()
     lengths = [len(values) for values in result.column("value").to_pylist()]
     assert sum(lengths) == 470
     assert set(result.column("upper").to_pylist()) == {f"K{i}" for i in range(5)}
@@ -114,7 +114,7 @@ def test_a_process_function(remote: SparkSession, table: pa.Table) -> None:
         watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
         keyed = gw.stream(source).event_time("ts", watermarks).key_by("key")
         function = Running()
-        return keyed.processed(function, ["value"], output=function.output, order_by=["ts"])
+        return keyed.processed(function, ["value"], output=function.output, arrival_order=["ts"])
 
     through_connect, local = outputs(remote.createDataFrame(table.to_pandas())), outputs(table)
     assert rows_of(through_connect.result().toArrow()) == rows_of(local.result())

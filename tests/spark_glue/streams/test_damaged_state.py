@@ -16,7 +16,7 @@ from gpu_windows.vocabulary.evictors import CountEvictor
 from gpu_windows.vocabulary.windows import EventTimeSessionWindows, TumblingEventTimeWindows
 from tests.operators.joins.interval_joins import in_time
 from tests.operators.joins.rows import table
-from tests.operators.joins.version_joins import NOTHING, Case
+from tests.operators.joins.temporal_join import NOTHING, Case
 from tests.operators.state.counting import Counting
 from tests.planning.queries import query
 from tests.spark_glue.shard import Shard, input_of
@@ -29,14 +29,15 @@ def plans() -> dict[str, Plan]:
         "sessions": query(EventTimeSessionWindows(5)),
         "rows": query(TumblingEventTimeWindows(10), evictor=CountEvictor.of(2)),
         "join": in_time(table([]), table([]), (-5, 5), how="full").plan.query,
-        "version join": Case().outputs(*NOTHING).plan.query,
+        "temporal join": Case().outputs(*NOTHING).plan.query,
     }
     made |= {
         f"{name}, reference": replace(each, options=replace(each.options, engine="reference"))
         for name, each in made.items()
     }
     return {
-        name: plan(each, bounded=False, spark=each.order_by != ()) for name, each in made.items()
+        name: plan(each, bounded=False, spark=each.arrival_order != ())
+        for name, each in made.items()
     }
 
 

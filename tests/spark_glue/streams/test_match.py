@@ -33,7 +33,7 @@ def matched(source: Any, within: str = "10 minutes", **define: str) -> gw.typing
     watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     keyed = gw.stream(source).event_time("ts", watermarks).key_by("k")
     pattern = keyed.match_recognize("A B+ C", {**DEFINE, **define}, within=within, shards=3)
-    return pattern.order_by("seq").outputs(**TOLD)
+    return pattern.arrival_order("seq").outputs(**TOLD)
 
 
 def test_a_batch_gives_what_a_table_gives(spark: SparkSession, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def tables(count: int = 3, rows: int = 60) -> list[pa.Table]:
 def processed(source: Any, function: Any, **options: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
     return timed.key_by("k").processed(
-        function, ["v"], output=function.output, order_by=["seq"], **options
+        function, ["v"], output=function.output, arrival_order=["seq"], **options
     )
 
 

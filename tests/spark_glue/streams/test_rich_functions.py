@@ -120,7 +120,7 @@ class InWindows(gw.functions.FlatJoinFunction):
 
 def windows(left: Any, right: Any) -> gw.typing.Outputs:
     del right
-    windowed = keyed(left).window(WINDOWS).order_by("ts").evictor(Newest()).options(shards=3)
+    windowed = keyed(left).window(WINDOWS).arrival_order("ts").evictor(Newest()).options(shards=3)
     return windowed.processed(Counted(), ["v"], output=COUNT)
 
 
@@ -274,7 +274,7 @@ def test_so_see_them_aggregates_and_reduce_functions(spark: SparkSession) -> Non
 
     twice = (F.col("v") * 2).alias("twice")
     rows = spark.createDataFrame(seconds([("a", 1, 1), ("a", 2, 3)]))
-    windowed = keyed(rows).window(WINDOWS).order_by("v")
+    windowed = keyed(rows).window(WINDOWS).arrival_order("v")
     (reduced,) = windowed.reduce(added, [twice, "v"]).collect()
     assert (reduced["twice"], reduced["v"]) == (8, 3)
     (aggregated,) = windowed.aggregate(n=gw.user_aggregate(Names(), twice, "v")).collect()

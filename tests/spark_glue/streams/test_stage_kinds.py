@@ -32,14 +32,14 @@ def counted(rows: gw.typing.TimedStream, *keys: str, **aggregates: Any) -> gw.ty
 
 
 def of_frames(source: Any) -> gw.typing.Outputs:
-    over = timed(source).key_by("k").over(gw.Range("30 seconds")).order_by("seq")
+    over = timed(source).key_by("k").over(gw.Range("30 seconds")).arrival_order("seq")
     made = over.options(**OPTIONS).outputs(["seq", "text"], n=gw.count(), total=gw.sum("v"))
     return counted(gw.stream_results(made, "over"), "text", n=gw.sum("n"), most=gw.max("total"))
 
 
 def of_frames_to_come(source: Any) -> gw.typing.Outputs:
     frame = gw.Range("10 seconds", "20 seconds")
-    over = timed(source).key_by("k").over(frame).order_by("seq").options(**OPTIONS)
+    over = timed(source).key_by("k").over(frame).arrival_order("seq").options(**OPTIONS)
     return counted(gw.stream_results(over.outputs(["text"], n=gw.count())), "text", n=gw.sum("n"))
 
 
@@ -50,7 +50,7 @@ def of_a_process_function(source: Any) -> gw.typing.Outputs:
     else:
         source = source.withColumn("v", source["seq"])
     made = timed(source).key_by("k").processed(
-        function, ("v",), output=function.output, order_by=("v",), **OPTIONS
+        function, ("v",), output=function.output, arrival_order=("v",), **OPTIONS
     )  # fmt: skip
     return counted(gw.stream_results(made, "process"), "k")
 

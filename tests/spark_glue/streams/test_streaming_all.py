@@ -31,11 +31,13 @@ TWENTY = gw.TumblingEventTimeWindows.of("20 seconds")
 SESSIONS = gw.EventTimeSessionWindows.with_gap("1 second")
 QUERIES: dict[str, Callable[[gw.typing.TimedStream], gw.typing.Outputs]] = {
     "slices": lambda timed: timed.window_all(TWENTY).outputs(n=gw.count(), total=gw.sum("v")),
-    "sessions": lambda timed: timed.window_all(SESSIONS).order_by("seq").outputs(n=gw.count()),
-    "counts": lambda timed: timed.count_window_all(30, 20).order_by("seq").outputs(
+    "sessions": lambda timed: timed.window_all(SESSIONS).arrival_order("seq").outputs(n=gw.count()),
+    "counts": lambda timed: timed.count_window_all(30, 20).arrival_order("seq").outputs(
         n=gw.count(), first=gw.first("seq")
     ),
-    "top": lambda timed: timed.window_all(TWENTY).order_by("seq").topped(3, "v", columns=["seq"]),
+    "top": lambda timed: (
+        timed.window_all(TWENTY).arrival_order("seq").topped(3, "v", columns=["seq"])
+    ),
 }  # fmt: skip
 
 
@@ -124,7 +126,7 @@ class Odd(gw.functions.ProcessWindowFunction):
 @pytest.mark.slow
 def test_side_outputs_have_no_key(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(3, 300))
-    windowed = timed(streamed(spark, tmp_path / "in")).window_all(TWENTY).order_by("seq")
+    windowed = timed(streamed(spark, tmp_path / "in")).window_all(TWENTY).arrival_order("seq")
     made = windowed.processed(Odd(), ["v"], output=pa.schema([("rows", pa.int64())]))
     run_to_the_end(made, tmp_path)
     back = gw.read_output(spark, tmp_path / "out", "sides/odd")

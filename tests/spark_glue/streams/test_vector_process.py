@@ -38,7 +38,7 @@ pytestmark = pytest.mark.spark
 def processed(source: Any, function: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
     return timed.key_by("k").processed(
-        function, ["v"], output=function.output, order_by=["seq"], shards=5
+        function, ["v"], output=function.output, arrival_order=["seq"], shards=5
     )
 
 

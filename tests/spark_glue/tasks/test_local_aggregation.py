@@ -119,7 +119,7 @@ def test_rows_are_aggregated_whatever_moves_the_watermark(
     if name == "carried":
         rows = rows.selectExpr("*", "ts - INTERVAL '5.000001' SECOND AS so_far")
     timed = gw.stream(rows).event_time("ts", OTHER_WATERMARKS[name])
-    windowed = timed.key_by("k").window(ASSIGNERS["sliding"]).order_by("seq")
+    windowed = timed.key_by("k").window(ASSIGNERS["sliding"]).arrival_order("seq")
     outputs = windowed.options(device="cpu", shards=5).outputs(**AGGREGATES)
     run_to_the_end(outputs, tmp_path)
     results, late = expected(wanted, TABLES)

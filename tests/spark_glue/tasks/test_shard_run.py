@@ -54,7 +54,7 @@ def run(made: WindowQuery, calls: list[Call], *, now: int = 1) -> tuple[list[Any
 
 
 def made(assigner: Any, lateness: int = 0) -> WindowQuery:
-    return query(assigner, aggregates=SUM, allowed_lateness=lateness, order_by=("i",))
+    return query(assigner, aggregates=SUM, allowed_lateness=lateness, arrival_order=("i",))
 
 
 # ---- rows, then the watermark

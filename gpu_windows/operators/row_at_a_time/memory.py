@@ -11,9 +11,13 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.process import Process
-from gpu_windows.operators.by_row.changes import EmittedWindows
-from gpu_windows.operators.by_row.contents import ContentsFormat
-from gpu_windows.operators.by_row.entries import (
+from gpu_windows.operators.keyed.entries import key_column
+from gpu_windows.operators.keyed.state import StateTable
+from gpu_windows.operators.keyed.timers import Pane, Timer, TimerQueue
+from gpu_windows.operators.keyed.values import key_part
+from gpu_windows.operators.row_at_a_time.changes import EmittedWindows
+from gpu_windows.operators.row_at_a_time.contents import ContentsFormat
+from gpu_windows.operators.row_at_a_time.entries import (
     EMITTED,
     KINDS,
     TIMES,
@@ -23,12 +27,8 @@ from gpu_windows.operators.by_row.entries import (
     state_column,
     types_of,
 )
-from gpu_windows.operators.by_row.functions import Contents
-from gpu_windows.operators.by_row.merging import MergingWindows
-from gpu_windows.operators.keyed.entries import key_column
-from gpu_windows.operators.keyed.state import StateTable
-from gpu_windows.operators.keyed.timers import Pane, Timer, TimerQueue
-from gpu_windows.operators.keyed.values import key_part
+from gpu_windows.operators.row_at_a_time.functions import Contents
+from gpu_windows.operators.row_at_a_time.merging import MergingWindows
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.vocabulary.windows import GlobalWindow, MergingWindowAssigner, TimeWindow, Window
@@ -39,7 +39,7 @@ Key = tuple[Hashable, ...]
 
 
 class Memory:
-    """The state of a `gpu_windows.operators.by_row.operator.ReferenceOperator`.
+    """The state of a `gpu_windows.operators.row_at_a_time.operator.ReferenceOperator`.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Memory:
     # ---- as entries
 
     def entries(self) -> pa.Table:
-        """Return all that is of keys, as `gpu_windows.operators.by_row.entries` says.
+        """Return all that is of keys, as `gpu_windows.operators.row_at_a_time.entries` says.
 
         Raises
         ------

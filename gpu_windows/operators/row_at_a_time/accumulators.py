@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pyarrow import types
 
 from gpu_windows.aggregates.definitions import BoundAggregate
-from gpu_windows.operators.by_row.aggregates import (
+from gpu_windows.operators.row_at_a_time.aggregates import (
     Accumulator,
     ApproximateCountDistinct,
     ApproximateQuantile,

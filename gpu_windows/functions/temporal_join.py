@@ -1,4 +1,4 @@
-"""The function of a version join: left rows with the version of their key at their time."""
+"""The function of a temporal join: left rows with the version of their key at their time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpu_windows.vocabulary.options import show_ticks
 
 
 @dataclass(frozen=True)
-class VersionJoin:
+class TemporalJoinSpec:
     """Every left row with the newest right row of its key that is not later.
 
     A left row waits for the watermark to reach its time, for until then a newer version may come. A

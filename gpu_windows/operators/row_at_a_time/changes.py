@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.top_changes import Change
-from gpu_windows.operators.by_row.functions import Values
 from gpu_windows.operators.keyed.timers import Pane
+from gpu_windows.operators.row_at_a_time.functions import Values
 from gpu_windows.vocabulary.windows import Window
 
 

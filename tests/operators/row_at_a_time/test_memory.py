@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from gpu_windows.functions.built_in import Collect
-from gpu_windows.operators.by_row.entries import KINDS
-from gpu_windows.operators.by_row.memory import Memory
+from gpu_windows.operators.row_at_a_time.entries import KINDS
+from gpu_windows.operators.row_at_a_time.memory import Memory
 from gpu_windows.vocabulary.triggers import ContinuousProcessingTimeTrigger
 from gpu_windows.vocabulary.windows import TumblingProcessingTimeWindows
 from tests.planning.queries import query

@@ -1,4 +1,4 @@
-"""Version joins: against a dumb one, the kernels against Flink's algorithm, on every runner."""
+"""Temporal joins: against a dumb one, the kernels against Flink's algorithm, on every runner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpu_windows.planning.plan import Strategy
 from gpu_windows.rules import LONG_MAX, LONG_MIN, VERSIONED_TICKS
 from tests.examples import examples
 from tests.operators.joins.rows import ENGINES, STRICT
-from tests.operators.joins.version_joins import (
+from tests.operators.joins.temporal_join import (
     CASES,
     NOTHING,
     ROWS,
@@ -184,24 +184,24 @@ def bad(value: Any) -> Any:
 @pytest.mark.parametrize(
     ("build", "error", "text"),
     [
-        (lambda: keyed().join_version(keyed(), "v"), errors.ColumnTypeError, "true or false"),
-        (lambda: keyed().join_version(keyed(), "other"), errors.ColumnNotFoundError, "other"),
-        (lambda: keyed().join_version(keyed(), bad(7)), errors.QueryError, "names a column"),
-        (lambda: keyed().join_version(keyed(dtype=pa.int64())), errors.ColumnTypeError, "a key"),
+        (lambda: keyed().temporal_join(keyed(), "v"), errors.ColumnTypeError, "true or false"),
+        (lambda: keyed().temporal_join(keyed(), "other"), errors.ColumnNotFoundError, "other"),
+        (lambda: keyed().temporal_join(keyed(), bad(7)), errors.QueryError, "names a column"),
+        (lambda: keyed().temporal_join(keyed(dtype=pa.int64())), errors.ColumnTypeError, "a key"),
         (
-            lambda: keyed().join_version(bad(gw.stream(NOTHING[1]).event_time("ts", STRICT))),
+            lambda: keyed().temporal_join(bad(gw.stream(NOTHING[1]).event_time("ts", STRICT))),
             errors.QueryError, "a keyed one",
         ),
-        (lambda: keyed().join_version(keyed()).valid_for("0 s"), errors.InvalidDurationError,
+        (lambda: keyed().temporal_join(keyed()).valid_for("0 s"), errors.InvalidDurationError,
          "positive time"),
-        (lambda: keyed().join_version(keyed()).valid_for("99999999 weeks"),
+        (lambda: keyed().temporal_join(keyed()).valid_for("99999999 weeks"),
          errors.InvalidDurationError, "62 bits"),
         *(
-            (lambda how=how: keyed().join_version(keyed()).select(["v"], ["v"], how=how),
+            (lambda how=how: keyed().temporal_join(keyed()).select(["v"], ["v"], how=how),
              errors.QueryError, f"inner or left, got how='{how}'")
             for how in ("right", "full", "semi", "anti")
         ),
-        (lambda: keyed().join_version(keyed()).select(), errors.QueryError, "choose a column"),
+        (lambda: keyed().temporal_join(keyed()).select(), errors.QueryError, "choose a column"),
     ],
 )  # fmt: skip
 def test_mistakes(build: Any, error: type[Exception], text: str) -> None:
@@ -211,7 +211,7 @@ def test_mistakes(build: Any, error: type[Exception], text: str) -> None:
 
 def test_the_plan_says_it() -> None:
     made = planned(Case(has_deleted=True, lives=90_000_000))
-    assert made.strategy is Strategy.VERSION_JOIN
+    assert made.strategy is Strategy.TEMPORAL_JOIN
     assert made.query.describe()["join"] == (
         "left join, the version of the right side at the left time, unless it is deleted, "
         "valid for 1 min 30 s"
@@ -236,7 +236,7 @@ def test_functions_see_pairs() -> None:
     rows: list[Row] = [(True, "a", 9, 1, None), (True, "b", 9, 1, None), (False, "a", 4, 1, None)]
     joined = (
         gw.stream(table(rows, left=True)).event_time("ts", STRICT).key_by("k")
-        .join_version(gw.stream(table(rows, left=False)).event_time("ts", STRICT).key_by("k"), "d")
+        .temporal_join(gw.stream(table(rows, left=False)).event_time("ts", STRICT).key_by("k"), "d")
     )  # fmt: skip
     output = pa.schema([("age", pa.int64())])
     found = joined.process(Ages(), ["v"], ["v"], output=output, how="left")

@@ -13,7 +13,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.results import traced
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.whole_table import WholeTable
-from gpu_windows.planning.plan import IntervalJoinPlan, VersionJoinPlan
+from gpu_windows.planning.plan import IntervalJoinPlan, TemporalJoinPlan
 
 #: Places of a left and a right row; -1 is no row.
 Places = tuple[int, int]
@@ -24,12 +24,12 @@ class PairRowsOperator(StatefulOperator[StateLog]):
 
     Parameters
     ----------
-    plan : IntervalJoinPlan or VersionJoinPlan
+    plan : IntervalJoinPlan or TemporalJoinPlan
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     """
 
-    def __init__(self, plan: IntervalJoinPlan | VersionJoinPlan, *, trace: bool) -> None:
+    def __init__(self, plan: IntervalJoinPlan | TemporalJoinPlan, *, trace: bool) -> None:
         self._pair = plan.join.pair
         self._keys = plan.query.keys
         self._schema = plan.result_schema

@@ -1,4 +1,4 @@
-"""Version joins on Spark: in a batch, on streams, started again, in SQL."""
+"""Temporal joins on Spark: in a batch, on streams, started again, in SQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from tests.lanes import quick
 from tests.operators.joins.rows import ENGINES
-from tests.operators.joins.version_joins import Case, Dumb, Row, table
+from tests.operators.joins.temporal_join import Case, Dumb, Row, table
 from tests.spark_glue.stream_runs import BEGIN, SECOND, files, run_to_the_end, streamed
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def test_sql_on_a_stream(spark: SparkSession, tmp_path: Path, sides: list[Any]) 
         "LEFT JOIN rates FOR SYSTEM_TIME AS OF o.ts AS r ON o.k = r.k",
         **streams,
     )
-    assert ".join_version(rates" in asked.explain()
+    assert ".temporal_join(rates" in asked.explain()
     run_to_the_end(asked.outputs(), tmp_path)
     found = gw.read_output(spark, tmp_path / "out").select("k", "left_v", "right_v")
     assert Counter(tuple(row) for row in found.collect()) == wanted_of(Case())
@@ -155,4 +155,4 @@ def test_streams_need_watermarks(spark: SparkSession, sides: list[Any]) -> None:
     del spark
     still = gw.stream(sides[0]).processing_time().key_by("k")
     with pytest.raises(errors.UnsupportedQueryError, match="would give no row"):
-        still.join_version(still).outputs(["v"])
+        still.temporal_join(still).outputs(["v"])

@@ -22,10 +22,10 @@ from gpu_windows.functions.failures import call_user, shown_pane, told
 from gpu_windows.functions.process import Process, ProcessContext
 from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
 from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
-from gpu_windows.operators.by_row.accumulators import accumulator_of
-from gpu_windows.operators.by_row.aggregates import Accumulator
-from gpu_windows.operators.by_row.user_accumulator import UserAccumulator
 from gpu_windows.operators.keyed.values import ShownKey, arrow_array
+from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
+from gpu_windows.operators.row_at_a_time.aggregates import Accumulator
+from gpu_windows.operators.row_at_a_time.user_accumulator import UserAccumulator
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.user_values import copy_value
 from gpu_windows.vocabulary.triggers import Row

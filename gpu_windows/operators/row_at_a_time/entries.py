@@ -13,11 +13,11 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.operators.by_row.contents import ContentsFormat
 from gpu_windows.operators.keyed import entries
 from gpu_windows.operators.keyed.entries import KIND, key_column
 from gpu_windows.operators.keyed.state import StateTable
 from gpu_windows.operators.keyed.values import plain_type, stored_type
+from gpu_windows.operators.row_at_a_time.contents import ContentsFormat
 from gpu_windows.operators.state.keyed_table import TIMERS
 from gpu_windows.planning.kinds.window import WindowQuery
 

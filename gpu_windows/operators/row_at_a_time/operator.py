@@ -2,10 +2,10 @@
 
 It is itself checked against recorded runs of Apache Flink (``tests/golden``).
 It also runs the queries with user code that sees single rows. The parts: windows that merge
-(`gpu_windows.operators.by_row.merging`), contents of windows
-(`gpu_windows.operators.by_row.functions`), timers (`gpu_windows.operators.keyed.timers`),
-what user code may ask (`gpu_windows.operators.by_row.context`), all that is remembered
-(`gpu_windows.operators.by_row.memory`), and which of it is in a store meanwhile
+(`gpu_windows.operators.row_at_a_time.merging`), contents of windows
+(`gpu_windows.operators.row_at_a_time.functions`), timers (`gpu_windows.operators.keyed.timers`),
+what user code may ask (`gpu_windows.operators.row_at_a_time.context`), all that is remembered
+(`gpu_windows.operators.row_at_a_time.memory`), and which of it is in a store meanwhile
 (`gpu_windows.operators.keyed.stored`).
 """
 
@@ -22,9 +22,13 @@ from gpu_windows.functions.failures import call_user, shown_pane
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators import opened
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.by_row.cleanup import Cleanup
-from gpu_windows.operators.by_row.context import FunctionPaneContext, Key, PaneContext
-from gpu_windows.operators.by_row.functions import (
+from gpu_windows.operators.columns.row_status import status_of_rows
+from gpu_windows.operators.keyed.stored import StoredMemory
+from gpu_windows.operators.keyed.timers import Pane
+from gpu_windows.operators.keyed.values import ShownKey
+from gpu_windows.operators.row_at_a_time.cleanup import Cleanup
+from gpu_windows.operators.row_at_a_time.context import FunctionPaneContext, Key, PaneContext
+from gpu_windows.operators.row_at_a_time.functions import (
     Contents,
     Kept,
     KeptRows,
@@ -32,15 +36,11 @@ from gpu_windows.operators.by_row.functions import (
     contents_of,
     processor_of,
 )
-from gpu_windows.operators.by_row.memory import Memory
-from gpu_windows.operators.by_row.merging import MergingWindows
-from gpu_windows.operators.by_row.output import Firing, Output, sides_of
-from gpu_windows.operators.by_row.rows import rows_of
-from gpu_windows.operators.by_row.user_parts import Evict, UserParts, checked_window
-from gpu_windows.operators.columns.row_status import status_of_rows
-from gpu_windows.operators.keyed.stored import StoredMemory
-from gpu_windows.operators.keyed.timers import Pane
-from gpu_windows.operators.keyed.values import ShownKey
+from gpu_windows.operators.row_at_a_time.memory import Memory
+from gpu_windows.operators.row_at_a_time.merging import MergingWindows
+from gpu_windows.operators.row_at_a_time.output import Firing, Output, sides_of
+from gpu_windows.operators.row_at_a_time.rows import rows_of
+from gpu_windows.operators.row_at_a_time.user_parts import Evict, UserParts, checked_window
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, REASONS

@@ -1,4 +1,4 @@
-"""The API of version joins."""
+"""The API of temporal joins."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gpu_windows.datastream.two_inputs import Marked, Prefixes, Selection, Tagge
 from gpu_windows.errors import ColumnTypeError, InvalidDurationError, QueryError
 from gpu_windows.functions.join import JoinType, Pair
 from gpu_windows.functions.join_function import IntervalPairs, PairProcess
+from gpu_windows.functions.temporal_join import TemporalJoinSpec
 from gpu_windows.functions.two_inputs import DELETED, TIME
-from gpu_windows.functions.version_join import VersionJoin
-from gpu_windows.planning.kinds.temporal_join import VersionJoinQuery
+from gpu_windows.planning.kinds.temporal_join import TemporalJoinQuery
 from gpu_windows.rules import VERSIONED_TICKS
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.options import Duration, Options, change_options, show_ticks, ticks
 
 
 @dataclass(frozen=True)
-class VersionJoined(PairsRows):
+class TemporalJoin(PairsRows):
     """A stream whose rows are joined with versions: right rows, each the next of its key.
 
     A left row is joined with the right row of its key that has the greatest time up to its own, and
@@ -48,7 +48,7 @@ class VersionJoined(PairsRows):
             rule = "what says that a version is deleted is true or false"
             raise ColumnTypeError(rule, value=str(dtype), column=self.deleted)
 
-    def valid_for(self, duration: Duration) -> VersionJoined:
+    def valid_for(self, duration: Duration) -> TemporalJoin:
         """Have a version end after some time, in event time, though no newer one came.
 
         A left row that is as much later than the newest version, or more, has no version; one that
@@ -65,20 +65,20 @@ class VersionJoined(PairsRows):
             raise InvalidDurationError(rule, value=show_ticks(lives))
         return replace(self, valid_for_=lives)
 
-    def order_by(self, *columns: str) -> VersionJoined:
+    def arrival_order(self, *columns: str) -> TemporalJoin:
         """Name the columns of both inputs that give the order of arrival, which Spark loses.
 
         Of several versions of one time it is the last.
         """
         return replace(self, order=columns)
 
-    def options(self, **options: Any) -> VersionJoined:
+    def options(self, **options: Any) -> TemporalJoin:
         """Change how the query runs, not what it gives: see `Options`."""
         return replace(self, options_=change_options(self.options_, options))
 
     pairs = IntervalPairs
 
-    def _with_marks(self) -> tuple[VersionJoined, str, str]:
+    def _with_marks(self) -> tuple[TemporalJoin, str, str]:
         return self, self.both.left.time, self.both.right.time
 
     def _tagged(
@@ -92,20 +92,20 @@ class VersionJoined(PairsRows):
         self, tagged: Tagged, how: JoinType, where: pc.Expression | None
     ) -> tuple[Pair, pa.Schema]:
         if how not in ("inner", "left"):
-            raise QueryError("a version join is inner or left", value=f"how={how!r}")
+            raise QueryError("a temporal join is inner or left", value=f"how={how!r}")
         return super()._pair(tagged, how, where)
 
     def _joined(
         self, tagged: Tagged, pair: Pair, output: pa.Schema, process: PairProcess | None = None
     ) -> Outputs:
         deleted = None if self.deleted is None else DELETED
-        query = VersionJoinQuery(
+        query = TemporalJoinQuery(
             schema=tagged.source.schema,
             time=TIME,
             watermarks=tagged.watermarks,
             keys=tagged.keys,
-            join=VersionJoin(pair, output, deleted, self.valid_for_, process),
-            order_by=tagged.order,
+            join=TemporalJoinSpec(pair, output, deleted, self.valid_for_, process),
+            arrival_order=tagged.order,
             options=self.options_,
         )
         outputs = tagged.source.outputs(query)

@@ -11,9 +11,9 @@ from gpu_windows import rules
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, Timers
-from gpu_windows.operators.by_row.pair_rows import PairRowsOperator, Places
 from gpu_windows.operators.joins.pairs import holds
 from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.row_at_a_time.pair_rows import PairRowsOperator, Places
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
@@ -34,7 +34,7 @@ class ReferenceJoinOperator(PairRowsOperator):
     Parameters
     ----------
     plan : IntervalJoinPlan
-        Of a `JoinInTime`.
+        Of a `IntervalJoinSpec`.
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
 

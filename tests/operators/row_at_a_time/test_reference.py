@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.by_row import output as row_output
-from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.row_at_a_time import output as row_output
+from gpu_windows.operators.row_at_a_time.operator import ReferenceOperator
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN

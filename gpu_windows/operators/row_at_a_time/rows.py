@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterator, Sequence
 import pyarrow as pa
 
 from gpu_windows.expressions.nanoseconds import in_microseconds, python_values
-from gpu_windows.operators.by_row.functions import Kept
 from gpu_windows.operators.keyed.values import key_part, stored_values
+from gpu_windows.operators.row_at_a_time.functions import Kept
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.vocabulary.triggers import Row

@@ -29,18 +29,18 @@ from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.hashes import without
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.planning.plan import VersionJoinPlan
+from gpu_windows.planning.plan import TemporalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
 #: The owner of the saved numbers, and their names.
-_OWNER, _NUMBERS = "version join", ("watermark", "next row")
+_OWNER, _NUMBERS = "temporal join", ("watermark", "next row")
 #: Rows of both sides are buffered by time, without lookups by key or match flags.
 _NEEDS = Needs(tracks=False, emits_at_end=True, is_probed=False)
 
 
-class VersionJoinOperator(StatefulOperator[StateLog]):
+class TemporalJoinOperator(StatefulOperator[StateLog]):
     """Left rows with the version of their key at their time.
 
     Rows of both sides are buffered until the watermark reaches their time. Then left rows are
@@ -50,7 +50,7 @@ class VersionJoinOperator(StatefulOperator[StateLog]):
 
     Parameters
     ----------
-    plan : VersionJoinPlan
+    plan : TemporalJoinPlan
     kernels : Kernels
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
@@ -65,7 +65,7 @@ class VersionJoinOperator(StatefulOperator[StateLog]):
 
     def __init__(
         self,
-        plan: VersionJoinPlan,
+        plan: TemporalJoinPlan,
         kernels: Kernels,
         *,
         trace: bool = False,

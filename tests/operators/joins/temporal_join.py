@@ -1,4 +1,4 @@
-"""Version joins of two tables, and a dumb one."""
+"""Temporal joins of two tables, and a dumb one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Case:
         """Return the outputs of two tables."""
         sides = (gw.stream(side).event_time("ts", STRICT).key_by("k") for side in (left, right))
         one, other = sides
-        joined = one.join_version(other, "d" if self.has_deleted else None).order_by("seq")
+        joined = one.temporal_join(other, "d" if self.has_deleted else None).arrival_order("seq")
         if self.lives is not None:
             joined = joined.valid_for(timedelta(microseconds=self.lives))
         joined = joined.null_safe() if self.null_safe else joined

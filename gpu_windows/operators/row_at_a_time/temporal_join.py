@@ -10,27 +10,27 @@ import pyarrow as pa
 from gpu_windows import rules
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, Timers
-from gpu_windows.operators.by_row.pair_rows import PairRowsOperator
 from gpu_windows.operators.joins.pairs import holds
 from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.row_at_a_time.pair_rows import PairRowsOperator
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
-from gpu_windows.planning.plan import VersionJoinPlan
+from gpu_windows.planning.plan import TemporalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: What a log calls the rows of both sides.
 _NAME = "versioned"
 #: The numbers that are saved, and whose they are.
-_OWNER, _NUMBERS = "version join by row", ("watermark",)
+_OWNER, _NUMBERS = "temporal join by row", ("watermark",)
 
 
-class ReferenceVersionJoinOperator(PairRowsOperator):
+class ReferenceTemporalJoinOperator(PairRowsOperator):
     """Left rows with the version of their key at their time, by Flink's algorithm.
 
     Parameters
     ----------
-    plan : VersionJoinPlan
+    plan : TemporalJoinPlan
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
 
@@ -41,7 +41,7 @@ class ReferenceVersionJoinOperator(PairRowsOperator):
     that versions end (``valid_for``) is ours.
     """
 
-    def __init__(self, plan: VersionJoinPlan, *, trace: bool = False) -> None:
+    def __init__(self, plan: TemporalJoinPlan, *, trace: bool = False) -> None:
         super().__init__(plan, trace=trace)
         self._join = plan.join
         self._watermark = LONG_MIN

@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.operators.by_row.accumulators import Filtered
-from gpu_windows.operators.by_row.aggregates import (
+from gpu_windows.operators.keyed.values import stored_type
+from gpu_windows.operators.row_at_a_time.accumulators import Filtered
+from gpu_windows.operators.row_at_a_time.aggregates import (
     Accumulator,
     ArgExtreme,
     CollectList,
@@ -23,7 +24,7 @@ from gpu_windows.operators.by_row.aggregates import (
     Sum,
     Variance,
 )
-from gpu_windows.operators.by_row.functions import (
+from gpu_windows.operators.row_at_a_time.functions import (
     Accumulators,
     Contents,
     Kept,
@@ -32,8 +33,7 @@ from gpu_windows.operators.by_row.functions import (
     Reduced,
     contents_of,
 )
-from gpu_windows.operators.by_row.user_accumulator import UserAccumulator
-from gpu_windows.operators.keyed.values import stored_type
+from gpu_windows.operators.row_at_a_time.user_accumulator import UserAccumulator
 from gpu_windows.planning.kinds.window import WindowQuery
 
 #: Type of Python's integers in accumulators: so many rows of int64 cannot be that it is too small.

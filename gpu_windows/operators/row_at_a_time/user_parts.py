@@ -7,7 +7,7 @@ from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.failures import call_user, shown_row, told
-from gpu_windows.operators.by_row.functions import Kept
+from gpu_windows.operators.row_at_a_time.functions import Kept
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import is_user_code
 from gpu_windows.user_values import copy_value, to_tick

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_windows.operators.by_row.memory import Memory
 from gpu_windows.operators.keyed.timers import Pane, TimerQueue
+from gpu_windows.operators.row_at_a_time.memory import Memory
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, cleanup_time, end_of, is_late, slice_of
 from gpu_windows.vocabulary.windows import Window

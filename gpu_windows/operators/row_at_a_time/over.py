@@ -17,12 +17,12 @@ import pyarrow as pa
 from gpu_windows import rules
 from gpu_windows.functions.over import Lateness, Over
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.by_row.accumulators import accumulator_of
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.values import arrow_array
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.results import TRACE, traced
+from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable

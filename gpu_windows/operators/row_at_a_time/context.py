@@ -10,8 +10,8 @@ from gpu_windows.functions.checked_results import checked_tick
 from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.process import KeptState
 from gpu_windows.functions.side_outputs import GatheredSides
-from gpu_windows.operators.by_row.cleanup import Cleanup
 from gpu_windows.operators.keyed.timers import Pane
+from gpu_windows.operators.row_at_a_time.cleanup import Cleanup
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import is_user_code
 from gpu_windows.rules import LONG_MAX, LONG_MIN
