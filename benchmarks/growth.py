@@ -65,7 +65,7 @@ def buckets(count: int) -> Callable[[], object]:
     """Put windows of a minute into a store, a row each; touch all of them; let them fire."""
     table = rows(np.arange(count) * MINUTE, np.zeros(count, np.int64))
     outputs = windowed(table, gw.TumblingEventTimeWindows.of(timedelta(minutes=1)))
-    planned = plan(outputs.outputs(sum=gw.sum("value")).plan.query, bounded=False)
+    planned = plan(outputs.with_outputs().aggregate(sum=gw.sum("value")).plan.query, bounded=False)
     whole = in_ticks(table)
 
     def run() -> None:
@@ -83,7 +83,7 @@ def shards(count: int) -> Callable[[], object]:
     keys = np.arange(4 * count)
     table = rows(keys, keys)
     outputs = windowed(table, gw.TumblingEventTimeWindows.of(timedelta(minutes=1)))
-    query = outputs.options(shards=count).outputs(sum=gw.sum("value")).plan.query
+    query = outputs.options(shards=count).with_outputs().aggregate(sum=gw.sum("value")).plan.query
     planned = plan(query, bounded=False)
     return lambda: list(unpack(pack(planned, [table]), 1 << 20))
 
@@ -106,7 +106,7 @@ def rows_of_a_key(count: int) -> Callable[[], object]:
     """Collect the rows of one key, in windows of an hour; the more rows, the more windows."""
     table = rows(np.arange(count) * MINUTE // 10, np.zeros(count, np.int64))
     outputs = windowed(table, gw.TumblingEventTimeWindows.of(timedelta(hours=1)))
-    planned = outputs.outputs(values=gw.collect_list("value")).plan
+    planned = outputs.with_outputs().aggregate(values=gw.collect_list("value")).plan
     return lambda: local.run(planned, table)
 
 
@@ -114,7 +114,7 @@ def rows_of_a_window(count: int) -> Callable[[], object]:
     """Put rows of one window into a store, a thousand more in each micro-batch."""
     table = rows(np.arange(count), np.zeros(count, np.int64))
     outputs = windowed(table, gw.TumblingEventTimeWindows.of(timedelta(hours=1)))
-    outputs = outputs.outputs(values=gw.collect_list("value"))
+    outputs = outputs.with_outputs().aggregate(values=gw.collect_list("value"))
     planned, whole = plan(outputs.plan.query, bounded=False), in_ticks(table)
 
     def run() -> None:

@@ -79,7 +79,7 @@ def _windows(rows: DataFrame) -> Any:
 
 
 def _write(windows: Any, folder: Path, checkpoint: str) -> StreamingQuery:
-    outputs = windows.outputs(**{f"m{n}": gw.max(f"v{n}") for n in range(_VALUES)})
+    outputs = windows.with_outputs().aggregate(**{f"m{n}": gw.max(f"v{n}") for n in range(_VALUES)})
     return gw.write_stream(outputs, folder / "out", checkpoint)
 
 

@@ -83,21 +83,18 @@ def _sessions() -> Any:
 
 
 def _sums(windowed: Any) -> gw.typing.Outputs:
-    made: gw.typing.Outputs = windowed.options(device="cpu").outputs(
-        sum=gw.sum("value"), count=gw.count()
+    made: gw.typing.Outputs = (
+        windowed.options(device="cpu")
+        .with_outputs()
+        .aggregate(sum=gw.sum("value"), count=gw.count())
     )
-    return made
-
-
-def _of(windowed: Any, function: Any) -> gw.typing.Outputs:
-    made: gw.typing.Outputs = windowed.options(device="cpu").outputs(function)
     return made
 
 
 def _joined(how: str) -> gw.typing.Outputs:
     hour = _HOUR.size_delta
     joined = _keyed().interval_join(_keyed()).between(-hour, hour).options(device="cpu")
-    made: gw.typing.Outputs = joined.outputs(["value"], ["value"], how=how)
+    made: gw.typing.Outputs = joined.with_outputs().select(["value"], ["value"], how=how)
     return made
 
 
@@ -147,8 +144,16 @@ def _added(earlier: Row, later: Row) -> Row:
 def _highest() -> gw.typing.Outputs:
     """Write a query with a function that is called at every row."""
     output = pa.schema({"highest": pa.float64()})
-    function = gw.typing.Process(Highest(), ("value",), output, reduce=_added)
-    return _of(_days().trigger(gw.CountTrigger.of(1)), function)
+    windowed = _days().trigger(gw.CountTrigger.of(1)).options(device="cpu").with_outputs()
+    made: gw.typing.Outputs = windowed.process(Highest(), ("value",), output=output, reduce=_added)
+    return made
+
+
+def _lists() -> gw.typing.Outputs:
+    made: gw.typing.Outputs = (
+        _sessions().options(device="cpu").with_outputs().collect_lists("value")
+    )
+    return made
 
 
 # ---- input of joins
@@ -258,9 +263,7 @@ QUERIES: Mapping[str, ShardQuery] = {
         _session_rows,
         is_flat=True,
     ),
-    "sessions function": ShardQuery(
-        _HOUR, lambda: _of(_sessions(), gw.typing.Collect(("value",))), _session_rows, is_flat=True
-    ),
+    "sessions function": ShardQuery(_HOUR, _lists, _session_rows, is_flat=True),
     "panes trigger": ShardQuery(
         _DAY, lambda: _sums(_days().trigger(gw.CountTrigger.of(_NEVER))), _window_partials
     ),

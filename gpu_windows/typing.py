@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         ReadOnlyContext,
         ReadOnlyTimerContext,
     )
-    from gpu_windows.functions.built_in import Collect, Reduce
     from gpu_windows.functions.co_group import CoGroupBatch, WindowContext
     from gpu_windows.functions.join_function import IntervalPairContext, WindowPairContext
     from gpu_windows.functions.keyed_process import KeyedContext, OpenContext, TimerContext
@@ -44,9 +43,9 @@ if TYPE_CHECKING:
         StateDescriptor,
         ValueState,
     )
-    from gpu_windows.functions.process import Process, ProcessContext
+    from gpu_windows.functions.process import ProcessContext
     from gpu_windows.functions.vector_process import RowsBatch, TimersBatch
-    from gpu_windows.functions.vectorised import Vectorised, WindowBatch
+    from gpu_windows.functions.vectorised import WindowBatch
     from gpu_windows.runners.outputs import Outputs
     from gpu_windows.runners.sink import SinkBatch, SinkQuery
     from gpu_windows.sinks.upsert import Upsert
@@ -79,14 +78,13 @@ _NAMES = LazyNames(
         "functions.broadcast": (
             "BroadcastContext ReadOnlyBroadcastState ReadOnlyContext ReadOnlyTimerContext"
         ),
-        "functions.built_in": "Collect Reduce",
         "functions.co_group": "CoGroupBatch WindowContext",
         "functions.join_function": "IntervalPairContext WindowPairContext",
         "functions.keyed_process": "KeyedContext OpenContext TimerContext",
         "functions.keyed_state": "AppendingState ListState MapState StateDescriptor ValueState",
-        "functions.process": "Process ProcessContext",
+        "functions.process": "ProcessContext",
         "functions.vector_process": "RowsBatch TimersBatch",
-        "functions.vectorised": "Vectorised WindowBatch",
+        "functions.vectorised": "WindowBatch",
         "runners.outputs": "Outputs",
         "runners.sink": "SinkBatch SinkQuery",
         "sinks.upsert": "Upsert",
@@ -120,7 +118,6 @@ __all__ = [
     "CheckpointState",
     "CoGroupBatch",
     "CoGroupedStreams",
-    "Collect",
     "CommitSummary",
     "ConnectedStreams",
     "Element",
@@ -141,12 +138,10 @@ __all__ = [
     "Options",
     "Outputs",
     "OverStream",
-    "Process",
     "ProcessContext",
     "ReadOnlyBroadcastState",
     "ReadOnlyContext",
     "ReadOnlyTimerContext",
-    "Reduce",
     "RowsBatch",
     "RuntimeContext",
     "Scan",
@@ -164,7 +159,6 @@ __all__ = [
     "Upsert",
     "UserAggregate",
     "ValueState",
-    "Vectorised",
     "WindowBatch",
     "WindowContext",
     "WindowPairContext",

@@ -42,7 +42,8 @@ QUERY = """
 import gpu_windows as gw
 rows = pa.table({"k": ["a"], "ts": pa.array([1], pa.timestamp("us", "UTC"))})
 timed = gw.stream(rows).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
-plan = timed.key_by("k").window(gw.TumblingEventTimeWindows.of("1 min")).outputs(n=gw.count()).plan
+windows = timed.key_by("k").window(gw.TumblingEventTimeWindows.of("1 min"))
+plan = windows.with_outputs().aggregate(n=gw.count()).plan
 """
 
 TABLE = pa.table(
@@ -234,7 +235,7 @@ def test_a_worker_imports_what_its_operator_needs(tmp_path: Path) -> None:
     timed = gw.stream(TABLE).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     windows = gw.SlidingEventTimeWindows.of(timedelta(minutes=2), timedelta(minutes=1))
     options = timed.key_by("k").window(windows).options(device="cpu", shards=1)
-    plan = options.outputs(sum=gw.sum("v"), n=gw.count()).plan
+    plan = options.with_outputs().aggregate(sum=gw.sum("v"), n=gw.count()).plan
     assert isinstance(plan, WindowPlan)
     rows = TABLE.select(plan.input_columns)
     ticks = rows["ts"].cast(pa.int64())

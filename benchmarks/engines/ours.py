@@ -30,8 +30,10 @@ def query(source: Any, window: Window, partials: Partials = "auto") -> gw.typing
     )
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     windowed = gw.stream(source).event_time("ts", strategy).key_by("key").window(assigner)
-    return windowed.options(partials=partials).outputs(
-        sum=gw.sum("value"), count=gw.count(), max=gw.max("value")
+    return (
+        windowed.options(partials=partials)
+        .with_outputs()
+        .aggregate(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
     )
 
 
@@ -40,7 +42,9 @@ def sessions(source: Any, window: Window) -> gw.typing.Outputs:
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     timed = gw.stream(source).event_time("ts", strategy).key_by("key")
     windowed = timed.window(gw.EventTimeSessionWindows.with_gap(window.size_delta))
-    return windowed.outputs(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
+    return windowed.with_outputs().aggregate(
+        sum=gw.sum("value"), count=gw.count(), max=gw.max("value")
+    )
 
 
 def in_time(left: Any, right: Any, window: Window) -> gw.typing.Outputs:
@@ -48,7 +52,7 @@ def in_time(left: Any, right: Any, window: Window) -> gw.typing.Outputs:
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     ours, its = (gw.stream(side).event_time("ts", strategy).key_by("key") for side in (left, right))
     joined = ours.interval_join(its).between(-window.size_delta, window.size_delta)
-    return joined.outputs(["value", "ts"], ["value", "ts"])
+    return joined.with_outputs().select(["value", "ts"], ["value", "ts"])
 
 
 def joined(left: Any, right: Any, window: Window) -> Any:
@@ -61,8 +65,10 @@ def last_rows(source: Any, window: Window) -> gw.typing.Outputs:
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     timed = gw.stream(source).event_time("ts", strategy).key_by("key")
     windowed = timed.window(gw.TumblingEventTimeWindows.of(window.size_delta))
-    return windowed.evictor(gw.CountEvictor.of(10)).outputs(
-        sum=gw.sum("value"), count=gw.count(), max=gw.max("value")
+    return (
+        windowed.evictor(gw.CountEvictor.of(10))
+        .with_outputs()
+        .aggregate(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
     )
 
 
@@ -89,7 +95,9 @@ def counts_from_memory(size: int, slide: int, threads: int | None = None) -> Fac
         strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
         keyed = gw.stream(table).event_time("ts", strategy).key_by("key")
         windowed = keyed.count_window(size, slide).options(threads=threads)
-        outputs = windowed.outputs(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
+        outputs = windowed.with_outputs().aggregate(
+            sum=gw.sum("value"), count=gw.count(), max=gw.max("value")
+        )
         return Work(stopwatch(lambda: local.run(outputs.plan, table).results), stage.window)
 
     return factory
@@ -118,8 +126,10 @@ def windows_from_memory(
         windowed = gw.stream(table).event_time("ts", strategy).key_by("key").window(assigner)
         windowed = windowed if trigger is None else windowed.trigger(trigger)
         windowed = windowed if evictor is None else windowed.evictor(evictor)
-        outputs = windowed.options(threads=threads).outputs(
-            sum=gw.sum("value"), count=gw.count(), max=gw.max("value")
+        outputs = (
+            windowed.options(threads=threads)
+            .with_outputs()
+            .aggregate(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
         )
         plan = outputs.plan
 
@@ -143,7 +153,11 @@ def lengths_from_memory(slides: Sequence[int], *, changed: bool = False) -> Fact
         strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
         windowed = gw.stream(table).event_time("ts", strategy).key_by("key").window(assigner)
         windowed = windowed.changed_keys() if changed else windowed
-        plan = windowed.outputs(sum=gw.sum("value"), count=gw.count(), max=gw.max("value")).plan
+        plan = (
+            windowed.with_outputs()
+            .aggregate(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
+            .plan
+        )
 
         def run() -> pa.Table:
             return local.run(plan, table, in_order=False).results

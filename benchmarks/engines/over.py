@@ -34,7 +34,9 @@ def _outputs(source: Any, window: Window, **options: Any) -> gw.typing.Outputs:
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     keyed = gw.stream(source).event_time("ts", strategy).key_by("key")
     over = keyed.over(gw.Range(window.size_delta)).options(**options)
-    return over.outputs((), sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
+    return over.with_outputs().aggregate(
+        (), sum=gw.sum("value"), count=gw.count(), max=gw.max("value")
+    )
 
 
 def ours(frame: DataFrame, window: Window) -> DataFrame:
@@ -89,7 +91,7 @@ def through(frame: DataFrame, _window: Window) -> gw.typing.Outputs:
     schema = pa.schema(
         [("at", pa.int64()), ("sum", pa.float64()), ("count", pa.int64()), ("max", pa.float64())]
     )
-    return keyed.processed(Through(), ["value"], output=schema)
+    return keyed.with_outputs().process(Through(), ["value"], output=schema)
 
 
 def ours_from_memory(threads: int | None = None) -> Factory:

@@ -162,7 +162,7 @@ def ours(kind: Callable[[int], Any]) -> Callable[[Any, Window], gw.typing.Output
     def query(source: Any, window: Window) -> gw.typing.Outputs:
         strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness(BEHIND)
         keyed = gw.stream(source).event_time("ts", strategy).key_by("key")
-        return keyed.processed(kind(window.size), output=OUTPUT)
+        return keyed.with_outputs().process(kind(window.size), output=OUTPUT)
 
     return query
 

@@ -60,7 +60,9 @@ class _Shard:
     def __init__(self, keys: int, due: int) -> None:
         keyed = gw.stream(_EMPTY).event_time("ts", gw.WatermarkStrategy.no_watermarks())
         function = Reminders(keys * _STEP)
-        outputs = keyed.key_by("key").processed(function, ["at"], output=function.output)
+        outputs = (
+            keyed.key_by("key").with_outputs().process(function, ["at"], output=function.output)
+        )
         self._plan = plan(outputs.plan.query, bounded=False)
         self._files, self._tally = MemoryFiles(), Tally()
         self._newest: str | None = None

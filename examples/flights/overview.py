@@ -141,7 +141,8 @@ def compute(departures: DataFrame, *, device: Device = "auto") -> Answer:
         .key_by("origin")
         .window(gw.SlidingEventTimeWindows.of("60 minutes", "10 minutes"))
         .options(device=device)
-        .outputs(
+        .with_outputs()
+        .aggregate(
             departures=gw.count(), mean_delay=gw.mean("dep_delay"), max_delay=gw.max("dep_delay")
         )
     )

@@ -98,7 +98,7 @@ def compute(
     files = spark.readStream.schema(replay.SCHEMA).option("maxFilesPerTrigger", 1)
     trigger = gw.ContinuousEventTimeTrigger.of("7 days")
     streamed = windowed(files.parquet(str(source)), device).trigger(trigger)
-    outputs = streamed.with_firing_columns().outputs(**_aggregates())
+    outputs = streamed.with_firing_columns().with_outputs().aggregate(**_aggregates())
     began, checkpoint = time.perf_counter(), str(source.with_name("checkpoint"))
     query = gw.write_stream(
         outputs, str(output), checkpoint, trigger={"availableNow": True}, name="flights"
@@ -107,7 +107,7 @@ def compute(
     seconds = time.perf_counter() - began
     results, back = (_frame(gw.read_output(spark, output, kind)) for kind in OUTPUTS)
     every = windowed(spark.read.schema(replay.SCHEMA).parquet(str(source)), device)
-    batch = _frame(every.outputs(**_aggregates()).result())
+    batch = _frame(every.with_outputs().aggregate(**_aggregates()).result())
     assert metrics.last is not None
     assert metrics.last.watermark is not None
     late = back[back[REASON] == "late"]

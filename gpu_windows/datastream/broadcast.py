@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import listed
+from gpu_windows.datastream.output_schema import Output, output_schema
+from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess, KeyedBroadcastProcessFunction
 from gpu_windows.functions.two_inputs import COPY
-from gpu_windows.runners.outputs import Frame, Outputs, Source
+from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 
 #: Keep the names that users chose for what a side shows apart from others.
@@ -42,7 +44,7 @@ class _Inputs(TwoInputs):
 
 
 @dataclass(frozen=True)
-class BroadcastConnectedStream:
+class BroadcastConnectedStream(LastStep[R]):
     """A keyed stream and a broadcast one, whose rows go to one function.
 
     Flink: BroadcastConnectedStream.
@@ -57,10 +59,10 @@ class BroadcastConnectedStream:
         columns: Selection = (),
         broadcast: Selection = (),
         *,
-        output: pa.Schema,
+        output: Output,
         arrival_order: Sequence[str] = (),
         **options: Any,
-    ) -> Frame:
+    ) -> R:
         """Give the rows of both streams to a function of yours, in Python.
 
         Parameters
@@ -69,7 +71,7 @@ class BroadcastConnectedStream:
         columns, broadcast : sequence of str or Column, or mapping
             What it sees of the keyed rows and of those that are broadcast, by the columns' own
             names or those of the mapping.
-        output : pyarrow.Schema
+        output : pyarrow.Schema, str or StructType
             The columns that it returns, after the keys, which are null in what it gives for a
             broadcast row.
         arrival_order : sequence of str
@@ -81,28 +83,17 @@ class BroadcastConnectedStream:
 
         Returns
         -------
-        pyspark.sql.DataFrame or pyarrow.Table
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
         """
-        return self.processed(
-            function, columns, broadcast, output=output, arrival_order=arrival_order, **options
-        ).result()
-
-    def processed(
-        self,
-        function: KeyedBroadcastProcessFunction,
-        columns: Selection = (),
-        broadcast: Selection = (),
-        *,
-        output: pa.Schema,
-        arrival_order: Sequence[str] = (),
-        **options: Any,
-    ) -> Outputs:
-        """Return all outputs of `process`, side outputs too."""
         small = self.broadcast
         both = _Inputs(self.keyed, KeyedInput(small.source, small.time, small.watermarks, ()))
         chosen = of_each(columns, broadcast, _PREFIXES)
         tagged = both.tagged(*chosen, _PREFIXES, listed(arrival_order))
         seen, is_timed = tagged.seen(_PREFIXES), both.is_timed
-        process = KeyedBroadcastProcess(function, output, *seen, is_timed=is_timed)
+        process = KeyedBroadcastProcess(function, output_schema(output), *seen, is_timed=is_timed)
         source = tagged.source.constant(COPY, pa.scalar(value=False))
-        return replace(tagged, source=source).outputs(process, options)
+        return self._end(replace(tagged, source=source).outputs(process, options))
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> BroadcastConnectedStream[Outputs]: ...  # noqa: D102 - `LastStep` has it

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import pyarrow as pa
 
 from gpu_windows.datastream.pairs import PairsRows
+from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import Marked, Prefixes, Selection, Tagged, TwoInputs
 from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
 from gpu_windows.functions.interval_join import IntervalJoinSpec, Nearest
@@ -21,12 +22,12 @@ from gpu_windows.vocabulary.options import Duration, Options, change_options, sh
 
 
 @dataclass(frozen=True)
-class IntervalJoin:
+class IntervalJoin(LastStep[R]):
     """Two streams, before it is said how far apart in time their rows may be."""
 
     both: TwoInputs
 
-    def between(self, lower: Duration, upper: Duration) -> IntervalJoined:
+    def between(self, lower: Duration, upper: Duration) -> IntervalJoined[R]:
         """Join rows with ``left time + lower <= right time <= left time + upper``.
 
         Parameters
@@ -47,11 +48,15 @@ class IntervalJoin:
         for bound in bounds:
             if abs(bound) >= LONG_MAX:
                 raise InvalidDurationError("a bound must fit 64 bits", value=show_ticks(bound))
-        return IntervalJoined(self.both, *bounds)
+        return self._next(IntervalJoined(self.both, *bounds))
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> IntervalJoin[Outputs]: ...  # noqa: D102 - `LastStep` has it
 
 
 @dataclass(frozen=True)
-class IntervalJoined(PairsRows):
+class IntervalJoined(PairsRows[R]):
     """Two streams whose rows are joined if they are near in time. Bounds are in ticks.
 
     Late is a row whose time is before the watermark: unlike in windows, one that is at it is not.
@@ -68,15 +73,15 @@ class IntervalJoined(PairsRows):
     order: tuple[str, ...] = ()
     options_: Options = Options()  # noqa: RUF009 - frozen
 
-    def lower_bound_exclusive(self) -> IntervalJoined:
+    def lower_bound_exclusive(self) -> Self:
         """Do not join rows that are exactly the lower bound apart."""
         return replace(self, excludes_lower=True)
 
-    def upper_bound_exclusive(self) -> IntervalJoined:
+    def upper_bound_exclusive(self) -> Self:
         """Do not join rows that are exactly the upper bound apart."""
         return replace(self, excludes_upper=True)
 
-    def nearest(self, direction: Nearest = "either") -> IntervalJoined:
+    def nearest(self, direction: Nearest = "either") -> Self:
         """Join a left row with one right row within the bounds, the nearest in time: as-of.
 
         On a stream the pair comes when the watermark says that no nearer row comes any more.
@@ -97,7 +102,7 @@ class IntervalJoined(PairsRows):
             raise InvalidOptionError(rule, value=direction)
         return replace(self, nearest_=direction)
 
-    def join_late(self) -> IntervalJoined:
+    def join_late(self) -> Self:
         """Join late rows too, with the rows that are still kept, as Flink's SQL does.
 
         A row is kept for as long as a partner that is on time may come. One for which that is over
@@ -107,20 +112,20 @@ class IntervalJoined(PairsRows):
         """
         return replace(self, joins_late=True)
 
-    def arrival_order(self, *columns: str) -> IntervalJoined:
+    def arrival_order(self, *columns: str) -> Self:
         """Name the columns of both inputs that give the order of arrival, which Spark loses.
 
         It matters to `join_late` only: a late row joins what came before it.
         """
         return replace(self, order=columns)
 
-    def options(self, **options: Any) -> IntervalJoined:
+    def options(self, **options: Any) -> Self:
         """Change how the query runs, not what it gives: see `Options`."""
         return replace(self, options_=change_options(self.options_, options))
 
     pairs = IntervalPairs
 
-    def _with_marks(self) -> tuple[IntervalJoined, str, str]:
+    def _with_marks(self) -> tuple[Self, str, str]:
         return self, self.both.left.time, self.both.right.time
 
     def _tagged(
@@ -164,3 +169,7 @@ class IntervalJoined(PairsRows):
         lower, upper = self.lower + self.excludes_lower, self.upper - self.excludes_upper
         lower = max(lower, 0) if self.nearest_ == "after" else lower
         return lower, min(upper, 0) if self.nearest_ == "before" else upper
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> IntervalJoined[Outputs]: ...  # noqa: D102 - `LastStep` has it

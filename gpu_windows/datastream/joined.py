@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.named import no_aggregate
+from gpu_windows.datastream.output_schema import Output, output_schema
 from gpu_windows.datastream.pairs import PairsRows
-from gpu_windows.datastream.steps import Step
+from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,
     Marked,
@@ -40,7 +41,7 @@ from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
 from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import check_distinct
-from gpu_windows.runners.outputs import Frame, Outputs
+from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.windows import WindowAssigner
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ _PREFIXES = ("__left_", "__right_")
 
 
 @dataclass(frozen=True)
-class JoinedStreams(Step):
+class JoinedStreams(LastStep[R]):
     """Two streams that are joined, before their rows are in windows."""
 
     both: TwoInputs
@@ -62,14 +63,19 @@ class JoinedStreams(Step):
         """Return what may be said next, and the step that it gives."""
         return {"window(assigner)": WindowedJoin}
 
-    def window(self, assigner: WindowAssigner) -> WindowedJoin:
+    def window(self, assigner: WindowAssigner) -> WindowedJoin[R]:
         """Put the rows of both streams into windows."""
         check_assigner(assigner)
-        return WindowedJoin(both=self.both, assigner=assigner, trigger_=assigner.default_trigger())
+        trigger = assigner.default_trigger()
+        return self._next(WindowedJoin(both=self.both, assigner=assigner, trigger_=trigger))
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> JoinedStreams[Outputs]: ...  # noqa: D102 - `LastStep` has it
 
 
 @dataclass(frozen=True)
-class CoGroupedStreams(Step):
+class CoGroupedStreams(LastStep[R]):
     """Two streams whose rows are grouped together, before they are in windows."""
 
     both: TwoInputs
@@ -79,24 +85,35 @@ class CoGroupedStreams(Step):
         """Return what may be said next, and the step that it gives."""
         return {"window(assigner)": WindowedCoGroup}
 
-    def window(self, assigner: WindowAssigner) -> WindowedCoGroup:
+    def window(self, assigner: WindowAssigner) -> WindowedCoGroup[R]:
         """Put the rows of both streams into windows."""
         check_assigner(assigner)
-        return WindowedCoGroup(
-            both=self.both, assigner=assigner, trigger_=assigner.default_trigger()
-        )
+        trigger = assigner.default_trigger()
+        return self._next(WindowedCoGroup(both=self.both, assigner=assigner, trigger_=trigger))
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> CoGroupedStreams[Outputs]: ...  # noqa: D102 - `LastStep` has it
 
 
 @dataclass(frozen=True, kw_only=True)
-class _WindowedInputs(Windowed):
+class _WindowedInputs(Windowed[R]):
     """The rows of two streams in windows; a trigger and an evictor see them in one list."""
 
     both: TwoInputs
 
-    def with_changes(self) -> Never:
-        """Raise `UnsupportedQueryError`: changes tell of one result a window, these give many."""
-        rule = "with_changes() tells of one result a window: those of two streams give several"
-        raise UnsupportedQueryError(rule, value=self.assigner.describe())
+    def with_firing_columns(self, *, changes: bool = False) -> Self:
+        """Add the columns ``firing`` and ``timing``; see `WindowedStream.with_firing_columns`.
+
+        Raises
+        ------
+        UnsupportedQueryError
+            With ``changes``: windows of two streams have several results each.
+        """
+        if changes:
+            rule = "changes are of windows with one result: those of two streams have several"
+            raise UnsupportedQueryError(rule, value=self.assigner.describe())
+        return super().with_firing_columns()
 
     def _tagged(
         self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
@@ -129,7 +146,7 @@ class _WindowedInputs(Windowed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowedJoin(_WindowedInputs, PairsRows):
+class WindowedJoin(_WindowedInputs[R], PairsRows[R]):
     """The rows of two streams in windows, before they are joined.
 
     Every left row of a key and window is joined with every right row; the results have
@@ -138,7 +155,7 @@ class WindowedJoin(_WindowedInputs, PairsRows):
 
     pairs = WindowPairs
 
-    def _with_marks(self) -> tuple[WindowedJoin, str, str]:
+    def _with_marks(self) -> tuple[Self, str, str]:
         return replace(self, both=self.both.with_constant(HERE)), HERE, HERE
 
     def _joined(
@@ -147,9 +164,13 @@ class WindowedJoin(_WindowedInputs, PairsRows):
         columns = (SIDE, *tagged.left, *tagged.right)
         return self._outputs(tagged, WindowJoin(pair, columns, output, process))
 
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> WindowedJoin[Outputs]: ...  # noqa: D102 - `LastStep` has it
+
 
 @dataclass(frozen=True, kw_only=True)
-class WindowedCoGroup(_WindowedInputs):
+class WindowedCoGroup(_WindowedInputs[R]):
     """The rows of two streams in windows, before a function takes both sides of each.
 
     A window fires also where only one side has rows. Null is a key of its own.
@@ -160,20 +181,11 @@ class WindowedCoGroup(_WindowedInputs):
         *,
         left: Mapping[str, Aggregate] | None = None,
         right: Mapping[str, Aggregate] | None = None,
-    ) -> Frame:
+    ) -> R:
         """Aggregate each side of every window: result names to aggregates of its columns.
 
         A side without rows gives what an aggregate gives over no value: null, or 0.
         """
-        return self.aggregated(left=left, right=right).result()
-
-    def aggregated(
-        self,
-        *,
-        left: Mapping[str, Aggregate] | None = None,
-        right: Mapping[str, Aggregate] | None = None,
-    ) -> Outputs:
-        """Return all outputs of `aggregate`."""
         ours, of_left = _aggregated("left", left or {})
         its, of_right = _aggregated("right", right or {})
         check_distinct((*of_left, *of_right))
@@ -181,18 +193,12 @@ class WindowedCoGroup(_WindowedInputs):
         tagged = counted._tagged(ours, its, PREFIXES)
         bound = {**of_left, **of_right}.items()
         function = Aggregates(tuple(bind(n, each, tagged.source.schema) for n, each in bound))
-        return self._outputs(tagged, function)
+        return self._end(self._outputs(tagged, function))
 
-    def collect(
+    def collect_lists(
         self, left: Selection = (), right: Selection = (), *, prefixes: Prefixes = PREFIXES
-    ) -> Frame:
+    ) -> R:
         """Collect the rows of both sides of every window: one list per column."""
-        return self.collected(left, right, prefixes=prefixes).result()
-
-    def collected(
-        self, left: Selection = (), right: Selection = (), *, prefixes: Prefixes = PREFIXES
-    ) -> Outputs:
-        """Return all outputs of `collect`."""
         check_chosen(left, right)
         tagged = self._tagged(left, right, prefixes)
         names = (*tagged.left, *tagged.right)
@@ -201,7 +207,7 @@ class WindowedCoGroup(_WindowedInputs):
         function = SplitSides(
             CollectSides(tagged.left, tagged.right), _same(tagged.left), _same(tagged.right)
         )
-        return self._outputs(tagged, Vectorised(function, (SIDE, *names), output))
+        return self._end(self._outputs(tagged, Vectorised(function, (SIDE, *names), output)))
 
     def process(
         self,
@@ -209,9 +215,9 @@ class WindowedCoGroup(_WindowedInputs):
         left: Selection = (),
         right: Selection = (),
         *,
-        output: pa.Schema,
+        output: Output,
         rows: RowsAs = "arrow",
-    ) -> Frame:
+    ) -> R:
         """Give the rows of both sides of every window to a function of yours, in Python.
 
         Parameters
@@ -220,32 +226,26 @@ class WindowedCoGroup(_WindowedInputs):
             The latter takes many windows at once, as Arrow.
         left, right : sequence of str or Column, or mapping
             What it sees of each side, by the columns' own names or those of the mapping.
-        output : pyarrow.Schema
+        output : pyarrow.Schema, str or StructType
             The columns that it returns, after the keys and the window's bounds.
         rows : {"arrow", "pandas"}
             What a `CoGroupFunction` sees.
         """
-        return self.processed(function, left, right, output=output, rows=rows).result()
-
-    def processed(
-        self,
-        function: CoGroupFunction | VectorCoGroupFunction,
-        left: Selection = (),
-        right: Selection = (),
-        *,
-        output: pa.Schema,
-        rows: RowsAs = "arrow",
-    ) -> Outputs:
-        """Return all outputs of `process`."""
+        schema = output_schema(output)
         check_function(function, CoGroupFunction, VectorCoGroupFunction)
         if isinstance(function, CoGroupFunction):
-            function = WindowByWindow(function, output, rows)
+            function = WindowByWindow(function, schema, rows)
         elif rows != "arrow":
             raise QueryError("a VectorCoGroupFunction takes rows as Arrow", value=rows)
         tagged = self._tagged(*of_each(left, right, _PREFIXES), _PREFIXES)
         own = ({here: name for name, here in side} for side in tagged.seen(_PREFIXES))
         columns = (SIDE, *tagged.left, *tagged.right)
-        return self._outputs(tagged, Vectorised(SplitSides(function, *own), columns, output))
+        vectorised = Vectorised(SplitSides(function, *own), columns, schema)
+        return self._end(self._outputs(tagged, vectorised))
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> WindowedCoGroup[Outputs]: ...  # noqa: D102 - `LastStep` has it
 
 
 def _same(names: Sequence[str]) -> dict[str, str]:

@@ -6,22 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-import pyarrow as pa
-
 from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
 from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.keyed_top import KeyedTop
 from gpu_windows.datastream.match import MatchStream, match_stream
+from gpu_windows.datastream.output_schema import Output, output_schema
 from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams, ProcessFunction, processed
-from gpu_windows.datastream.steps import Step
+from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.temporal_join import TemporalJoin
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
-from gpu_windows.runners.outputs import Frame as Result
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.evictors import CountEvictor
 from gpu_windows.vocabulary.frames import Frame, check_frame
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class KeyedStream(Step, KeyedTop):
+class KeyedStream(KeyedTop[R]):
     """Rows with an event time and a key."""
 
     @staticmethod
@@ -42,12 +40,13 @@ class KeyedStream(Step, KeyedTop):
         """Return what may be said next, and the step that it gives."""
         return {"window(assigner)": WindowedStream, "over(frame)": OverStream}
 
-    def window(self, assigner: WindowAssigner) -> WindowedStream:
+    def window(self, assigner: WindowAssigner) -> WindowedStream[R]:
         """Put the rows of every key into windows."""
         check_assigner(assigner)
-        return WindowedStream(keyed=self, assigner=assigner, trigger_=assigner.default_trigger())
+        trigger = assigner.default_trigger()
+        return self._next(WindowedStream(keyed=self, assigner=assigner, trigger_=trigger))
 
-    def count_window(self, size: int, slide: int | None = None) -> WindowedStream:
+    def count_window(self, size: int, slide: int | None = None) -> WindowedStream[R]:
         """Put every ``size`` rows of a key, in order of arrival, into a window.
 
         Flink: countWindow.
@@ -60,7 +59,7 @@ class KeyedStream(Step, KeyedTop):
             return windowed.trigger(PurgingTrigger.of(CountTrigger.of(size)))
         return windowed.evictor(CountEvictor.of(size)).trigger(CountTrigger.of(slide))
 
-    def over(self, frame: Frame | None = None) -> OverStream:
+    def over(self, frame: Frame | None = None) -> OverStream[R]:
         """Compute aggregates for every row, over the rows of its key before and after it.
 
         Flink: OVER. ``frame``: that of aggregates which have none of their own, such as
@@ -71,7 +70,7 @@ class KeyedStream(Step, KeyedTop):
         InvalidFrameError
             If it is none.
         """
-        return OverStream(self, None if frame is None else check_frame(frame))
+        return self._next(OverStream(self, None if frame is None else check_frame(frame)))
 
     def match_recognize(
         self,
@@ -81,7 +80,7 @@ class KeyedStream(Step, KeyedTop):
         within: Duration | None = None,
         after: str = "skip to next row",
         **options: Any,
-    ) -> MatchStream:
+    ) -> MatchStream[R]:
         """Find a pattern in the rows of every key, in order of time (SQL: MATCH_RECOGNIZE).
 
         ``keyed.match_recognize("A B+ C", {"B": "B.price < LAST(B.price, 1) OR LAST(B.price, 1) IS
@@ -119,17 +118,17 @@ class KeyedStream(Step, KeyedTop):
         InvalidDurationError
             If ``within`` is none.
         """
-        return match_stream(self, pattern, define, within, after, options)
+        return self._next(match_stream(self, pattern, define, within, after, options))
 
     def process(
         self,
         function: ProcessFunction,
         columns: Sequence[str | Column] = (),
         *,
-        output: pa.Schema,
+        output: Output,
         arrival_order: Sequence[str | Column] = (),
         **options: Any,
-    ) -> Result:
+    ) -> R:
         """Give every row to a function of yours, in Python, with state of its key and timers.
 
         Parameters
@@ -138,8 +137,8 @@ class KeyedStream(Step, KeyedTop):
             One that takes a row at a time, or the rows of many keys at once, as arrays.
         columns : sequence of str or Column
             What it sees of the rows.
-        output : pyarrow.Schema
-            The columns that it returns, after the keys.
+        output : pyarrow.Schema, str or StructType
+            The columns that it returns, after the keys; a text is DDL: ``"total DOUBLE"``.
         arrival_order : sequence of str or Column
             Columns that give the order of arrival, which a shuffle in Spark loses; default: event
             time, then what the function sees. Ignored on an Arrow table, whose order it is.
@@ -148,53 +147,40 @@ class KeyedStream(Step, KeyedTop):
 
         Returns
         -------
-        pyspark.sql.DataFrame or pyarrow.Table
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, and what was declared.
         """
-        return self.processed(
-            function, columns, output=output, arrival_order=arrival_order, **options
-        ).result()
-
-    def processed(
-        self,
-        function: ProcessFunction,
-        columns: Sequence[str | Column] = (),
-        *,
-        output: pa.Schema,
-        arrival_order: Sequence[str | Column] = (),
-        **options: Any,
-    ) -> Outputs:
-        """Return all outputs of `process`, side outputs too."""
-        return processed(self, function, columns, output, arrival_order, options)
+        outputs = processed(self, function, columns, output_schema(output), arrival_order, options)
+        return self._end(outputs)
 
     @overload
-    def connect(self, right: KeyedStream) -> ConnectedStreams: ...
+    def connect(self, right: KeyedStream) -> ConnectedStreams[R]: ...
     @overload
-    def connect(self, right: BroadcastStream) -> BroadcastConnectedStream: ...
+    def connect(self, right: BroadcastStream) -> BroadcastConnectedStream[R]: ...
     def connect(
         self, right: KeyedStream | BroadcastStream
-    ) -> ConnectedStreams | BroadcastConnectedStream:
+    ) -> ConnectedStreams[R] | BroadcastConnectedStream[R]:
         """Have the rows of another stream go to the same function.
 
         Those that have the same key, or all rows of a small one:
         ``keyed.connect(rules.broadcast())``.
         """
         if isinstance(right, BroadcastStream):
-            return BroadcastConnectedStream(self, right)
+            return self._next(BroadcastConnectedStream(self, right))
         if not isinstance(right, KeyedInput):
             rule = "connect takes a stream with the same key, or .broadcast() of one without"
             raise QueryError(rule, value=type(right).__name__)
-        return ConnectedStreams(TwoInputs(self, right))
+        return self._next(ConnectedStreams(TwoInputs(self, right)))
 
-    def join(self, right: KeyedStream) -> JoinedStreams:
+    def join(self, right: KeyedStream) -> JoinedStreams[R]:
         """Join rows with those of another stream that have the same key and window."""
-        return JoinedStreams(TwoInputs(self, right))
+        return self._next(JoinedStreams(TwoInputs(self, right)))
 
-    def interval_join(self, right: KeyedStream) -> IntervalJoin:
+    def interval_join(self, right: KeyedStream) -> IntervalJoin[R]:
         """Join rows with those of another stream that have the same key and are near in time."""
-        return IntervalJoin(TwoInputs(self, right))
+        return self._next(IntervalJoin(TwoInputs(self, right)))
 
-    def temporal_join(self, right: KeyedStream, deleted: str | None = None) -> TemporalJoin:
+    def temporal_join(self, right: KeyedStream, deleted: str | None = None) -> TemporalJoin[R]:
         """Join rows with the version of their key at their time.
 
         SQL: ``JOIN ... FOR SYSTEM_TIME AS OF left.time``.
@@ -211,8 +197,12 @@ class KeyedStream(Step, KeyedTop):
         QueryError
             If the keys do not fit, or there is no such column of booleans.
         """
-        return TemporalJoin(TwoInputs(self, right), deleted)
+        return self._next(TemporalJoin(TwoInputs(self, right), deleted))
 
-    def co_group(self, right: KeyedStream) -> CoGroupedStreams:
+    def co_group(self, right: KeyedStream) -> CoGroupedStreams[R]:
         """Give the rows of two streams that have the same key and window to a function."""
-        return CoGroupedStreams(TwoInputs(self, right))
+        return self._next(CoGroupedStreams(TwoInputs(self, right)))
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> KeyedStream[Outputs]: ...  # noqa: D102 - `LastStep` has it

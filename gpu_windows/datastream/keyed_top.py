@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import listed, named_columns
+from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.errors import InvalidDurationError
 from gpu_windows.functions.top import (
     check_count,
@@ -19,14 +20,14 @@ from gpu_windows.functions.top import (
 from gpu_windows.functions.top_changes import TopChanges
 from gpu_windows.planning.kinds.top import TOP_NAMES, TopQuery
 from gpu_windows.planning.validation import check_distinct
-from gpu_windows.runners.outputs import Frame, Outputs, Source
+from gpu_windows.runners.outputs import Source
 from gpu_windows.vocabulary.options import Duration, Options, change_options, ticks
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
 
-class KeyedTop(KeyedInput):
+class KeyedTop(KeyedInput, LastStep[R]):
     """Rows of keys, of which the first ones may be kept."""
 
     def top(
@@ -41,7 +42,7 @@ class KeyedTop(KeyedInput):
         time_to_live: Duration | None = None,
         arrival_order: Sequence[str | Column] = (),
         **options: Any,
-    ) -> Frame:
+    ) -> R:
         """Keep the first rows of every key up to date (Flink's SQL: top-N, deduplication).
 
         Results are changes of a table of these rows: on a stream those of a micro-batch, on an
@@ -77,7 +78,7 @@ class KeyedTop(KeyedInput):
 
         Returns
         -------
-        pyspark.sql.DataFrame or pyarrow.Table
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, ``columns``, ``number``, ``change``: a row for each change.
 
         Raises
@@ -85,32 +86,6 @@ class KeyedTop(KeyedInput):
         QueryError
             If a parameter is not as it should be, a column is not there or cannot be ordered by.
         """
-        return self.topped(
-            count,
-            by,
-            descending=descending,
-            columns=columns,
-            number=number,
-            change=change,
-            time_to_live=time_to_live,
-            arrival_order=arrival_order,
-            **options,
-        ).result()
-
-    def topped(
-        self,
-        count: int,
-        by: str | Column | Sequence[str | Column],
-        *,
-        descending: bool | Sequence[bool] = True,
-        columns: Sequence[str | Column] | None = None,
-        number: str | None = "row_number",
-        change: str = "change",
-        time_to_live: Duration | None = None,
-        arrival_order: Sequence[str | Column] = (),
-        **options: Any,
-    ) -> Outputs:
-        """Return all outputs of `top`."""
         source, order = self.source, []
         keys = [*map(source.public_name, self.keys)]
         if columns is None:
@@ -140,7 +115,7 @@ class KeyedTop(KeyedInput):
             arrival_order=tuple(order),
             options=change_options(Options(), options),
         )
-        return source.outputs(query)
+        return self._end(source.outputs(query))
 
 
 def _order(

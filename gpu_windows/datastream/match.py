@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.aggregates.built_in import count
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.errors import (
     InvalidDurationError,
     InvalidPatternError,
@@ -27,7 +28,7 @@ from gpu_windows.functions.patterns.pattern import Pattern
 from gpu_windows.functions.top import check_order, directions
 from gpu_windows.planning.kinds.match import MatchQuery
 from gpu_windows.planning.query import NO_TIME
-from gpu_windows.runners.outputs import Frame, Outputs, Source
+from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.vocabulary.options import Duration, Options, change_options, ticks
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _SKIPS_TO: Mapping[str, Skip] = {"skip to first ": Skip.TO_FIRST, "skip to last 
 
 
 @dataclass(frozen=True)
-class MatchStream:
+class MatchStream(LastStep[R]):
     """A pattern in the rows of keys, before it is said what is told of a match.
 
     Flink: MATCH_RECOGNIZE. A result is a match, and comes when the watermark has passed its rows.
@@ -58,16 +59,14 @@ class MatchStream:
     order: tuple[str | Column, ...] = ()
     options_: Options = Options()  # noqa: RUF009 - frozen
 
-    def arrival_order(self, *columns: str | Column) -> MatchStream:
+    def arrival_order(self, *columns: str | Column) -> Self:
         """Name the columns that tell the order of rows of one time, which a shuffle in Spark loses.
 
         Ignored on an Arrow table, whose order is its order of arrival.
         """
         return replace(self, order=columns)
 
-    def then_by(
-        self, *columns: str | Column, descending: bool | Sequence[bool] = False
-    ) -> MatchStream:
+    def then_by(self, *columns: str | Column, descending: bool | Sequence[bool] = False) -> Self:
         """Order rows of one time by other columns (SQL: ORDER BY time, others).
 
         Nulls are less than any value. Rows that are equal in these, too, come in order of arrival,
@@ -81,11 +80,11 @@ class MatchStream:
         pairs = zip(columns, directions(descending, len(columns)), strict=True)
         return replace(self, then=(*self.then, *pairs))
 
-    def options(self, **options: Any) -> MatchStream:
+    def options(self, **options: Any) -> Self:
         """Change how the query runs, not what it gives: see `Options`."""
         return replace(self, options_=change_options(self.options_, options))
 
-    def measures(self, /, **measures: str) -> Frame:
+    def measures(self, /, **measures: str) -> R:
         """Return a row for every match (SQL: MEASURES ... ONE ROW PER MATCH).
 
         Parameters
@@ -97,7 +96,7 @@ class MatchStream:
 
         Returns
         -------
-        pyspark.sql.DataFrame or pyarrow.Table
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, the measures.
 
         Raises
@@ -105,10 +104,6 @@ class MatchStream:
         SqlError
             If a condition or a measure cannot be read, or is not covered.
         """
-        return self.outputs(**measures).result()
-
-    def outputs(self, /, **measures: str) -> Outputs:
-        """Return results, late and rejected rows, counters and the plan; see `measures`."""
         from gpu_windows.expressions.places import key_of, parsed_expression
         from gpu_windows.functions.patterns.measures import Measures
         from gpu_windows.functions.patterns.navigation import Navigation
@@ -127,14 +122,10 @@ class MatchStream:
         query = self._query(conditions, results, told)
         outputs = results.added.source.outputs(query)
         if all(text is None for text in selected.values()):
-            return outputs
+            return self._end(outputs)
         keys = outputs.plan.query.shown_keys
         named = [{name: text or f"`{name}`"} for name, text in selected.items()]
-        return outputs.select(*keys, *named)
-
-    def explain(self, /, **measures: str) -> str:
-        """Return what `measures` would give, how, where and why."""
-        return self.outputs(**measures).explain()
+        return self._end(outputs.select(*keys, *named))
 
     def _conditions(self, navigation: Any, added: _Added) -> Any:
         from gpu_windows.expressions.places import parsed_expression
@@ -179,6 +170,10 @@ class MatchStream:
             arrival_order=tuple(order),
             options=self.options_,
         )
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> MatchStream[Outputs]: ...  # noqa: D102 - `LastStep` has it
 
 
 def match_stream(

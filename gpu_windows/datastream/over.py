@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import listed, named, no_aggregate
+from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.over import Over, OverColumn
 from gpu_windows.planning.kinds.over import OverQuery
 from gpu_windows.planning.query import OWN
-from gpu_windows.runners.outputs import Frame as Result
 from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.vocabulary.frames import Frame
 from gpu_windows.vocabulary.options import Options, change_options
@@ -27,7 +27,7 @@ OverAggregate: TypeAlias = Aggregate | Framed
 
 
 @dataclass(frozen=True)
-class OverStream:
+class OverStream(LastStep[R]):
     """Rows of keys, before it is said what is computed over the frame of each.
 
     Flink: OverWindow. A result is a row of the input, with its time, and comes when the watermark
@@ -39,20 +39,20 @@ class OverStream:
     order: tuple[str | Column, ...] = ()
     options_: Options = Options()  # noqa: RUF009 - frozen
 
-    def arrival_order(self, *columns: str | Column) -> OverStream:
+    def arrival_order(self, *columns: str | Column) -> Self:
         """Name the columns that tell the order of rows of one time, which a shuffle in Spark loses.
 
         Ignored on an Arrow table, whose order is its order of arrival.
         """
         return replace(self, order=columns)
 
-    def options(self, **options: Any) -> OverStream:
+    def options(self, **options: Any) -> Self:
         """Change how the query runs, not what it gives: see `Options`."""
         return replace(self, options_=change_options(self.options_, options))
 
     def aggregate(
         self, columns: Sequence[str | Column] | None = None, /, **aggregates: OverAggregate
-    ) -> Result:
+    ) -> R:
         """Compute aggregates over the frame of every row.
 
         Parameters
@@ -66,15 +66,9 @@ class OverStream:
 
         Returns
         -------
-        pyspark.sql.DataFrame or pyarrow.Table
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, the time (TIMESTAMP), the columns, the aggregates.
         """
-        return self.outputs(columns, **aggregates).result()
-
-    def outputs(
-        self, columns: Sequence[str | Column] | None = None, /, **aggregates: OverAggregate
-    ) -> Outputs:
-        """Return results, late and rejected rows, counters and the plan; see `aggregate`."""
         source, carried = self._carried(columns)
         found: dict[str, Framed] = {}
         for name, framed in self._framed(aggregates):
@@ -97,13 +91,7 @@ class OverStream:
             arrival_order=tuple(order),
             options=self.options_,
         )
-        return source.outputs(query)
-
-    def explain(
-        self, columns: Sequence[str | Column] | None = None, /, **aggregates: OverAggregate
-    ) -> str:
-        """Return what `aggregate` would compute, how, where and why."""
-        return self.outputs(columns, **aggregates).explain()
+        return self._end(source.outputs(query))
 
     def _carried(self, columns: Sequence[str | Column] | None) -> tuple[Source, tuple[str, ...]]:
         """Return the source, and the columns that stand in results besides keys and time."""
@@ -137,3 +125,7 @@ class OverStream:
         if framed.aggregate.function != "dense_rank":
             return framed
         return replace(framed, aggregate=replace(framed.aggregate, column=self.keyed.time))
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> OverStream[Outputs]: ...  # noqa: D102 - `LastStep` has it

@@ -10,6 +10,8 @@ from typing import ClassVar, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_windows.datastream.output_schema import Output, output_schema
+from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,
     Marked,
@@ -26,17 +28,17 @@ from gpu_windows.functions.join import (
     JoinType,
     Pair,
     check_condition,
-    check_join_type,
+    join_type,
     joined_schema,
 )
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.two_inputs import MARKS
-from gpu_windows.runners.outputs import Frame, Outputs
+from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.rich_functions import RichFunction
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairsRows(ABC):
+class PairsRows(LastStep[R], ABC):
     """Joins of rows, whatever makes two of them a pair."""
 
     #: What a function over its pairs is.
@@ -52,10 +54,10 @@ class PairsRows(ABC):
         left: Selection = (),
         right: Selection = (),
         *,
-        how: JoinType = "inner",
+        how: JoinType | str = "inner",
         where: pc.Expression | None = None,
         prefixes: Prefixes = PREFIXES,
-    ) -> Frame:
+    ) -> R:
         """Return the pairs.
 
         Parameters
@@ -66,7 +68,8 @@ class PairsRows(ABC):
         how : {"inner", "left", "right", "full", "semi", "anti"}
             ``left``, ``right`` and ``full`` give rows of a side without a partner too, with nulls;
             ``semi`` and ``anti`` the left rows with, or without one. On a stream a row without a
-            partner comes when the watermark says that none comes any more.
+            partner comes when the watermark says that none can come. Spark's names are taken,
+            too: ``outer``, ``left_outer``, ``leftsemi`` and so on.
         where : pyarrow.compute.Expression, optional
             What must hold for a pair besides, over the chosen columns by their names in the
             result: ``pc.field("left_price") < pc.field("right_limit")``.
@@ -75,7 +78,7 @@ class PairsRows(ABC):
 
         Returns
         -------
-        pyspark.sql.DataFrame or pyarrow.Table
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys (by the left side's names), the window's bounds if there are windows, and the
             chosen columns. A key with a null has no partner, unless keys are `null_safe`.
 
@@ -84,22 +87,7 @@ class PairsRows(ABC):
         QueryError
             If a column is not there, names clash, or the condition is none.
         """
-        return self.outputs(left, right, how=how, where=where, prefixes=prefixes).result()
-
-    def outputs(
-        self,
-        left: Selection = (),
-        right: Selection = (),
-        *,
-        how: JoinType = "inner",
-        where: pc.Expression | None = None,
-        prefixes: Prefixes = PREFIXES,
-    ) -> Outputs:
-        """Return results, late and rejected rows (``is_left`` says whose), counters and the plan.
-
-        Parameters: see `select`.
-        """
-        check_join_type(how)
+        how = join_type(how)
         check_chosen(left, right)
         tagged = self._tagged(left, right, prefixes)
         pair, output = self._pair(tagged, how, where)
@@ -110,7 +98,7 @@ class PairsRows(ABC):
         outputs = self._joined(tagged, pair, output)
         if not outputs.plan.query.has_windows:
             outputs.in_time = partial(self._in_time, left, right, prefixes, how, where)
-        return outputs
+        return self._end(outputs)
 
     def _in_time(
         self,
@@ -120,7 +108,7 @@ class PairsRows(ABC):
         how: JoinType,
         where: pc.Expression | None,
     ) -> Outputs:
-        """Return what `outputs` does, and the times of both rows of a pair."""
+        """Return the outputs of `select`, with the times of both rows of a pair."""
         marked, *columns = self._with_marks()
         ours, its = (Marked(*side) for side in zip((left, right), MARKS, columns, strict=True))
         tagged = marked._tagged(ours, its, prefixes)
@@ -132,10 +120,10 @@ class PairsRows(ABC):
         left: Selection = (),
         right: Selection = (),
         *,
-        output: pa.Schema,
-        how: JoinType = "inner",
+        output: Output,
+        how: JoinType | str = "inner",
         where: pc.Expression | None = None,
-    ) -> Frame:
+    ) -> R:
         """Give every pair to a function of yours, in Python: it returns any number of rows.
 
         Parameters
@@ -144,7 +132,7 @@ class PairsRows(ABC):
             The former for interval joins, the latter for window joins.
         left, right : sequence of str or Column, or mapping
             What it sees of each side, by the columns' own names or those of the mapping.
-        output : pyarrow.Schema
+        output : pyarrow.Schema, str or StructType
             The columns that it returns, after the keys and, if there are windows, their bounds.
         how, where
             See `select`. A row without a partner comes with None. In a condition the names that the
@@ -152,22 +140,9 @@ class PairsRows(ABC):
 
         Returns
         -------
-        pyspark.sql.DataFrame or pyarrow.Table
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
         """
-        return self.processed(function, left, right, output=output, how=how, where=where).result()
-
-    def processed(
-        self,
-        function: RichFunction,
-        left: Selection = (),
-        right: Selection = (),
-        *,
-        output: pa.Schema,
-        how: JoinType = "inner",
-        where: pc.Expression | None = None,
-    ) -> Outputs:
-        """Return all outputs of `process`, side outputs too."""
-        check_join_type(how)
+        how, schema = join_type(how), output_schema(output)
         check_function(function, self.pairs.kind)
         marked, *columns = self._with_marks()
         ours, its = (
@@ -179,7 +154,8 @@ class PairsRows(ABC):
         tagged = marked._tagged(ours, its, PREFIXES)
         pair, pairs = self._pair(tagged, how, where)
         seen = (names[:-1] for names in tagged.seen(PREFIXES))
-        return marked._joined(tagged, pair, pairs, self.pairs(function, output, *seen))
+        outputs = marked._joined(tagged, pair, pairs, self.pairs(function, schema, *seen))
+        return self._end(outputs)
 
     def _pair(
         self, tagged: Tagged, how: JoinType, where: pc.Expression | None
@@ -191,7 +167,7 @@ class PairsRows(ABC):
         return pair, joined_schema(schema, pair.left, pair.right, how)
 
     @abstractmethod
-    def _with_marks(self) -> tuple[PairsRows, str, str]:
+    def _with_marks(self) -> tuple[Self, str, str]:
         """Return this with a column of each side that is null in no row, and their names."""
 
     @abstractmethod

@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import check_seen, listed
+from gpu_windows.datastream.output_schema import Output, output_schema
+from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each, with_times
 from gpu_windows.functions.base import check_function
 from gpu_windows.functions.keyed_process import (
@@ -20,7 +22,7 @@ from gpu_windows.functions.keyed_process import (
 )
 from gpu_windows.functions.vector_process import VectorProcess, VectorProcessFunction
 from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.runners.outputs import Frame, Outputs
+from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def processed(
 
 
 @dataclass(frozen=True)
-class ConnectedStreams:
+class ConnectedStreams(LastStep[R]):
     """Two keyed streams whose rows go to one function, which keeps state of both.
 
     Flink: ConnectedStreams.
@@ -81,10 +83,10 @@ class ConnectedStreams:
         left: Selection = (),
         right: Selection = (),
         *,
-        output: pa.Schema,
+        output: Output,
         arrival_order: Sequence[str] = (),
         **options: Any,
-    ) -> Frame:
+    ) -> R:
         """Give the rows of both streams to a function of yours, in Python.
 
         Parameters
@@ -92,8 +94,8 @@ class ConnectedStreams:
         function : KeyedCoProcessFunction
         left, right : sequence of str or Column, or mapping
             What it sees of each side, by the columns' own names or those of the mapping.
-        output : pyarrow.Schema
-            The columns that it returns, after the keys.
+        output : pyarrow.Schema, str or StructType
+            The columns that it returns, after the keys; a text is DDL: ``"total DOUBLE"``.
         arrival_order : sequence of str
             Columns of both inputs that give the order of arrival, which a shuffle in Spark loses.
         **options
@@ -101,25 +103,14 @@ class ConnectedStreams:
 
         Returns
         -------
-        pyspark.sql.DataFrame or pyarrow.Table
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
         """
-        return self.processed(
-            function, left, right, output=output, arrival_order=arrival_order, **options
-        ).result()
-
-    def processed(
-        self,
-        function: KeyedCoProcessFunction,
-        left: Selection = (),
-        right: Selection = (),
-        *,
-        output: pa.Schema,
-        arrival_order: Sequence[str] = (),
-        **options: Any,
-    ) -> Outputs:
-        """Return all outputs of `process`, side outputs too."""
         chosen = of_each(left, right, _PREFIXES)
         tagged = self.both.tagged(*chosen, _PREFIXES, listed(arrival_order))
         seen, is_timed = tagged.seen(_PREFIXES), self.both.is_timed
-        process = KeyedCoProcess(function, output, *seen, is_timed=is_timed)
-        return tagged.outputs(process, options)
+        process = KeyedCoProcess(function, output_schema(output), *seen, is_timed=is_timed)
+        return self._end(tagged.outputs(process, options))
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> ConnectedStreams[Outputs]: ...  # noqa: D102 - `LastStep` has it

@@ -29,7 +29,7 @@ def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = Fa
     Parameters
     ----------
     outputs : Outputs
-        As ``.outputs(...)`` gives them, of a query on anything that `stream` takes.
+        What a verb returns after ``with_outputs()``, of a query on anything that `stream` takes.
     name : str, optional
         What the query is called as a stage, of letters, digits, ``_`` and ``-``; default:
         ``stage_1``, ``stage_2`` and so on. On streams its late rows are the output
@@ -51,8 +51,8 @@ def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = Fa
     given: Any = outputs
     if not isinstance(given, Outputs):
         rule = (
-            "stream_results takes all outputs of a query: of .outputs(...), not of "
-            ".aggregate(...), or .aggregated, .collected, .processed, .topped"
+            "stream_results takes all outputs of a query: say .with_outputs() before the verb that "
+            "ends it, such as .aggregate(...)"
         )
         raise QueryError(rule, value=type(given).__name__)
     stage = Stage(f"stage_{outputs.stages_before + 1}" if name is None else name, keep)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from gpu_windows.errors import MissingStepError
+from gpu_windows.runners.outputs import Outputs
 
 _SNAKE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 #: What Spark and Flink call steps, to the name that they have here.
-_MEANT = {
+_HABITS = {
     "agg": "aggregate",
     "groupBy": "key_by",
     "groupby": "key_by",
@@ -19,29 +21,92 @@ _MEANT = {
     "with_watermark": "event_time",
     "assignTimestampsAndWatermarks": "event_time",
     "apply": "process",
+    "collect": "collect_lists",
+    "orderBy": "arrival_order",
+    "order_by": "arrival_order",
 }
+#: Names of Spark and Flink for calls with parameters of their own.
+_CALLS = {
+    "rollup": ("grouping_sets", "grouping_sets('rollup')"),
+    "cube": ("grouping_sets", "grouping_sets('cube')"),
+    "outputs": ("with_outputs", "with_outputs() and the verb after it"),
+    "explain": ("with_outputs", "with_outputs(), the verb, and explain() of its outputs"),
+}
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    R = TypeVarWithDefault("R", default=Any)
+else:
+    #: What verbs return: results, which are a table of some kind, or `Outputs`.
+    R = TypeVar("R")
+_S = TypeVar("_S", bound="LastStep[Any]")
 
 
 class Step:
-    """A step of a query: who asks it for what only a later one has is told what comes between."""
+    """A step of a query; asked for what only a later step has, it names the step between."""
 
     @staticmethod
     def _later() -> Mapping[str, type]:
-        """Return what may be said next, and the step that it gives, in order."""
+        """Return the calls that may come next, with the step that each returns, in order."""
         return {}
 
-    if not TYPE_CHECKING:  # for what it has, and no more, type checkers look at the class
+    def __dir__(self) -> Iterable[str]:
+        """List what may come next, without the fields that earlier calls have filled."""
+        return {*super().__dir__()} - {each.name for each in fields(self)}  # type: ignore[arg-type]
+
+    if not TYPE_CHECKING:  # type checkers shall see what the class has, and no more
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Raise `MissingStepError`, which is an `AttributeError`, with what is missing.
+            """Raise `MissingStepError`, an `AttributeError`, that names the missing step.
 
-            Names of Spark and of Flink are told those that the steps have here.
+            For names of Spark and of Flink it gives the ones that the steps have here.
             """
-            meant, kind = _MEANT.get(name, _SNAKE.sub("_", name).lower()), type(self)
-            if meant != name and not name.startswith("_") and meant in dir(kind):
-                raise MissingStepError(f"say .{meant} for .{name}", value=kind.__name__)
-            between = (said for said, step in self._later().items() if meant in dir(step))
-            said = None if name.startswith("_") else next(between, None)
-            if said is None:
+            meant, kind = _HABITS.get(name, _SNAKE.sub("_", name).lower()), type(self)
+            has, call = _CALLS.get(name, (meant, meant))
+            if call != name and not name.startswith("_") and has in dir(kind):
+                raise MissingStepError(f"say .{call} for .{name}", value=kind.__name__)
+            later = (call for call, step in self._later().items() if has in dir(step))
+            missing = None if name.startswith("_") else next(later, None)
+            if missing is None:
                 object.__getattribute__(self, name)  # raises what it has raised
-            raise MissingStepError(f"say .{said} before .{meant}", value=kind.__name__)
+            raise MissingStepError(f"say .{missing} before .{meant}", value=kind.__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastStep(Step, Generic[R]):
+    """A step with verbs that end the query.
+
+    Parameters
+    ----------
+    returns_outputs : bool
+        Whether verbs return all outputs, not the results alone.
+    """
+
+    returns_outputs: bool = False
+
+    def with_outputs(self) -> Any:
+        """Let the verb that comes next return all `Outputs`, not the results alone.
+
+        Beside the results these have the late and the rejected rows, side outputs, counters and
+        the plan; `write_stream` takes them.
+
+        Examples
+        --------
+        >>> import gpu_windows as gw
+        >>> import pyarrow as pa
+        >>> clicks = pa.table({"user": ["ann", "ann"], "page": [1, 2]})
+        >>> windows = gw.stream(clicks).key_by("user").count_window(2)
+        >>> outputs = windows.with_outputs().aggregate(n=gw.count())
+        >>> outputs.result()["n"].to_pylist(), outputs.late().num_rows
+        ([2], 0)
+        """
+        return replace(self, returns_outputs=True)
+
+    def _end(self, outputs: Outputs) -> R:
+        """Return what a verb returns: results, or all outputs after `with_outputs`."""
+        return outputs if self.returns_outputs else outputs.result()  # type: ignore[return-value]
+
+    def _next(self, step: _S) -> _S:
+        """Return the step that comes next, whose verbs return what those of this step do."""
+        return replace(step, returns_outputs=True) if self.returns_outputs else step

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.datastream.pairs import PairsRows
+from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.two_inputs import Marked, Prefixes, Selection, Tagged, TwoInputs
 from gpu_windows.errors import ColumnTypeError, InvalidDurationError, QueryError
 from gpu_windows.functions.join import JoinType, Pair
@@ -23,7 +24,7 @@ from gpu_windows.vocabulary.options import Duration, Options, change_options, sh
 
 
 @dataclass(frozen=True)
-class TemporalJoin(PairsRows):
+class TemporalJoin(PairsRows[R]):
     """A stream whose rows are joined with versions: right rows, each the next of its key.
 
     A left row is joined with the right row of its key that has the greatest time up to its own, and
@@ -48,7 +49,7 @@ class TemporalJoin(PairsRows):
             rule = "what says that a version is deleted is true or false"
             raise ColumnTypeError(rule, value=str(dtype), column=self.deleted)
 
-    def valid_for(self, duration: Duration) -> TemporalJoin:
+    def valid_for(self, duration: Duration) -> Self:
         """Have a version end after some time, in event time, though no newer one came.
 
         A left row that is as much later than the newest version, or more, has no version; one that
@@ -65,20 +66,20 @@ class TemporalJoin(PairsRows):
             raise InvalidDurationError(rule, value=show_ticks(lives))
         return replace(self, valid_for_=lives)
 
-    def arrival_order(self, *columns: str) -> TemporalJoin:
+    def arrival_order(self, *columns: str) -> Self:
         """Name the columns of both inputs that give the order of arrival, which Spark loses.
 
         Of several versions of one time it is the last.
         """
         return replace(self, order=columns)
 
-    def options(self, **options: Any) -> TemporalJoin:
+    def options(self, **options: Any) -> Self:
         """Change how the query runs, not what it gives: see `Options`."""
         return replace(self, options_=change_options(self.options_, options))
 
     pairs = IntervalPairs
 
-    def _with_marks(self) -> tuple[TemporalJoin, str, str]:
+    def _with_marks(self) -> tuple[Self, str, str]:
         return self, self.both.left.time, self.both.right.time
 
     def _tagged(
@@ -111,3 +112,7 @@ class TemporalJoin(PairsRows):
         outputs = tagged.source.outputs(query)
         self.both.check_timed()
         return outputs
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> TemporalJoin[Outputs]: ...  # noqa: D102 - `LastStep` has it

@@ -108,7 +108,10 @@ def _in_sessions(
     else:
         windowed = timed.window_all(assigner)
     ordered = windowed.arrival_order(*arrival_order).options(**options)
-    return ordered.processed(MergedWindowRows(instant), rest, output=output)
+    outputs: Outputs = ordered.with_outputs().process(
+        MergedWindowRows(instant), rest, output=output
+    )
+    return outputs
 
 
 def _instant(timed: TimedStream) -> pa.DataType:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Never, Self
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Literal, Never, Self
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.user import UserAggregate
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import bound, check_named, listed, named_columns
-from gpu_windows.datastream.steps import Step
+from gpu_windows.datastream.output_schema import Output, output_schema
+from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.top import top
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
@@ -20,11 +19,11 @@ from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process, ProcessWindowFunction
 from gpu_windows.functions.top import Ranking, check_count, check_number, directions
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction
-from gpu_windows.planning.kinds.grouping import GroupingSets, check_no_columns
+from gpu_windows.planning.kinds.grouping import GroupingSets
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.query import NO_KEY
 from gpu_windows.planning.validation import check_distinct
-from gpu_windows.runners.outputs import Frame, Outputs, Source
+from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.vocabulary.evictors import Evictor
 from gpu_windows.vocabulary.options import Duration, Options, change_options, ticks
 from gpu_windows.vocabulary.triggers import Row, Trigger
@@ -35,14 +34,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Windowed(Step):
-    """What is said of windows, over one input or two. Every method returns a new one."""
+class Windowed(LastStep[R]):
+    """Rows of one input or two in windows. Every method returns a new one."""
 
     assigner: WindowAssigner
     trigger_: Trigger
     evictor_: Evictor | None = None
     lateness: int = 0
     firing: bool = False
+    changes: bool = False
     order: tuple[str | Column, ...] = ()
     options_: Options = Options()  # noqa: RUF009 - frozen
 
@@ -60,13 +60,33 @@ class Windowed(Step):
             raise QueryError(rule, value=repr(evictor))
         return replace(self, evictor_=evictor)
 
-    def with_firing_columns(self) -> Self:
-        """Add the columns ``firing`` and ``timing`` to the results, for those who upsert.
+    def with_firing_columns(self, *, changes: bool = False) -> Self:
+        """Add the columns ``firing`` and ``timing`` to the results.
 
-        ``firing`` counts the firings of a key and window from 0; ``timing`` is ``early``,
-        ``on_time`` or ``late``.
+        Parameters
+        ----------
+        changes : bool
+            Whether to add ``change``, too: results are then changes of a table that has a row for
+            each key and window. ``insert`` adds a row and ``update_after`` replaces it. A session
+            that grows or merges after it has fired gets other bounds: before its next result a
+            ``delete`` removes each row that it replaces, by keys and bounds alone. A window
+            function of yours returns at most one row.
+
+        Notes
+        -----
+        ``firing`` (BIGINT) counts the firings of a key and window from 0; ``timing`` (STRING) is
+        ``early``, ``on_time`` or ``late``.
+
+        Examples
+        --------
+        >>> import gpu_windows as gw
+        >>> import pyarrow as pa
+        >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
+        >>> windows = clicks.window(gw.GlobalWindows.create()).trigger(gw.CountTrigger.of(1))
+        >>> windows.with_firing_columns().aggregate(n=gw.count())["firing"].to_pylist()
+        [0, 1]
         """
-        return replace(self, firing=True)
+        return replace(self, firing=True, changes=changes)
 
     def allowed_lateness(self, lateness: Duration) -> Self:
         """Keep windows for late rows after they fired; each late row fires its window again."""
@@ -85,46 +105,51 @@ class Windowed(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowedStream(Windowed):
+class WindowedStream(Windowed[R]):
     """Rows in windows, before a function is applied to each."""
 
     keyed: KeyedInput
-    changes: bool = False
     ranking: Ranking | None = None
     changed_only: bool = False
     grouping: GroupingSets | None = None
 
-    def with_changes(self) -> Self:
-        """Add ``change`` and the firing columns: results are changes of a table, a row a window.
+    def grouping_sets(self, *sets: Sequence[str] | Literal["rollup", "cube"]) -> Self:
+        """Compute windows of several groupings of the keys from the same slices (SQL).
 
-        ``insert``, or ``update_after``, which replaces the row before it. A session that grew or
-        merged after it had fired has other bounds: before its next result a ``delete`` names each
-        row that goes, by keys and bounds alone. A function of yours gives one row, or none.
-        """
-        return replace(self, changes=True)
+        For aggregates of windows that fire once.
 
-    def grouping_sets(self, *sets: Sequence[str]) -> Self:
-        """Have windows of several groupings of the keys, from the same slices (SQL).
+        Parameters
+        ----------
+        *sets : sequence of str, or "rollup" or "cube"
+            The keys of each grouping. Alone, ``"rollup"`` is all keys, all but the last, and so on
+            to none, and ``"cube"`` is every choice of keys.
 
-        ``key_by("region", "shop").window(...).grouping_sets(["region", "shop"], ["region"], [])``.
-        A key that a grouping leaves out is null in its results; the column ``grouping_id`` (BIGINT)
-        tells which are, as in Spark: a bit a key, that of the last key least. For aggregates of
-        windows that fire once.
+        Notes
+        -----
+        A key that a grouping leaves out is null in its results. The column ``grouping_id`` (BIGINT)
+        has a bit for each key, set where the key is left out, as in Spark: that of the last key is
+        the lowest.
+
+        Raises
+        ------
+        QueryError
+            If there is no set, one comes twice or names no key.
+
+        Examples
+        --------
+        >>> import gpu_windows as gw
+        >>> import pyarrow as pa
+        >>> sales = pa.table({"region": ["n", "s"], "shop": [1, 2], "ts": pa.array([0, 1])})
+        >>> windows = (
+        ...     gw.stream(sales)
+        ...     .event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        ...     .key_by("region", "shop")
+        ...     .window(gw.TumblingEventTimeWindows.of("1 hour"))
+        ... )
+        >>> windows.grouping_sets(["region"], []).aggregate(n=gw.count())["n"].to_pylist()
+        [1, 1, 2]
         """
         return replace(self, grouping=GroupingSets.of(self._shown_keys, sets))
-
-    def rollup(self, *columns: Never) -> Self:
-        """Have `grouping_sets` of all keys, of all but the last, and so on to none.
-
-        It takes no columns: ``key_by("region", "shop").window(...).rollup()``.
-        """
-        check_no_columns("rollup", columns)
-        return replace(self, grouping=GroupingSets.rollup(self._shown_keys))
-
-    def cube(self, *columns: Never) -> Self:
-        """Have `grouping_sets` of every choice of keys; it takes no columns, as `rollup`."""
-        check_no_columns("cube", columns)
-        return replace(self, grouping=GroupingSets.cube(self._shown_keys))
 
     @property
     def _shown_keys(self) -> list[str]:
@@ -176,7 +201,7 @@ class WindowedStream(Windowed):
         ranking = Ranking(check_count(count), order, check_number(number), of)
         return replace(self, ranking=ranking)
 
-    def aggregate(self, *unnamed: Never, **aggregates: Aggregate | UserAggregate) -> Frame:
+    def aggregate(self, *unnamed: Never, **aggregates: Aggregate | UserAggregate) -> R:
         """Aggregate every window incrementally.
 
         Parameters
@@ -187,7 +212,7 @@ class WindowedStream(Windowed):
 
         Returns
         -------
-        pyspark.sql.DataFrame or pyarrow.Table
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, ``window_start`` and ``window_end`` (TIMESTAMP; null for a global window),
             the aggregates.
 
@@ -197,13 +222,29 @@ class WindowedStream(Windowed):
             If one has no name, or is no aggregate.
         """
         check_named(unnamed)
-        return self.outputs(**aggregates).result()
+        source, function = self._bound(aggregates)
+        results = (each.name for each in function.bound)
+        check_distinct((*self.keyed.keys, "window_start", "window_end", *results))
+        return self._apply(source, function)
 
-    def collect(self, *columns: str | Column) -> Frame:
-        """Collect the rows of every window, in order of arrival: one list per column."""
-        return self.outputs(Collect(listed(columns))).result()
+    def collect_lists(self, *columns: str | Column) -> R:
+        """Collect the rows of every window, in order of arrival: one list per column.
 
-    def reduce(self, function: Callable[[Row, Row], Row], columns: Sequence[str | Column]) -> Frame:
+        Nulls stay, so the lists of a window have one length; `gw.collect_list` skips them.
+
+        Parameters
+        ----------
+        *columns : str or Column
+
+        Returns
+        -------
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
+            The keys, ``window_start`` and ``window_end``, and the lists by the columns' names.
+        """
+        source, names = self._named(listed(columns))
+        return self._apply(source, Collect(names))
+
+    def reduce(self, function: Callable[[Row, Row], Row], columns: Sequence[str | Column]) -> R:
         """Reduce the rows of every window, in order of arrival, two at a time, in Python.
 
         Parameters
@@ -212,19 +253,25 @@ class WindowedStream(Windowed):
             ``function(earlier, later)`` takes and returns mappings from column name to value.
         columns : sequence of str or Column
             What it sees and returns.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
+            The keys, ``window_start`` and ``window_end``, the columns.
         """
-        return self.outputs(Reduce(function, listed(columns))).result()
+        source, names = self._named(listed(columns))
+        return self._apply(source, Reduce(function, names))
 
     def process(
         self,
         function: ProcessWindowFunction | VectorWindowFunction,
         columns: Sequence[str | Column] = (),
         *,
-        output: pa.Schema,
+        output: Output,
         rows: RowsAs = "arrow",
         aggregates: Mapping[str, Aggregate | UserAggregate] | None = None,
         reduce: Callable[[Row, Row], Row] | None = None,
-    ) -> Frame:
+    ) -> R:
         """Give all rows of every window to a function of yours, in Python.
 
         Parameters
@@ -233,42 +280,34 @@ class WindowedStream(Windowed):
             The latter takes many windows at once, as Arrow, and runs beside the kernels.
         columns : sequence of str or Column
             What it sees of the rows.
-        output : pyarrow.Schema
-            The columns that it returns, after the keys and the window's bounds.
+        output : pyarrow.Schema, str or StructType
+            The columns that it returns, after the keys and the window's bounds; a text is DDL as
+            in Spark: ``"total DOUBLE, names ARRAY<STRING>"``.
         rows : {"arrow", "pandas"}
             Whether it sees a pyarrow.Table or a pandas.DataFrame.
         aggregates : mapping of str to Aggregate, optional
             Then it sees one row of these instead, and the rows are not kept.
         reduce : callable, optional
             Then it sees the one row that this makes of ``columns``, as `reduce` does, instead.
-        """
-        return self.processed(
-            function, columns, output=output, rows=rows, aggregates=aggregates, reduce=reduce
-        ).result()
 
-    def processed(
-        self,
-        function: ProcessWindowFunction | VectorWindowFunction,
-        columns: Sequence[str | Column] = (),
-        *,
-        output: pa.Schema,
-        rows: RowsAs = "arrow",
-        aggregates: Mapping[str, Aggregate | UserAggregate] | None = None,
-        reduce: Callable[[Row, Row], Row] | None = None,
-    ) -> Outputs:
-        """Return all outputs of `process`, side outputs too."""
+        Returns
+        -------
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
+        """
+        schema = output_schema(output)
         if isinstance(function, VectorWindowFunction):
             if aggregates is not None or reduce is not None or rows != "arrow":
                 rule = "a VectorWindowFunction takes rows, as Arrow"
                 given = "aggregates" if aggregates else rows
                 raise QueryError(rule, value=given if reduce is None else "reduce")
-            return self.outputs(Vectorised(function, listed(columns), output))
+            source, names = self._named(listed(columns))
+            return self._apply(source, Vectorised(function, names, schema))
         check_function(function, ProcessWindowFunction, VectorWindowFunction)
-        if aggregates is None:
-            process = Process(function, listed(columns), output, rows, reduce=reduce)
-            return self.outputs(process)
-        source, bound = self._bound(aggregates)
-        return self._outputs(source, Process(function, (), output, rows, bound, reduce))
+        if aggregates is not None:
+            source, bound = self._bound(aggregates)
+            return self._apply(source, Process(function, (), schema, rows, bound, reduce))
+        source, names = self._named(listed(columns))
+        return self._apply(source, Process(function, names, schema, rows, reduce=reduce))
 
     def top(
         self,
@@ -278,7 +317,7 @@ class WindowedStream(Windowed):
         descending: bool | Sequence[bool] = True,
         columns: Sequence[str | Column] | None = None,
         number: str = "row_number",
-    ) -> Frame:
+    ) -> R:
         """Take the first rows of every window in an order (Flink: window top-N).
 
         Parameters
@@ -291,29 +330,15 @@ class WindowedStream(Windowed):
         descending : bool or sequence of bool
             Whether the greatest come first; of each column of ``by``, or of all.
         columns : sequence of str or Column, optional
-            What of the rows stands in the results; default: all columns besides the keys.
+            The columns of the rows in the results; default: all columns except the keys.
         number : str
             The result column with a row's number in its window, BIGINT, from 1 on.
 
         Returns
         -------
-        pyspark.sql.DataFrame or pyarrow.Table
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, ``window_start`` and ``window_end``, ``columns``, ``number``: a row each.
         """
-        return self.topped(
-            count, by, descending=descending, columns=columns, number=number
-        ).result()
-
-    def topped(
-        self,
-        count: int,
-        by: str | Column | Sequence[str | Column],
-        *,
-        descending: bool | Sequence[bool] = True,
-        columns: Sequence[str | Column] | None = None,
-        number: str = "row_number",
-    ) -> Outputs:
-        """Return all outputs of `top`."""
         source, keys = self.keyed.source, self.keyed.keys
         if columns is None:
             columns = [name for name in source.user_columns if name not in keys]
@@ -321,33 +346,7 @@ class WindowedStream(Windowed):
         source, order = self._named(by if isinstance(by, list | tuple) else (by,), source)
         function = top(source, count, carried, order, descending, number)
         check_distinct((*keys, "window_start", "window_end", *function.output.names))
-        return self._outputs(source, function)
-
-    def outputs(
-        self,
-        function: Collect | Reduce | Process | Vectorised | None = None,
-        /,
-        **aggregates: Aggregate | UserAggregate,
-    ) -> Outputs:
-        """Return results, late and rejected rows, counters and the plan.
-
-        Of ``aggregates``, as `aggregate` takes them, or of a function, of `gpu_windows.typing`:
-        ``Collect(("a",))``, ``Reduce(f, ("a",))``, ``Process(...)`` or ``Vectorised(...)``.
-        """
-        if function is None:
-            source, made = self._bound(aggregates)
-            results = (each.name for each in made.bound)
-            check_distinct((*self.keyed.keys, "window_start", "window_end", *results))
-            return self._outputs(source, made)
-        if aggregates or not isinstance(function, Collect | Reduce | Process | Vectorised):
-            rule = "outputs takes aggregates by name, or a Collect, Reduce, Process or Vectorised"
-            raise QueryError(rule, value=type(function).__name__)
-        source, names = self._named(function.columns)
-        return self._outputs(source, replace(function, columns=names))
-
-    def explain(self, **aggregates: Aggregate | UserAggregate) -> str:
-        """Return what `aggregate` would compute, how, where and why."""
-        return self.outputs(**aggregates).explain()
+        return self._apply(source, function)
 
     def _bound(
         self, aggregates: Mapping[str, Aggregate | UserAggregate]
@@ -362,7 +361,8 @@ class WindowedStream(Windowed):
     ) -> tuple[Source, tuple[str, ...]]:
         return named_columns(source or self.keyed.source, columns)
 
-    def _outputs(self, source: Source, function: WindowFunction) -> Outputs:
+    def _apply(self, source: Source, function: WindowFunction) -> R:
+        """Return the results of a function over every window, or all outputs."""
         order = []
         for i, column in enumerate(self.order):
             source, name = source.name(column, f"__order_{i}")
@@ -385,7 +385,11 @@ class WindowedStream(Windowed):
             arrival_order=tuple(order),
             options=self.options_,
         )
-        return source.outputs(query)
+        return self._end(source.outputs(query))
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> WindowedStream[Outputs]: ...  # noqa: D102 - `LastStep` has it
 
 
 def check_assigner(assigner: object) -> None:

@@ -47,7 +47,7 @@ def write_stream(
     Parameters
     ----------
     outputs : Outputs
-        ``windowed.outputs(...)`` of a streaming DataFrame.
+        ``windowed.with_outputs().aggregate(...)`` of a streaming DataFrame.
     sink : str, os.PathLike, Sink or callable
         A path, for Parquet, or `ParquetSink` of one; or a function of the results, the late and
         rejected rows with their ``rejection_reason``, and the number of the micro-batch (and,
@@ -170,9 +170,8 @@ def _check_streaming(outputs: Any) -> None:
         raise QueryError(rule, value=outputs.input_kind)
     if not isinstance(outputs, Outputs):
         rule = (
-            "write_stream takes all outputs of a query on streaming DataFrames: of .outputs(...), "
-            "not of .aggregate(...) or .select(...), or .aggregated, .collected, .processed, "
-            ".topped"
+            "write_stream takes all outputs of a query on streaming DataFrames: say "
+            ".with_outputs() before the verb that ends it, such as .aggregate(...)"
         )
         raise QueryError(rule, value=type(outputs).__name__)
 

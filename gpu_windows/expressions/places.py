@@ -46,6 +46,34 @@ def parsed_expression(text: str) -> exp.Expr:
     return with_folded_texts(_parse(text, exp.Condition, Expressions))
 
 
+def parse_ddl(text: str) -> list[exp.Expr]:
+    """Return the columns of a text in Spark's DDL: ``total DOUBLE, n INT NOT NULL``.
+
+    Raises
+    ------
+    SqlError
+        If the text cannot be read.
+    """
+    _require_sqlglot()
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    rule = "output= as a text is DDL, such as 'total DOUBLE, n INT'"
+    try:
+        tree = parse_one(f"CREATE TABLE output (\n{text}\n)", dialect="spark")
+    except (SqlglotError, ValueError, RecursionError):
+        raise SqlError(rule, value=_short(text)) from None
+    columns = tree.this
+    ends_open = text.rstrip().endswith(",")
+    if ends_open or not isinstance(columns, exp.Schema) or _given(tree) - {"this", "kind"}:
+        raise SqlError(rule, value=_short(text))
+    return list(columns.expressions)
+
+
+def _given(tree: exp.Expr) -> set[str]:
+    return {name for name, value in tree.args.items() if value}
+
+
 def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -> exp.Expr:
     if not isinstance(text, str) or not text.strip():
         raise SqlError("SQL is a text", value=repr(text))

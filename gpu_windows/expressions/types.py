@@ -18,7 +18,8 @@ from gpu_windows.expressions.values import Value, call
 
 #: Spark's TIMESTAMP: an instant; what it shows of it is in the zone of the session, here UTC.
 INSTANT = pa.timestamp("us", "UTC")
-_TYPES = {
+#: Spark's types without parts, by their names in SQL.
+TYPES = {
     exp.DType.BOOLEAN: pa.bool_(),
     exp.DType.TINYINT: pa.int8(),
     exp.DType.SMALLINT: pa.int16(),
@@ -28,6 +29,7 @@ _TYPES = {
     exp.DType.DOUBLE: pa.float64(),
     exp.DType.TEXT: pa.string(),
     exp.DType.VARCHAR: pa.string(),
+    exp.DType.CHAR: pa.string(),
     exp.DType.DATE: pa.date32(),
     exp.DType.TIMESTAMP: INSTANT,
     exp.DType.TIMESTAMPTZ: INSTANT,
@@ -46,12 +48,12 @@ def arrow_type(cast: exp.Cast) -> pa.DataType:
     """
     to = cast.args["to"]
     if to.this == exp.DType.DECIMAL:
-        return _decimal(cast, [each.name for each in to.expressions])
+        return decimal_type(cast, [each.name for each in to.expressions])
     if _is_day_time(to.this):
         return pa.duration("us")
-    if to.this not in _TYPES or to.expressions:
+    if to.this not in TYPES or to.expressions:
         raise refused(cast, "over Arrow tables there is no such type")
-    return _TYPES[to.this]
+    return TYPES[to.this]
 
 
 def _is_day_time(of: object) -> bool:
@@ -59,12 +61,20 @@ def _is_day_time(of: object) -> bool:
     return isinstance(of, exp.Interval) and of.sql().upper() == "INTERVAL DAY TO SECOND"
 
 
-def _decimal(cast: exp.Cast, said: list[str]) -> pa.DataType:
-    if not all(each.isdecimal() and len(each) < 3 for each in said) or len(said) > 2:
-        raise refused(cast, "a DECIMAL has up to 38 digits")
-    precision, scale = (int(said[0]) if said else 10, int(said[1]) if said[1:] else 0)
+def decimal_type(node: exp.Expr, numbers: list[str]) -> pa.DataType:
+    """Return the decimal type of a precision and a scale, both optional.
+
+    Raises
+    ------
+    SqlError
+        If it has more than 38 digits, or more after the point than in all.
+    """
+    if not all(each.isdecimal() and len(each) < 3 for each in numbers) or len(numbers) > 2:
+        raise refused(node, "a DECIMAL has up to 38 digits")
+    precision = int(numbers[0]) if numbers else 10
+    scale = int(numbers[1]) if numbers[1:] else 0
     if not 0 < precision <= 38 or not 0 <= scale <= precision:
-        raise refused(cast, "a DECIMAL has up to 38 digits")
+        raise refused(node, "a DECIMAL has up to 38 digits")
     return pa.decimal128(precision, scale)
 
 

@@ -25,10 +25,30 @@ KEEPS_LEFT, KEEPS_RIGHT = ("left", "full"), ("right", "full")
 LEFT_ALONE = ("semi", "anti")
 
 
-def check_join_type(how: str) -> None:
-    """Raise `InvalidOptionError` unless it is a `JoinType`."""
-    if how not in get_args(JoinType):
+#: Spark's other names of join types, in small letters and without underscores.
+_SPARK_NAMES: dict[str, JoinType] = {
+    "outer": "full",
+    "fullouter": "full",
+    "leftouter": "left",
+    "rightouter": "right",
+    "leftsemi": "semi",
+    "leftanti": "anti",
+}
+
+
+def join_type(how: str) -> JoinType:
+    """Return the join type of a name, Spark's names included.
+
+    Raises
+    ------
+    InvalidOptionError
+        If there is no such join type.
+    """
+    kinds: dict[str, JoinType] = {**{kind: kind for kind in get_args(JoinType)}, **_SPARK_NAMES}
+    found = kinds.get(str(how).lower().replace("_", ""))
+    if found is None:
         raise InvalidOptionError(f"how is one of {', '.join(get_args(JoinType))}", value=how)
+    return found
 
 
 def joined_schema(

@@ -31,12 +31,12 @@ INSERT, UPDATE_AFTER, DELETE = (
 #: Error text where results of windows that merge are to replace each other, and cannot.
 NEEDS_CHANGES = (
     "upsert of windows that merge after they have fired needs the column change, which takes the "
-    "rows of the merged ones back: ask for it by with_changes()"
+    "rows of the merged ones back: ask for it by with_firing_columns(changes=True)"
 )
 #: Error text where another query is to go on from changes.
 NO_TIME_OF_CHANGES = (
-    "a query goes on from results that stay, and those of with_changes() are replaced and taken "
-    "back: let windows fire once, at their end, without with_changes()"
+    "a query goes on from results that stay, and changes are replaced and taken back: let windows "
+    "fire once, at their end, without with_firing_columns(changes=True)"
 )
 
 
@@ -57,12 +57,12 @@ def check_changes(query: WindowQuery) -> None:
     """
     for part, name in ((query.ranking, "top_keys"), (query.grouping, "grouping sets")):
         if part is not None:
-            rule = f"windows of {name} fire once, so nothing changes: leave out with_changes()"
-            raise QueryError(rule, value="with_changes()")
+            rule = f"windows of {name} fire once, so nothing changes: leave changes=True out"
+            raise QueryError(rule, value="with_firing_columns(changes=True)")
     if not query.firing_columns:
         raise QueryError("changes go with the firing columns", value="firing_columns=False")
     if isinstance(query.function, Top | WindowJoin):
-        rule = "with_changes() tells of one result a window: this function gives several"
+        rule = "changes are of windows with one result: this function returns several"
         raise UnsupportedQueryError(rule, value=query.function.describe())
 
 

@@ -26,7 +26,7 @@ def plot_firings(outputs: Outputs, sample: pa.Table) -> Figure:
     Parameters
     ----------
     outputs : Outputs
-        Of the query, such as ``windowed.outputs(n=gw.count())``.
+        Of the query, such as ``windowed.with_outputs().aggregate(n=gw.count())``.
     sample : pyarrow.Table
         A few rows with the query's columns, in order of arrival.
 

@@ -162,7 +162,8 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     Parameters
     ----------
     outputs : Outputs
-        Of the query, such as ``windowed.outputs(n=gw.count())``; its function does not matter.
+        Of the query, such as ``windowed.with_outputs().aggregate(n=gw.count())``; its function
+        does not matter.
     sample : pyarrow.Table
         Rows with the query's columns, in order of arrival.
 
@@ -216,7 +217,7 @@ def _follow(
 
 def _check(outputs: object, sample: object) -> None:
     if not (isinstance(outputs, Outputs) and isinstance(sample, pa.Table)):
-        rule = "firings are shown of windowed.outputs(...) over a pyarrow.Table"
+        rule = "firings are shown of the outputs of windows over a pyarrow.Table: with_outputs()"
         raise QueryError(rule, value=f"{type(outputs).__name__}, {type(sample).__name__}")
 
 

@@ -60,7 +60,8 @@ class WritesParquet(ABC):
         >>> rows = pa.table({"user": ["ann", "ann"], "ts": times})
         >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
         >>> users = gw.stream(rows).event_time("ts", in_order).key_by("user")
-        >>> outputs = users.window(gw.TumblingEventTimeWindows.of("1 hour")).outputs(n=gw.count())
+        >>> hours = users.window(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> outputs = hours.with_outputs().aggregate(n=gw.count())
         >>> outputs.write_parquet(tempfile.mkdtemp() + "/out").rows
         1
         """

@@ -83,10 +83,10 @@ def upsert(
     Of the firings of a window in a micro-batch ``merge`` is given the last one, so that it may be a
     MERGE of Delta Lake or Iceberg; written twice, after a restart, it changes nothing. Windows that
     merge after they have fired, as sessions with early results do, need the column ``change``, too
-    (``with_changes()``): a row with "delete" goes. Of the rows of a `top`, the number is among the
-    columns that tell rows apart: where a later firing has fewer of them, the others stay. Results
-    of a function with several rows for a window have no such column: ``merge`` is given all rows of
-    its last firing.
+    (``with_firing_columns(changes=True)``): a row with "delete" goes. Of the rows of a `top`, the
+    number is among the columns that tell rows apart: where a later firing has fewer of them, the
+    others stay. Results of a function with several rows for a window have no such column: ``merge``
+    is given all rows of its last firing.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ class Aggregated:
             aggregates = {"sql_rows": self._aggregates["COUNT(*)"][1]}
         windowed = self._ranked(self._windowed(keys))
         with placed(statement.select):
-            outputs = windowed.call("outputs", **aggregates)
+            outputs = windowed.call("with_outputs").call("aggregate", **aggregates)
         group_id = () if groups.sets is None else (GROUPING_ID.name,)
         shown = [self._of.timed.source.public_name(key) for key in keys]
         number = () if self._ranking is None else (self._ranking.number,)

@@ -267,7 +267,7 @@ class _Join:
         with placed(self._join):
             said = self._settings.of(step())
             options = {"how": self._how, **self._where(inner, ours, its)}
-            outputs = said.call("outputs", ours, its, **options)
+            outputs = said.call("with_outputs").call("select", ours, its, **options)
         names = tuple(outputs.value.plan.result_schema.names)
         public = outputs.value.plan.query.public
         window, of_each = self._left.window, (self._left.time, self._right.time)

@@ -73,7 +73,7 @@ class _Match:
             step = keyed.call(method, *self._pattern(), **self._rest())
             if then:
                 step = step.call("then_by", *then, descending=descending)
-            outputs = self._settings.of(step).call("outputs", **measures)
+            outputs = self._settings.of(step).call("with_outputs").call("measures", **measures)
         public = self._of.timed.source.public_name
         results = Results(outputs, (*map(public, keys), *measures))
         shown = {each.name: result(public(key)) for each, key in zip(partition, keys, strict=True)}

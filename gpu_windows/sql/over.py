@@ -78,7 +78,7 @@ class _Over:
         with placed(statement.select):
             stream = self._columns.stream.call("key_by", *keys)
             step = self._settings.of(stream.call("over"))
-            outputs = step.call("outputs", carried, **framed)
+            outputs = step.call("with_outputs").call("aggregate", carried, **framed)
         names = tuple(outputs.value.plan.result_schema.names)
         public = tuple(map(self._of.timed.source.public_name, names))
         named = named_items(items, lambda node: meant(node, self._meaning, _ROW))

@@ -165,7 +165,9 @@ class _Top:
         with placed(self._numbered.call):
             count = self._numbered.count
             if self._of.window is not None:
-                outputs = self._windowed(keys).call("topped", count, order, **named)
+                outputs = (
+                    self._windowed(keys).call("with_outputs").call("top", count, order, **named)
+                )
                 return self._chosen(outputs, (*keys, *_BOUNDS, *used, self._number))
             by_all = keys or [self._columns.added("true")]
             keyed = self._columns.stream.call("key_by", *by_all)
@@ -174,7 +176,7 @@ class _Top:
                 more["arrival_order"] = [*self._settings.order]
             numbers = (self._number,) if self._shows_number else ()
             named["number"] = self._number if numbers else None
-            outputs = keyed.call("topped", count, order, **named, **more)
+            outputs = keyed.call("with_outputs").call("top", count, order, **named, **more)
             return self._chosen(outputs, (*by_all, *used, *numbers, CHANGE))
 
     @property
@@ -203,7 +205,7 @@ class _Top:
             name: made("gw.arg_max", gw.arg_max, name, self._of.time, first=False) for name in used
         }
         with placed(self._numbered.call):
-            outputs = self._windowed(keys).call("outputs", **picked)
+            outputs = self._windowed(keys).call("with_outputs").call("aggregate", **picked)
             names = (*keys, *_BOUNDS, *used)
             return self._chosen(outputs, names, number=exp.Literal.number(1))
 

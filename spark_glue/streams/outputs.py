@@ -208,9 +208,9 @@ class StreamOutputs(SelectedInSpark):
 def _is_written(output: str) -> UnsupportedQueryError:
     rule = (
         "outputs of a stream are written, all together: "
-        "gpu_windows.write_stream(....outputs(...), path, checkpoint), and read from the path by "
+        "gpu_windows.write_stream(outputs, path, checkpoint), and read from the path by "
         "read_output or read_output_stream; windows of windows go on from them: "
-        "gpu_windows.stream_results(....outputs(...))"
+        "gpu_windows.stream_results(outputs)"
     )
     return UnsupportedQueryError(rule, value=f"{output} of a stream")
 

@@ -125,7 +125,7 @@ def test_streams(
     rows = rows_of(*case)
     windows = keyed(rows).window(WINDOWS[name])
     made = windows if trigger is None else windows.trigger(trigger)
-    query = Restarted(made.outputs(**AGGREGATES).plan.query)
+    query = Restarted(made.with_outputs().aggregate(**AGGREGATES).plan.query)
     for begin in range(0, len(rows), step):
         part = rows[begin : begin + step]
         for result in query.micro_batch(part, part[-1]["ts"] - 1):
@@ -152,13 +152,23 @@ def test_frames(name: str, case: tuple[int, int, int]) -> None:
 
 
 def test_spark_does_not_make_them() -> None:
-    outputs = keyed(rows_of(1, 9, 0)).window(WINDOWS["tumbling"]).outputs(of_f=gw.variance("f"))
+    outputs = (
+        keyed(rows_of(1, 9, 0))
+        .window(WINDOWS["tumbling"])
+        .with_outputs()
+        .aggregate(of_f=gw.variance("f"))
+    )
     assert outputs.plan.partials_by is PartialsBy.KERNELS
 
 
 def test_state_of_another_form_is_refused() -> None:
     """A mean in one word: what was written is refused, not read as something else."""
-    outputs = keyed(rows_of(1, 9, 0)).window(WINDOWS["tumbling"]).outputs(of_f=gw.variance("f"))
+    outputs = (
+        keyed(rows_of(1, 9, 0))
+        .window(WINDOWS["tumbling"])
+        .with_outputs()
+        .aggregate(of_f=gw.variance("f"))
+    )
     assert isinstance(outputs.plan, WindowPlan)
     partial = next(each for each in outputs.plan.partials if each.combine is Combine.MOMENTS)
     column = MomentsColumn(partial, partial.name)
@@ -185,5 +195,5 @@ def variances_of_a(rows: list[tuple[str, int, float]]) -> list[list[str]]:
     windows = keyed.window(gw.SlidingEventTimeWindows.of("20 seconds", "5 seconds"))
     frames = (gw.Rows(4), gw.Range(), gw.Range("9 seconds"))
     over: list[Any] = [windows, *map(keyed.over, frames)]
-    found = [each.outputs(s=gw.variance("v")).result() for each in over]
+    found = [each.with_outputs().aggregate(s=gw.variance("v")).result() for each in over]
     return [[repr(r["s"]) for r in each.to_pylist() if r["k"] == "a"] for each in found]

@@ -129,7 +129,7 @@ def follow(spark: SparkSession, folder: Path) -> None:
     at = F.expr("window_end - INTERVAL 1 MICROSECOND").alias("at")
     keyed = gw.stream(rows).event_time(at, watermarks).key_by("k").window(windows)
     named = {"windows": gw.count(), "rows": gw.sum("n"), "highest": gw.max("top")}
-    outputs = keyed.options(device="cpu", shards=SHARDS).outputs(**named)
+    outputs = keyed.options(device="cpu", shards=SHARDS).with_outputs().aggregate(**named)
     places = folder / CHAIN_OUT, folder / CHECKPOINTS[CHAIN]
     query = gw.write_stream(outputs, *places)
     while not (folder / FINISHED).exists():
@@ -149,13 +149,13 @@ def pairs(*halves: Any) -> gw.typing.Outputs:
     watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     ours, its = (gw.stream(half).event_time("ts", watermarks).key_by("k") for half in halves)
     between = ours.interval_join(its).between("-10 seconds", "20 seconds")
-    return between.outputs(["v", "seq"], ["text", "seq"], how="full")
+    return between.with_outputs().select(["v", "seq"], ["text", "seq"], how="full")
 
 
 def late_rows(rows: Any) -> gw.typing.Outputs:
     """Return the outputs of sliding windows that wait for late rows; a table may be given too."""
     sliding = windowed(rows, ASSIGNERS["sliding"]).allowed_lateness("1 minute")
-    return sliding.with_firing_columns().outputs(**AGGREGATES)
+    return sliding.with_firing_columns().with_outputs().aggregate(**AGGREGATES)
 
 
 def stages(rows: Any) -> gw.typing.Outputs:
@@ -163,10 +163,12 @@ def stages(rows: Any) -> gw.typing.Outputs:
     sliding = gw.stream_results(late_rows(rows), "sliding", keep=True).key_by("k")
     some = sliding.window(gw.TumblingEventTimeWindows.of("30 seconds"))
     named = {"windows": gw.count(), "rows": gw.sum("n"), "highest": gw.max("top")}
-    again = some.options(device="cpu", shards=SHARDS).outputs(**named)
+    again = some.options(device="cpu", shards=SHARDS).with_outputs().aggregate(**named)
     over_all = gw.stream_results(again, "again", keep=True)
     minutes = over_all.window_all(gw.TumblingEventTimeWindows.of("1 minute"))
-    return minutes.options(device="cpu").outputs(keys=gw.count(), rows=gw.sum("rows"))
+    return (
+        minutes.options(device="cpu").with_outputs().aggregate(keys=gw.count(), rows=gw.sum("rows"))
+    )
 
 
 def matched(rows: DataFrame) -> gw.typing.Outputs:
@@ -175,15 +177,17 @@ def matched(rows: DataFrame) -> gw.typing.Outputs:
     rise = "B.v > LAST(B.v, 1) OR (LAST(B.v, 1) IS NULL AND B.v > A.v)"
     define = {"B": rise, "C": "C.v <= LAST(B.v)"}
     pattern = keyed.match_recognize("A B+ C", define, within="10 minutes", shards=SHARDS)
-    return pattern.arrival_order("seq").outputs(
-        a="A.seq", n="COUNT(B.v)", c="C.seq", low="MIN(text)"
+    return (
+        pattern.arrival_order("seq")
+        .with_outputs()
+        .measures(a="A.seq", n="COUNT(B.v)", c="C.seq", low="MIN(text)")
     )
 
 
 def first_rows(rows: DataFrame) -> gw.typing.Outputs:
     """Return the outputs of the first rows of keys, of which some get other numbers only."""
     keyed = gw.stream(rows).key_by("k")
-    return keyed.topped(
+    return keyed.with_outputs().top(
         4, ["text", "v"], columns=["seq", "v"], arrival_order=["seq"], shards=SHARDS
     )
 
@@ -193,7 +197,7 @@ def processed(rows: DataFrame) -> gw.typing.Outputs:
     function = Everything(uses_processing_time=False)
     keyed = gw.stream(_numbers(rows)).event_time("ts", WATERMARKS).key_by("k")
     options: dict[str, Any] = {"arrival_order": ("v",), "device": "cpu", "shards": SHARDS}
-    return keyed.processed(function, ("v",), output=function.output, **options)
+    return keyed.with_outputs().process(function, ("v",), output=function.output, **options)
 
 
 def broadcast(rows: DataFrame, limits: DataFrame) -> gw.typing.Outputs:
@@ -203,7 +207,9 @@ def broadcast(rows: DataFrame, limits: DataFrame) -> gw.typing.Outputs:
     other = gw.stream(few.withColumnRenamed("v", "limit")).event_time("ts", WATERMARKS)
     both = keyed.connect(other.broadcast())
     names: dict[str, Any] = {"output": Limits.output, "arrival_order": ("seq",)}
-    return both.processed(Limits(), ("v",), ("name", "limit"), **names, device="cpu", shards=SHARDS)
+    return both.with_outputs().process(
+        Limits(), ("v",), ("name", "limit"), **names, device="cpu", shards=SHARDS
+    )
 
 
 def _numbers(rows: DataFrame) -> DataFrame:

@@ -134,7 +134,7 @@ def small() -> gw.typing.BroadcastStream:
 
 
 def aggregates(windowed: Any) -> gw.typing.Outputs:
-    made: gw.typing.Outputs = windowed.outputs(
+    made: gw.typing.Outputs = windowed.with_outputs().aggregate(
         n=gw.count(), total=gw.sum("v"), mean=gw.mean("v"), spread=gw.stddev("v"), top=gw.max("v")
     )
     return made
@@ -143,7 +143,7 @@ def aggregates(windowed: Any) -> gw.typing.Outputs:
 def user_state() -> gw.typing.Outputs:
     output = pa.schema([("rows", pa.int64()), ("before", pa.int64())])
     windowed = keyed().window(gw.TumblingEventTimeWindows.of("10 s"))
-    return windowed.outputs(gw.typing.Process(Totals(), ("v",), output))
+    return windowed.with_outputs().process(Totals(), ("v",), output=output)
 
 
 QUERIES: dict[str, Callable[[], gw.typing.Outputs]] = {
@@ -159,7 +159,8 @@ QUERIES: dict[str, Callable[[], gw.typing.Outputs]] = {
         keyed()
         .window(gw.EventTimeSessionWindows.with_gap("9 s"))
         .allowed_lateness("5 s")
-        .outputs(gw.typing.Collect(("v",)))
+        .with_outputs()
+        .collect_lists("v")
     ),
     "sessions that count": lambda: aggregates(
         keyed().window(gw.EventTimeSessionWindows.with_gap("9 s")).trigger(gw.CountTrigger.of(3))
@@ -167,72 +168,99 @@ QUERIES: dict[str, Callable[[], gw.typing.Outputs]] = {
     "sketches": lambda: (
         keyed()
         .window(gw.EventTimeSessionWindows.with_gap("9 s"))
-        .outputs(distinct=gw.approx_count_distinct("v"), half=gw.approx_quantile("v", 0.5))
+        .with_outputs()
+        .aggregate(distinct=gw.approx_count_distinct("v"), half=gw.approx_quantile("v", 0.5))
     ),
     "picks": lambda: (
         keyed()
         .window(gw.EventTimeSessionWindows.with_gap("9 s"))
-        .outputs(first=gw.first("v"), most=gw.arg_max("k", "v"))
+        .with_outputs()
+        .aggregate(first=gw.first("v"), most=gw.arg_max("k", "v"))
     ),
     "collect": lambda: (
         keyed()
         .window(gw.SlidingEventTimeWindows.of("30 s", "10 s"))
-        .outputs(gw.typing.Collect(("v",)))
+        .with_outputs()
+        .collect_lists("v")
     ),
     "window join": lambda: (
         keyed()
         .join(keyed())
         .window(gw.TumblingEventTimeWindows.of("20 s"))
-        .outputs(["v"], ["v"], how="full")
+        .with_outputs()
+        .select(["v"], ["v"], how="full")
     ),
     "count": lambda: aggregates(keyed().count_window(4)),
     "count, sliding": lambda: (
-        keyed().count_window(5, 2).outputs(n=gw.count(), top=gw.max("v"), last=gw.last("v"))
+        keyed()
+        .count_window(5, 2)
+        .with_outputs()
+        .aggregate(n=gw.count(), top=gw.max("v"), last=gw.last("v"))
     ),
     "interval join": lambda: (
-        keyed().interval_join(keyed()).between("-5 s", "5 s").outputs(["v"], ["v"], how="full")
+        keyed()
+        .interval_join(keyed())
+        .between("-5 s", "5 s")
+        .with_outputs()
+        .select(["v"], ["v"], how="full")
     ),
     "interval join, row at a time": lambda: (
         keyed()
         .interval_join(keyed())
         .between("-5 s", "5 s")
         .options(engine="reference")
-        .outputs(["v"], ["v"], how="full")
+        .with_outputs()
+        .select(["v"], ["v"], how="full")
     ),
     "temporal join": lambda: (
-        keyed().temporal_join(keyed()).valid_for("40 s").outputs(["v"], ["v"], how="left")
+        keyed()
+        .temporal_join(keyed())
+        .valid_for("40 s")
+        .with_outputs()
+        .select(["v"], ["v"], how="left")
     ),
     "temporal join, row at a time": lambda: (
-        keyed().temporal_join(keyed()).options(engine="reference").outputs(["v"], ["v"], how="left")
+        keyed()
+        .temporal_join(keyed())
+        .options(engine="reference")
+        .with_outputs()
+        .select(["v"], ["v"], how="left")
     ),
     "over": lambda: (
         keyed()
         .over(gw.Range("9 s"))
-        .outputs(["v"], n=gw.count(), total=gw.sum("v"), first=gw.first("v"))
+        .with_outputs()
+        .aggregate(["v"], n=gw.count(), total=gw.sum("v"), first=gw.first("v"))
     ),
     "over from the first row on": lambda: (
         keyed()
         .over(gw.Range())
-        .outputs(["v"], total=gw.sum("v"), rank=gw.rank(), most=gw.max("v").over(gw.Rows(3)))
+        .with_outputs()
+        .aggregate(["v"], total=gw.sum("v"), rank=gw.rank(), most=gw.max("v").over(gw.Rows(3)))
     ),
     "over, row at a time": lambda: (
-        keyed().over(gw.Range("9 s")).options(engine="reference").outputs(["v"], n=gw.count())
+        keyed()
+        .over(gw.Range("9 s"))
+        .options(engine="reference")
+        .with_outputs()
+        .aggregate(["v"], n=gw.count())
     ),
     "match": lambda: (
         keyed()
         .match_recognize("A B+? C", {"B": "SUM(B.v) < 900", "C": "C.v < LAST(B.v)"}, within="60 s")
         .then_by("v")
-        .outputs(a="A.v", n="COUNT(B.v)", total="SUM(v)", t="MATCH_ROWTIME()")
+        .with_outputs()
+        .measures(a="A.v", n="COUNT(B.v)", total="SUM(v)", t="MATCH_ROWTIME()")
     ),
-    "top": lambda: keyed().topped(3, "v", time_to_live="1 ms"),
-    "process function": lambda: keyed().processed(
-        Sums(), ["v"], output=Sums.output, arrival_order=["v"]
+    "top": lambda: keyed().with_outputs().top(3, "v", time_to_live="1 ms"),
+    "process function": lambda: (
+        keyed().with_outputs().process(Sums(), ["v"], output=Sums.output, arrival_order=["v"])
     ),
     "connected streams": lambda: (
-        keyed().connect(keyed()).processed(Rates(), ["v"], ["v"], output=Rates.output)
+        keyed().connect(keyed()).with_outputs().process(Rates(), ["v"], ["v"], output=Rates.output)
     ),
     "broadcast": lambda: (
-        keyed().connect(small()).processed(Rules(), ["v"], ["v"], output=Rules.output)
+        keyed().connect(small()).with_outputs().process(Rules(), ["v"], ["v"], output=Rules.output)
     ),
     "timeout": lambda: aggregates(keyed().window(gw.TumblingEventTimeWindows.of("20 s"))),
     "user state": user_state,

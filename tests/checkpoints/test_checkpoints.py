@@ -58,7 +58,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Paths:
 def make_checkpoint(folder: Path) -> CheckpointWriter:
     """Return the new checkpoint of a query that counts rows in 2 shards."""
     outputs = windowed(batches(1)[0], ASSIGNERS["tumbling"]).options(shards=2)
-    return CheckpointWriter(folder, plan_stream(outputs.outputs(n=gw.count())))
+    return CheckpointWriter(folder, plan_stream(outputs.with_outputs().aggregate(n=gw.count())))
 
 
 def list_closing_times(tables: list[pa.Table]) -> list[int]:
@@ -213,7 +213,7 @@ def test_joins(tmp_path: Path, engine: str, how: str, kinds: dict[str, int]) -> 
 
 def test_first_rows_of_keys(tmp_path: Path) -> None:
     rows = table([("a", 1, 1), ("a", 2, 5), ("a", 3, 3), ("b", 4, 4)])
-    made = plan_stream(keyed(rows).topped(2, "v"))
+    made = plan_stream(keyed(rows).with_outputs().top(2, "v"))
     writer = CheckpointWriter(tmp_path, made)
     writer.micro_batch(to_rows(made, rows), watermark=None)
     state = gw.read_state(tmp_path)

@@ -54,7 +54,7 @@ def check_refused(kind: type[errors.StateError], text: str, path: str, *stage: s
 def make_checkpoint(folder: Path) -> CheckpointWriter:
     """Return the checkpoint of a query in 2 shards, without a micro-batch."""
     outputs = windowed(batches(1, 1)[0], ASSIGNERS["tumbling"]).options(shards=2)
-    made = plan_stream(outputs.outputs(n=gw.count()))
+    made = plan_stream(outputs.with_outputs().aggregate(n=gw.count()))
     return CheckpointWriter(folder, made, minutes=made)
 
 

@@ -67,7 +67,7 @@ def _windows(rows: DataFrame) -> gw.typing.Outputs:
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(rows).event_time("ts", watermarks).key_by("k")
     sliding = keyed.window(gw.SlidingEventTimeWindows.of("10 minutes", "1 minute"))
-    return sliding.outputs(total=gw.sum("v"), n=gw.count())
+    return sliding.with_outputs().aggregate(total=gw.sum("v"), n=gw.count())
 
 
 def _tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

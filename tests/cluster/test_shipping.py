@@ -31,7 +31,7 @@ def totals() -> tuple[list[int], list[int]]:
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(table).event_time("ts", watermarks).key_by("k")
     sliding = keyed.window(gw.SlidingEventTimeWindows.of("10 minutes", "1 minute"))
-    found = sliding.outputs(total=gw.sum("v"), n=gw.count()).result()
+    found = sliding.with_outputs().aggregate(total=gw.sum("v"), n=gw.count()).result()
     over = found.filter(pc.less_equal(found["window_end"], at[-1]))
     return tuple(  # type: ignore[return-value]
         [pc.sum(each["total"]).as_py(), len(each)] for each in (found, over)

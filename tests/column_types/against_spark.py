@@ -106,7 +106,7 @@ def aggregated(rng: random.Random, schema: Schema) -> Twins:
     def ask(rows: Any) -> Any:
         stream = stream_of(rows, keys)
         windowed = stream.window(assigner) if keys else stream.window_all(assigner)
-        return windowed.outputs(**ours)
+        return windowed.with_outputs().aggregate(**ours)
 
     def same(frame: DataFrame) -> DataFrame:
         found = frame.groupBy(window.alias("w"), *keys).agg(*its)
@@ -127,7 +127,7 @@ def topped(rng: random.Random, schema: Schema) -> Twins | None:
 
     def ask(rows: Any) -> Any:
         windowed = stream_of(rows, keys).window(window)
-        return windowed.topped(2, order, descending=descending, columns=columns)
+        return windowed.with_outputs().top(2, order, descending=descending, columns=columns)
 
     def same(frame: DataFrame) -> DataFrame:
         framed = frame.withColumn("w", sf.window("ts", "30 seconds"))
@@ -158,7 +158,12 @@ def over(rng: random.Random, schema: Schema) -> Twins | None:
         ours[f"lag_{name}"] = gw.lag(name)
         its.append(sf.lag(name).over(micros).alias(f"lag_{name}"))
     return Twins(
-        lambda rows: stream_of(rows, keys).over(frame).outputs(["i", *schema.values], **ours),
+        lambda rows: (
+            stream_of(rows, keys)
+            .over(frame)
+            .with_outputs()
+            .aggregate(["i", *schema.values], **ours)
+        ),
         lambda frame: frame.select(*keys, "ts", "i", *schema.values, *its),
         ("i",),
     )
@@ -173,7 +178,7 @@ def joined(rng: random.Random, left: Schema, right: Schema) -> Twins:
 
     def ask(rows: Any, others: Any) -> Any:
         pair = stream_of(rows, left.keys).interval_join(stream_of(others, right.keys))
-        return pair.between("-20 s", "5 s").outputs(mine, its, how=how)
+        return pair.between("-20 s", "5 s").with_outputs().select(mine, its, how=how)
 
     def same(rows: DataFrame, others: DataFrame) -> DataFrame:
         one, other = rows.alias("l"), others.alias("r")

@@ -110,7 +110,7 @@ def test_scans_on_spark_stay_in_tasks(spark: SparkSession, tmp_path: Path) -> No
     pq.write_table(rows_of([*LOCAL]), tmp_path / "a.parquet")
     stream = gw.stream(gw.scan(str(tmp_path), spark))
     timed = stream.event_time("ts", WATERMARKS, time_zone="Europe/Zurich")
-    said = timed.key_by("k").window(HOUR).explain(n=gw.count("v"))
+    said = timed.key_by("k").window(HOUR).with_outputs().aggregate(n=gw.count("v")).explain()
     assert "read in the tasks" in said
 
 

@@ -138,7 +138,11 @@ def test_event_times_beyond_microseconds_are_rejected_rows_of_tables_and_readers
     table = pa.table({"ts": times, "v": [1, 2, 3, 4]})
     for source in (table, table.to_reader()):
         outputs = (
-            gw.stream(source).event_time("ts", WATERMARKS).window_all(MINUTE).outputs(n=gw.count())
+            gw.stream(source)
+            .event_time("ts", WATERMARKS)
+            .window_all(MINUTE)
+            .with_outputs()
+            .aggregate(n=gw.count())
         )
         assert outputs.result()["n"].to_pylist() == [1]
         (counted,) = outputs.metrics().to_pylist()

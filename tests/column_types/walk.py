@@ -115,13 +115,13 @@ def _of_column(source: Any) -> pa.DataType:
 
 
 def _aggregated(make: Callable[[], Any]) -> Callable[[Any], Any]:
-    return lambda source: keyed(source).window(MINUTE).outputs(r=make())
+    return lambda source: keyed(source).window(MINUTE).with_outputs().aggregate(r=make())
 
 
 def _function(source: Any, *, in_state: bool) -> Any:
     dtype = _of_column(source)
     function = Echo(dtype) if in_state else Given()
-    return keyed(source).processed(function, ["v"], output=pa.schema([("r", dtype)]))
+    return keyed(source).with_outputs().process(function, ["v"], output=pa.schema([("r", dtype)]))
 
 
 def known(values: list[Any]) -> list[Any]:
@@ -165,17 +165,17 @@ def _mean(values: list[Any]) -> Any:
 
 STEPS: dict[str, Step] = {
     "key": Step(
-        lambda s: keyed(s, "v").window(MINUTE).outputs(r=gw.count()),
+        lambda s: keyed(s, "v").window(MINUTE).with_outputs().aggregate(r=gw.count()),
         times_counted,
         lambda rows: sorted(((frozen(row["v"]), row["r"]) for row in rows), key=repr),
     ),
     "event_time": Step(
-        lambda s: keyed(s, "k", "v").window(MINUTE).outputs(r=gw.count()),
+        lambda s: keyed(s, "k", "v").window(MINUTE).with_outputs().aggregate(r=gw.count()),
         lambda values: len(known(values)),
         lambda rows: sum(row["r"] for row in rows),
     ),
     "order": Step(
-        lambda s: keyed(s).window(MINUTE).topped(1, "v", columns=["v"]),
+        lambda s: keyed(s).window(MINUTE).with_outputs().top(1, "v", columns=["v"]),
         lambda values: max(map(frozen, known(values))),
         lambda rows: frozen(rows[0]["v"]),
     ),
@@ -207,17 +207,23 @@ STEPS: dict[str, Step] = {
     ),
     "bool_and": Step(_aggregated(lambda: gw.bool_and("v")), lambda values: all(known(values))),
     "frame": Step(
-        lambda s: keyed(s).over(gw.Rows()).outputs(["i"], r=gw.sum("v")),
+        lambda s: keyed(s).over(gw.Rows()).with_outputs().aggregate(["i"], r=gw.sum("v")),
         lambda values: sum(known(values)),
         lambda rows: max(rows, key=lambda row: row["i"])["r"],
     ),
     "lag": Step(
-        lambda s: keyed(s).over().outputs(["i"], r=gw.lag("v")),
+        lambda s: keyed(s).over().with_outputs().aggregate(["i"], r=gw.lag("v")),
         lambda values: times_counted([None, *values[:-1]]),
         _all,
     ),
     "carried": Step(
-        lambda s: keyed(s).interval_join(keyed(s)).between("0 s", "0 s").outputs({"r": "v"}, []),
+        lambda s: (
+            keyed(s)
+            .interval_join(keyed(s))
+            .between("0 s", "0 s")
+            .with_outputs()
+            .select({"r": "v"}, [])
+        ),
         times_counted,
         _all,
     ),

@@ -156,10 +156,12 @@ def test_rows_without_a_usable_time_are_given_back(copied: list[int]) -> None:
     times = rows.column("ts").to_pylist()
     times[5] = times[700] = None
     rows = rows.set_column(0, "ts", pa.array(times, pa.timestamp("us", "UTC")))
-    made = windowed(DataFrame(rows), "i").outputs(n=gw.count(), total=gw.sum("v"))
+    made = windowed(DataFrame(rows), "i").with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
     found, rejected = made.result(), made.rejected()
     assert max(copied) <= 2
-    expected = windowed(rows, "i", device="cpu").outputs(n=gw.count(), total=gw.sum("v"))
+    expected = (
+        windowed(rows, "i", device="cpu").with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
+    )
     assert_same(found, expected.result())
     names = ["ts", "v", "s", "rejection_reason"]
     back = rejected.to_arrow(preserve_index=False).select(names).to_pylist()
@@ -172,7 +174,11 @@ def test_frames_without_a_row_that_counts(count: int) -> None:
     rows = table().slice(0, count)
     none = pa.nulls(count, pa.timestamp("us", "UTC"))
     for made in (rows.slice(0, 0), rows.set_column(0, "ts", none)):
-        found = windowed(DataFrame(made), "i").outputs(n=gw.count(), spread=gw.stddev("v"))
+        found = (
+            windowed(DataFrame(made), "i")
+            .with_outputs()
+            .aggregate(n=gw.count(), spread=gw.stddev("v"))
+        )
         assert len(found.result()) == 0
         assert len(found.rejected()) == len(made)
 

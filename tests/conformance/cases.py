@@ -14,7 +14,8 @@ import pyarrow as pa
 import gpu_windows as gw
 from gpu_windows.datastream.stream import TimedStream
 from gpu_windows.datastream.windowed import Windowed
-from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
+from gpu_windows.functions.process import Process
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.query import Query
@@ -227,9 +228,18 @@ class OneInput(Case):
         windowed = self.windows.of(keyed.window(self.windows.assigner), options)
         function = self.function.window_function
         if isinstance(function, Aggregates):
-            return windowed.outputs(**{bound.name: bound.aggregate for bound in function.built_in})
-        of_rows: Any = function
-        return windowed.outputs(of_rows)
+            return windowed.with_outputs().aggregate(
+                **{bound.name: bound.aggregate for bound in function.built_in}
+            )
+        last = windowed.with_outputs()
+        if isinstance(function, Collect):
+            return last.collect_lists(*function.columns)
+        if isinstance(function, Reduce):
+            return last.reduce(function.function, function.columns)
+        assert isinstance(function, Process)
+        return last.process(
+            function.function, function.columns, output=function.output, rows=function.rows
+        )
 
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the function gave."""

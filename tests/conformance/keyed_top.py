@@ -30,7 +30,7 @@ class SqlTopN(KeyedRows):
     is_changelog: ClassVar[bool] = True
 
     def _keyed(self, keyed: KeyedStream, options: Options) -> gw.typing.Outputs:
-        return keyed.topped(
+        return keyed.with_outputs().top(
             self.count,
             [*self.order],
             descending=[*self.order.values()],

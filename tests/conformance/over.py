@@ -54,7 +54,7 @@ class SqlOver(KeyedRows):
 
     def _keyed(self, keyed: KeyedStream, options: Options) -> gw.typing.Outputs:
         over = keyed.over(self.frame).arrival_order("seq").options(**vars(options))
-        return over.outputs(("value", "seq", "at"), **self.aggregates)
+        return over.with_outputs().aggregate(("value", "seq", "at"), **self.aggregates)
 
     def batch(self, records: Sequence[Record], plan: Plan) -> pa.Table:
         """Return the records that Flink takes as rows."""

@@ -89,7 +89,7 @@ class Processed(Case):
         return pa.schema(self.function.output.items())
 
     def _processed(self, keyed: KeyedStream, options: Options) -> gw.typing.Outputs:
-        return keyed.processed(
+        return keyed.with_outputs().process(
             self.function, _SEEN, output=self._output, arrival_order=("seq",), **vars(options)
         )
 
@@ -139,13 +139,17 @@ class CoProcessed(TwoInputs):
     def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.typing.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
-        return left.connect(right).processed(
-            self.function,
-            _SEEN,
-            _SEEN,
-            output=self._output,
-            arrival_order=("seq",),
-            **vars(options),
+        return (
+            left.connect(right)
+            .with_outputs()
+            .process(
+                self.function,
+                _SEEN,
+                _SEEN,
+                output=self._output,
+                arrival_order=("seq",),
+                **vars(options),
+            )
         )
 
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
@@ -176,8 +180,17 @@ class BroadcastProcessed(CoProcessed):
         keyed, small = sides
         broadcast = BroadcastStream(small.source, small.time, small.watermarks)
         seen, order = ("key", *_SEEN), ("seq",)
-        return keyed.connect(broadcast).processed(
-            self.function, _SEEN, seen, output=self._output, arrival_order=order, **vars(options)
+        return (
+            keyed.connect(broadcast)
+            .with_outputs()
+            .process(
+                self.function,
+                _SEEN,
+                seen,
+                output=self._output,
+                arrival_order=order,
+                **vars(options),
+            )
         )
 
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:

@@ -57,7 +57,7 @@ class SqlTop(SqlRows):
         windowed = self.windows.of(keyed.window(self.windows.assigner), options)
         top = self.function.window_function
         assert isinstance(top, Top)
-        return windowed.topped(top.count, "value", columns=[_SEQ], number=_NUMBER)
+        return windowed.with_outputs().top(top.count, "value", columns=[_SEQ], number=_NUMBER)
 
 
 def window_dedup(scenario: Scenario, ticks_per_ms: int) -> SqlRows:

@@ -67,7 +67,9 @@ class SqlWindowsOfAll(ByTheApi, SqlWindows):
     def _outputs(self, timed: TimedStream, options: Options) -> gw.typing.Outputs:
         windowed = self.windows.of(timed.window_all(self.windows.assigner), options)
         built_in = self.function.window_function.built_in
-        return windowed.outputs(**{bound.name: bound.aggregate for bound in built_in})
+        return windowed.with_outputs().aggregate(
+            **{bound.name: bound.aggregate for bound in built_in}
+        )
 
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
         """Return the columns of `SCHEMA`, and the key that stands for none."""
@@ -100,7 +102,9 @@ class SqlGroupings(SqlWindows):
         windowed = self.windows.of(keyed.window(self.windows.assigner), options)
         built_in = self.function.window_function.built_in
         grouped = windowed.grouping_sets(*self.sets)
-        return grouped.outputs(**{bound.name: bound.aggregate for bound in built_in})
+        return grouped.with_outputs().aggregate(
+            **{bound.name: bound.aggregate for bound in built_in}
+        )
 
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the aggregates, and which grouping they are of."""

@@ -104,14 +104,14 @@ def _join(
     left: KeyedStream, right: KeyedStream, windows: Windows, options: Options
 ) -> gw.typing.Outputs:
     windowed = windows.of(left.join(right).window(windows.assigner), options)
-    return windowed.outputs(_CHOSEN, _CHOSEN)
+    return windowed.with_outputs().select(_CHOSEN, _CHOSEN)
 
 
 def _co_group(
     left: KeyedStream, right: KeyedStream, windows: Windows, options: Options
 ) -> gw.typing.Outputs:
     windowed = windows.of(left.co_group(right).window(windows.assigner), options)
-    return windowed.collected(_CHOSEN, _CHOSEN)
+    return windowed.with_outputs().collect_lists(_CHOSEN, _CHOSEN)
 
 
 #: Kinds of scenarios with two inputs in windows.
@@ -159,7 +159,7 @@ class JoinedInTime(TwoInputs):
             pairs = pairs.lower_bound_exclusive()
         if not self.upper_inclusive:
             pairs = pairs.upper_bound_exclusive()
-        return pairs.outputs(_CHOSEN, _CHOSEN)
+        return pairs.with_outputs().select(_CHOSEN, _CHOSEN)
 
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a pair."""
@@ -204,7 +204,9 @@ class SqlWindowJoin(_SqlJoin):
         """Return the outputs of two keyed streams."""
         left, right = sides
         windowed = left.join(right).window(TumblingEventTimeWindows(self.size)).arrival_order("seq")
-        return windowed.options(**vars(options)).outputs(_CHOSEN, _CHOSEN, how=self.how)
+        return (
+            windowed.options(**vars(options)).with_outputs().select(_CHOSEN, _CHOSEN, how=self.how)
+        )
 
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row of the statement."""
@@ -241,7 +243,7 @@ class SqlIntervalJoin(_SqlJoinInTime):
         pairs = left.interval_join(right).between(*bounds)
         if self.joins_late:
             pairs = pairs.join_late().arrival_order("seq")
-        return pairs.options(**vars(options)).outputs(_CHOSEN, _CHOSEN, how=self.how)
+        return pairs.options(**vars(options)).with_outputs().select(_CHOSEN, _CHOSEN, how=self.how)
 
 
 @dataclass(frozen=True)
@@ -263,7 +265,7 @@ class SqlVersionJoin(_SqlJoinInTime):
         """Return the outputs of two keyed streams."""
         left, right = sides
         joined = left.temporal_join(right).arrival_order("seq").options(**vars(options))
-        return joined.outputs(_CHOSEN, _CHOSEN, how=self.how, where=self.where)
+        return joined.with_outputs().select(_CHOSEN, _CHOSEN, how=self.how, where=self.where)
 
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row of the statement, which shows the key as it came."""

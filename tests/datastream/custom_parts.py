@@ -170,46 +170,59 @@ Build = Any
 QUERIES: dict[str, tuple[Any, Build]] = {
     "trigger": (
         gw.TumblingEventTimeWindows.of("1 minute"),
-        lambda w: w.trigger(FirstAndEveryHundred(9.0)).with_firing_columns().outputs(n=gw.count()),
+        lambda w: (
+            w.trigger(FirstAndEveryHundred(9.0))
+            .with_firing_columns()
+            .with_outputs()
+            .aggregate(n=gw.count())
+        ),
     ),
     "evictor": (
         gw.TumblingEventTimeWindows.of("1 minute"),
-        lambda w: w.evictor(WithoutOutliers()).outputs(top=gw.max("value"), n=gw.count()),
+        lambda w: (
+            w.evictor(WithoutOutliers()).with_outputs().aggregate(top=gw.max("value"), n=gw.count())
+        ),
     ),
-    "assigner": (ByShift(), lambda w: w.outputs(n=gw.count())),
+    "assigner": (ByShift(), lambda w: w.with_outputs().aggregate(n=gw.count())),
     "merging assigner": (
         SessionsUpTo(15 * SECOND, 40 * SECOND),
-        lambda w: w.outputs(n=gw.count(), total=gw.sum("value")),
+        lambda w: w.with_outputs().aggregate(n=gw.count(), total=gw.sum("value")),
     ),
     "aggregate": (
         gw.EventTimeSessionWindows.with_gap("10 seconds"),
-        lambda w: w.outputs(mean=gw.user_aggregate(GeometricMean(), "value"), n=gw.count()),
+        lambda w: w.with_outputs().aggregate(
+            mean=gw.user_aggregate(GeometricMean(), "value"), n=gw.count()
+        ),
     ),
     "dynamic gap": (
         gw.EventTimeSessionWindows.with_dynamic_gap("gap"),
-        lambda w: w.outputs(n=gw.count(), first=gw.first("value")),
+        lambda w: w.with_outputs().aggregate(n=gw.count(), first=gw.first("value")),
     ),
     "delta of a user": (
         gw.GlobalWindows.create(),
-        lambda w: w.trigger(
-            gw.DeltaTrigger.of(3, gw.Delta.of("value", lambda old, new: abs(old - new)))
-        ).outputs(n=gw.count()),
+        lambda w: (
+            w.trigger(gw.DeltaTrigger.of(3, gw.Delta.of("value", lambda old, new: abs(old - new))))
+            .with_outputs()
+            .aggregate(n=gw.count())
+        ),
     ),
     "vectorised": (
         gw.SlidingEventTimeWindows.of("1 minute", "20 seconds"),
-        lambda w: w.outputs(
-            gw.typing.Vectorised(Median(), ("value",), pa.schema([("median", pa.float64())]))
+        lambda w: w.with_outputs().process(
+            Median(), ("value",), output=pa.schema([("median", pa.float64())])
         ),
     ),
     "vectorised, any number of rows": (
         gw.EventTimeSessionWindows.with_dynamic_gap("gap"),
-        lambda w: w.with_firing_columns().outputs(
-            gw.typing.Vectorised(Jumps(), ("value",), pa.schema([("jump", pa.float64())]))
+        lambda w: (
+            w.with_firing_columns()
+            .with_outputs()
+            .process(Jumps(), ("value",), output=pa.schema([("jump", pa.float64())]))
         ),
     ),
     "collect": (
         gw.TumblingEventTimeWindows.of("1 minute"),
-        lambda w: w.evictor(gw.CountEvictor.of(2)).outputs(gw.typing.Collect(("value", "gap"))),
+        lambda w: w.evictor(gw.CountEvictor.of(2)).with_outputs().collect_lists("value", "gap"),
     ),
 }
 #: Those that no user code sees single rows of.

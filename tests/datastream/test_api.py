@@ -55,7 +55,7 @@ def test_aggregate_gives_keys_bounds_results() -> None:
 
 
 def test_null_timestamps_are_counted_and_kept() -> None:
-    outputs = windowed().outputs(n=gw.count())
+    outputs = windowed().with_outputs().aggregate(n=gw.count())
     (counters,) = outputs.metrics().to_pylist()
     assert counters["rows"] == 5
     assert counters["null_timestamp"] == 1
@@ -72,7 +72,7 @@ def test_null_timestamps_are_counted_and_kept() -> None:
 
 def test_out_of_range_timestamps_are_counted_and_kept() -> None:
     table = pa.table({"ts": pa.array([0, LONG_MAX - 1]), "origin": ["a", "b"]})
-    outputs = windowed(table).outputs(n=gw.count())
+    outputs = windowed(table).with_outputs().aggregate(n=gw.count())
     assert outputs.metrics().to_pylist()[0]["out_of_range_timestamp"] == 1
     assert outputs.rejected().to_pylist() == [
         {"ts": LONG_MAX - 1, "origin": "b", "rejection_reason": "out_of_range_timestamp"}
@@ -81,7 +81,7 @@ def test_out_of_range_timestamps_are_counted_and_kept() -> None:
 
 def test_rows_in_gaps_are_counted() -> None:
     assigner = gw.SlidingEventTimeWindows.of("10 minutes", "30 minutes")
-    outputs = windowed(assigner=assigner).outputs(n=gw.count())
+    outputs = windowed(assigner=assigner).with_outputs().aggregate(n=gw.count())
     assert outputs.metrics().to_pylist()[0]["gap"] == 1
     assert outputs.result().column("n").to_pylist() == [1, 1, 1]
 
@@ -127,7 +127,7 @@ def test_builders_are_immutable() -> None:
 
 def test_collect_and_reduce_keep_the_order_of_arrival() -> None:
     table = flights()
-    collected = windowed(table, gw.TumblingEventTimeWindows.of("1 hour")).collect("delay")
+    collected = windowed(table, gw.TumblingEventTimeWindows.of("1 hour")).collect_lists("delay")
     assert dict(
         zip(collected["origin"].to_pylist(), collected["delay"].to_pylist(), strict=True)
     ) == {
@@ -317,13 +317,22 @@ def test_cuda_without_a_device_is_an_error() -> None:
 
 
 def test_explain_says_what_and_why() -> None:
-    text = windowed(assigner=gw.SlidingEventTimeWindows.of("1 hour", "7 minutes")).explain(
-        delay=gw.mean("delay")
+    text = (
+        windowed(assigner=gw.SlidingEventTimeWindows.of("1 hour", "7 minutes"))
+        .with_outputs()
+        .aggregate(delay=gw.mean("delay"))
+        .explain()
     )
     assert "sliding 1 h every 7 min" in text
     assert "strategy  slices" in text
     assert "17 slices a window, 2 a slide" in text
-    late = windowed().trigger(gw.CountTrigger.of(3)).explain(delay=gw.mean("delay"))
+    late = (
+        windowed()
+        .trigger(gw.CountTrigger.of(3))
+        .with_outputs()
+        .aggregate(delay=gw.mean("delay"))
+        .explain()
+    )
     assert "because the trigger (every 3 rows) looks at single rows" in late
 
 
@@ -339,7 +348,7 @@ def test_names_used_inside_are_refused() -> None:
 def test_duplicate_columns_that_are_not_used() -> None:
     table = flights()
     table = table.append_column("d", table.column("delay")).append_column("d", table.column("ts"))
-    outputs = windowed(table).outputs(n=gw.count(), first=gw.first("delay"))
+    outputs = windowed(table).with_outputs().aggregate(n=gw.count(), first=gw.first("delay"))
     assert outputs.rejected().column_names == [
         "ts",
         "origin",
@@ -374,7 +383,7 @@ def test_hours_that_come_twice_in_local_time() -> None:
 def test_coarse_times_beyond_microseconds_are_rejected_not_lost() -> None:
     column = pa.array([2**60, -(2**60), 0], pa.int64()).cast(pa.timestamp("ms", "UTC"))
     table = pa.table({"ts": column, "origin": ["a", "b", "c"]})
-    (counters,) = windowed(table).outputs(n=gw.count()).metrics().to_pylist()
+    (counters,) = windowed(table).with_outputs().aggregate(n=gw.count()).metrics().to_pylist()
     assert (counters["out_of_range_timestamp"], counters["fired"]) == (2, 1)
 
 

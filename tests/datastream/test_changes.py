@@ -57,7 +57,7 @@ class Count(gw.functions.VectorWindowFunction):
 
 
 def test_a_window_that_gives_nothing_takes_its_row_back() -> None:
-    made = windowed().with_changes().process(UpTo(2), ["v"], output=OUTPUT)
+    made = windowed().with_firing_columns(changes=True).process(UpTo(2), ["v"], output=OUTPUT)
     assert told(made, "k", "n", "change") == [
         ("a", 1, "insert"),
         ("a", None, "delete"),
@@ -68,14 +68,18 @@ def test_a_window_that_gives_nothing_takes_its_row_back() -> None:
 
 
 def test_several_results_of_a_window_are_refused() -> None:
-    with pytest.raises(errors.InvalidFunctionError, match="one row of a window, or none"):
-        windowed().with_changes().process(UpTo(1, 2), ["v"], output=OUTPUT)
+    with pytest.raises(errors.InvalidFunctionError, match="windows with one row or none"):
+        windowed().with_firing_columns(changes=True).process(UpTo(1, 2), ["v"], output=OUTPUT)
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 def test_windows_that_keep_their_bounds(engine: Any) -> None:
     tumbling = gw.TumblingEventTimeWindows.of("10 seconds")
-    made = windowed(tumbling, key=["k", "part"]).options(engine=engine).with_changes()
+    made = (
+        windowed(tumbling, key=["k", "part"])
+        .options(engine=engine)
+        .with_firing_columns(changes=True)
+    )
     assert told(made.aggregate(n=gw.count()), "k", "n", "firing", "change") == [
         ("a", 1, 0, "insert"),
         ("a", 2, 1, "update_after"),
@@ -94,18 +98,18 @@ def test_windows_that_keep_their_bounds(engine: Any) -> None:
 )
 def test_windows_that_fire_once_are_inserted(assigner: gw.functions.WindowAssigner) -> None:
     """On each strategy, with kernels and without."""
-    once = windowed(assigner).trigger(gw.EventTimeTrigger()).with_changes()
+    once = windowed(assigner).trigger(gw.EventTimeTrigger()).with_firing_columns(changes=True)
     for made in (once, once.options(engine="reference")):
         aggregated = made.aggregate(n=gw.count(), first=gw.first("v"))
         assert told(aggregated, "n", "firing", "timing", "change") == [
             (3, 0, "on_time", "insert"),
             (1, 0, "on_time", "insert"),
         ]
-        assert made.collect("v")["change"].to_pylist() == ["insert"] * 2
+        assert made.collect_lists("v")["change"].to_pylist() == ["insert"] * 2
 
 
 def test_reduce_and_functions_of_many_windows() -> None:
-    made = windowed().with_changes()
+    made = windowed().with_firing_columns(changes=True)
     wanted = ["insert", "delete", "insert", "update_after", "insert"]
     assert made.reduce(lambda _, later: later, ["v"])["change"].to_pylist() == wanted
     vectorised = made.process(Count(), ["v"], output=OUTPUT)
@@ -115,41 +119,50 @@ def test_reduce_and_functions_of_many_windows() -> None:
 def test_windows_of_all_rows_and_of_counts() -> None:
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("1 hour")
     timed = gw.stream(ROWS).event_time("ts", strategy)
-    made = timed.window_all(GAP).trigger(gw.CountTrigger.of(2)).with_changes()
+    made = timed.window_all(GAP).trigger(gw.CountTrigger.of(2)).with_firing_columns(changes=True)
     assert told(made.aggregate(n=gw.count()), "n", "change") == [(2, "insert")]
-    counted = timed.key_by("k").count_window(1).with_changes()
+    counted = timed.key_by("k").count_window(1).with_firing_columns(changes=True)
     changes = counted.aggregate(last=gw.max("v"))
     assert told(changes, "last", "change")[:2] == [(1, "insert"), (2, "update_after")]
 
 
 def test_chosen_columns_of_changes() -> None:
-    outputs = windowed().with_changes().outputs(n=gw.count())
+    outputs = windowed().with_firing_columns(changes=True).with_outputs().aggregate(n=gw.count())
     chosen = outputs.select("k", "change", twice="n * 2").result()
     assert told(chosen, "twice", "change")[:3] == [(2, "insert"), (None, "delete"), (4, "insert")]
 
 
 def test_what_is_refused() -> None:
-    made = windowed().with_changes()
-    with pytest.raises(errors.UnsupportedQueryError, match="one result a window"):
+    made = windowed().with_firing_columns(changes=True)
+    with pytest.raises(errors.UnsupportedQueryError, match="windows with one result"):
         made.top(1, "v")
     with pytest.raises(errors.UnsupportedQueryError, match=r"are replaced and taken back"):
-        gw.stream_results(made.outputs(n=gw.count()))
+        gw.stream_results(made.with_outputs().aggregate(n=gw.count()))
     side = gw.stream(ROWS).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     joined = side.key_by("k").join(side.key_by("k")).window(GAP)
-    with pytest.raises(errors.UnsupportedQueryError, match="those of two streams give several"):
-        joined.with_changes()
+    with pytest.raises(errors.UnsupportedQueryError, match="those of two streams have several"):
+        joined.with_firing_columns(changes=True)
     tumbling = gw.TumblingEventTimeWindows.of("10 seconds")
-    once = windowed(tumbling, key=["k", "part"]).trigger(gw.EventTimeTrigger()).with_changes()
-    for several in (once.rollup(), once.top_keys(1, "n")):
-        with pytest.raises(errors.QueryError, match=r"leave out with_changes\(\)"):
+    once = (
+        windowed(tumbling, key=["k", "part"])
+        .trigger(gw.EventTimeTrigger())
+        .with_firing_columns(changes=True)
+    )
+    for several in (once.grouping_sets("rollup"), once.top_keys(1, "n")):
+        with pytest.raises(errors.QueryError, match=r"leave changes=True out"):
             several.aggregate(n=gw.count())
     with pytest.raises(errors.QueryError, match="different names"):
         made.aggregate(change=gw.count())
 
 
 def test_what_explain_says() -> None:
-    assert "changes   a column; rows of windows that merged" in windowed().with_changes().explain(
-        n=gw.count()
+    assert (
+        "changes   a column; rows of windows that merged"
+        in windowed()
+        .with_firing_columns(changes=True)
+        .with_outputs()
+        .aggregate(n=gw.count())
+        .explain()
     )
-    plain = windowed().outputs(n=gw.count()).explain()
+    plain = windowed().with_outputs().aggregate(n=gw.count()).explain()
     assert "changes" not in plain

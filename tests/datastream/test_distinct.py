@@ -53,7 +53,12 @@ def test_a_value_counts_once(engine: Any) -> None:
 
 
 def test_it_is_told() -> None:
-    told = windowed().explain(total=gw.sum("v").distinct(), n=gw.count("v").distinct())
+    told = (
+        windowed()
+        .with_outputs()
+        .aggregate(total=gw.sum("v").distinct(), n=gw.count("v").distinct())
+        .explain()
+    )
     assert "sum(DISTINCT v)" in told
     assert "count_distinct(v)" in told
     assert "needs all values of a window" in told
@@ -94,6 +99,6 @@ def test_what_is_not_there_over_frames(aggregate: gw.typing.Aggregate) -> None:
 
 
 def test_streams_do_not_keep_all_values() -> None:
-    query = keyed().over(gw.Range()).outputs(n=gw.count_distinct("v")).plan.query
+    query = keyed().over(gw.Range()).with_outputs().aggregate(n=gw.count_distinct("v")).plan.query
     with pytest.raises(UnsupportedAggregateError, match="all are kept"):
         plan(query, bounded=False)

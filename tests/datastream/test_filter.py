@@ -108,7 +108,7 @@ def test_joined_windows() -> None:
 
 
 def test_the_plan_tells_it() -> None:
-    text = tumbling().explain(x=gw.sum("v").filter("big"))
+    text = tumbling().with_outputs().aggregate(x=gw.sum("v").filter("big")).explain()
     assert "sum(v) FILTER (WHERE big)" in text
 
 

@@ -108,15 +108,23 @@ def test_each_grouping_is_a_query(seed: int, window: str, sets: list[list[str]])
 
 def test_rollup_and_cube() -> None:
     source = rows(3)
-    rolled = windowed(source, "sliding").rollup().outputs(**AGGREGATES)
+    rolled = (
+        windowed(source, "sliding").grouping_sets("rollup").with_outputs().aggregate(**AGGREGATES)
+    )
     assert "(a, b, c), (a, b), (a), ()" in rolled.explain()
     sets = [["a", "b", "c"], ["a", "b"], ["a"], []]
     assert values(rolled.result()) == one_by_one(source, "sliding", sets)
-    cubed = windowed(source, "tumbling").cube().aggregate(n=gw.count())
+    cubed = windowed(source, "tumbling").grouping_sets("cube").aggregate(n=gw.count())
     assert sorted({*cubed["grouping_id"].to_pylist()}) == [*range(8)]
-    traced = gw.trace_firings(windowed(source, "tumbling").rollup().outputs(n=gw.count()), source)
+    traced = gw.trace_firings(
+        windowed(source, "tumbling").grouping_sets("rollup").with_outputs().aggregate(n=gw.count()),
+        source,
+    )
     assert len(traced.firings) > 10
-    assert len(windowed(source.slice(0, 0), "tumbling").cube().aggregate(n=gw.count())) == 0
+    assert (
+        len(windowed(source.slice(0, 0), "tumbling").grouping_sets("cube").aggregate(n=gw.count()))
+        == 0
+    )
 
 
 def test_of_several_lengths_and_changed_keys() -> None:
@@ -138,39 +146,41 @@ def test_of_several_lengths_and_changed_keys() -> None:
 
 def test_large_emissions_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     source = rows(7)
-    whole = values(windowed(source, "sliding").cube().aggregate(**AGGREGATES))
+    whole = values(windowed(source, "sliding").grouping_sets("cube").aggregate(**AGGREGATES))
     monkeypatch.setattr("gpu_windows.operators.slices.operator.EMISSION_WINDOWS", 10)
-    assert values(windowed(source, "sliding").cube().aggregate(**AGGREGATES)) == whole
+    assert (
+        values(windowed(source, "sliding").grouping_sets("cube").aggregate(**AGGREGATES)) == whole
+    )
 
 
 @pytest.mark.parametrize(
     ("ask", "error", "rule"),
     [
         (lambda w: w.grouping_sets(), errors.QueryError, "at least one set"),
-        (lambda w: w.grouping_sets("a", "b"), errors.QueryError, "list of lists"),
-        (
-            lambda w: w.rollup("a", "b"),
-            errors.QueryError,
-            r"rollup takes no columns.*, got 'a', 'b'",
-        ),
-        (lambda w: w.cube(["a"]), errors.QueryError, r"cube takes no columns.*, got \['a'\]"),
+        (lambda w: w.grouping_sets("a", "b"), errors.QueryError, "list of keys for each set"),
+        (lambda w: w.grouping_sets("rollup", ["a"]), errors.QueryError, "alone, got 'rollup'"),
+        (lambda w: w.cube("a"), errors.MissingStepError, r"say \.grouping_sets\('cube'\) for"),
         (lambda w: w.grouping_sets([b"a"]), errors.QueryError, "by their names"),
         (lambda w: w.grouping_sets(["v"]), errors.ColumnNotFoundError, "of keys: a, b, c"),
         (lambda w: w.grouping_sets(["a", "b"], ["b", "a"]), errors.QueryError, "comes once.*a, b"),
-        (lambda w: w.rollup().allowed_lateness("1 s"), errors.UnsupportedQueryError, "lateness"),
         (
-            lambda w: w.rollup().evictor(gw.CountEvictor.of(3)),
+            lambda w: w.grouping_sets("rollup").allowed_lateness("1 s"),
+            errors.UnsupportedQueryError,
+            "lateness",
+        ),
+        (
+            lambda w: w.grouping_sets("rollup").evictor(gw.CountEvictor.of(3)),
             errors.UnsupportedQueryError,
             "evictors",
         ),
         (
-            lambda w: w.rollup().trigger(gw.CountTrigger.of(3)),
+            lambda w: w.grouping_sets("rollup").trigger(gw.CountTrigger.of(3)),
             errors.UnsupportedQueryError,
             "fire once",
         ),
-        (lambda w: w.rollup().top_keys(3, "n"), errors.QueryError, "top_keys"),
+        (lambda w: w.grouping_sets("rollup").top_keys(3, "n"), errors.QueryError, "top_keys"),
         (
-            lambda w: w.rollup().options(engine="reference"),
+            lambda w: w.grouping_sets("rollup").options(engine="reference"),
             errors.UnsupportedQueryError,
             "reference engine",
         ),
@@ -186,14 +196,14 @@ def test_what_functions_are_refused() -> None:
     with pytest.raises(errors.QueryError, match="say key_by"):
         timed.window_all(WINDOWS["tumbling"]).grouping_sets(["a"])
     keyed = gw.stream(rows(1)).event_time("ts", WATERMARKS).key_by("a")
-    sessions = keyed.window(gw.EventTimeSessionWindows.with_gap("1 s")).rollup()
+    sessions = keyed.window(gw.EventTimeSessionWindows.with_gap("1 s")).grouping_sets("rollup")
     with pytest.raises(errors.UnsupportedQueryError, match="windows that all keys share"):
         sessions.aggregate(n=gw.count())
-    rolled = keyed.window(WINDOWS["tumbling"]).rollup()
+    rolled = keyed.window(WINDOWS["tumbling"]).grouping_sets("rollup")
     with pytest.raises(errors.UnsupportedQueryError, match="made of partials"):
         rolled.aggregate(half=gw.median("v"))
     with pytest.raises(errors.UnsupportedQueryError, match="made of partials"):
-        rolled.collect("v")
+        rolled.collect_lists("v")
     with pytest.raises(errors.NameClashError):
         rolled.aggregate(grouping_id=gw.count())
 
@@ -206,7 +216,7 @@ def test_on_spark(spark: SparkSession, partials: str, window: str, some: list[li
     source = rows(11)
     frame = spark.createDataFrame(source)
     grouped = windowed(frame, window).options(partials=partials).grouping_sets(*some)
-    assert "nothing crosses" not in grouped.explain(**SUMS)
+    assert "nothing crosses" not in grouped.with_outputs().aggregate(**SUMS).explain()
     result = grouped.aggregate(**(SUMS if partials == "spark" else AGGREGATES))
     wanted = one_by_one(source, window, some, SUMS if partials == "spark" else AGGREGATES)
     assert values(result.toArrow()) == wanted
@@ -222,7 +232,9 @@ def test_on_streams(spark: SparkSession, tmp_path: Path) -> None:
     for count in (2, 4):
         files(tmp_path / "in", parts[:count])
         frame = streamed(spark, tmp_path / "in", source)
-        outputs = windowed(frame, "sliding").grouping_sets(*some).outputs(**AGGREGATES)
+        outputs = (
+            windowed(frame, "sliding").grouping_sets(*some).with_outputs().aggregate(**AGGREGATES)
+        )
         assert outputs.plan.query.options.shards == 1
         run_to_the_end(outputs, tmp_path)
     got = values(gw.read_output(spark, tmp_path / "out").toArrow())

@@ -146,7 +146,7 @@ def test_changed_keys_cost_what_changed_however_long_windows_are() -> None:
     table = pa.table({"k": [*range(rows)], "ts": seconds})
     keyed = gw.stream(table).event_time("ts", MONOTONOUS).key_by("k")
     day = gw.SlidingEventTimeWindows.of("1 day", "1 second")
-    planned = keyed.window(day).changed_keys().outputs(n=gw.count()).plan
+    planned = keyed.window(day).changed_keys().with_outputs().aggregate(n=gw.count()).plan
     operator = build_operator(planned, device="cpu")
     for batch in batches_for(planned, table):
         assert not any(len(each.results) for each in operator.process(batch))
@@ -161,7 +161,13 @@ def test_a_row_too_late_for_its_last_slide_is_given_back(engine: Any) -> None:
     rows = pa.table({"k": ["a", "b", "b"], "ts": times})
     keyed = gw.stream(rows).event_time("ts", MONOTONOUS).key_by("k")
     windows = keyed.window(gw.MultiLengthEventTimeWindows.of("10 seconds", "1 minute"))
-    made = windows.options(engine=engine, device="cpu").changed_keys().outputs(n=gw.count()).plan
+    made = (
+        windows.options(engine=engine, device="cpu")
+        .changed_keys()
+        .with_outputs()
+        .aggregate(n=gw.count())
+        .plan
+    )
     operator = build_operator(plan(made.query, bounded=False), device="cpu")
     (first, *others), found = [*batches_for(made, rows)], []
     assert not others
@@ -178,8 +184,11 @@ def test_a_length_may_be_that_of_one_aggregate() -> None:
     found = hour.aggregate(n=gw.count(), recent=gw.count().within("20 seconds").filter("is_new"))
     by_end = {(row["k"], row[WINDOW_END].timestamp()): row for row in found.to_pylist()}
     assert [by_end["a", at]["recent"] for at in (10, 20, 30, 40)] == [1, 2, 1, 0]
-    assert "count(*) FILTER (WHERE is_new) within 20 s" in hour.explain(
-        recent=gw.count().within("20 seconds").filter("is_new")
+    assert (
+        "count(*) FILTER (WHERE is_new) within 20 s"
+        in hour.with_outputs()
+        .aggregate(recent=gw.count().within("20 seconds").filter("is_new"))
+        .explain()
     )
 
 
@@ -209,7 +218,10 @@ def test_users_aggregates_may_stand_beside() -> None:
 
 
 def test_lengths_are_told() -> None:
-    assert "sliding 10 s, 30 s, 2 min every 10 s" in windowed().explain(n=gw.count())
+    assert (
+        "sliding 10 s, 30 s, 2 min every 10 s"
+        in windowed().with_outputs().aggregate(n=gw.count()).explain()
+    )
     several = MultiLengthEventTimeWindows.of("90 minutes", "1 day", slide="30 minutes")
     assert windowed(several).aggregate(n=gw.count()).column_names[-2:] == ["n_90m", "n_1d"]
 
@@ -228,7 +240,7 @@ TUMBLING = gw.TumblingEventTimeWindows.of("1 minute")
         (lambda: gw.count().within("-1 s"), InvalidWindowError, "positive"),
         (lambda: gw.count().within("1 s").within("1 s"), QueryError, "already"),
         (lambda: gw.count().within("1 s").over(gw.Rows(1)), InvalidFrameError, "gw.Range"),
-        (lambda: windowed().collect("v"), QueryError, "are for aggregates"),
+        (lambda: windowed().collect_lists("v"), QueryError, "are for aggregates"),
         (
             lambda: windowed(TUMBLING).process(
                 Seen(), output=pa.schema([("n", pa.int64())]),

@@ -70,7 +70,7 @@ def test_a_fall_and_a_rise() -> None:
     assert found.column("t").to_pylist() == [
         datetime(1970, 1, 1, 0, 0, s, tzinfo=UTC) for s in (3, 7)
     ]
-    assert "pattern (A B+ C)" in falls.explain(a="A.v")
+    assert "pattern (A B+ C)" in falls.with_outputs().measures(a="A.v").explain()
 
 
 # ---- conditions between rows
@@ -297,9 +297,14 @@ def test_rows_of_one_time_come_in_order_or_by_other_columns() -> None:
     assert one.column("a").to_pylist() == [1, 2, 3]
     twice = pattern.then_by("k").then_by("v").measures(a="A.v")
     assert twice.column("a").to_pylist() == [1]
-    assert "rows of one time by k, v descending" in pattern.then_by("k").then_by(
-        "v", descending=True
-    ).explain(a="A.v")
+    assert (
+        "rows of one time by k, v descending"
+        in pattern.then_by("k")
+        .then_by("v", descending=True)
+        .with_outputs()
+        .measures(a="A.v")
+        .explain()
+    )
     by_value = pattern.then_by("v", descending=True).measures(a="A.v", b="B.v", c="C.v")
     assert by_value.to_pylist() == [{"k": "x", "a": 3, "b": 2, "c": 1}]
 
@@ -327,7 +332,7 @@ def test_a_match_is_shorter_than_within() -> None:
 
 def test_late_and_rejected_rows_come_back() -> None:
     outputs = keyed({"v": [1, 2], "ts": pa.array([0, None], pa.timestamp("us", "UTC"))})
-    found = outputs.match_recognize("A").outputs(v="A.v")
+    found = outputs.match_recognize("A").with_outputs().measures(v="A.v")
     assert found.result().column("v").to_pylist() == [1]
     assert found.rejected().column("v").to_pylist() == [2]
     metrics = found.metrics().to_pylist()[0]
@@ -351,15 +356,17 @@ def test_columns_may_be_called_as_ours_and_as_variables() -> None:
 def test_the_order_of_measures_is_another_state() -> None:
     rows = keyed({"v": ["a"]})
     one, other = (
-        facts_of(rows.match_recognize("A B").outputs(**told).plan)
+        facts_of(rows.match_recognize("A B").with_outputs().measures(**told).plan)
         for told in (
             {"a": "LAST(COALESCE(A.v, 'x'))", "b": "LAST(COALESCE(A.v, 'y'))"},
             {"b": "LAST(COALESCE(A.v, 'y'))", "a": "LAST(COALESCE(A.v, 'x'))"},
         )
     )
     assert one != other
-    spaced = facts_of(rows.match_recognize("A  B").outputs(a=" upper( A.v ) ").plan)
-    assert spaced == facts_of(rows.match_recognize("A B").outputs(a="UPPER(A.v)").plan)
+    spaced = facts_of(rows.match_recognize("A  B").with_outputs().measures(a=" upper( A.v ) ").plan)
+    assert spaced == facts_of(
+        rows.match_recognize("A B").with_outputs().measures(a="UPPER(A.v)").plan
+    )
 
 
 def test_a_measure_may_be_called_anything() -> None:
@@ -436,7 +443,7 @@ def test_conditions_that_are_not_covered_are_refused_with_their_place(
 ) -> None:
     rows = keyed({"v": [1], "s": ["x"], "d": [Decimal("1.5")], "f": pa.array([1.0], pa.float32())})
     with pytest.raises(SqlError, match=rule) as raised:
-        rows.match_recognize("A B C", {"B": condition}).outputs(a="A.v")
+        rows.match_recognize("A B C", {"B": condition}).with_outputs().measures(a="A.v")
     assert raised.value.line == 1
 
 
@@ -455,7 +462,7 @@ def test_conditions_that_are_not_covered_are_refused_with_their_place(
 )
 def test_measures_that_are_not_covered_are_refused(measure: str, rule: str) -> None:
     with pytest.raises(QueryError, match=rule):
-        keyed({"v": [1]}).match_recognize("A B C").outputs(a=measure)
+        keyed({"v": [1]}).match_recognize("A B C").with_outputs().measures(a=measure)
 
 
 @pytest.mark.parametrize("after", ["skip", "", None, "skip to first D", "past last row"])

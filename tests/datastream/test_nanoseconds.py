@@ -90,7 +90,7 @@ def test_no_value_under_a_null_is_looked_at() -> None:
     hidden = pa.array([1, 2_000]).buffers()[1]
     times = pa.Array.from_buffers(INSTANT, 2, [pa.py_buffer(b"\x02"), hidden])
     rows = pa.table({"k": ["x", "x"], "ts": times})
-    outputs = keyed(rows).window(SECOND).outputs(n=gw.count())
+    outputs = keyed(rows).window(SECOND).with_outputs().aggregate(n=gw.count())
     assert outputs.result()["n"].to_pylist() == [1]
     assert outputs.rejected()["rejection_reason"].to_pylist() == ["null_timestamp"]
     none = pa.array([None], pa.duration("ns"))

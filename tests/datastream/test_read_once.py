@@ -81,13 +81,14 @@ BUILDS: dict[str, Callable[[gw.typing.TimedStream, gw.typing.TimedStream], objec
         left.key_by("k")
         .interval_join(right.key_by("k"))
         .between("0 s", "0 s")
-        .outputs(["v"], ["v"])
+        .with_outputs()
+        .select(["v"], ["v"])
     ),
     "window join": lambda left, right: (
-        left.key_by("k").join(right.key_by("k")).window(MINUTE).outputs(["v"], ["v"])
+        left.key_by("k").join(right.key_by("k")).window(MINUTE).with_outputs().select(["v"], ["v"])
     ),
     "temporal join": lambda left, right: (
-        left.key_by("k").temporal_join(right.key_by("k")).outputs(["v"], ["v"])
+        left.key_by("k").temporal_join(right.key_by("k")).with_outputs().select(["v"], ["v"])
     ),
     "union of unions": lambda left, right: left.union(timed(ROWS)).union(right),
     "filtered": lambda left, right: left.union(gw.stream(ROWS).event_time("ts", MONOTONOUS), right),
@@ -118,7 +119,9 @@ def test_two_readers_and_tables_give_the_same(name: str) -> None:
 
 
 def test_outputs_of_one_query_read_once() -> None:
-    outputs = timed(ROWS.to_reader()).key_by("k").window(MINUTE).outputs(n=gw.count())
+    outputs = (
+        timed(ROWS.to_reader()).key_by("k").window(MINUTE).with_outputs().aggregate(n=gw.count())
+    )
     assert "tumbling" in outputs.explain().lower()
     assert outputs.result()["n"].to_pylist() == [6]
     assert outputs.result()["n"].to_pylist() == [6]
@@ -185,7 +188,7 @@ def test_a_stream_of_another_library_is_read_once() -> None:
     with pytest.raises(ReadTwiceError, match="Once that gave rows before and gives none now"):
         gw.stream(once)
     for _ in range(2):  # its rows are a table here
-        assert len(first.key_by("k").count_window(1).collect("v")) == 2
+        assert len(first.key_by("k").count_window(1).collect_lists("v")) == 2
     empty = Once(table.slice(0, 0))
     assert gw.stream(empty) is not None
     assert gw.stream(empty) is not None

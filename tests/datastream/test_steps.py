@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import FunctionFailedError, MissingStepError, QueryError
+from gpu_windows.errors import FunctionFailedError, InvalidOptionError, MissingStepError, QueryError
 from tests.datastream.test_api import WATERMARKS, flights
 
 BEGUN = gw.stream(flights())
@@ -52,7 +53,16 @@ WINDOWED = KEYED.window(gw.TumblingEventTimeWindows.of("1 s"))
         (KEYED, "agg", "say .window(assigner) before .aggregate"),
         (BEGUN, "keyBy", "say .key_by for .keyBy"),
         (KEYED.join(KEYED), "select", "say .window(assigner) before .select"),
-        (WINDOWED.outputs(n=gw.count()), "show", "say .result() before .show"),
+        (WINDOWED, "collect", "say .collect_lists for .collect"),
+        (WINDOWED, "orderBy", "say .arrival_order for .orderBy"),
+        (WINDOWED, "rollup", "say .grouping_sets('rollup') for .rollup"),
+        (
+            WINDOWED,
+            "explain",
+            "say .with_outputs(), the verb, and explain() of its outputs for .explain",
+        ),
+        (KEYED, "outputs", "say .with_outputs() and the verb after it for .outputs"),
+        (WINDOWED.with_outputs().aggregate(n=gw.count()), "show", "say .result() before .show"),
     ],
 )
 def test_names_of_spark_and_flink_are_told_ours(step: Any, name: str, text: str) -> None:
@@ -84,3 +94,68 @@ def test_a_function_that_sees_no_column_is_told_so() -> None:
 
     with pytest.raises(FunctionFailedError, match="a row of no columns: the query names none"):
         KEYED.process(Delays(), output=pa.schema({"delay": pa.int32()}))
+
+
+MINUTE = gw.TumblingEventTimeWindows.of("1 minute")
+#: A step of every kind that has verbs, with one of them.
+VERBS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "windows": (WINDOWED, lambda s: s.aggregate(n=gw.count())),
+    "lists": (WINDOWED, lambda s: s.collect_lists("delay")),
+    "first rows": (KEYED, lambda s: s.top(1, "origin")),
+    "over": (KEYED.over(gw.Rows(2)), lambda s: s.aggregate(n=gw.count())),
+    "match": (KEYED.match_recognize("A+ B"), lambda s: s.measures(n="COUNT(A.origin)")),
+    "window join": (KEYED.join(KEYED), lambda s: s.window(MINUTE).select(["origin"], ["origin"])),
+    "co-group": (KEYED.co_group(KEYED), lambda s: s.window(MINUTE).collect_lists(["origin"])),
+    "interval join": (
+        KEYED.interval_join(KEYED),
+        lambda s: s.between("0 s", "1 s").select(["origin"]),
+    ),
+    "temporal join": (KEYED.temporal_join(KEYED), lambda s: s.select(["origin"], ["origin"])),
+}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_verbs_return_results_or_all_outputs(name: str) -> None:
+    """`with_outputs` may come at any step that has verbs, or whose next one has."""
+    step, verb = VERBS[name]
+    assert isinstance(verb(step), pa.Table)
+    outputs = verb(step.with_outputs())
+    assert isinstance(outputs, gw.typing.Outputs)
+    assert outputs.result().schema == verb(step).schema
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_completion_shows_calls_and_no_more_than_fifteen(name: str) -> None:
+    step, _ = VERBS[name]
+    shown = [each for each in dir(step) if not each.startswith("_")]
+    assert len(shown) <= 15, shown
+    assert all(callable(getattr(step, each)) for each in shown)
+    assert "with_outputs" in shown
+
+
+@pytest.mark.parametrize(
+    ("how", "same"),
+    [
+        ("outer", "full"),
+        ("full_outer", "full"),
+        ("fullouter", "full"),
+        ("left_outer", "left"),
+        ("LeftOuter", "left"),
+        ("right_outer", "right"),
+        ("left_semi", "semi"),
+        ("leftanti", "anti"),
+    ],
+)
+def test_join_types_have_the_names_of_spark_too(how: str, same: Any) -> None:
+    pairs = KEYED.interval_join(KEYED).between("0 s", "1 s")
+    found, wanted = (
+        pairs.with_outputs().select(
+            ["origin"], [] if same in ("semi", "anti") else ["origin"], how=each
+        )
+        for each in (how, same)
+    )
+    assert found.plan.query == wanted.plan.query
+    with pytest.raises(
+        InvalidOptionError, match=r"inner, left, right, full, semi, anti, got cross"
+    ):
+        pairs.select(["origin"], ["origin"], how="cross")

@@ -128,7 +128,7 @@ def test_it_is_the_beginning_of_the_sorted_window(
     of = windowed(table, assigner, engine=engine, batch_rows=batch)
     top = of.top(count, by, descending=down, columns=["n"])
     wanted = []
-    for window in of.collect("n").to_pylist():
+    for window in of.collect_lists("n").to_pylist():
         order = sorted(
             window["n"], key=lambda n: [place(rows[n][name], descending=down) for name in by]
         )
@@ -145,7 +145,7 @@ def counting(count: int) -> pa.Table:
 @pytest.mark.parametrize("rows", [10, 1_000])
 def test_rows_that_are_not_among_the_first_do_not_wait_for_ever(rows: int) -> None:
     table = counting(20_000)
-    made = windowed(table).topped(3, "v")
+    made = windowed(table).with_outputs().top(3, "v")
     operator = build_operator(made.plan, device="cpu")
     most = 0
     for batch in table.to_batches(rows):
@@ -156,7 +156,7 @@ def test_rows_that_are_not_among_the_first_do_not_wait_for_ever(rows: int) -> No
 
 def test_evictors_see_all_rows() -> None:
     table = counting(5_000)
-    made = windowed(table).evictor(gw.CountEvictor.of(10)).topped(3, "v")
+    made = windowed(table).evictor(gw.CountEvictor.of(10)).with_outputs().top(3, "v")
     operator = build_operator(made.plan, device="cpu")
     [*operator.process(table.select(made.plan.input_columns))]
     assert operator.state_size() == {"rows": 5_000}
@@ -165,7 +165,7 @@ def test_evictors_see_all_rows() -> None:
 def test_in_a_store_rows_grow_with_what_windows_want() -> None:
     """Segments leave rows out when they are handed over, and when they are merged."""
     table = counting(20_000)
-    made = windowed(table).topped(3, "v")
+    made = windowed(table).with_outputs().top(3, "v")
     store = MemoryLog()
     most = 0
     for batch in table.to_batches(100):
@@ -190,7 +190,9 @@ def test_triggers_and_evictors_mean_what_they_mean() -> None:
 
 
 def test_the_plan_is_told() -> None:
-    outputs = windowed().topped(2, ["v", "text"], descending=[True, False], columns=["text"])
+    outputs = (
+        windowed().with_outputs().top(2, ["v", "text"], descending=[True, False], columns=["text"])
+    )
     assert "top 2 by v descending, text(text)" in outputs.explain()
     assert outputs.plan.query.number_columns == ("row_number",)
 

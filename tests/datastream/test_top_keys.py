@@ -95,9 +95,9 @@ class Twice(gw.functions.ProcessWindowFunction):
 
 def test_keys_have_one_result_each() -> None:
     of = windowed(ROWS).top_keys(1, "k")
-    assert of.collect("v")["v"].to_pylist() == [[2, 2], [9]]
+    assert of.collect_lists("v")["v"].to_pylist() == [[2, 2], [9]]
     for several in (
-        lambda: of.topped(1, "v", number="of_key"),
+        lambda: of.with_outputs().top(1, "v", number="of_key"),
         lambda: of.process(Twice(), ["v"], output=pa.schema([("x", pa.int64())])),
     ):
         with pytest.raises(QueryError, match="one result of each key"):
@@ -132,7 +132,9 @@ def test_categories_are_ranked_apart(table: Any, assigner: Any, count: int) -> N
 def test_a_category_is_a_key_or_a_result() -> None:
     with pytest.raises(ColumnNotFoundError, match=r"has categories \(per\) by keys and results"):
         windowed(ROWS).top_keys(1, "n", per="v").aggregate(n=gw.count())
-    told = windowed(ROWS).top_keys(2, "n", per=["k"]).explain(n=gw.count())
+    told = (
+        windowed(ROWS).top_keys(2, "n", per=["k"]).with_outputs().aggregate(n=gw.count()).explain()
+    )
     assert "the first 2 keys of a window, k by n descending" in told
 
 
@@ -151,7 +153,13 @@ def test_keys_that_are_structs_are_no_order_but_may_be_ranked() -> None:
 
 
 def test_the_plan_tells_it() -> None:
-    text = windowed(ROWS).top_keys(3, ["n", "k"], descending=[True, False]).explain(n=gw.count())
+    text = (
+        windowed(ROWS)
+        .top_keys(3, ["n", "k"], descending=[True, False])
+        .with_outputs()
+        .aggregate(n=gw.count())
+        .explain()
+    )
     assert "ranking   the first 3 keys of a window by n descending, k" in text
 
 

@@ -27,7 +27,11 @@ def rows(*seconds: int, time: str = "ts") -> pa.Table:
 
 def counts(timed: gw.typing.TimedStream) -> gw.typing.Outputs:
     windowed = timed.key_by("k").window(gw.TumblingEventTimeWindows.of("10 seconds"))
-    return windowed.options(device="cpu", shards=1).outputs(n=gw.count(), total=gw.sum("v"))
+    return (
+        windowed.options(device="cpu", shards=1)
+        .with_outputs()
+        .aggregate(n=gw.count(), total=gw.sum("v"))
+    )
 
 
 def union(left: Any, right: Any) -> gw.typing.Outputs:

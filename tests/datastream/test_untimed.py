@@ -40,7 +40,7 @@ WINDOWS: dict[str, tuple[Any, list[tuple[Any, ...]]]] = {
         [("a", 4, 3), ("a", 13, 6), ("b", 7, 5), (None, 17, 9)],
     ),
     "rows": (
-        lambda s: s.count_window(2).collect("v"),
+        lambda s: s.count_window(2).collect_lists("v"),
         [("a", [1, 3]), ("a", [4, 6]), ("b", [2, 5]), (None, [8, 9])],
     ),
     "delta": (
@@ -52,7 +52,7 @@ WINDOWS: dict[str, tuple[Any, list[tuple[Any, ...]]]] = {
         [("a", 3), ("a", 5), ("b", 2)],
     ),
     "all": (
-        lambda s: s.window(gw.GlobalWindows.create_with_end_of_stream_trigger()).collect("v"),
+        lambda s: s.window(gw.GlobalWindows.create_with_end_of_stream_trigger()).collect_lists("v"),
         [("a", [1, 3, 4, 6, 7]), ("b", [2, 5]), (None, [8, 9])],
     ),
     "time evictor": (
@@ -124,19 +124,21 @@ def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     source = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     stream = gw.stream(source.parquet(str(tmp_path / "in")))
     keyed = stream.key_by("k").count_window(2).arrival_order("seq")
-    made = keyed.options(device="cpu", shards=2).outputs(total=gw.sum("v"))
+    made = keyed.options(device="cpu", shards=2).with_outputs().aggregate(total=gw.sum("v"))
     assert "time      none" in made.explain()
     run_to_the_end(made, tmp_path)
     wanted = [(key, None, None, total) for key, total in WINDOWS["count"][1]]
     assert results_in(spark, tmp_path) == sorted(wanted, key=repr)
-    together = stream.count_window_all(2).arrival_order("seq").outputs(total=gw.sum("v"))
+    together = (
+        stream.count_window_all(2).arrival_order("seq").with_outputs().aggregate(total=gw.sum("v"))
+    )
     assert "one task sees them" in together.explain()
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 def test_what_users_see_is_theirs(engine: str) -> None:
     made = gw.stream(TABLE).key_by("k").count_window(2).options(engine=engine)
-    outputs = made.outputs(n=gw.count())
+    outputs = made.with_outputs().aggregate(n=gw.count())
     assert outputs.result().column_names == ["k", "window_start", "window_end", "n"]
     assert outputs.late().schema.names == TABLE.column_names
     assert outputs.rejected().schema.names == [*TABLE.column_names, "rejection_reason"]

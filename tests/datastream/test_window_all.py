@@ -62,15 +62,13 @@ NAMES = pa.schema([("names", pa.string()), ("size", pa.int64())])
 QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.typing.Outputs], list[tuple[Any, ...]]]] = {
     "count": (
         COUNTED,
-        lambda s: s.window_all(FIVE).outputs(n=gw.count()),
+        lambda s: s.window_all(FIVE).with_outputs().aggregate(n=gw.count()),
         [(0, 5, 4), (5, 10, 3), (15, 20, 1)],
     ),
     "reduce": (
         LETTERS,
         lambda s: (
-            s.window_all(SESSIONS)
-            .arrival_order("ts")
-            .outputs(gw.typing.Reduce(add, ("letter", "v")))
+            s.window_all(SESSIONS).arrival_order("ts").with_outputs().reduce(add, ("letter", "v"))
         ),
         [(1, 5, "a", 6), (6, 11, "a", 23), (15, 17, "a", 15)],
     ),
@@ -79,14 +77,17 @@ QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.typing.Outputs], list[tupl
         lambda s: (
             s.window_all(SESSIONS)
             .arrival_order("ts")
-            .outputs(top=gw.max("v"), last=gw.last("letter"))
+            .with_outputs()
+            .aggregate(top=gw.max("v"), last=gw.last("letter"))
         ),
         [(1, 5, 3, "b"), (6, 11, 9, "b"), (15, 17, 15, "a")],
     ),
     "sliding": (
         LETTERS,
-        lambda s: s.window_all(gw.SlidingEventTimeWindows.of("10 s", "5 s")).outputs(
-            total=gw.sum("v"), middle=gw.median("v")
+        lambda s: (
+            s.window_all(gw.SlidingEventTimeWindows.of("10 s", "5 s"))
+            .with_outputs()
+            .aggregate(total=gw.sum("v"), middle=gw.median("v"))
         ),
         [(-5, 5, 6, 2.0), (0, 10, 29, 4.5), (5, 15, 23, 8.0), (10, 20, 15, 15.0), (15, 25, 15, 15)],
     ),
@@ -95,7 +96,8 @@ QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.typing.Outputs], list[tupl
         lambda s: (
             s.window_all(SESSIONS)
             .arrival_order("ts")
-            .outputs(gw.typing.Process(Summary(), ("letter",), TEXT))
+            .with_outputs()
+            .process(Summary(), ("letter",), output=TEXT)
         ),
         [
             (1, 5, "{} 1: ['a', 'a', 'b']"),
@@ -105,7 +107,7 @@ QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.typing.Outputs], list[tupl
     ),
     "vectorised": (
         LETTERS,
-        lambda s: s.window_all(FIVE).outputs(gw.typing.Vectorised(Sizes(), ("v",), NAMES)),
+        lambda s: s.window_all(FIVE).with_outputs().process(Sizes(), ("v",), output=NAMES),
         [
             (0, 5, "window_start, window_end", 3),
             (5, 10, "window_start, window_end", 3),
@@ -119,7 +121,8 @@ QUERIES: dict[str, tuple[pa.Table, Callable[[Any], gw.typing.Outputs], list[tupl
             .trigger(gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(2)))
             .arrival_order("ts")
             .with_firing_columns()
-            .outputs(n=gw.count())
+            .with_outputs()
+            .aggregate(n=gw.count())
         ),
         [
             (0, 5, 2, 0, "early"),
@@ -193,7 +196,7 @@ def test_it_is_what_one_key_for_all_gives(engine: str) -> None:
 
 
 def test_what_it_says_of_itself() -> None:
-    made = timed(LETTERS).window_all(FIVE).outputs(n=gw.count())
+    made = timed(LETTERS).window_all(FIVE).with_outputs().aggregate(n=gw.count())
     assert "key       none: all rows together" in made.explain()
     with pytest.raises(errors.QueryError, match="windows of all rows: window_all"):
         timed(LETTERS).key_by().window(FIVE).aggregate(n=gw.count())

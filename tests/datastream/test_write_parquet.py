@@ -34,7 +34,9 @@ def windowed(rows: Any = ROWS) -> gw.typing.WindowedStream:
 
 
 def outputs_of(rows: Any = ROWS) -> gw.typing.Outputs:
-    return windowed(rows).outputs(n=gw.count(), total=gw.sum("d"), last=gw.max("ts"))
+    return (
+        windowed(rows).with_outputs().aggregate(n=gw.count(), total=gw.sum("d"), last=gw.max("ts"))
+    )
 
 
 def read(written: gw.typing.WrittenParquet) -> pa.Table:
@@ -76,7 +78,7 @@ def test_selected_ranked_and_no_results(tmp_path: Path) -> None:
     written = chosen.write_parquet(tmp_path / "chosen")
     assert in_order(read(written)).equals(in_order(chosen.result()))
     assert 0 < written.rows < outputs_of().result().num_rows
-    top = windowed().top_keys(1, "total").outputs(total=gw.sum("i"))
+    top = windowed().top_keys(1, "total").with_outputs().aggregate(total=gw.sum("i"))
     assert in_order(read(top.write_parquet(tmp_path / "top"))).equals(in_order(top.result()))
     nothing = outputs_of(ROWS.slice(0, 0)).write_parquet(tmp_path / "nothing")
     assert (nothing.files, nothing.rows, nothing.bytes) == ((), 0, 0)
@@ -115,8 +117,8 @@ class Failing(gw.functions.ProcessWindowFunction):
 
 def test_a_function_that_fails_leaves_the_write_before(tmp_path: Path) -> None:
     first = outputs_of().write_parquet(tmp_path / "out")
-    failing = windowed().outputs(
-        gw.typing.Process(Failing(), ("i",), pa.schema([("n", pa.int64())]))
+    failing = (
+        windowed().with_outputs().process(Failing(), ("i",), output=pa.schema([("n", pa.int64())]))
     )
     with pytest.raises(errors.FunctionFailedError, match="no more"):
         failing.write_parquet(tmp_path / "out", mode="overwrite")
@@ -135,7 +137,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         pytest.skip("no disk can be mounted here")
     try:
         rows = ROWS.append_column("text", pa.array([os.urandom(2_000).hex() for _ in range(200)]))
-        outputs = windowed(rows).outputs(text=gw.collect_list("text"))
+        outputs = windowed(rows).with_outputs().aggregate(text=gw.collect_list("text"))
         with pytest.raises(errors.OutputError, match=r"No space left.*part-00000"):
             outputs.write_parquet(tmp_path / "out")
         assert list((tmp_path / "out").rglob("*.parquet")) == []
@@ -150,5 +152,5 @@ def test_types_that_spark_lacks(tmp_path: Path) -> None:
     keyed = gw.stream(ROWS.append_column("length", lengths)).event_time("ts", IN_ORDER)
     outputs = keyed.key_by("length").window(gw.TumblingEventTimeWindows.of("10 s"))
     with pytest.raises(errors.ColumnTypeError, match="'length'"):
-        outputs.outputs(n=gw.count()).write_parquet(tmp_path / "out")
+        outputs.with_outputs().aggregate(n=gw.count()).write_parquet(tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -161,7 +161,7 @@ def operations(spark: SparkSession, folder: Path) -> Names:
         .key_by("sensor")
         .window(gw.TumblingEventTimeWindows.of("10 minutes"))
     )
-    outputs = windowed.outputs(total=gw.sum("value"))
+    outputs = windowed.with_outputs().aggregate(total=gw.sum("value"))
     return {"gw": gw, "spark": spark, "outputs": outputs, "heard": heard(spark)}
 
 

@@ -114,7 +114,11 @@ def stream() -> Any:
 def test_conditions_of_streams_and_results_fail_in_words(stream: Any) -> None:
     with pytest.raises(ExpressionError, match="divide by zero: 10 / n"):
         stream.where("10 / n > 1")
-    results = stream.window_all(gw.TumblingEventTimeWindows.of("1 hour")).outputs(c=gw.count())
+    results = (
+        stream.window_all(gw.TumblingEventTimeWindows.of("1 hour"))
+        .with_outputs()
+        .aggregate(c=gw.count())
+    )
     with pytest.raises(ExpressionError, match=r"divide by zero: 1 / \(c - 4\)"):
         results.select(where="1 / (c - 4) > 0").result()
     for odd in (5, b"n > 1", None):
@@ -130,4 +134,4 @@ def test_readers_are_filtered_part_by_part() -> None:
     waits = gw.WatermarkStrategy.for_monotonous_timestamps()
     stream = gw.stream(reader).event_time("ts", waits).where("n <> 0 AND 2 / n >= 1")
     windows = stream.with_columns(z="1 / n").window_all(gw.TumblingEventTimeWindows.of("1 hour"))
-    assert windows.outputs(z=gw.sum("z")).result().column("z").to_pylist() == [1.5]
+    assert windows.with_outputs().aggregate(z=gw.sum("z")).result().column("z").to_pylist() == [1.5]

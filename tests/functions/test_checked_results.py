@@ -13,6 +13,8 @@ import pytest
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.functions.checked_results import checked_column, is_cut
+from gpu_windows.functions.process import Process
+from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.planning.planner import plan
 from tests.datastream import custom_parts as custom
 from tests.operators.joins.rows import TUMBLING, Lengths, keyed, table
@@ -140,9 +142,11 @@ def test_what_is_kept_between_rows_is_as_declared_on_every_runner() -> None:
 
     windowed = custom.windowed(gw.TumblingEventTimeWindows.of("1 minute"))
     average = gw.user_aggregate(Average(0.5, 1), "gap")
-    reduced = gw.typing.Reduce(there_and_back, ("gap",))
     rule = "(Average|there_and_back) must keep int64"
-    for outputs in (windowed.outputs(n=average), windowed.outputs(reduced)):
+    for outputs in (
+        windowed.with_outputs().aggregate(n=average),
+        windowed.with_outputs().reduce(there_and_back, ("gap",)),
+    ):
         with pytest.raises(errors.InvalidFunctionError, match=rule):
             outputs.result()
         planned = plan(outputs.plan.query, bounded=False)
@@ -182,16 +186,18 @@ def test_places_may_be_many_and_none() -> None:
 
 
 def test_what_is_declared_is_checked() -> None:
-    for wrong in ("n long", {"n": pa.int64()}):
+    for wrong in (pa.int64(), {"n": pa.int64()}):
         for call in both_ways(Returns([]), output=wrong):
-            with pytest.raises(errors.QueryError, match=r"output= is a pyarrow.Schema.* got .*n"):
+            with pytest.raises(
+                errors.QueryError, match=r"output= is a pyarrow.Schema.* got .*int64"
+            ):
                 call()
     for call in both_ways(Returns([]), rows="polars"):
         with pytest.raises(errors.QueryError, match=r"rows= is one of arrow.* got 'polars'"):
             call()
     both: Any = ONE.co_group(ONE).window(TUMBLING)
     with pytest.raises(errors.QueryError, match=r"is a pyarrow\.Schema"):
-        both.process(Lengths(), ["v"], ["v"], output="n long, m long")
+        both.process(Lengths(), ["v"], ["v"], output=["n", "m"])
 
 
 @pytest.mark.parametrize("function", [None, lambda *_: [], Returns, Lengths])
@@ -199,7 +205,7 @@ def test_functions_are_instances_of_ours(function: Any) -> None:
     for call in both_ways(function):
         with pytest.raises(errors.QueryError, match=r"process takes a \w+ or a \w+, got"):
             call()
-    for kind in (gw.typing.Process, gw.typing.Vectorised):
+    for kind in (Process, Vectorised):
         with pytest.raises(errors.QueryError, match=r"process takes a \w+, got"):
             kind(function, ("v",), COUNT)
 

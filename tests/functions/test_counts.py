@@ -60,14 +60,14 @@ class InBatches(gw.functions.VectorProcessFunction):
 def _outputs(kind: Any, name: Any, by: Any) -> gw.typing.Outputs:
     function = kind(name, by)
     if kind is Windowed:
-        return keyed(ROWS).window(TUMBLING).processed(function, ["v"], output=VALUES)
+        return keyed(ROWS).window(TUMBLING).with_outputs().process(function, ["v"], output=VALUES)
     if kind is OfBoth:
         both = keyed(ROWS).co_group(keyed(ROWS)).window(TUMBLING)
-        return both.processed(function, ["v"], ["v"], output=VALUES)
+        return both.with_outputs().process(function, ["v"], ["v"], output=VALUES)
     if kind is Pairs:
         pairs = keyed(ROWS).join(keyed(ROWS)).window(TUMBLING)
-        return pairs.processed(function, ["v"], ["v"], output=VALUES)
-    return keyed(ROWS).processed(function, ["v"], output=VALUES)
+        return pairs.with_outputs().process(function, ["v"], ["v"], output=VALUES)
+    return keyed(ROWS).with_outputs().process(function, ["v"], output=VALUES)
 
 
 @pytest.mark.parametrize("kind", [ByRow, Windowed, OfBoth, Pairs, InBatches])

@@ -42,7 +42,7 @@ def early(source: Any) -> gw.typing.Outputs:
     """Windows that fire every 15 s of event time and at their end."""
     trigger = gw.ContinuousEventTimeTrigger.of("15 seconds")
     made = windowed(source, ASSIGNERS["continuous"]).trigger(trigger).with_firing_columns()
-    return made.outputs(n=gw.count(), total=gw.sum("v"), seen=gw.max("seq"))
+    return made.with_outputs().aggregate(n=gw.count(), total=gw.sum("v"), seen=gw.max("seq"))
 
 
 def sink_of(name: str, folder: Path) -> gw.Sink:

@@ -147,7 +147,9 @@ def test_the_latest_values_of_keys(spark: SparkSession, broker: Broker, tmp_path
     for table in TABLES:
         produce(spark, broker, "bids", table)
     keyed = gw.stream(rows_of_topic(spark, broker, "bids", 150)).key_by("k")
-    outputs = keyed.topped(3, "v", columns=["seq", "v"], arrival_order=["seq"], shards=3)
+    outputs = keyed.with_outputs().top(
+        3, "v", columns=["seq", "v"], arrival_order=["seq"], shards=3
+    )
     to = sink(broker, "best", mode="upsert")
     fails(partial(run, outputs, Dies(to, 2), tmp_path / "state"), "dies here")
     run(outputs, to, tmp_path / "state")
@@ -171,8 +173,10 @@ def test_an_idle_partition_and_the_death_of_the_broker(
     topic, servers = "steps", broker.servers
     tables = [of_one_key(table, number) for number, table in enumerate(TABLES[:2])]
     produce(spark, broker, topic, tables[0])
-    outputs = windowed(rows_of_topic(spark, broker, topic), ASSIGNERS["tumbling"]).outputs(
-        n=gw.count(), total=gw.sum("v")
+    outputs = (
+        windowed(rows_of_topic(spark, broker, topic), ASSIGNERS["tumbling"])
+        .with_outputs()
+        .aggregate(n=gw.count(), total=gw.sum("v"))
     )
     query = gw.write_stream(outputs, sink(broker, "counts"), tmp_path / "state")
     try:

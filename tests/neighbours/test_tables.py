@@ -91,7 +91,7 @@ def continuous(source: Any) -> gw.typing.Outputs:
     """Windows that fire every 15 s of event time and at their end."""
     trigger = gw.ContinuousEventTimeTrigger.of("15 seconds")
     made = windowed(source, ASSIGNERS["continuous"]).trigger(trigger).with_firing_columns()
-    return made.outputs(n=gw.count(), total=gw.sum("v"))
+    return made.with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
 
 
 def last_firings(rows: list[Any]) -> list[Any]:
@@ -129,7 +129,11 @@ def test_later_firings_replace_earlier_ones(spark: SparkSession, lake: Lake) -> 
 def test_first_rows_that_go_are_deleted(spark: SparkSession, lake: Lake) -> None:
     """The table has what is among the first rows now, and no column of changes."""
     keyed = gw.stream(streamed(spark, lake.folder / "in")).event_time("ts", WATERMARKS)
-    made = keyed.key_by("k").topped(3, "v", columns=["seq", "v"], arrival_order=["seq"], shards=3)
+    made = (
+        keyed.key_by("k")
+        .with_outputs()
+        .top(3, "v", columns=["seq", "v"], arrival_order=["seq"], shards=3)
+    )
     run(made, lake.sink(mode="upsert"), lake.folder / "state")
     found = [row.asDict() for row in fresh(spark, lake.sql("result")).collect()]
     assert {*found[0]} == {"k", "seq", "v", "row_number"}
@@ -146,7 +150,12 @@ def test_sessions_that_merged_are_deleted(spark: SparkSession, lake: Lake) -> No
     """The table has what sessions are now, and no column of changes."""
     early = gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(2))
     made = windowed(streamed(spark, lake.folder / "in"), ASSIGNERS["sessions"]).trigger(early)
-    outputs = made.allowed_lateness("1 hour").with_changes().outputs(n=gw.count())
+    outputs = (
+        made.allowed_lateness("1 hour")
+        .with_firing_columns(changes=True)
+        .with_outputs()
+        .aggregate(n=gw.count())
+    )
     wanted: dict[Any, int] = {}
     results = expected(outputs, TABLES)[0].to_pylist()
     for row in sorted(results, key=lambda row: row["firing"]):

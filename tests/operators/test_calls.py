@@ -36,7 +36,7 @@ def outputs(**options: object) -> Outputs:
         "ts", gw.WatermarkStrategy.for_monotonous_timestamps()
     )
     windowed = stream.key_by("k").window(gw.TumblingEventTimeWindows.of("1 minute"))
-    return windowed.options(threads=1, **options).outputs(n=gw.count())
+    return windowed.options(threads=1, **options).with_outputs().aggregate(n=gw.count())
 
 
 def calls_of(found: Outputs, name: str = "cuda_batches") -> int:

@@ -251,13 +251,17 @@ SELF = pa.table(
 def joined_with_itself(source: Any) -> Any:
     keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("k")
     windowed = keyed.join(keyed).window(gw.TumblingEventTimeWindows.of("3 s"))
-    return windowed.options(device="cpu").outputs({"l": "v"}, {"r": "v"})
+    return windowed.options(device="cpu").with_outputs().select({"l": "v"}, {"r": "v"})
 
 
 def together_with_itself(source: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
     windowed = timed.union(timed).key_by("k").window(gw.TumblingEventTimeWindows.of("2 s"))
-    return windowed.options(device="cpu", shards=2).outputs(n=gw.count(), last=gw.max("ts"))
+    return (
+        windowed.options(device="cpu", shards=2)
+        .with_outputs()
+        .aggregate(n=gw.count(), last=gw.max("ts"))
+    )
 
 
 PAIRS = sorted((left, right) for left in "xyz" for right in "xyz")

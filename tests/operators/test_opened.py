@@ -56,7 +56,7 @@ class Evicts(Tells, gw.functions.Evictor):
 
 
 def outputs_of(function: Any) -> gw.typing.Outputs:
-    return keyed(ROWS).processed(function, ["v"], output=VALUES)
+    return keyed(ROWS).with_outputs().process(function, ["v"], output=VALUES)
 
 
 @pytest.mark.parametrize("kind", [ByRow, InBatches])
@@ -138,16 +138,20 @@ def _queries() -> list[tuple[list[Any], gw.typing.Outputs]]:
     windowed = two.window(TUMBLING).trigger(gw.PurgingTrigger(trigger)).evictor(evictor)
     groups, pairs = NumbersGroups(), NumbersPairs()
     return [
-        (parts, windowed.processed(function, ["v"], output=VALUES)),
+        (parts, windowed.with_outputs().process(function, ["v"], output=VALUES)),
         (
             [groups],
-            two.co_group(other).window(TUMBLING).processed(groups, ["v"], ["v"], output=VALUES),
+            two.co_group(other)
+            .window(TUMBLING)
+            .with_outputs()
+            .process(groups, ["v"], ["v"], output=VALUES),
         ),
         (
             [pairs],
             two.interval_join(other)
             .between("-1 minute", "1 minute")
-            .processed(pairs, ["v"], ["v"], output=VALUES),
+            .with_outputs()
+            .process(pairs, ["v"], ["v"], output=VALUES),
         ),
     ]
 
@@ -167,7 +171,7 @@ def test_each_query_opens_parts_of_its_own() -> None:
 def test_a_window_function_may_be_in_two_queries_that_run_in_turn() -> None:
     (_, first), *_ = _queries()
     function: Any = first.plan.query.rich_parts[0]
-    again = keyed(ROWS).window(TUMBLING).processed(function, ["v"], output=VALUES)
+    again = keyed(ROWS).window(TUMBLING).with_outputs().process(function, ["v"], output=VALUES)
     inner: list[Any] = []
     NumbersWindows.inner = lambda: inner.extend(again.result()["v"].to_pylist())
     assert first.result()["v"].to_pylist() == [1, 2]
@@ -179,7 +183,7 @@ def test_all_parts_are_closed_whatever_one_raises(raises: str) -> None:
     told: list[str] = []
     windowed = keyed(ROWS).window(TUMBLING).evictor(Evicts(told, raises))
     with pytest.raises(FunctionFailedError, match=rf"in Evicts\.{raises}: KeyError"):
-        windowed.processed(Windowed(told), ["v"], output=VALUES).result()
+        windowed.with_outputs().process(Windowed(told), ["v"], output=VALUES).result()
     assert told == ["Windowed.open", "Evicts.open", "Evicts.close", "Windowed.close"]
 
 

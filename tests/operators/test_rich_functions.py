@@ -105,8 +105,14 @@ def outputs_of(function: Any, engine: Any, rows: Any = ROWS) -> gw.typing.Output
     options = {"engine": engine, "device": "cpu"}
     if hasattr(function, "co_group"):
         windowed = keyed(rows).co_group(keyed(table([]))).window(TUMBLING).options(**options)
-        return windowed.processed(function, ["v"], ["v"], output=COUNT)
-    return keyed(rows).window(TUMBLING).options(**options).processed(function, ["v"], output=COUNT)
+        return windowed.with_outputs().process(function, ["v"], ["v"], output=COUNT)
+    return (
+        keyed(rows)
+        .window(TUMBLING)
+        .options(**options)
+        .with_outputs()
+        .process(function, ["v"], output=COUNT)
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -184,7 +190,7 @@ class AtEnd(Told, gw.functions.Trigger):
 def test_evictors_and_triggers() -> None:
     function, evictor, trigger = Windowed(), Newest(), AtEnd()
     windowed = keyed(ROWS).window(TUMBLING).trigger(gw.PurgingTrigger.of(trigger)).evictor(evictor)
-    outputs = windowed.processed(function, ["v"], output=COUNT)
+    outputs = windowed.with_outputs().process(function, ["v"], output=COUNT)
     assert set(outputs.result()["n"].to_pylist()) == {1}
     assert outputs.side("evicted").to_pylist() == [{"k": "a", "v": 1}]
     assert rows_of(outputs.side("large")) == [("a", 5), ("a", 8), ("b", 7)]
@@ -195,7 +201,7 @@ def test_evictors_and_triggers() -> None:
 
 def test_an_evictor_of_aggregates() -> None:
     evictor = Newest()
-    outputs = keyed(ROWS).window(TUMBLING).evictor(evictor).outputs(n=gw.count())
+    outputs = keyed(ROWS).window(TUMBLING).evictor(evictor).with_outputs().aggregate(n=gw.count())
     assert set(outputs.result()["n"].to_pylist()) == {1}
     assert outputs.side("evicted").to_pylist() == [{"k": "a", "v": 1}]
     trace = gw.trace_firings(outputs, ROWS)
@@ -208,7 +214,7 @@ def test_windows_of_all_rows() -> None:
     function = Windowed()
     timed = gw.stream(ROWS).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     function.open = lambda context: function.told.append(("k", *context.keys))  # type: ignore[method-assign]
-    outputs = timed.window_all(TUMBLING).processed(function, ["v"], output=COUNT)
+    outputs = timed.window_all(TUMBLING).with_outputs().process(function, ["v"], output=COUNT)
     assert outputs.side("large").to_pylist() == [{"v": 5}, {"v": 7}, {"v": 8}]
 
 
@@ -268,10 +274,10 @@ def test_errors_name_function_key_and_window(
     options = {"engine": engine, "device": "cpu"}
     if two:
         both = keyed(ROWS).co_group(keyed(ROWS)).window(TUMBLING).options(**options)
-        outputs = both.processed(Failing(act), ["v"], ["v"], output=COUNT)
+        outputs = both.with_outputs().process(Failing(act), ["v"], ["v"], output=COUNT)
     else:
         windowed = keyed(ROWS).window(TUMBLING).options(**options)
-        outputs = windowed.outputs(gw.typing.Process(Failing(act), ("v",), COUNT))
+        outputs = windowed.with_outputs().process(Failing(act), ("v",), output=COUNT)
     with pytest.raises(error, match=text) as found:
         outputs.result()
     method = "co_group" if two else "process"
@@ -282,10 +288,9 @@ def test_errors_name_function_key_and_window(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_errors_name_a_batch(engine: Any) -> None:
-    function = gw.typing.Vectorised(Failing(divided), ("v",), COUNT)
     windowed = keyed(ROWS).window(TUMBLING).options(engine=engine, device="cpu")
     with pytest.raises(errors.FunctionFailedError, match=r"in Failing, at a batch of . windows"):
-        windowed.outputs(function).result()
+        windowed.process(Failing(divided), ("v",), output=COUNT)
 
 
 class Returns(gw.functions.VectorWindowFunction):
@@ -315,14 +320,22 @@ class Returns(gw.functions.VectorWindowFunction):
     ],
 )
 def test_results_of_batches_are_those_declared(found: Any, text: str) -> None:
-    outputs = keyed(ROWS.slice(0, 1)).window(TUMBLING).processed(Returns(found), output=COUNT)
+    outputs = (
+        keyed(ROWS.slice(0, 1))
+        .window(TUMBLING)
+        .with_outputs()
+        .process(Returns(found), output=COUNT)
+    )
     with pytest.raises(errors.InvalidFunctionError, match=text):
         outputs.result()
 
 
 def test_nothing_is_a_result() -> None:
     outputs = (
-        keyed(ROWS).window(TUMBLING).processed(Returns(gw.functions.VectorResult()), output=COUNT)
+        keyed(ROWS)
+        .window(TUMBLING)
+        .with_outputs()
+        .process(Returns(gw.functions.VectorResult()), output=COUNT)
     )
     assert len(outputs.result()) == len(outputs.side("large")) == 0
 
@@ -333,7 +346,7 @@ class Fails(Newest):
 
 
 def test_what_evictors_raise() -> None:
-    outputs = keyed(ROWS).window(TUMBLING).evictor(Fails()).outputs(n=gw.count())
+    outputs = keyed(ROWS).window(TUMBLING).evictor(Fails()).with_outputs().aggregate(n=gw.count())
     with pytest.raises(errors.FunctionFailedError, match=r"in Fails\.evict_after, at key k='.', T"):
         outputs.result()
 
@@ -358,11 +371,11 @@ def test_what_is_refused() -> None:
         ({"a": pa.schema([("k", LONG)])}, errors.NameClashError, "'k'"),
     ):
         with pytest.raises(error, match=text):
-            windowed.processed(Wrong(**sides), output=COUNT)
+            windowed.with_outputs().process(Wrong(**sides), output=COUNT)
     with pytest.raises(errors.NameClashError, match="function and evictor must have different"):
-        windowed.evictor(Newest()).processed(Wrong(evicted=VALUES), output=COUNT)
+        windowed.evictor(Newest()).with_outputs().process(Wrong(evicted=VALUES), output=COUNT)
     with pytest.raises(errors.QueryError, match="a side output is one of large, dropped"):
-        windowed.processed(Windowed(), ["v"], output=COUNT).side("none")
+        windowed.with_outputs().process(Windowed(), ["v"], output=COUNT).side("none")
 
 
 class FailsToOpen(gw.functions.Evictor):
@@ -373,7 +386,7 @@ class FailsToOpen(gw.functions.Evictor):
 def test_what_was_opened_is_closed_if_another_one_fails_to_open() -> None:
     function = Windowed()
     windowed = keyed(ROWS).window(TUMBLING).evictor(FailsToOpen())
-    outputs = windowed.processed(function, ["v"], output=COUNT)
+    outputs = windowed.with_outputs().process(function, ["v"], output=COUNT)
     with pytest.raises(errors.FunctionFailedError, match=r"in FailsToOpen\.open: .* no model"):
         outputs.result()
     assert function.told == [("k",), "close"]

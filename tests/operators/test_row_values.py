@@ -33,7 +33,9 @@ def sessions(table: pa.Table, **options: Any) -> gw.typing.WindowedStream:
 @pytest.mark.parametrize("aggregate", [gw.sum("n"), gw.first("n")], ids=["partials", "buffer"])
 def test_rows_with_a_bad_gap_are_given_back(engine: Any, aggregate: Any) -> None:
     table = rows(pa.array([5 * SECOND, *BAD, 5 * SECOND], pa.int64()))
-    outputs = sessions(table, engine=engine).outputs(found=aggregate, rows=gw.count())
+    outputs = (
+        sessions(table, engine=engine).with_outputs().aggregate(found=aggregate, rows=gw.count())
+    )
     assert outputs.result()["rows"].to_pylist() == [2]
     back = outputs.rejected()
     assert back["n"].to_pylist() == [1, 2, 3, 4]
@@ -49,7 +51,13 @@ def test_a_time_is_judged_before_a_gap(engine: Any) -> None:
     at = pa.array([None, LONG_MAX, 0], pa.int64())
     timed = gw.stream(table.set_column(1, "ts", at)).event_time("ts", WATERMARKS)
     windows = gw.EventTimeSessionWindows.with_dynamic_gap("g")
-    outputs = timed.key_by("k").window(windows).options(engine=engine).outputs(n=gw.count())
+    outputs = (
+        timed.key_by("k")
+        .window(windows)
+        .options(engine=engine)
+        .with_outputs()
+        .aggregate(n=gw.count())
+    )
     reasons = ["null_timestamp", "out_of_range_timestamp"]
     assert outputs.rejected()[REASON].to_pylist() == reasons
     assert outputs.result()["n"].to_pylist() == [1]
@@ -68,7 +76,7 @@ def test_intervals_are_exact_or_given_back(
     unit: str, gaps: list[int | None], bad: list[int], engine: Any
 ) -> None:
     table = rows(pa.array(gaps, pa.duration(unit)))
-    outputs = sessions(table, engine=engine).outputs(found=gw.sum("n"))
+    outputs = sessions(table, engine=engine).with_outputs().aggregate(found=gw.sum("n"))
     assert outputs.rejected()["n"].to_pylist() == bad
     assert outputs.result()["window_end"].cast(pa.int64()).to_pylist()[0] == 5 * SECOND
 
@@ -80,7 +88,7 @@ def test_a_session_may_end_at_the_last_tick(engine: Any) -> None:
     table = pa.Table.from_pylist(
         [dict(zip(schema.names, each, strict=True)) for each in last], schema=schema
     )
-    outputs = sessions(table, engine=engine).outputs(n=gw.count())
+    outputs = sessions(table, engine=engine).with_outputs().aggregate(n=gw.count())
     assert outputs.rejected()["k"].to_pylist() == ["b"]
     ends = dict(
         zip(*outputs.result().select(["k", "window_end"]).to_pydict().values(), strict=True)
@@ -98,7 +106,7 @@ def test_rows_of_both_sides_of_a_join_are_given_back(engine: Any) -> None:
         .window(gw.EventTimeSessionWindows.with_dynamic_gap("g"))
         .options(engine=engine, device="cpu")
     )
-    outputs = joined.outputs(["n"], ["n"])
+    outputs = joined.with_outputs().select(["n"], ["n"])
     assert outputs.result().num_rows == 4
     assert outputs.rejected()[REASON].to_pylist() == ["invalid_session_gap"] * 2
 

@@ -72,7 +72,7 @@ class Reused(gw.functions.KeyedProcessFunction):
 
 
 def test_a_process_function_goes_on_with_what_it_gave() -> None:
-    outputs = keyed().processed(Reused(), ["v"], output=OUT)
+    outputs = keyed().with_outputs().process(Reused(), ["v"], output=OUT)
     found = outputs.result()["raw"].to_pylist()
     every = b"\0\1\2"
     assert found[:3] == [b"\0", b"\1", b"\2"]
@@ -96,7 +96,7 @@ class ReusedOfWindows(gw.functions.ProcessWindowFunction):
 
 
 def test_a_window_function_goes_on_with_what_it_gave() -> None:
-    outputs = keyed().window(MINUTE).processed(ReusedOfWindows(), ["v"], output=OUT)
+    outputs = keyed().window(MINUTE).with_outputs().process(ReusedOfWindows(), ["v"], output=OUT)
     assert outputs.result().select(["raw", "n"]).to_pylist() == [
         {"raw": b"x", "n": 1},
         {"raw": b"\0", "n": 1},
@@ -146,7 +146,9 @@ class ReusedArrays(gw.functions.VectorProcessFunction):
 @pytest.mark.parametrize("put_away", [False, True])
 def test_a_function_of_many_keys_goes_on_with_its_arrays(put_away: bool) -> None:
     function = ReusedArrays()
-    made = keyed().processed(function, ["v"], output=pa.schema([("n", LONG)])).plan.query
+    made = (
+        keyed().with_outputs().process(function, ["v"], output=pa.schema([("n", LONG)])).plan.query
+    )
     planned, store = plan(made, bounded=False), MemoryLog()
     operator: Any = build_operator(planned)
     if put_away:
@@ -331,7 +333,9 @@ def writes_into(name: str) -> type[gw.functions.VectorProcessFunction]:
 
 @pytest.mark.parametrize("name", ["timestamps", "places", "offsets", "counts", "times"])
 def test_arrays_of_many_keys_are_read_only(name: str) -> None:
-    outputs = keyed().processed(writes_into(name)(), ["v"], output=pa.schema([("n", LONG)]))
+    outputs = (
+        keyed().with_outputs().process(writes_into(name)(), ["v"], output=pa.schema([("n", LONG)]))
+    )
     with pytest.raises(FunctionFailedError, match="read-only"):
         outputs.result()
 

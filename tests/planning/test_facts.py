@@ -18,7 +18,8 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
-from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.built_in import Aggregates, Reduce
+from gpu_windows.functions.process import Process
 from gpu_windows.planning.facts import changes, fact_of, facts_of
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
@@ -80,7 +81,7 @@ class ByAttribute(gw.functions.Evictor):
         self._calls = id(self)
 
 
-def process(columns: tuple[str, ...] = (VALUE,), **state: pa.DataType) -> gw.typing.Process:
+def process(columns: tuple[str, ...] = (VALUE,), **state: pa.DataType) -> Process:
     """A user's process function that keeps ``state`` of a key."""
 
     class Last(gw.functions.ProcessWindowFunction):
@@ -89,7 +90,7 @@ def process(columns: tuple[str, ...] = (VALUE,), **state: pa.DataType) -> gw.typ
         def process(self, key: Row, context: Any, rows: pa.Table) -> list[Row]:
             return [{"n": rows.num_rows}]
 
-    return gw.typing.Process(Last(), columns, pa.schema([("n", pa.int64())]))
+    return Process(Last(), columns, pa.schema([("n", pa.int64())]))
 
 
 def earlier(one: Row, _: Row) -> Row:
@@ -174,14 +175,14 @@ CHANGED: dict[str, tuple[Callable[[], Plan], Callable[[], Plan], str]] = {
         "strategy was buffer, is slices",
     ),
     "another function": (
-        lambda: of_function(gw.typing.Reduce(earlier, (VALUE,))),
-        lambda: of_function(gw.typing.Reduce(later, (VALUE,))),
+        lambda: of_function(Reduce(earlier, (VALUE,))),
+        lambda: of_function(Reduce(later, (VALUE,))),
         "function.function was tests.planning.test_facts.earlier, "
         "is tests.planning.test_facts.later",
     ),
     "another bound argument": (
-        lambda: of_function(gw.typing.Reduce(partial(weighted, 1), (VALUE,))),
-        lambda: of_function(gw.typing.Reduce(partial(weighted, 2), (VALUE,))),
+        lambda: of_function(Reduce(partial(weighted, 1), (VALUE,))),
+        lambda: of_function(Reduce(partial(weighted, 2), (VALUE,))),
         "function.function.arguments was 1, is 2",
     ),
     "another order": (
@@ -254,7 +255,7 @@ def test_what_has_changed_is_told_in_the_words_of_queries() -> None:
     rows = gw.stream(pa.table({"ts": pa.array([], pa.timestamp("us", "UTC"))}))
     timed = rows.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     before, after = (
-        facts_of(each.key_by("ts").count_window(3).outputs(n=gw.count()).plan)
+        facts_of(each.key_by("ts").count_window(3).with_outputs().aggregate(n=gw.count()).plan)
         for each in (rows, timed)
     )
     told = "; ".join(changes(before, after))

@@ -57,7 +57,7 @@ class Paired(gw.functions.ProcessJoinFunction):
 
 
 def processed(output: pa.Schema = V, **sides: pa.Schema) -> gw.typing.Outputs:
-    return keyed(ROWS).processed(Aside(**sides), ["v"], output=output)
+    return keyed(ROWS).with_outputs().process(Aside(**sides), ["v"], output=output)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_names_of_side_outputs(sides: Any, text: str) -> None:
 def test_tags_of_function_and_evictor() -> None:
     windowed = keyed(ROWS).window(TUMBLING).evictor(Dropped())
     with pytest.raises(errors.NameClashError, match="different tags, got 'T', 't'"):
-        windowed.processed(Counted(), ["v"], output=V)
+        windowed.with_outputs().process(Counted(), ["v"], output=V)
 
 
 def test_a_result_and_a_key_that_differ_in_upper_and_lower_case() -> None:
     with pytest.raises(errors.NameClashError, match="got 'K', 'k'"):
         processed(pa.schema([("K", LONG)]))
     with pytest.raises(errors.NameClashError, match="got 'WINDOW_start', 'window_start'"):
-        keyed(ROWS).window(TUMBLING).outputs(WINDOW_start=gw.count())
+        keyed(ROWS).window(TUMBLING).with_outputs().aggregate(WINDOW_start=gw.count())
 
 
 @pytest.mark.parametrize("name", ["__copy", "__no_time", "__no_key", "__left_mark", "__RIGHT_mark"])
@@ -94,14 +94,14 @@ def test_names_of_columns_of_our_own(name: str) -> None:
     with pytest.raises(errors.NameClashError, match=inside):
         processed(named)
     with pytest.raises(errors.NameClashError, match=inside):
-        keyed(ROWS).window(TUMBLING).outputs(**{name: gw.count()})
+        keyed(ROWS).window(TUMBLING).with_outputs().aggregate(**{name: gw.count()})
     with pytest.raises(errors.NameClashError, match=inside):
         gw.stream(ROWS.rename_columns(["k", "ts", name]))
     join = keyed(ROWS).interval_join(keyed(ROWS)).between("-1 s", "1 s")
     with pytest.raises(errors.NameClashError, match=inside):
-        join.processed(Paired(), output=named)
+        join.with_outputs().process(Paired(), output=named)
     with pytest.raises(errors.NameClashError, match=inside):
-        join.outputs({name: "v"})
+        join.with_outputs().select({name: "v"})
 
 
 class Connected(gw.functions.KeyedCoProcessFunction):

@@ -75,9 +75,9 @@ KINDS = ((Keyed, "v"), (ManyKeys, "v"), (Windowed, "twice"), (Many, "twice"))
 def made(function: Any, engine: Any) -> Any:
     rows = keyed(table([("a", 1, 2)]))
     if isinstance(function, Keyed | ManyKeys):
-        return shown(rows.processed(function, ["v"], output=SEEN))
+        return shown(rows.with_outputs().process(function, ["v"], output=SEEN))
     windowed = rows.window(TUMBLING).options(engine=engine, device="cpu")
-    return shown(windowed.processed(function, ["v"], output=SEEN))
+    return shown(windowed.with_outputs().process(function, ["v"], output=SEEN))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -77,7 +77,7 @@ from tests.datastream.custom_parts import windowed
             "must be a number",
         ),
         (
-            lambda: windowed(gw.TumblingEventTimeWindows.of("1 s")).collect(["value"]),  # type: ignore[arg-type]
+            lambda: windowed(gw.TumblingEventTimeWindows.of("1 s")).collect_lists(["value"]),  # type: ignore[arg-type]
             errors.QueryError,
             "sequence of names",
         ),
@@ -108,8 +108,8 @@ def test_what_cannot_be_is_refused(make: Any, kind: type[Exception], text: str) 
 def test_what_is_no_query_on_a_stream_is_not_written() -> None:
     counted = windowed(gw.TumblingEventTimeWindows.of("1 s"))
     for made, text in (
-        (counted.aggregate(n=gw.count()), r"of \.outputs\(.*got Table"),
-        (counted.outputs(n=gw.count()), r"with spark\.readStream, got a table"),
+        (counted.aggregate(n=gw.count()), r"say \.with_outputs\(\) before.*got Table"),
+        (counted.with_outputs().aggregate(n=gw.count()), r"with spark\.readStream, got a table"),
     ):
         with pytest.raises(errors.QueryError, match=text):
             gw.write_stream(made, "folder", "checkpoint")
@@ -127,6 +127,6 @@ def test_what_is_no_query_on_a_stream_is_not_written() -> None:
     ],
 )
 def test_keywords_that_are_none_are_told_what_to_write(given: Any, text: str) -> None:
-    outputs = windowed(gw.TumblingEventTimeWindows.of("1 s")).outputs(n=gw.count())
+    outputs = windowed(gw.TumblingEventTimeWindows.of("1 s")).with_outputs().aggregate(n=gw.count())
     with pytest.raises(errors.QueryError, match=text):
         gw.write_stream(outputs, "folder", "checkpoint", **given)

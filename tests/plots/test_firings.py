@@ -26,7 +26,8 @@ def shown() -> gw.typing.Outputs:
         .trigger(gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(2)))
         .evictor(gw.CountEvictor.of(2))
         .allowed_lateness("5 seconds")
-        .outputs(total=gw.sum("value"))
+        .with_outputs()
+        .aggregate(total=gw.sum("value"))
     )
 
 
@@ -73,7 +74,7 @@ def test_no_watermark_before_the_first_row_with_a_time() -> None:
 def test_every_kind_of_window_is_drawn(
     assigner: gw.functions.WindowAssigner, tmp_path: Path
 ) -> None:
-    outputs = windowed(assigner).outputs(n=gw.count())
+    outputs = windowed(assigner).with_outputs().aggregate(n=gw.count())
     figure = gw.plot_firings(outputs, sample())
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b"]
     colours = {line.get_color() for axes in figure.axes for line in axes.lines}
@@ -97,4 +98,4 @@ def test_processing_time_is_refused() -> None:
     trigger = gw.ProcessingTimeoutTrigger.of(gw.CountTrigger.of(3), "1 second")
     made = windowed(gw.TumblingEventTimeWindows.of("10 seconds")).trigger(trigger)
     with pytest.raises(errors.UnsupportedQueryError):
-        gw.plot_firings(made.outputs(n=gw.count()), sample())
+        gw.plot_firings(made.with_outputs().aggregate(n=gw.count()), sample())

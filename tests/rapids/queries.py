@@ -103,7 +103,7 @@ QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
         Counting(), output=pa.schema([("rows", pa.int64())])
     ),
     "counters of sliding windows": lambda rows: (
-        _by(rows, _SLIDING, partials="spark").outputs(rows=gw.count()).metrics()
+        _by(rows, _SLIDING, partials="spark").with_outputs().aggregate(rows=gw.count()).metrics()
     ),
 }
 

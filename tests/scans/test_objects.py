@@ -82,7 +82,7 @@ def test_windows_over_objects(server: S3Server) -> None:
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
     timed = gw.stream(gw.scan(f"s3://{bucket}/in")).event_time("ts", strategy)
     windows = timed.window_all(gw.TumblingEventTimeWindows.of("90 seconds"))
-    found = windows.outputs(n=gw.count(), top=gw.max("v")).result()
+    found = windows.with_outputs().aggregate(n=gw.count(), top=gw.max("v")).result()
     assert [(row["n"], row["top"]) for row in found.to_pylist()] == [(90, 89), (90, 179)]
 
 

@@ -97,7 +97,9 @@ def _join(rng: Random) -> Query:
     left, right = joins.sides(rng, SCHEMA)
     if rng.random() < 0.3:
         versioned = left.temporal_join(right).arrival_order("seq")
-        outputs = versioned.outputs(["small"], ["small"], how=rng.choice(["inner", "left"]))
+        outputs = versioned.with_outputs().select(
+            ["small"], ["small"], how=rng.choice(["inner", "left"])
+        )
         assert outputs.in_time is not None
         return outputs.in_time().plan.query
     pairs = left.interval_join(right).between(
@@ -107,7 +109,7 @@ def _join(rng: Random) -> Query:
     if rng.random() < 0.2:
         pairs = pairs.nearest(rng.choice(["before", "after", "either"])).arrival_order("seq")
         how = rng.choice(["inner", "left"])
-    outputs = pairs.outputs(["small"], ["small"], how=how)
+    outputs = pairs.with_outputs().select(["small"], ["small"], how=how)
     assert outputs.in_time is not None
     return outputs.in_time().plan.query
 

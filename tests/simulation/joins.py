@@ -56,7 +56,7 @@ def interval_join(rng: Random, schema: pa.Schema) -> Query:
             how = {"how": rng.choice(["inner", "left"])}
         case 1:
             pairs = pairs.join_late().arrival_order("seq")
-    return pairs.outputs(["i", "text"], ["i"], **how).plan.query
+    return pairs.with_outputs().select(["i", "text"], ["i"], **how).plan.query
 
 
 def temporal_join(rng: Random, schema: pa.Schema) -> Query:
@@ -69,7 +69,7 @@ def temporal_join(rng: Random, schema: pa.Schema) -> Query:
     if rng.random() < 0.3:
         joined = joined.null_safe()
     how = {**_choice(rng), "how": rng.choice(["inner", "left"])}
-    return joined.outputs(["i", "text"], ["i"], **how).plan.query
+    return joined.with_outputs().select(["i", "text"], ["i"], **how).plan.query
 
 
 def windowed(rng: Random, schema: pa.Schema) -> WindowQuery:
@@ -100,7 +100,7 @@ def windowed(rng: Random, schema: pa.Schema) -> WindowQuery:
 
 def _joined(rng: Random, both: Any) -> gw.typing.Outputs:
     both = both.null_safe() if rng.random() < 0.3 else both
-    outputs: gw.typing.Outputs = both.outputs(["i", "text"], ["i"], **_choice(rng))
+    outputs: gw.typing.Outputs = both.with_outputs().select(["i", "text"], ["i"], **_choice(rng))
     return outputs
 
 
@@ -108,12 +108,14 @@ def _co_grouped(rng: Random, both: Any) -> gw.typing.Outputs:
     outputs: gw.typing.Outputs
     match rng.randrange(3):
         case 0:
-            outputs = both.collected(["i", "text"], ["i"])
+            outputs = both.with_outputs().collect_lists(["i", "text"], ["i"])
         case 1:
-            outputs = both.processed(
+            outputs = both.with_outputs().process(
                 users.LastOfEach(), ["i"], ["i"], output=users.LastOfEach.output
             )
         case _:
             sums = {"sums": Aggregate("sum", "i"), "n": Aggregate("count")}
-            outputs = both.aggregated(left=sums, right={"most": Aggregate("max", "f")})
+            outputs = both.with_outputs().aggregate(
+                left=sums, right={"most": Aggregate("max", "f")}
+            )
     return outputs

@@ -48,7 +48,7 @@ def match(rng: Random, schema: pa.Schema, watermarks: WatermarkStrategy) -> Quer
     )
     if rng.random() < 0.2:
         matched = matched.then_by("i", "text", descending=[True, False])
-    outputs = matched.arrival_order("seq").outputs(**_measures(rng, names))
+    outputs = matched.arrival_order("seq").with_outputs().measures(**_measures(rng, names))
     return outputs.plan.query
 
 

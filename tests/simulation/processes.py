@@ -42,7 +42,9 @@ def connected(rng: Random, schema: pa.Schema) -> Query:
     function = Waiting(rng.randint(0, 40), _ttl(rng))
     shown = {"v": SEEN["v"]}
     both = left.connect(right)
-    made = both.processed(function, shown, shown, output=function.output, arrival_order=("seq",))
+    made = both.with_outputs().process(
+        function, shown, shown, output=function.output, arrival_order=("seq",)
+    )
     return made.plan.query
 
 
@@ -51,7 +53,7 @@ def broadcast(rng: Random, schema: pa.Schema) -> Query:
     keyed, other = joins.sides(rng, schema)
     both = keyed.connect(BroadcastStream(other.source, other.time, other.watermarks))
     rules = {name: SEEN[name] for name in ("name", "limit")}
-    made = both.processed(
+    made = both.with_outputs().process(
         Limits(), {"v": SEEN["v"]}, rules, output=Limits.output, arrival_order=("seq",)
     )
     return made.plan.query

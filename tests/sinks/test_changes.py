@@ -69,8 +69,10 @@ def test_a_table_has_a_session_once(spark: SparkSession, tmp_path: Path) -> None
     seen = []
     for number in range(len(TABLES)):
         files(tmp_path / "in", TABLES[: number + 1])
-        outputs = sessions(streamed(spark, tmp_path / "in", TABLES[0])).with_changes()
-        made = outputs.outputs(n=gw.count())
+        outputs = sessions(streamed(spark, tmp_path / "in", TABLES[0])).with_firing_columns(
+            changes=True
+        )
+        made = outputs.with_outputs().aggregate(n=gw.count())
         if number == 1:  # written, and then written again
             dying = gw.upsert(partial(apply_and_die, table))
             fails(partial(run, made, dying, tmp_path / "state"), "dies here")
@@ -87,8 +89,14 @@ def test_a_table_has_a_session_once(spark: SparkSession, tmp_path: Path) -> None
 def test_what_is_written_is_reduced_to_a_table(spark: SparkSession, tmp_path: Path) -> None:
     """As docs/windows.md has it: the last change of each key and window, without those that go."""
     files(tmp_path / "in", TABLES)
-    outputs = sessions(streamed(spark, tmp_path / "in", TABLES[0])).with_changes()
-    run(outputs.outputs(n=gw.count()), gw.ParquetSink(tmp_path / "out"), tmp_path / "state")
+    outputs = sessions(streamed(spark, tmp_path / "in", TABLES[0])).with_firing_columns(
+        changes=True
+    )
+    run(
+        outputs.with_outputs().aggregate(n=gw.count()),
+        gw.ParquetSink(tmp_path / "out"),
+        tmp_path / "state",
+    )
     changes = gw.read_output(spark, tmp_path / "out")
     last = F.max_by(F.struct("*"), "firing").alias("last")
     latest = changes.groupBy("k", "window_start", "window_end").agg(last).select("last.*")
@@ -106,7 +114,12 @@ def test_lateness_that_bridges_two_sessions(spark: SparkSession, tmp_path: Path)
     for number in (2, 3):
         files(tmp_path / "in", tables[:number])
         made = sessions(streamed(spark, tmp_path / "in", tables[0]))
-        outputs = made.trigger(gw.EventTimeTrigger()).with_changes().outputs(n=gw.count())
+        outputs = (
+            made.trigger(gw.EventTimeTrigger())
+            .with_firing_columns(changes=True)
+            .with_outputs()
+            .aggregate(n=gw.count())
+        )
         run(outputs, gw.upsert(lambda rows, on, _: apply(table, rows, on)), tmp_path / "state")
         seen.append(counts(table))
     assert seen == [{"b": [1, 1]}, {"b": [3]}]
@@ -117,8 +130,10 @@ def test_tables_of_delta_and_iceberg_delete_what_goes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files(tmp_path / "in", TABLES)
-    outputs = sessions(streamed(spark, tmp_path / "in", TABLES[0])).with_changes()
-    made = outputs.outputs(n=gw.count())
+    outputs = sessions(streamed(spark, tmp_path / "in", TABLES[0])).with_firing_columns(
+        changes=True
+    )
+    made = outputs.with_outputs().aggregate(n=gw.count())
     gw.DeltaSink("main.a.b", mode="upsert").check(made.plan)
     gw.IcebergSink("lake.a.b", mode="upsert").check(made.plan)
     table: Table = {}
@@ -146,9 +161,15 @@ def test_tables_of_delta_and_iceberg_delete_what_goes(
 @pytest.mark.thorough
 def test_the_documented_sink_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", TABLES)
-    outputs = sessions(streamed(spark, tmp_path / "in", TABLES[0])).with_changes()
+    outputs = sessions(streamed(spark, tmp_path / "in", TABLES[0])).with_firing_columns(
+        changes=True
+    )
     path = tmp_path / "results.db"
-    run(outputs.outputs(n=gw.count()), SqliteSink(str(path), "sessions"), tmp_path / "state")
+    run(
+        outputs.with_outputs().aggregate(n=gw.count()),
+        SqliteSink(str(path), "sessions"),
+        tmp_path / "state",
+    )
     assert [(row[0], row[3]) for row in rows_in(path, "sessions")] == [
         ("a", 15),
         ("b", 3),
@@ -172,8 +193,12 @@ def test_tables_need_changes_of_windows_that_grow(
 ) -> None:
     files(tmp_path / "in", TABLES[:1])
     made = sessions(streamed(spark, tmp_path / "in", TABLES[0])).with_firing_columns()
-    with pytest.raises(errors.QueryError, match=r"ask for it by with_changes\(\)"):
-        gw.write_stream(made.outputs(n=gw.count()), sink, tmp_path / "state")
+    with pytest.raises(
+        errors.QueryError, match=r"ask for it by with_firing_columns\(changes=True\)"
+    ):
+        gw.write_stream(made.with_outputs().aggregate(n=gw.count()), sink, tmp_path / "state")
     once = made.trigger(gw.EventTimeTrigger()).allowed_lateness("0 seconds")
-    sink.check(once.outputs(n=gw.count()).plan)  # it stays what it is once it has fired
-    sink.check(made.with_changes().outputs(n=gw.count()).plan)
+    sink.check(
+        once.with_outputs().aggregate(n=gw.count()).plan
+    )  # it stays what it is once it has fired
+    sink.check(made.with_firing_columns(changes=True).with_outputs().aggregate(n=gw.count()).plan)

@@ -94,8 +94,8 @@ def test_a_micro_batch_is_computed_once(spark: SparkSession, tmp_path: Path, sin
     noted = tmp_path / "noted"
     made = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["tumbling"])
     made = made.options(shards=2, device="cpu")
-    outputs = made.outputs(
-        gw.typing.Process(Noting(noted), ("v",), pa.schema([("rows", pa.int64())]))
+    outputs = made.with_outputs().process(
+        Noting(noted), ("v",), output=pa.schema([("rows", pa.int64())])
     )
     seen: list[int] = []
 

@@ -214,7 +214,11 @@ def test_columns_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(source).event_time("ts", watermarks).key_by("batch")
     made = keyed.window(gw.TumblingEventTimeWindows.of("1 minute"))
-    run(made.outputs(_metadata=gw.sum("_metadata")), tmp_path / "out", tmp_path / "state")
+    run(
+        made.with_outputs().aggregate(_metadata=gw.sum("_metadata")),
+        tmp_path / "out",
+        tmp_path / "state",
+    )
     found = gw.read_output(spark, tmp_path / "out", micro_batch="nr")
     assert found.columns == ["batch", "window_start", "window_end", "_metadata", "nr"]
     assert {row.batch for row in found.collect()} == set(range(20))
@@ -232,7 +236,11 @@ def test_a_renamed_key_is_told(spark: SparkSession, tmp_path: Path) -> None:
 
     def named(name: str) -> gw.typing.Outputs:
         keyed = timed.key_by((F.col("k") % 3).alias(name))
-        return keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(n=gw.count())
+        return (
+            keyed.window(gw.TumblingEventTimeWindows.of("1 minute"))
+            .with_outputs()
+            .aggregate(n=gw.count())
+        )
 
     run(named("x"), tmp_path / "out", tmp_path / "state")
     with pytest.raises(errors.OutputError, match=r"has struct<x:.*got struct<y:"):
@@ -250,8 +258,10 @@ def test_nested_columns_are_followed(spark: SparkSession, tmp_path: Path) -> Non
     )
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(source).event_time("ts", watermarks).key_by("key")
-    made = keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(
-        gw.typing.Collect(("m", "ts", "d"))
+    made = (
+        keyed.window(gw.TumblingEventTimeWindows.of("1 minute"))
+        .with_outputs()
+        .collect_lists("m", "ts", "d")
     )
     run(made, tmp_path / "out", tmp_path / "state")
     whole = gw.read_output(spark, tmp_path / "out")
@@ -309,7 +319,9 @@ def test_processing_time_goes_on_where_spark_runs_no_micro_batch_without_rows(
     name = "spark.sql.streaming.noDataMicroBatches.enabled"
     spark.conf.set(name, "false")
     try:
-        query = gw.write_stream(windows.outputs(n=gw.count()), tmp_path / "out", tmp_path / "state")
+        query = gw.write_stream(
+            windows.with_outputs().aggregate(n=gw.count()), tmp_path / "out", tmp_path / "state"
+        )
         found: list[Any] = []
         while not found and query.isActive:
             found = gw.read_output(spark, tmp_path / "out").collect()

@@ -32,7 +32,7 @@ def test_upsert(spark: SparkSession, tmp_path: Path) -> None:
     tables = batches(3, 200)
     files(tmp_path / "in", tables)
     made = continuous(streamed(spark, tmp_path / "in")).with_firing_columns()
-    outputs = made.outputs(n=gw.count(), total=gw.sum("v"))
+    outputs = made.with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
     table: dict[Any, Any] = {}
     merged: list[int] = []
     late: list[int] = []
@@ -67,7 +67,7 @@ def test_upsert(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_upsert_needs_to_tell_firings_apart(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(1, 5))
-    outputs = continuous(streamed(spark, tmp_path / "in")).outputs(n=gw.count())
+    outputs = continuous(streamed(spark, tmp_path / "in")).with_outputs().aggregate(n=gw.count())
     with pytest.raises(errors.QueryError, match=r"with_firing_columns\(\), got n"):
         gw.write_stream(outputs, gw.upsert(lambda *_: None), str(tmp_path / "state"))
 
@@ -126,7 +126,11 @@ class RowsWriter(gw.SinkWriter):
 
 def counted(spark: SparkSession, folder: Path, tables: list[pa.Table]) -> gw.typing.Outputs:
     files(folder, tables)
-    return windowed(streamed(spark, folder), ASSIGNERS["tumbling"]).outputs(n=gw.count())
+    return (
+        windowed(streamed(spark, folder), ASSIGNERS["tumbling"])
+        .with_outputs()
+        .aggregate(n=gw.count())
+    )
 
 
 def test_a_sink_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
@@ -200,7 +204,7 @@ def test_what_goes_to_the_process_of_the_sink_is_small(
     cloudpickle: Any = untyped
     files(tmp_path / "in", batches(1, 5))
     made = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["tumbling"])
-    outputs: Any = made.with_firing_columns().outputs(n=gw.count())
+    outputs: Any = made.with_firing_columns().with_outputs().aggregate(n=gw.count())
     alone = len(cloudpickle.dumps(outputs.reader))
     sinks: tuple[Any, ...] = (tmp_path / "out", gw.upsert(print), lambda *_: None)
     for number, sink in enumerate(sinks):
@@ -231,7 +235,7 @@ def test_what_cannot_be_written_to_is_refused_before_anything_is_there(
     spark: SparkSession, tmp_path: Path, given: dict[str, Any], text: str
 ) -> None:
     files(tmp_path / "in", batches(1, 5))
-    outputs = continuous(streamed(spark, tmp_path / "in")).outputs(n=gw.count())
+    outputs = continuous(streamed(spark, tmp_path / "in")).with_outputs().aggregate(n=gw.count())
     state = tmp_path / "state"
     with pytest.raises(errors.QueryError, match=text):
         gw.write_stream(outputs, checkpoint=state, **{"sink": tmp_path / "out", **given})
@@ -247,7 +251,7 @@ def test_a_function_may_need_side_outputs() -> None:
         del results, late, number, sides
 
     keyed = gw.stream(batches(1, 5)[0]).event_time("ts", gw.WatermarkStrategy()).key_by("k")
-    planned = keyed.window(ASSIGNERS["tumbling"]).outputs(n=gw.count()).plan
+    planned = keyed.window(ASSIGNERS["tumbling"]).with_outputs().aggregate(n=gw.count()).plan
     with pytest.raises(errors.QueryError, match=r"results, late rows, number, got sink\(.*sides"):
         FunctionSink(sink).check(planned)
 
@@ -274,7 +278,7 @@ def test_functions_are_told_when_a_micro_batch_was_planned() -> None:
         planned_ms=1_000,
     )
     keyed = gw.stream(batches(1, 5)[0]).event_time("ts", gw.WatermarkStrategy()).key_by("k")
-    planned = keyed.window(ASSIGNERS["tumbling"]).outputs(n=gw.count()).plan
+    planned = keyed.window(ASSIGNERS["tumbling"]).with_outputs().aggregate(n=gw.count()).plan
     FunctionSink(sink).check(planned)
     FunctionSink(sink).write(batch)
     UpsertWriter(gw.upsert(merge, late=late), ("k",), fires=False).write(batch)

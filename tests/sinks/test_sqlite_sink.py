@@ -38,7 +38,7 @@ def test_the_latest_firings_are_in_the_table(spark: SparkSession, tmp_path: Path
     files(tmp_path / "in", batches(3, 100))
     made = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["continuous"])
     early = made.trigger(gw.ContinuousEventTimeTrigger.of("15 seconds")).with_firing_columns()
-    outputs = early.outputs(n=gw.count(), total=gw.sum("v"))
+    outputs = early.with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
     path, state = tmp_path / "results.db", tmp_path / "state"
     sink = SqliteSink(str(path), "minutes")
     for number in (1, 2):
@@ -70,7 +70,7 @@ def test_hours_that_a_clock_shows_twice_are_two(
         source = gw.stream(streamed(spark, tmp_path / "in", tables[0]))
         timed = source.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
         halves = timed.key_by("k").window(gw.TumblingEventTimeWindows.of("30 minutes"))
-        outputs = halves.with_firing_columns().outputs(last=gw.max("ts"))
+        outputs = halves.with_firing_columns().with_outputs().aggregate(last=gw.max("ts"))
         run(outputs, SqliteSink(str(tmp_path / "results.db"), "halves"), tmp_path / "state")
     written = rows_in(tmp_path / "results.db", "halves")
     assert [row[:3] for row in written] == [("a", each, each + half) for each in at[:2]]
@@ -84,7 +84,7 @@ def test_results_that_do_not_replace_each_other_are_refused(
     outputs = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["tumbling"])
     sink = SqliteSink(str(tmp_path / "results.db"), "minutes")
     with pytest.raises(errors.QueryError, match=r"with_firing_columns\(\)"):
-        run(outputs.outputs(n=gw.count()), sink, tmp_path / "state")
+        run(outputs.with_outputs().aggregate(n=gw.count()), sink, tmp_path / "state")
     assert not (tmp_path / "results.db").exists()
 
 
@@ -96,7 +96,7 @@ def test_an_older_copy_of_a_checkpoint_is_refused(spark: SparkSession, tmp_path:
 
     def once(state: Path) -> None:
         made = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["tumbling"])
-        outputs = made.with_firing_columns().outputs(n=gw.count())
+        outputs = made.with_firing_columns().with_outputs().aggregate(n=gw.count())
         run(outputs, SqliteSink(str(path), "minutes"), state)
 
     once(state)

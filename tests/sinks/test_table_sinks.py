@@ -61,10 +61,10 @@ def test_results_that_cannot_replace_each_other(spark: SparkSession, tmp_path: P
     made = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["tumbling"])
     sink = gw.DeltaSink(tmp_path / "table", mode="upsert")
     with pytest.raises(errors.QueryError, match=r"with_firing_columns\(\), got n"):
-        gw.write_stream(made.outputs(n=gw.count()), sink, tmp_path / "state")
+        gw.write_stream(made.with_outputs().aggregate(n=gw.count()), sink, tmp_path / "state")
     other = gw.DeltaSink(tmp_path / "table", sides={"odd": "odd"})
     with pytest.raises(errors.QueryError, match="goes: none, got odd"):
-        gw.write_stream(made.outputs(n=gw.count()), other, tmp_path / "state")
+        gw.write_stream(made.with_outputs().aggregate(n=gw.count()), other, tmp_path / "state")
     assert not (tmp_path / "state").exists()
 
 

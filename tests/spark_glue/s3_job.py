@@ -107,7 +107,9 @@ def run(spark: SparkSession, name: str, folder: Path, checkpoint: str) -> None:
     idle = WATERMARKS.with_idleness("1 second").close_when_idle()
     keyed = gw.stream(rows).event_time("ts", idle).key_by("k")
     windows = keyed.window(gw.TumblingEventTimeWindows.of("10 seconds")).options(shards=2)
-    query = gw.write_stream(windows.outputs(n=gw.count()), folder / "out", checkpoint)
+    query = gw.write_stream(
+        windows.with_outputs().aggregate(n=gw.count()), folder / "out", checkpoint
+    )
     try:
         while not query.awaitTermination(1):
             if not (folder / "out").exists():

@@ -164,8 +164,10 @@ def outputs_of(name: str, source: Any, shards: int = 5) -> gw.typing.Outputs:
     if name == "count window":
         made = made.trigger(gw.CountTrigger.of(5)).evictor(gw.CountEvictor.of(8))
     if name == "top":
-        return made.topped(3, ["text", "v"], descending=[True, False], columns=["seq", "v"])
-    return made.outputs(**AGGREGATES)
+        return made.with_outputs().top(
+            3, ["text", "v"], descending=[True, False], columns=["seq", "v"]
+        )
+    return made.with_outputs().aggregate(**AGGREGATES)
 
 
 def over_outputs(kind: str, source: Any, shards: int = 3) -> gw.typing.Outputs:
@@ -182,7 +184,7 @@ def over_outputs(kind: str, source: Any, shards: int = 3) -> gw.typing.Outputs:
         more = {"number": gw.row_number(), "rank": gw.rank(), "before": gw.lag("seq"),
                 "dense": gw.dense_rank()}  # fmt: skip
     over = keyed.over(frames[kind]).arrival_order("seq").options(device="cpu", shards=shards)
-    return over.outputs(["seq", "text"], **AGGREGATES, **more)
+    return over.with_outputs().aggregate(["seq", "text"], **AGGREGATES, **more)
 
 
 def run_to_the_end(outputs: gw.typing.Outputs, folder: Path) -> None:

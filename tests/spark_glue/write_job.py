@@ -55,7 +55,9 @@ def outputs_of(source: Any, marker: str) -> gw.typing.Outputs:
     in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(source).event_time("ts", in_order).key_by("key")
     window = keyed.window(gw.TumblingEventTimeWindows.of("10 s"))
-    return window.outputs(gw.typing.Process(Dying(marker), ("v",), pa.schema([("n", pa.int64())])))
+    return window.with_outputs().process(
+        Dying(marker), ("v",), output=pa.schema([("n", pa.int64())])
+    )
 
 
 def main(way: str, path: str, marker: str) -> None:

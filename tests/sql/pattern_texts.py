@@ -67,7 +67,7 @@ def patterns(rng: random.Random) -> Text:
             matched = tables["t"].match_recognize_all(pattern, define, **options)
         if then is not None:
             matched = matched.then_by("v", descending="DESC" in then)
-        outputs = matched.outputs(**told)
+        outputs = matched.with_outputs().measures(**told)
         found = (outputs.select(where=where) if where else outputs).result()
         return found if shown == ["*"] else found.select([n.removeprefix("q.") for n in shown])
 

@@ -60,7 +60,7 @@ def test_expressions_are_of_one_row(spark: SparkSession, text: str) -> None:
     frame = spark.createDataFrame(table()).withColumnRenamed("v", "n")
     of = gw.stream(frame).event_time("ts", MONOTONOUS)
     windowed = of.key_by("k").window(gw.TumblingEventTimeWindows.of("1 hour"))
-    outputs = windowed.outputs(n=gw.count())
+    outputs = windowed.with_outputs().aggregate(n=gw.count())
     with pytest.raises(QueryError, match=r"an expression gives a value for each row: .*got "):
         outputs.select("k", x=text)
     with pytest.raises(QueryError, match=r"an expression gives a value for each row: .*got "):
@@ -72,12 +72,14 @@ def test_expressions_are_of_one_row(spark: SparkSession, text: str) -> None:
 
 def test_conditions_on_changes_are_refused(spark: SparkSession) -> None:
     of = gw.stream(spark.createDataFrame(table())).event_time("ts", MONOTONOUS)
-    tops = of.key_by("k").topped(2, "v", columns=["v"])
+    tops = of.key_by("k").with_outputs().top(2, "v", columns=["v"])
     with pytest.raises(QueryError, match="chosen by keys and number alone"):
         tops.select("k", where="length(k) > 0 AND v > 1")
     assert tops.select("k", where="upper(k) = 'B' AND row_number = 1").result().count() == 1
     rates = spark.readStream.format("rate").load()  # on a stream rows are taken back, too
-    changing = gw.stream(rates).key_by("value").topped(1, "timestamp", columns=["timestamp"])
+    changing = (
+        gw.stream(rates).key_by("value").with_outputs().top(1, "timestamp", columns=["timestamp"])
+    )
     with pytest.raises(QueryError, match="take the column change, too, got value"):
         changing.select("value")
     assert changing.select("value", "change").selections

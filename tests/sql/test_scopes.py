@@ -52,7 +52,7 @@ def test_computed_results_stand_in_their_place_and_others_stay_as_they_are() -> 
     assert query.outputs().kept_columns == frozenset({"k", "window_end"})
     assert query.result().column_names == ["k", "m", "window_end"]
     windowed = stream(table()).key_by("k").window(gw.TumblingEventTimeWindows.of("1 hour"))
-    outputs = windowed.outputs(n=gw.count())
+    outputs = windowed.with_outputs().aggregate(n=gw.count())
     chosen = outputs.select({"where": "n > 1"}, "k", self="n", where="n < 3")
     assert chosen.result().to_pydict() == {"where": [False, False], "k": ["b", "c"], "self": [1, 1]}
     with pytest.raises(QueryError, match="takes names of results, and expressions by name"):
@@ -169,7 +169,7 @@ def test_changes_stay_changes_whatever_is_chosen_of_them() -> None:
 
 
 def test_conditions_on_changes_are_refused_in_python_too() -> None:
-    tops = stream(table()).key_by("k").topped(2, "v")
+    tops = stream(table()).key_by("k").with_outputs().top(2, "v")
     assert tops.select(key="`k`").select(where="key = 'b'").result()["key"].to_pylist() == ["b"]
     assert len(tops.select("k", "v", where="row_number > 1 AND k = 'a'").result()) == 1
     for outputs, where in ((tops, "v > 3"), (tops.select("v"), "v > 3"), (tops, "change = 'x'")):

@@ -115,7 +115,7 @@ def test_a_sink_that_tells_results_apart_wants_what_tells_them(
     rows_in = spark.readStream.schema(schema).parquet(str(_made(tmp_path / "in")))
     of = gw.stream(rows_in).event_time("ts", MONOTONOUS).key_by("k")
     windowed = of.window(gw.TumblingEventTimeWindows.of("1 minute")).with_firing_columns()
-    outputs = windowed.outputs(n=gw.count())
+    outputs = windowed.with_outputs().aggregate(n=gw.count())
     sink = gw.upsert(lambda *given: None)
     with pytest.raises(QueryError, match=r"apart: .*got window_start, firing, timing"):
         gw.write_stream(outputs.select("k", "window_end", "n"), sink, tmp_path / "state")
@@ -130,7 +130,11 @@ def test_explain_is_python_that_gives_the_same(table: pa.Table) -> None:
 
 def test_results_are_chosen_without_sql(table: pa.Table) -> None:
     windowed = stream(table).where("v > 0").with_columns(w="v * 2").key_by("k")
-    outputs = windowed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(s=gw.sum("w"))
+    outputs = (
+        windowed.window(gw.TumblingEventTimeWindows.of("1 minute"))
+        .with_outputs()
+        .aggregate(s=gw.sum("w"))
+    )
     found = outputs.select("k", half="s / 2", where="s > 10").result()
     assert found.column_names == ["k", "half"]
     assert all(half > 5 for half in found["half"].to_pylist())

@@ -36,7 +36,9 @@ def tables() -> dict[str, gw.typing.TimedStream]:
 
 
 def counts(tables: Any) -> gw.typing.Outputs:
-    outputs: gw.typing.Outputs = tables["t"].key_by("k").window(TWO).outputs(n=gw.count())
+    outputs: gw.typing.Outputs = (
+        tables["t"].key_by("k").window(TWO).with_outputs().aggregate(n=gw.count())
+    )
     return outputs
 
 
@@ -72,7 +74,7 @@ def test_three_stages_each_chosen_of(tables: Any) -> None:
         ) GROUP BY k, SESSION(at, INTERVAL '11' SECOND)"""
     text = text.replace("k, window_start, MAX(m)", "k, MAX(m)")
     few = gw.stream_results(counts(tables).select("k", "n", where="n > 1")).where("n < 6")
-    tens = few.key_by("k").window(TEN).outputs(n=gw.sum("n"))
+    tens = few.key_by("k").window(TEN).with_outputs().aggregate(n=gw.sum("n"))
     last = gw.stream_results(tens).where("k IS NOT NULL").with_columns(m="n * 2").key_by("k")
     sessions = last.window(gw.EventTimeSessionWindows.with_gap("11 seconds"))
     same(text, tables, sessions.aggregate(most=gw.max("m")).select(["k", "most"]))
@@ -84,7 +86,7 @@ def test_the_same_windows_again(tables: Any) -> None:
     text = f"""SELECT window_start, e AS window_end, COUNT(*) AS keys FROM ({inner})
         GROUP BY window_start, e"""
     same(text, tables, wanted)
-    totals = tables["u"].key_by("k").window(TWO).outputs(s=gw.sum("v"))
+    totals = tables["u"].key_by("k").window(TWO).with_outputs().aggregate(s=gw.sum("v"))
     one, other = (gw.stream_results(each).key_by("k") for each in (counts(tables), totals))
     joined = one.join(other).window(TWO).select(["n"], ["s"])
     pairs = joined.select(["left_n", "right_s"]).rename_columns(["n", "s"])
@@ -96,7 +98,7 @@ def test_the_same_windows_again(tables: Any) -> None:
 
 
 def test_windows_of_rows_with_frames(tables: Any) -> None:
-    over = tables["t"].key_by("k").over(gw.Rows(2)).outputs(["k"], s=gw.sum("v"))
+    over = tables["t"].key_by("k").over(gw.Rows(2)).with_outputs().aggregate(["k"], s=gw.sum("v"))
     wanted = gw.stream_results(over).window_all(TEN).aggregate(most=gw.max("s"))
     frame = "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"
     inner = f"SELECT ts AS at, SUM(v) OVER (PARTITION BY k ORDER BY ts {frame}) AS s FROM t"
@@ -116,7 +118,10 @@ def test_frames_and_first_rows_of_windows(tables: Any) -> None:
         SELECT *, ROW_NUMBER() OVER ({order}) AS r {OF_TEN}) WHERE r = 1"""
     same(text, tables, top.select(["k", "n", "window_end"]))
     best = (
-        tables["t"].window_all(TWO).topped(1, ["v", "k"], descending=[True, False], columns=["v"])
+        tables["t"]
+        .window_all(TWO)
+        .with_outputs()
+        .top(1, ["v", "k"], descending=[True, False], columns=["v"])
     )
     wanted = gw.stream_results(best).window_all(TEN).aggregate(v=gw.sum("v"))
     inner = f"""SELECT v, window_time AS at FROM (SELECT *, ROW_NUMBER() OVER (
@@ -138,7 +143,12 @@ def test_windows_of_pairs(tables: Any, how: Any, near: str, side: str) -> None:
     kind = how.split()[0].lower().replace("join", "inner")
     bounds = ("0 s", "1 s") if side == "u" else ("-1 s", "0 s")
     left, right = (tables[name].key_by("k") for name in "tu")
-    outputs = left.interval_join(right).between(*bounds).outputs({"a": "v"}, {"b": "v"}, how=kind)
+    outputs = (
+        left.interval_join(right)
+        .between(*bounds)
+        .with_outputs()
+        .select({"a": "v"}, {"b": "v"}, how=kind)
+    )
     wanted = gw.stream_results(outputs).window_all(TEN).aggregate(a=gw.sum("a"), b=gw.sum("b"))
     inner = f"SELECT t.v AS a, u.v AS b, {side}.ts AS at FROM t {how} u ON t.k = u.k AND {near}"
     outer = f"SELECT window_start, window_end, SUM(a) AS a, SUM(b) AS b {OF_TEN} {BY}"
@@ -150,7 +160,7 @@ def test_windows_of_pairs(tables: Any, how: Any, near: str, side: str) -> None:
 
 def test_windows_of_a_join_of_windows(tables: Any) -> None:
     left, right = (tables[name].key_by("k") for name in "tu")
-    outputs = left.join(right).window(TWO).outputs({"a": "v"}, {"b": "v"}, how="left")
+    outputs = left.join(right).window(TWO).with_outputs().select({"a": "v"}, {"b": "v"}, how="left")
     wanted = gw.stream_results(outputs).window_all(TEN).aggregate(a=gw.sum("a"), b=gw.sum("b"))
     both = (f"(SELECT * {IN_TWO.replace('TABLE t', f'TABLE {name}')}) {name}" for name in "tu")
     inner = f"""SELECT t.v AS a, u.v AS b, t.window_time AS at FROM {" LEFT JOIN ".join(both)}

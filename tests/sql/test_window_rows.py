@@ -66,7 +66,7 @@ def test_rows_of_a_query_within(tables: Any) -> None:
         GROUP BY k, window_start, window_end"""
     outer = "TUMBLE(TABLE q, DESCRIPTOR(at), INTERVAL '10' SECOND)"
     counts = tables["t"].key_by("k").window(gw.TumblingEventTimeWindows.of("2 seconds"))
-    stage = gw.stream_results(counts.outputs(n=gw.count())).with_columns(
+    stage = gw.stream_results(counts.with_outputs().aggregate(n=gw.count())).with_columns(
         ws="window_start", at="window_time"
     )
     ten = gw.TumblingEventTimeWindows.of("10 seconds")

@@ -311,7 +311,11 @@ def of_windows(rng: random.Random) -> Text:
     )
 
     def of(tables: Mapping[str, gw.typing.TimedStream]) -> pa.Table:
-        outputs = _windowed(tables["t"], keys, assigner).outputs(c=gw.count(), s=gw.sum("v"))
+        outputs = (
+            _windowed(tables["t"], keys, assigner)
+            .with_outputs()
+            .aggregate(c=gw.count(), s=gw.sum("v"))
+        )
         chosen = outputs.select(*keys, "c", "s", e="window_end", where=having or "c > 0")
         rows = gw.stream_results(chosen).where(where or "c > 0")
         found = _windowed(rows, few, assigner2).aggregate(

@@ -71,7 +71,7 @@ class EmittedWindows:
             return [], None, rows
         given, before = [*rows], self._windows.pop(pane, [])
         if len(given) > 1:
-            rule = f"with_changes() is for one row of a window, or none, at {show(pane)}"
+            rule = f"changes are of windows with one row or none, at {show(pane)}"
             raise InvalidFunctionError(rule, value=f"{len(given)} rows")
         if given:
             self._windows[pane] = [pane.window]

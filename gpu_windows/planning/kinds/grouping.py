@@ -35,17 +35,19 @@ class GroupingSets:
 
     @classmethod
     def of(cls, keys: Sequence[str], sets: Sequence[Sequence[str]]) -> GroupingSets:
-        """Return groupings by the names of keys.
+        """Return groupings by the names of keys, or ``"rollup"`` or ``"cube"`` of all keys.
 
         Raises
         ------
         QueryError
             If there is none, one comes twice, or names no key.
         """
+        if sets in (("rollup",), ("cube",)):
+            return cls.rollup(keys) if sets == ("rollup",) else cls.cube(keys)
         found: list[tuple[int, ...]] = []
         for some in sets:
             if not isinstance(some, list | tuple):
-                rule = "grouping_sets takes the keys of each set: a list of lists of names"
+                rule = "grouping_sets takes a list of keys for each set; or rollup or cube, alone"
                 raise QueryError(rule, value=repr(some))
             for name in some:
                 if not isinstance(name, str):
@@ -88,16 +90,6 @@ class GroupingSets:
     def describe(self, keys: Sequence[str]) -> str:
         """Return the groupings by the names of keys."""
         return ", ".join(f"({', '.join(keys[place] for place in some)})" for some in self.sets)
-
-
-def check_no_columns(method: str, columns: Sequence[object]) -> None:
-    """Raise `QueryError` if ``rollup`` or ``cube`` was given columns, as Spark's take them."""
-    if columns:
-        rule = (
-            f"{method} takes no columns, it is of all keys: key_by('a', 'b').window(...).{method}()"
-            "; of some of them: grouping_sets"
-        )
-        raise QueryError(rule, value=", ".join(map(repr, columns)))
 
 
 def check_grouping(query: WindowQuery) -> None:

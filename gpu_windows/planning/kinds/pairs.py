@@ -91,8 +91,8 @@ class PairsQuery(Query):
         """The greater time of both rows; what a function gives of pairs has no time."""
         if self.join.process is not None:
             rule = (
-                "what a function gives of pairs has no time: go on from the pairs, .outputs(...), "
-                "or from what a KeyedProcessFunction gives"
+                "what a function gives of pairs has no time: go on from the pairs that "
+                "select(...) returns, or from what a KeyedProcessFunction gives"
             )
             raise UnsupportedQueryError(rule, value=self.join.process.describe())
         sides = tuple(name for name in MARKS if name in self.join.output.names)

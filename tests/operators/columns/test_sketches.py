@@ -270,7 +270,7 @@ def test_spark_gives_what_the_local_runner_gives(spark: SparkSession, many: pa.T
     def outputs(source: Any) -> gw.typing.Outputs:
         timed = gw.stream(source).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
         windowed = timed.key_by("key").window(gw.SlidingEventTimeWindows.of("300 us", "100 us"))
-        return windowed.outputs(about=gw.approx_count_distinct("i"), n=gw.count())
+        return windowed.with_outputs().aggregate(about=gw.approx_count_distinct("i"), n=gw.count())
 
     distributed = outputs(spark.createDataFrame(table).repartition(5))
     assert distributed.plan.partials_by is PartialsBy.KERNELS

@@ -88,21 +88,29 @@ def expected(dtype: pa.DataType, numbers: list[int]) -> dict[str, Any]:
 
 
 def _tumbling(keyed: Any) -> Any:
-    return keyed.window(gw.TumblingEventTimeWindows.of("12 seconds")).outputs(**AGGREGATES)
+    return (
+        keyed.window(gw.TumblingEventTimeWindows.of("12 seconds"))
+        .with_outputs()
+        .aggregate(**AGGREGATES)
+    )
 
 
 def _evicting(keyed: Any) -> Any:
     windows = keyed.window(gw.TumblingEventTimeWindows.of("12 seconds"))
-    return windows.evictor(gw.CountEvictor.of(1_000)).outputs(**AGGREGATES)
+    return windows.evictor(gw.CountEvictor.of(1_000)).with_outputs().aggregate(**AGGREGATES)
 
 
 def _sliding(keyed: Any) -> Any:
     windows = keyed.window(gw.SlidingEventTimeWindows.of("12 seconds", "4 seconds"))
-    return windows.outputs(**AGGREGATES)
+    return windows.with_outputs().aggregate(**AGGREGATES)
 
 
 def _sessions(keyed: Any) -> Any:
-    return keyed.window(gw.EventTimeSessionWindows.with_gap("7 seconds")).outputs(**AGGREGATES)
+    return (
+        keyed.window(gw.EventTimeSessionWindows.with_gap("7 seconds"))
+        .with_outputs()
+        .aggregate(**AGGREGATES)
+    )
 
 
 KINDS: dict[str, Callable[[Any], Any]] = {
@@ -145,7 +153,7 @@ def test_frames_are_exact(name: str, data: st.DataObject) -> None:
     numbers = data.draw(st.lists(st.one_of(st.none(), values), max_size=24))
     over = gw.stream(table_of(dtype, numbers)).event_time("ts", STRATEGY).key_by("k")
     some = {each: AGGREGATES[each] for each in ("total", "mean", "low", "high", "n")}
-    found = over.over(gw.Rows(3)).outputs(**some).result()
+    found = over.over(gw.Rows(3)).with_outputs().aggregate(**some).result()
     for row in found.to_pylist():
         place = int(row["ts"].timestamp()) // 2
         inside = [n for n in numbers[place % 3 : place + 1 : 3][-4:] if n is not None]
@@ -164,7 +172,7 @@ def test_two_words_are_the_value(numbers: list[int]) -> None:
 def aggregated(dtype: pa.DataType, numbers: list[int], aggregate: Any) -> Any:
     keyed = gw.stream(table_of(dtype, [*numbers])).event_time("ts", STRATEGY)
     windows = keyed.window_all(gw.TumblingEventTimeWindows.of("1 day"))
-    return windows.outputs(x=aggregate).result()["x"].to_pylist()
+    return windows.with_outputs().aggregate(x=aggregate).result()["x"].to_pylist()
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -205,7 +213,7 @@ def test_text_has_the_order_of_its_bytes(dtype: pa.DataType, kind: str) -> None:
     windows = keyed.window(window.get(kind, gw.TumblingEventTimeWindows.of("12 seconds")))
     if kind == "evicting":
         windows = windows.evictor(gw.CountEvictor.of(1_000))
-    for row in windows.outputs(**made).result().to_pylist():
+    for row in windows.with_outputs().aggregate(**made).result().to_pylist():
         begin, end = (row[each].timestamp() / 2 for each in ("window_start", "window_end"))
         inside = [
             (values[place] or b"", -place)
@@ -223,7 +231,7 @@ def test_quantiles_of_decimals_are_floats() -> None:
     table = table_of(pa.decimal128(30, 2), [100, 200, 350, None])
     windows = gw.stream(table).event_time("ts", STRATEGY)
     all_of = windows.window_all(gw.TumblingEventTimeWindows.of("1 day"))
-    assert all_of.outputs(m=gw.median("v")).result()["m"].to_pylist() == [2.0]
+    assert all_of.with_outputs().aggregate(m=gw.median("v")).result()["m"].to_pylist() == [2.0]
 
 
 def test_decimals_beyond_38_digits_are_refused() -> None:
@@ -233,4 +241,4 @@ def test_decimals_beyond_38_digits_are_refused() -> None:
     all_of = windows.window_all(gw.TumblingEventTimeWindows.of("1 day"))
     for aggregate in (gw.sum("v"), gw.mean("v"), gw.max("v"), gw.median("v")):
         with pytest.raises(UnsupportedAggregateError, match="up to 38 digits"):
-            all_of.outputs(x=aggregate)
+            all_of.with_outputs().aggregate(x=aggregate)

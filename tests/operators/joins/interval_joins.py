@@ -29,7 +29,11 @@ def in_time(
     pairs = pairs if nearest is None else pairs.nearest(nearest)
     pairs = pairs.join_late() if late else pairs
     pairs = pairs.null_safe() if null_safe else pairs
-    return pairs.options(engine=engine, device="cpu").outputs(["v"], ["v"], how=how, **options)
+    return (
+        pairs.options(engine=engine, device="cpu")
+        .with_outputs()
+        .select(["v"], ["v"], how=how, **options)
+    )
 
 
 def seen(result: pa.Table) -> Counter[Any]:

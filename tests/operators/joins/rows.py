@@ -35,7 +35,11 @@ def joined(
 ) -> gw.typing.Outputs:  # fmt: skip
     windowed = keyed(left).join(keyed(right)).window(TUMBLING)
     windowed = windowed.null_safe() if null_safe else windowed
-    return windowed.options(engine=engine, device="cpu").outputs(["v"], ["v"], how=how, **options)
+    return (
+        windowed.options(engine=engine, device="cpu")
+        .with_outputs()
+        .select(["v"], ["v"], how=how, **options)
+    )
 
 
 ROWS = st.lists(

@@ -53,7 +53,7 @@ class Case:
         where = None
         if self.most is not None:
             where = pc.field("left_v") + pc.field("right_v") <= self.most
-        return joined.outputs(["v"], ["v"], how=self.how, where=where)
+        return joined.with_outputs().select(["v"], ["v"], how=self.how, where=where)
 
 
 CASES = st.builds(

@@ -296,7 +296,7 @@ def test_windows_may_be_joined_as_rows(spark: SparkSession) -> None:
     def pairs(rows: Any) -> gw.typing.Outputs:
         ours = gw.stream(rows).event_time("ts", STRICT).key_by("window_end")
         between = ours.interval_join(ours).between("0 s", "0 s")
-        return between.outputs({"window_start": "window_start"}, {"its": "ts"})
+        return between.with_outputs().select({"window_start": "window_start"}, {"its": "ts"})
 
     wanted = pa.table({"window_end": ["a", "b"], "window_start": [5, 6], "its": ts})
     assert pairs(rows).result().equals(wanted)
@@ -320,7 +320,7 @@ def test_streams_give_pairs_and_late_rows_of_each_side(
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     left, right = (keyed(reader.parquet(str(tmp_path / side))) for side in "ab")
     pairs = left.interval_join(right).between("0 seconds", "2 seconds")
-    outputs = pairs.options(engine=engine).outputs(["v", "ts"], ["v"], how="full")
+    outputs = pairs.options(engine=engine).with_outputs().select(["v", "ts"], ["v"], how="full")
     run_to_the_end(outputs, tmp_path)
     found = gw.read_output(spark, tmp_path / "out")
     assert Counter((r.k, r.left_v, r.right_v) for r in found.collect()) == Counter(
@@ -335,7 +335,7 @@ def test_streams_need_watermarks(spark: SparkSession, tmp_path: Path) -> None:
     stream = spark.readStream.schema(schema).parquet(str(tmp_path))
     still = gw.stream(stream).processing_time().key_by("k")
     with pytest.raises(errors.UnsupportedQueryError, match="keep all rows for ever"):
-        still.interval_join(still).between("0 s", "1 s").outputs(["v"])
+        still.interval_join(still).between("0 s", "1 s").with_outputs().select(["v"])
 
 
 def test_upsert_needs_windows(spark: SparkSession, tmp_path: Path) -> None:

@@ -220,10 +220,10 @@ def test_spark_takes_rows_in_an_order_where_some_may_be_late() -> None:
     rows = table([])
     ours = gw.stream(rows).event_time("ts", STRICT).key_by("k")
     pairs = ours.interval_join(ours).between("0 s", "3 s").join_late().arrival_order("v")
-    named = plan(pairs.outputs(["v"], ["v"]).plan.query, bounded=False, spark=True)
+    named = plan(pairs.with_outputs().select(["v"], ["v"]).plan.query, bounded=False, spark=True)
     assert (named.order, named.warnings) == (("__order_0",), ())
     with pytest.raises(errors.ColumnNotFoundError, match="no such column"):
-        pairs.arrival_order("other").outputs(["v"], ["v"])
+        pairs.arrival_order("other").with_outputs().select(["v"], ["v"])
 
 
 @pytest.mark.parametrize("engine", ENGINES)

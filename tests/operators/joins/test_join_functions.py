@@ -94,11 +94,11 @@ def both_kinds(left: Any, right: Any, engine: Any, how: Any = "inner", **more: A
     """Yield each kind of join: the function, its outputs, and the pairs with their times."""
     function: Any = InTime()
     join: Any = in_time(left, right, engine)
-    made = join.processed(function, ["v"], ["v"], output=IN_TIME, how=how, **more)
-    yield function, made, join.outputs(["v", "ts"], ["v", "ts"], how=how, **more)
+    made = join.with_outputs().process(function, ["v"], ["v"], output=IN_TIME, how=how, **more)
+    yield function, made, join.with_outputs().select(["v", "ts"], ["v", "ts"], how=how, **more)
     function, join = InWindows(), in_windows(left, right, engine)
-    made = join.processed(function, ["v"], ["v"], output=IN_WINDOWS, how=how, **more)
-    yield function, made, join.outputs(["v", "ts"], ["v", "ts"], how=how, **more)
+    made = join.with_outputs().process(function, ["v"], ["v"], output=IN_WINDOWS, how=how, **more)
+    yield function, made, join.with_outputs().select(["v", "ts"], ["v", "ts"], how=how, **more)
 
 
 def wanted(pairs: pa.Table) -> tuple[Counter[Any], Counter[Any]]:
@@ -182,7 +182,7 @@ def test_names_are_those_of_mappings() -> None:
 
 def test_the_nearest_row() -> None:
     nearest = in_time(table(LEFT), table(RIGHT), "auto").nearest("after")
-    outputs = nearest.processed(InTime(), ["v"], ["v"], output=IN_TIME, how="left")
+    outputs = nearest.with_outputs().process(InTime(), ["v"], ["v"], output=IN_TIME, how="left")
     assert [(row["l"], row["r"]) for row in outputs.result().to_pylist()] == [(1, 5)]
     assert sorted(row["left"] for row in outputs.side("alone").to_pylist()) == [2, 3]
 
@@ -197,7 +197,7 @@ class Newest(gw.functions.Evictor):
 
 def test_a_window_join_with_an_evictor_and_firing_columns() -> None:
     join = in_windows(table(LEFT), table(RIGHT), "auto").evictor(Newest()).with_firing_columns()
-    outputs = join.processed(InWindows(), ["v"], ["v"], output=IN_WINDOWS, how="full")
+    outputs = join.with_outputs().process(InWindows(), ["v"], ["v"], output=IN_WINDOWS, how="full")
     assert outputs.result().column_names[-2:] == ["firing", "timing"]
     assert len(outputs.result()) == 0
     assert sorted(row["right"] or 0 for row in outputs.side("alone").to_pylist()) == [0, 5, 6, 7]
@@ -238,8 +238,10 @@ class Failing(gw.functions.ProcessJoinFunction, gw.functions.FlatJoinFunction):
 def test_errors_name_function_key_and_rows(engine: Any, act: Any, error: Any, text: str) -> None:
     output = pa.schema([("n", LONG)])
     for join in (in_time, in_windows):
-        made = join(table(LEFT), table(RIGHT), engine).processed(
-            Failing(act), ["v"], ["v"], output=output
+        made = (
+            join(table(LEFT), table(RIGHT), engine)
+            .with_outputs()
+            .process(Failing(act), ["v"], ["v"], output=output)
         )
         with pytest.raises(error, match=text) as found:
             made.result()

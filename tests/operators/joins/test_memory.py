@@ -53,7 +53,7 @@ def batches() -> Iterator[pa.RecordBatch]:
         gw.stream(side(rows)).event_time("ts", strategy).key_by("key") for rows in (LEFT, RIGHT)
     )
     joined = left.interval_join(right).between("-5 seconds", "5 seconds").options(device="cpu")
-    outputs = joined.outputs(["value", "ts"], ["value", "ts"])
+    outputs = joined.with_outputs().select(["value", "ts"], ["value", "ts"])
     assert isinstance(outputs, ArrowOutputs)
     plan = outputs.plan
     rows = (batch for t in batches_for(plan, outputs.data) for batch in t.to_batches())

@@ -189,7 +189,7 @@ def test_sides_are_aggregated_and_collected_apart(left: list[Row], right: list[R
             (*place, len(ours), sum(ours) if ours else None, len(its))
             for place, (ours, its) in groups.items()
         )
-        lists = windowed.collect(["v"], {"w": "v"})
+        lists = windowed.collect_lists(["v"], {"w": "v"})
         found = {
             (row["k"], start): (row["left_v"], row["w"])
             for row, start in zip(
@@ -213,7 +213,7 @@ def test_names_of_aggregates_do_not_clash() -> None:
 def test_rows_that_are_given_back_say_whose_they_are() -> None:
     left, right = table([("a", None, 1)]), table([("a", None, 2), ("b", 1, 3)])
     both = keyed(left).co_group(keyed(right)).window(TUMBLING)
-    rejected = both.aggregated(left={"n": gw.count()}).rejected().to_pylist()
+    rejected = both.with_outputs().aggregate(left={"n": gw.count()}).rejected().to_pylist()
     assert [row["is_left"] for row in rejected] == [True, False]
 
 
@@ -300,7 +300,7 @@ def test_streams_give_pairs_and_late_rows_of_each_side(spark: SparkSession, tmp_
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     left, right = (keyed(reader.parquet(str(tmp_path / side))) for side in "ab")
     windowed = left.join(right).window(gw.TumblingEventTimeWindows.of("10 seconds"))
-    run_to_the_end(windowed.outputs(["v", "ts"], ["v"], how="full"), tmp_path)
+    run_to_the_end(windowed.with_outputs().select(["v", "ts"], ["v"], how="full"), tmp_path)
     found = gw.read_output(spark, tmp_path / "out")
     assert Counter((r.k, r.left_v, r.right_v) for r in found.collect()) == Counter(
         [("a", 1, 4), ("b", 2, None)]

@@ -81,7 +81,7 @@ class Case:
         """Return the query."""
         keyed = gw.stream(self.rows).event_time("ts", WATERMARKS).key_by("k")
         over = keyed.over().options(engine=engine, **options)
-        query = over.outputs(["seq"], **self.aggregates).plan.query
+        query = over.with_outputs().aggregate(["seq"], **self.aggregates).plan.query
         assert isinstance(query, OverQuery)
         return replace(query, schema=SCHEMA)
 

@@ -70,7 +70,8 @@ def test_what_is_not_used_comes_back() -> None:
         .event_time("ts", WATERMARKS)
         .key_by("k")
         .over(gw.Range("1 second"))
-        .outputs(total=gw.sum("v"))
+        .with_outputs()
+        .aggregate(total=gw.sum("v"))
     )
     assert outputs.result().to_pylist() == [{"k": "a", "ts": 5, "v": 2, "total": 2}]
     reasons = outputs.rejected().column("rejection_reason").to_pylist()
@@ -120,7 +121,12 @@ def test_bad_queries() -> None:
 
 
 def test_it_is_explained() -> None:
-    told = KEYED.over(gw.Range("1 minute")).explain(n=gw.count(), before=gw.lag("i"))
+    told = (
+        KEYED.over(gw.Range("1 minute"))
+        .with_outputs()
+        .aggregate(n=gw.count(), before=gw.lag("i"))
+        .explain()
+    )
     assert "n = count(*) OVER RANGE BETWEEN 1 min PRECEDING AND CURRENT ROW" in told
     assert "before = first(i) OVER ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING" in told
 

@@ -217,7 +217,12 @@ def test_spark_gives_what_the_local_runner_gives(spark: Any, name: str) -> None:
     def outputs(source: Any) -> gw.typing.Outputs:
         keyed = gw.stream(source).event_time("ts", strategy).key_by("k")
         windowed: gw.typing.WindowedStream = change(keyed.window(assigner))
-        return windowed.arrival_order("ts").with_firing_columns().outputs(**aggregates)
+        return (
+            windowed.arrival_order("ts")
+            .with_firing_columns()
+            .with_outputs()
+            .aggregate(**aggregates)
+        )
 
     distributed = outputs(spark.createDataFrame(table).repartition(5))
     whole = outputs(table.sort_by("ts"))

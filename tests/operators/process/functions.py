@@ -173,7 +173,7 @@ def outputs(
     """Return the outputs of a function over a table with the columns of `SCHEMA`."""
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(table).event_time("ts", strategy).key_by("k")
-    return keyed.processed(function, columns, output=function.output, **options)
+    return keyed.with_outputs().process(function, columns, output=function.output, **options)
 
 
 def table(*rows: tuple[str | None, int | None, int | None]) -> pa.Table:

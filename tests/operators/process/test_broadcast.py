@@ -39,8 +39,10 @@ def outputs(
 ) -> gw.typing.Outputs:
     rows = gw.stream(keyed).event_time("ts", WATERMARKS).key_by("k")
     small = gw.stream(broadcast).event_time("at", WATERMARKS).broadcast()
-    return rows.connect(small).processed(
-        function, ["v"], ["name", "limit"], output=function.output, **options
+    return (
+        rows.connect(small)
+        .with_outputs()
+        .process(function, ["v"], ["name", "limit"], output=function.output, **options)
     )
 
 

@@ -360,7 +360,7 @@ class Both(gw.functions.KeyedCoProcessFunction):
 
 def test_connected_streams_that_were_given_no_time() -> None:
     left, right = (gw.stream(table(("a", at, 1))).key_by("k") for at in (1, 2))
-    found = left.connect(right).processed(Both(), output=Both.output)
+    found = left.connect(right).with_outputs().process(Both(), output=Both.output)
     assert [(row["side"], row["at"]) for row in found.result().to_pylist()] == [
         (1, None),
         (2, None),

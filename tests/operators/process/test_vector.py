@@ -146,7 +146,9 @@ def planned_for(schema: pa.Schema) -> Plan:
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(schema.empty_table()).event_time("ts", strategy).key_by("k")
     function = VectorInactive()
-    return plan(keyed.processed(function, output=function.output).plan.query, bounded=False)
+    return plan(
+        keyed.with_outputs().process(function, output=function.output).plan.query, bounded=False
+    )
 
 
 class Told(gw.functions.VectorProcessFunction):
@@ -173,7 +175,7 @@ class Told(gw.functions.VectorProcessFunction):
 def test_what_a_function_sees() -> None:
     Told.told.clear()
     keyed = gw.stream(table(("a", 4, 1), ("b", 2, 2), ("a", None, 3))).key_by("k")
-    found = keyed.processed(Told(), ["v"], output=Told.output)
+    found = keyed.with_outputs().process(Told(), ["v"], output=Told.output)
     assert found.result().to_pylist() == []
     assert dict(found.metrics()["user"][0].as_py()) == {TIMERS_LEFT: 1}
     seen = {"v": [1, 3, 2]}, {"k": ["a", "b"]}, None

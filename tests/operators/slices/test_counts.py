@@ -61,9 +61,12 @@ def test_functions_that_need_rows_keep_them() -> None:
     table = pa.table({"ts": pa.array([5, 6, 7, 8]), "k": ["a"] * 4, "v": [4, 1, 3, 2]})
     timed = gw.stream(table).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     windowed = timed.key_by("k").count_window(2)
-    assert windowed.collect("v")["v"].to_pylist() == [[4, 1], [3, 2]]
+    assert windowed.collect_lists("v")["v"].to_pylist() == [[4, 1], [3, 2]]
     assert windowed.aggregate(m=gw.median("v"))["m"].to_pylist() == [2.5, 2.5]
-    assert "needs all values of a window" in windowed.explain(m=gw.median("v"))
+    assert (
+        "needs all values of a window"
+        in windowed.with_outputs().aggregate(m=gw.median("v")).explain()
+    )
 
 
 @pytest.mark.spark
@@ -84,7 +87,7 @@ def test_spark_gives_what_the_local_runner_gives(spark: Any, size: int, slide: i
             gw.stream(source).event_time("ts", strategy).key_by("k").count_window(size, slide)
         )
         windowed = windowed.arrival_order("ts").with_firing_columns()
-        return windowed.outputs(n=gw.count(), s=gw.sum("v"), last=gw.last("v"))
+        return windowed.with_outputs().aggregate(n=gw.count(), s=gw.sum("v"), last=gw.last("v"))
 
     distributed, whole = outputs(spark.createDataFrame(table).repartition(5)), outputs(table)
     assert "strategy  counts" in distributed.explain()

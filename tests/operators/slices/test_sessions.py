@@ -191,7 +191,9 @@ def test_spark_gives_what_the_local_runner_gives(spark: Any) -> None:
     def outputs(source: Any) -> gw.typing.Outputs:
         keyed = gw.stream(source).event_time("ts", strategy).key_by("k")
         windowed = keyed.window(gw.EventTimeSessionWindows.with_gap("10 seconds"))
-        return windowed.outputs(n=gw.count(), s=gw.sum("v"), top=gw.max("v"), sd=gw.stddev("v"))
+        return windowed.with_outputs().aggregate(
+            n=gw.count(), s=gw.sum("v"), top=gw.max("v"), sd=gw.stddev("v")
+        )
 
     frame = spark.createDataFrame(table).repartition(5)
     distributed, whole = outputs(frame), outputs(table)

@@ -201,9 +201,9 @@ def test_threads_change_nothing(batch_rows: int) -> None:
     keyed = gw.stream(table).event_time("ts", strategy).key_by("k")
     windowed = keyed.window(gw.SlidingEventTimeWindows.of("1 minute", "20 seconds"))
     one, three = (
-        windowed.options(threads=threads, batch_rows=batch_rows).outputs(
-            n=gw.count(), s=gw.sum("v"), first=gw.first("v"), sd=gw.stddev("v")
-        )
+        windowed.options(threads=threads, batch_rows=batch_rows)
+        .with_outputs()
+        .aggregate(n=gw.count(), s=gw.sum("v"), first=gw.first("v"), sd=gw.stddev("v"))
         for threads in (1, 3)
     )
     assert three.result().equals(one.result())

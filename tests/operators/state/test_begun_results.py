@@ -60,7 +60,7 @@ def keyed() -> gw.typing.KeyedStream:
 def windows(
     made: Callable[[gw.typing.KeyedStream], gw.typing.WindowedStream], **given: Any
 ) -> Query:
-    return made(keyed()).arrival_order("seq").outputs(**given).plan.query
+    return made(keyed()).arrival_order("seq").with_outputs().aggregate(**given).plan.query
 
 
 OLD = {"n": gw.count(), "sum": gw.sum("v")}
@@ -228,7 +228,14 @@ def test_over_begins_empty(frame: str) -> None:
     rows = rows_of()
 
     def query_of(carried: list[str], **given: Any) -> Query:
-        return keyed().over(FRAMES[frame]).arrival_order("seq").outputs(carried, **given).plan.query
+        return (
+            keyed()
+            .over(FRAMES[frame])
+            .arrival_order("seq")
+            .with_outputs()
+            .aggregate(carried, **given)
+            .plan.query
+        )
 
     query = Restarted(query_of(["seq"], n=gw.count(), sum=gw.sum("v")))
     run(query, rows[:CUT])
@@ -268,13 +275,20 @@ def joined(kind: str, *right: str) -> Query:
     ]
     other = gw.stream(pa.schema(fields).empty_table()).event_time("at", MONOTONOUS).key_by("k")
     if kind == "versions":
-        made = left.key_by("k").temporal_join(other).arrival_order("seq").outputs(["v"], [*right])
+        made = (
+            left.key_by("k")
+            .temporal_join(other)
+            .arrival_order("seq")
+            .with_outputs()
+            .select(["v"], [*right])
+        )
     else:
         made = (
             left.key_by("k")
             .interval_join(other)
             .between(timedelta(microseconds=-30), timedelta(0))
-            .outputs(["v"], [*right])
+            .with_outputs()
+            .select(["v"], [*right])
         )
     return made.plan.query
 
@@ -318,7 +332,7 @@ def test_an_order_of_arrival_that_changes_is_refused() -> None:
     def made(*names: str) -> Query:
         firsts = {f"first {name}": gw.first(name) for name in names}
         stream = keyed().window(gw.TumblingEventTimeWindows(50))
-        return stream.outputs(**firsts).plan.query
+        return stream.with_outputs().aggregate(**firsts).plan.query
 
     query = Restarted(made("seq"))
     with pytest.raises(StateMismatchError, match="order of arrival was ts, seq, is ts, seq, v"):
@@ -376,7 +390,7 @@ def test_lists_of_rows_begin_with_nulls() -> None:
 
     def made(*names: str) -> Query:
         windowed = keyed().window(gw.SlidingEventTimeWindows(60, 20)).arrival_order("seq")
-        return windowed.outputs(gw.typing.Collect(names)).plan.query
+        return windowed.with_outputs().collect_lists(*names).plan.query
 
     query = Restarted(made("seq"))
     run(query, rows[:CUT])

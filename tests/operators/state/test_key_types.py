@@ -40,7 +40,7 @@ def planned(dtype: pa.DataType, window: str) -> Plan:
     timed = gw.stream(schema.empty_table()).event_time(
         "ts", gw.WatermarkStrategy.for_monotonous_timestamps()
     )
-    made = WINDOWS[window](timed.key_by("k")).outputs(n=gw.count(), s=gw.sum("v"))
+    made = WINDOWS[window](timed.key_by("k")).with_outputs().aggregate(n=gw.count(), s=gw.sum("v"))
     query: Query = made.plan.query
     return plan(query, bounded=False, spark=True)
 

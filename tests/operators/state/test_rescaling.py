@@ -85,7 +85,11 @@ def test_every_shard_has_the_broadcast_state(key: str) -> None:
     function = Limits()
     left = gw.stream(keyed.empty_table()).event_time("ts", MONOTONOUS).key_by(key)
     right = gw.stream(limits.empty_table()).event_time("at", MONOTONOUS).broadcast()
-    made = left.connect(right).processed(function, ["v"], ["name", "limit"], output=function.output)
+    made = (
+        left.connect(right)
+        .with_outputs()
+        .process(function, ["v"], ["name", "limit"], output=function.output)
+    )
     query = Rescaled(made.plan.query)
     sent = [
         {COPY: False, SIDE: False, TIME: at, "__broadcast_name": name, "__broadcast_limit": limit}
@@ -105,4 +109,4 @@ def test_columns_of_ours_are_reserved(name: str) -> None:
     with pytest.raises(NameClashError, match=name):
         gw.stream(table).event_time("ts", MONOTONOUS).key_by("k").window(
             gw.TumblingEventTimeWindows(10)
-        ).outputs(values=gw.collect_list(name))
+        ).with_outputs().aggregate(values=gw.collect_list(name))

@@ -241,8 +241,10 @@ def test_user_code(name: str) -> None:
 def test_state_of_a_key() -> None:
     """The state of a key has no end, as in Flink; that of a window ends with it."""
     output = pa.schema([("pause", pa.float64()), ("rows", pa.int64()), ("before", pa.int64())])
-    process = custom.windowed(TumblingEventTimeWindows(60 * custom.SECOND)).outputs(
-        Process(custom.Longest(), ("value", "ts"), output)
+    process = (
+        custom.windowed(TumblingEventTimeWindows(60 * custom.SECOND))
+        .with_outputs()
+        .process(custom.Longest(), ("value", "ts"), output=output)
     )
     planned = plan(process.plan.query, bounded=False)
     left = put_away_after_each(planned, cut(planned.query), in_order=True)
@@ -253,8 +255,10 @@ def test_user_code_keeps_what_it_declared() -> None:
     class Wrong(custom.GeometricMean):
         accumulator = pa.struct([("product", pa.string()), ("count", pa.int64())])
 
-    asked = custom.windowed(TumblingEventTimeWindows(60 * custom.SECOND)).outputs(
-        mean=gw.user_aggregate(Wrong(), "value")
+    asked = (
+        custom.windowed(TumblingEventTimeWindows(60 * custom.SECOND))
+        .with_outputs()
+        .aggregate(mean=gw.user_aggregate(Wrong(), "value"))
     )
     planned = plan(asked.plan.query, bounded=False)
     with pytest.raises(InvalidFunctionError, match="types that it declared"):
@@ -271,8 +275,10 @@ def test_types_may_be_declared_with_other_nulls_when_a_query_starts_again() -> N
                 ]
             )
 
-        asked = custom.windowed(TumblingEventTimeWindows(60 * custom.SECOND)).outputs(
-            mean=gw.user_aggregate(Mean(), "value")
+        asked = (
+            custom.windowed(TumblingEventTimeWindows(60 * custom.SECOND))
+            .with_outputs()
+            .aggregate(mean=gw.user_aggregate(Mean(), "value"))
         )
         return plan(asked.plan.query, bounded=False)
 

@@ -48,7 +48,7 @@ def keyed(*, large: bool) -> gw.typing.KeyedStream:
 
 
 def windows(stream: gw.typing.KeyedStream, assigner: Any, **given: gw.typing.Aggregate) -> Query:
-    return stream.window(assigner).arrival_order("seq").outputs(**given).plan.query
+    return stream.window(assigner).arrival_order("seq").with_outputs().aggregate(**given).plan.query
 
 
 LISTS = {"texts": gw.collect_list("text"), "tags": gw.collect_list("tags")}
@@ -60,27 +60,43 @@ QUERIES: dict[str, Callable[[gw.typing.KeyedStream], Query]] = {
     "sketches": lambda k: windows(
         k, gw.TumblingEventTimeWindows(50), n=gw.approx_count_distinct("text")
     ),
-    "counts": lambda k: k.count_window(8).arrival_order("seq").outputs(**PICKS).plan.query,
+    "counts": lambda k: (
+        k.count_window(8).arrival_order("seq").with_outputs().aggregate(**PICKS).plan.query
+    ),
     "over": lambda k: (
-        k.over(gw.Range(TICKS)).arrival_order("seq").outputs(["text", "tags"], **PICKS).plan.query
+        k.over(gw.Range(TICKS))
+        .arrival_order("seq")
+        .with_outputs()
+        .aggregate(["text", "tags"], **PICKS)
+        .plan.query
     ),
     "over rows": lambda k: (
-        k.over(gw.Rows(4)).arrival_order("seq").outputs(["data"], first=gw.first("text")).plan.query
+        k.over(gw.Rows(4))
+        .arrival_order("seq")
+        .with_outputs()
+        .aggregate(["data"], first=gw.first("text"))
+        .plan.query
     ),
     "over all": lambda k: (
-        k.over(gw.Range()).arrival_order("seq").outputs(["data"], first=gw.first("text")).plan.query
+        k.over(gw.Range())
+        .arrival_order("seq")
+        .with_outputs()
+        .aggregate(["data"], first=gw.first("text"))
+        .plan.query
     ),
     "top": lambda k: (
         k.window(gw.TumblingEventTimeWindows(50))
         .arrival_order("seq")
-        .topped(2, ["text"], columns=["data", "tags"])
+        .with_outputs()
+        .top(2, ["text"], columns=["data", "tags"])
         .plan.query
     ),
     "reference": lambda k: (
         k.window(gw.TumblingEventTimeWindows(50))
         .arrival_order("seq")
         .options(engine="reference")
-        .outputs(**LISTS)
+        .with_outputs()
+        .aggregate(**LISTS)
         .plan.query
     ),
 }
@@ -123,7 +139,8 @@ def test_a_column_may_have_the_name_of_one_of_ours() -> None:
         return (
             windowed.arrival_order("seq")
             .evictor(gw.CountEvictor.of(5))
-            .outputs(all=lists)
+            .with_outputs()
+            .aggregate(all=lists)
             .plan.query
         )
 
@@ -154,7 +171,7 @@ def test_types_of_other_values_are_refused(before: pa.DataType, after: pa.DataTy
         fields = [("k", pa.string()), ("ts", pa.int64()), ("v", dtype)]
         stream = gw.stream(pa.schema(fields).empty_table()).event_time("ts", MONOTONOUS)
         windowed = stream.key_by("k").window(gw.TumblingEventTimeWindows(50))
-        return windowed.outputs(all=gw.collect_list("v")).plan.query
+        return windowed.with_outputs().aggregate(all=gw.collect_list("v")).plan.query
 
     was, is_ = (facts_of(Restarted(made(dtype)).plan) for dtype in (before, after))
     (columns,) = [text for text in changes(was, is_) if text.startswith("columns.v")]

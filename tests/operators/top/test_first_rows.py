@@ -42,7 +42,8 @@ def asked(count: int, number: str | None, *, lives: int | None = None, **options
     outputs = (
         gw.stream(SCHEMA.empty_table())
         .key_by("k")
-        .topped(
+        .with_outputs()
+        .top(
             count,
             ["v", "w"],
             descending=[True, False],

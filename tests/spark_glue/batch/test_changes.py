@@ -28,7 +28,7 @@ def changes(
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(source).event_time("ts", strategy).key_by("k")
     made = keyed.window(assigner).trigger(trigger).arrival_order("ts").options(**options)
-    return made.with_changes().aggregate(n=gw.count(), last=gw.max("v"))
+    return made.with_firing_columns(changes=True).aggregate(n=gw.count(), last=gw.max("v"))
 
 
 @pytest.mark.parametrize(

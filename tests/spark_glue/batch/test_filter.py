@@ -70,7 +70,7 @@ def test_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
     ]
     files(tmp_path / "in", tables)
     source = streamed(spark, tmp_path / "in", tables[0])
-    made = windowed(source, ASSIGNERS[name]).outputs(
+    made = windowed(source, ASSIGNERS[name]).with_outputs().aggregate(
         n=gw.count().filter("is_x"), total=gw.sum("v").filter("is_x"),
         last=gw.last("seq").filter("is_x"),
     )  # fmt: skip

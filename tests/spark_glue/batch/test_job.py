@@ -104,9 +104,9 @@ def arrow(frame: DataFrame) -> pa.Table:
 @pytest.mark.parametrize("partials", ["kernels", "spark"])
 @pytest.mark.parametrize("name", quick(ASSIGNERS, "sliding"))
 def test_folded_aggregates(frame: DataFrame, table: pa.Table, name: str, partials: str) -> None:
-    outputs = windowed(frame, ASSIGNERS[name], partials=partials).outputs(**FOLDED)
+    outputs = windowed(frame, ASSIGNERS[name], partials=partials).with_outputs().aggregate(**FOLDED)
     assert outputs.plan.partials_by is PartialsBy(partials)
-    local = windowed(table, ASSIGNERS[name]).outputs(**FOLDED)
+    local = windowed(table, ASSIGNERS[name]).with_outputs().aggregate(**FOLDED)
     result = outputs.result()
     assert rows_of(arrow(result)) == rows_of(local.result())
     assert counters_of(outputs.metrics()) == counters_of(local.metrics())
@@ -116,7 +116,7 @@ def test_folded_aggregates(frame: DataFrame, table: pa.Table, name: str, partial
 
 @pytest.mark.smoke
 def test_results_that_no_spark_aggregate_makes(frame: DataFrame, table: pa.Table) -> None:
-    outputs = windowed(frame, ASSIGNERS["sliding"]).outputs(**PICKED)
+    outputs = windowed(frame, ASSIGNERS["sliding"]).with_outputs().aggregate(**PICKED)
     assert outputs.plan.partials_by is PartialsBy.KERNELS
     local = windowed(table, ASSIGNERS["sliding"]).aggregate(**PICKED)
     assert rows_of(arrow(outputs.result())) == rows_of(local)
@@ -126,7 +126,7 @@ def test_results_that_no_spark_aggregate_makes(frame: DataFrame, table: pa.Table
 def test_row_at_a_time(frame: DataFrame, table: pa.Table) -> None:
     def query(source: Any) -> Any:
         made = windowed(source, ASSIGNERS["sliding"]).trigger(gw.CountTrigger.of(3))
-        return made.collect("i", "seq")
+        return made.collect_lists("i", "seq")
 
     assert rows_of(arrow(query(frame))) == rows_of(query(table))
 
@@ -154,7 +154,9 @@ def test_shards_and_tasks_do_not_matter(
 
 
 def test_rejected_rows_keep_their_columns(frame: DataFrame, table: pa.Table) -> None:
-    rejected = windowed(frame, ASSIGNERS["tumbling"]).outputs(n=gw.count()).rejected()
+    rejected = (
+        windowed(frame, ASSIGNERS["tumbling"]).with_outputs().aggregate(n=gw.count()).rejected()
+    )
     assert rejected.columns == [*table.schema.names, "rejection_reason"]
     assert rejected.count() == table.column("ts").null_count
     assert {row.rejection_reason for row in rejected.collect()} == {"null_timestamp"}
@@ -166,7 +168,7 @@ def test_counters_through_observe(frame: DataFrame) -> None:
 
     for name in ("tumbling", "sliding"):
         observation = Observation()
-        outputs: Any = windowed(frame, ASSIGNERS[name]).outputs(n=gw.count())
+        outputs: Any = windowed(frame, ASSIGNERS[name]).with_outputs().aggregate(n=gw.count())
         outputs.result(observation).write.format("noop").mode("overwrite").save()
         assert observation.get["rows"] == 600
         assert observation.get["null_timestamp"] > 0
@@ -191,8 +193,10 @@ def test_expressions_never_hide_columns(frame: DataFrame) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
     keyed = gw.stream(frame).event_time("ts", WATERMARKS).key_by(F.upper("key").alias("key"))
-    outputs = keyed.window(ASSIGNERS["tumbling"]).outputs(
-        plain=gw.max(F.length("key")), other=gw.count(F.col("key"))
+    outputs = (
+        keyed.window(ASSIGNERS["tumbling"])
+        .with_outputs()
+        .aggregate(plain=gw.max(F.length("key")), other=gw.count(F.col("key")))
     )
     assert {row.key for row in outputs.result().collect()} == {None, "A", "B", "C"}
     assert {row.key for row in outputs.rejected().collect()} <= {None, "a", "b", "c"}
@@ -261,7 +265,9 @@ def test_other_timestamps_and_odd_names(
     def query(source: Any, **options: Any) -> gw.typing.Outputs:
         keyed = gw.stream(source).event_time("c d", WATERMARKS).key_by("a-b", "day")
         made = keyed.window(ASSIGNERS["sliding"]).arrival_order("seq").options(**options)
-        return made.outputs(first=gw.first("e f"), ts=gw.last("c d"), top=gw.max("e f"))
+        return made.with_outputs().aggregate(
+            first=gw.first("e f"), ts=gw.last("c d"), top=gw.max("e f")
+        )
 
     wanted = query(renamed)
     with time_zone("America/New_York"):
@@ -306,7 +312,7 @@ def test_bad_input_is_refused_on_the_driver(frame: DataFrame) -> None:
         windowed(frame, ASSIGNERS["tumbling"], partials="spark").aggregate(n=gw.first("text"))
     with pytest.raises(errors.UnsupportedQueryError, match="variance loses the digits"):
         windowed(frame, ASSIGNERS["tumbling"], partials="spark").aggregate(n=gw.stddev("f"))
-    outputs = windowed(frame, ASSIGNERS["tumbling"]).outputs(n=gw.count())
+    outputs = windowed(frame, ASSIGNERS["tumbling"]).with_outputs().aggregate(n=gw.count())
     with pytest.raises(errors.QueryError, match=r"it with spark\.readStream, got a batch Data"):
         gw.write_stream(outputs, "out", "checkpoint")
 
@@ -315,7 +321,7 @@ def test_empty_dataframe(frame: DataFrame) -> None:
     for partials in ("kernels", "spark"):
         for name in ("tumbling", "sliding"):
             made = windowed(frame.limit(0), ASSIGNERS[name], partials=partials)
-            outputs = made.outputs(**FOLDED)
+            outputs = made.with_outputs().aggregate(**FOLDED)
             assert outputs.result().count() == 0
             (counters,) = outputs.metrics().collect()
             assert counters.rows == 0
@@ -335,9 +341,12 @@ def test_bigint_overflow_is_an_error_everywhere(spark: SparkSession) -> None:
 def test_order_without_order_by_is_deterministic_and_warned_about(frame: DataFrame) -> None:
     keyed = gw.stream(frame).event_time("ts", WATERMARKS).key_by("key")
     made = keyed.window(ASSIGNERS["tumbling"])
-    outputs = made.outputs(first=gw.first("text"))
+    outputs = made.with_outputs().aggregate(first=gw.first("text"))
     assert "name the columns of the true order with arrival_order" in outputs.explain()
     again = gw.stream(frame.repartition(7)).event_time("ts", WATERMARKS).key_by("key")
     second = again.window(ASSIGNERS["tumbling"]).aggregate(first=gw.first("text"))
     assert rows_of(arrow(outputs.result())) == rows_of(arrow(second))
-    assert "arrival_order" not in made.arrival_order("seq").explain(first=gw.first("text"))
+    assert (
+        "arrival_order"
+        not in made.arrival_order("seq").with_outputs().aggregate(first=gw.first("text")).explain()
+    )

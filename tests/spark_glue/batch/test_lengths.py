@@ -41,7 +41,7 @@ def test_an_expression_is_one_column_however_many_lengths(spark: SparkSession) -
     frame = spark.createDataFrame(pa.concat_tables(batches()))
     double, cheap = gw.sum(F.col("v") * 2), gw.max("v").filter(F.col("v") < 10)
     plans = [
-        windowed(frame, windows).outputs(double=double, cheap=cheap).plan
+        windowed(frame, windows).with_outputs().aggregate(double=double, cheap=cheap).plan
         for windows in (LENGTHS, gw.MultiLengthEventTimeWindows.of("5 seconds"))
     ]
     of_three, of_one = ((plan.partials, plan.input_columns) for plan in plans)
@@ -53,8 +53,10 @@ def test_a_stream(spark: SparkSession, tmp_path: Path, changed: bool) -> None:
     tables = batches(3, 200)
     files(tmp_path / "in", tables)
     made = windowed(streamed(spark, tmp_path / "in", tables[0]), LENGTHS)
-    asked = (made.changed_keys() if changed else made).outputs(
-        n=gw.count(), total=gw.sum("v"), last=gw.last("seq")
+    asked = (
+        (made.changed_keys() if changed else made)
+        .with_outputs()
+        .aggregate(n=gw.count(), total=gw.sum("v"), last=gw.last("seq"))
     )
     run_to_the_end(asked, tmp_path)
     results, _ = expected(asked, tables)

@@ -74,7 +74,7 @@ def test_on_a_stream_all_keys_of_a_window_are_ranked_together(
     def outputs(**ranking: Any) -> gw.typing.Outputs:
         of = windowed(stream, HOPS)
         of = of.top_keys(**ranking) if ranking else of
-        return of.outputs(n=gw.count(), total=gw.sum("seq"))
+        return of.with_outputs().aggregate(n=gw.count(), total=gw.sum("seq"))
 
     made = outputs(count=3, by="total")
     run_to_the_end(made, tmp_path)
@@ -96,7 +96,7 @@ def test_all_columns_are_those_of_the_user(spark: SparkSession, tmp_path: Path) 
     one, other = (gw.stream(stream).event_time("ts", WATERMARKS) for _ in range(2))
     timed = (one.union(other), gw.stream(stream).event_time(ts, WATERMARKS))
     for each in timed:
-        made: Any = each.key_by("k").window(HOPS).topped(1, "v")
+        made: Any = each.key_by("k").window(HOPS).with_outputs().top(1, "v")
         assert made._analyzed_results().columns == [
             *("k", "window_start", "window_end", "ts", "v", "text", "seq", "row_number")
         ]

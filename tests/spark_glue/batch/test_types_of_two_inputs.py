@@ -39,7 +39,13 @@ def test_joins_and_unions_widen(spark: SparkSession) -> None:
         gw.stream(frame(spark, kind, "ts", "v")).event_time("ts", WATERMARKS)
         for kind in ("INT", "BIGINT", "TINYINT")
     ]
-    summed = parts[0].union(*parts[1:]).window_all(MINUTE).outputs(s=gw.sum("k"), m=gw.max("k"))
+    summed = (
+        parts[0]
+        .union(*parts[1:])
+        .window_all(MINUTE)
+        .with_outputs()
+        .aggregate(s=gw.sum("k"), m=gw.max("k"))
+    )
     assert summed.result().select("s", "m").collect() == [(9, 2)]
     assert summed.result().schema["m"].dataType.simpleString() == "bigint"
     with pytest.raises(ColumnTypeError, match="a key has the same type"):
@@ -51,7 +57,7 @@ def test_scans_widen_in_tasks(spark: SparkSession, tmp_path: Any) -> None:
         frame(spark, kind, time, "v").write.parquet(str(tmp_path / name))
     sides = [gw.scan(str(tmp_path / name), spark) for name in ("a", "b")]
     outputs = keyed(sides[0], "lt").interval_join(keyed(sides[1], "rt")).between("0 s", "0 s")
-    found = outputs.outputs(["v"], ["v"]).result()
+    found = outputs.with_outputs().select(["v"], ["v"]).result()
     rows = sorted((r["k"], r["left_v"], r["right_v"]) for r in found.collect())
     assert rows == [(1, 1, 1), (2, 2, 2)]
     assert found.schema["k"].dataType.simpleString() == "bigint"
@@ -75,7 +81,10 @@ def test_forms_of_files_are_those_that_spark_reads(spark: SparkSession, tmp_path
     found = []
     for each in scans:
         outputs = (
-            keyed(each, "ts").window(MINUTE).outputs(u=gw.sum("u"), w=gw.first("w"), n=gw.count())
+            keyed(each, "ts")
+            .window(MINUTE)
+            .with_outputs()
+            .aggregate(u=gw.sum("u"), w=gw.first("w"), n=gw.count())
         )
         rows: Any = outputs.result()
         table = rows if isinstance(rows, pa.Table) else rows.toArrow()

@@ -51,7 +51,7 @@ def rows_of(spark: SparkSession) -> DataFrame:
 def outputs_of(rows: Any, partials: Any = "auto") -> Any:
     keyed = gw.stream(rows).event_time("ts", STRATEGY).key_by("k")
     windows = keyed.window(gw.TumblingEventTimeWindows.of("5 minutes"))
-    return windows.options(partials=partials, shards=3).outputs(**AGGREGATES)
+    return windows.options(partials=partials, shards=3).with_outputs().aggregate(**AGGREGATES)
 
 
 def wanted(spark: SparkSession) -> list[Any]:

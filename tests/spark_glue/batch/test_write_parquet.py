@@ -34,7 +34,11 @@ def windowed(source: Any, *keys: Any) -> gw.typing.WindowedStream:
 
 
 def sliding(source: Any) -> gw.typing.Outputs:
-    return windowed(source).outputs(n=gw.count(), total=gw.sum("v"), last=gw.max("ts"))
+    return (
+        windowed(source)
+        .with_outputs()
+        .aggregate(n=gw.count(), total=gw.sum("v"), last=gw.max("ts"))
+    )
 
 
 def assert_same(found: DataFrame, expected: DataFrame) -> None:
@@ -98,8 +102,10 @@ def test_a_job_that_fails_leaves_the_write_before(
     spark: SparkSession, frame: DataFrame, tmp_path: Path
 ) -> None:
     path = tmp_path / "out"
-    failing = windowed(frame).outputs(
-        gw.typing.Process(Failing(), ("v",), pa.schema([("n", pa.int64())]))
+    failing = (
+        windowed(frame)
+        .with_outputs()
+        .process(Failing(), ("v",), output=pa.schema([("n", pa.int64())]))
     )
     with pytest.raises(Exception, match="no more"):
         failing.write_parquet(path)
@@ -136,15 +142,19 @@ REASONS = {
 
 def of_case(case: str, frame: DataFrame) -> gw.typing.Outputs:
     if case == "ranked":
-        return windowed(frame).top_keys(1, "n").outputs(n=gw.count())
+        return windowed(frame).top_keys(1, "n").with_outputs().aggregate(n=gw.count())
     if case == "computed":
         return sliding(frame).select(h="hex(key)")
     if case == "typed":
         collated = frame.selectExpr("key", "ts", "string(v) COLLATE UTF8_LCASE AS v")
-        return windowed(collated).outputs(last=gw.last("v"))
+        return windowed(collated).with_outputs().aggregate(last=gw.last("v"))
     if case == "finished":
         keyed = gw.stream(frame).event_time("ts", IN_ORDER).key_by("key")
-        return keyed.window(gw.TumblingEventTimeWindows.of("10 s")).outputs(n=gw.count())
+        return (
+            keyed.window(gw.TumblingEventTimeWindows.of("10 s"))
+            .with_outputs()
+            .aggregate(n=gw.count())
+        )
     return sliding(frame)
 
 
@@ -201,8 +211,10 @@ def test_spark_reads_what_the_local_runner_wrote(spark: SparkSession, tmp_path: 
     }
     for name, column in more.items():
         table = table.append_column(name, column)
-    outputs = windowed(table, "large", "u", "at").outputs(
-        d=gw.max("d"), f=gw.mean("v"), words=gw.last("word")
+    outputs = (
+        windowed(table, "large", "u", "at")
+        .with_outputs()
+        .aggregate(d=gw.max("d"), f=gw.mean("v"), words=gw.last("word"))
     )
     written = outputs.write_parquet(tmp_path / "out")
     assert written.written_by == "process"
@@ -225,7 +237,7 @@ def test_a_disk_that_is_full(frame: DataFrame, tmp_path: Path) -> None:
         pytest.skip("no disk can be mounted here")
     try:
         texts = frame.selectExpr("key", "ts", "repeat(hex(xxhash64(v, 7)), 300) AS v")
-        outputs = windowed(texts).outputs(all=gw.collect_list("v"))
+        outputs = windowed(texts).with_outputs().aggregate(all=gw.collect_list("v"))
         with pytest.raises(errors.OutputError, match="No space left"):
             outputs.write_parquet(tmp_path / "out", compression="none")
         assert sliding(frame).select("key").write_parquet(tmp_path / "out").rows > 0
@@ -255,8 +267,12 @@ def test_types_are_those_that_spark_writes(
     names = [column.split()[0] for column in COLUMNS.split(", ")]
     aggregates = {name: gw.last(name) for name in names[:10]}
     keyed = gw.stream(wide).event_time("ts", IN_ORDER).key_by("text", "day", "small", "at")
-    outputs = keyed.window(gw.SlidingEventTimeWindows.of("20 s", "5 s")).outputs(
-        **{f"last_{name}": each for name, each in aggregates.items()}, all=gw.collect_list("i")
+    outputs = (
+        keyed.window(gw.SlidingEventTimeWindows.of("20 s", "5 s"))
+        .with_outputs()
+        .aggregate(
+            **{f"last_{name}": each for name, each in aggregates.items()}, all=gw.collect_list("i")
+        )
     )
     with change_settings(spark, {"spark.sql.parquet.outputTimestampType": times}):
         written = outputs.write_parquet(tmp_path / "out")

@@ -89,8 +89,10 @@ def test_what_is_refused() -> None:
 
 def test_a_bounded_input_has_none() -> None:
     table = pa.concat_tables([*batches(1), row(now() + 7_200 * SECOND)])
-    outputs = windowed(table).outputs(**AGGREGATES)
-    assert outputs.result().equals(windowed(table, WATERMARKS).outputs(**AGGREGATES).result())
+    outputs = windowed(table).with_outputs().aggregate(**AGGREGATES)
+    assert outputs.result().equals(
+        windowed(table, WATERMARKS).with_outputs().aggregate(**AGGREGATES).result()
+    )
     assert set(outputs.rejected()[REASON].to_pylist()) == {"null_timestamp"}
     assert "on streams without rows more than 1 h ahead" in outputs.explain()
 
@@ -113,8 +115,13 @@ def test_rows_are_set_aside() -> None:
 
 def test_queries_that_need_no_time_reject_nothing() -> None:
     keyed = gw.stream(batches(1)[0]).event_time("ts", GUARDED).key_by("k")
-    assert progress_columns(keyed.count_window(5).outputs(n=gw.count()).plan.query) == ()
-    assert progress_columns(windowed(batches(1)[0]).outputs(n=gw.count()).plan.query) == (FUTURE,)
+    assert (
+        progress_columns(keyed.count_window(5).with_outputs().aggregate(n=gw.count()).plan.query)
+        == ()
+    )
+    assert progress_columns(
+        windowed(batches(1)[0]).with_outputs().aggregate(n=gw.count()).plan.query
+    ) == (FUTURE,)
 
 
 # ---- streams
@@ -127,7 +134,7 @@ def test_columns_of_these_names_are_refused(spark: SparkSession, tmp_path: Path)
         timed.union(timed)
     joined = timed.key_by("k").interval_join(timed.key_by("k")).between("0 s", "1 s")
     with pytest.raises(errors.NameClashError, match="used inside gpu_windows"):
-        joined.outputs({"__input": "v"}, ["v"])
+        joined.with_outputs().select({"__input": "v"}, ["v"])
 
 
 @pytest.mark.parametrize("kind", quick(["partials", "rows"], nightly=["partials"]))
@@ -137,7 +144,7 @@ def test_it_makes_no_other_row_late(spark: SparkSession, tmp_path: Path, kind: s
     files(tmp_path / "in", [good[0], pa.concat_tables([far, good[1], end, far]), good[2]])
     made = windowed(streamed(spark, tmp_path / "in"))
     made = made if kind == "partials" else made.evictor(gw.CountEvictor.of(3))
-    outputs = made.outputs(**AGGREGATES)
+    outputs = made.with_outputs().aggregate(**AGGREGATES)
     run_to_the_end(outputs, tmp_path)
     results, late = expected(outputs, good)
     assert results_in(spark, tmp_path) == rows_of(results)
@@ -160,7 +167,7 @@ def test_the_same_rows_are_rejected_again(
         reasons.append((number, [each[REASON] for each in back.collect()]))
 
     def run() -> None:
-        made = outputs.outputs(n=gw.count(), t=gw.first("text"))
+        made = outputs.with_outputs().aggregate(n=gw.count(), t=gw.first("text"))
         query = gw.write_stream(made, take, tmp_path / "state", trigger={"availableNow": True})
         query.awaitTermination()
 
@@ -187,10 +194,10 @@ def test_it_may_be_put_up_later(spark: SparkSession, tmp_path: Path) -> None:
     good = batches(2)
     files(tmp_path / "in", good[:1])
     rows = streamed(spark, tmp_path / "in")
-    run_to_the_end(windowed(rows, WATERMARKS).outputs(**AGGREGATES), tmp_path)
+    run_to_the_end(windowed(rows, WATERMARKS).with_outputs().aggregate(**AGGREGATES), tmp_path)
     later = pa.concat_tables([good[1], row(now() + 7_200 * SECOND)])
     pq.write_table(later, tmp_path / "in" / "later.parquet")
-    outputs = windowed(rows).outputs(**AGGREGATES)
+    outputs = windowed(rows).with_outputs().aggregate(**AGGREGATES)
     run_to_the_end(outputs, tmp_path)
     results, _ = expected(outputs, good)
     assert results_in(spark, tmp_path) == rows_of(results)
@@ -208,7 +215,9 @@ def test_inputs_have_guards_of_their_own(spark: SparkSession, tmp_path: Path) ->
     again = streamed(spark, tmp_path / "b")
     three = both.union(gw.stream(again).event_time("ts", WATERMARKS))
     windows = gw.TumblingEventTimeWindows.of("20 seconds")
-    outputs = three.key_by("k").window(windows).outputs(n=gw.count(), t=gw.first("text"))
+    outputs = (
+        three.key_by("k").window(windows).with_outputs().aggregate(n=gw.count(), t=gw.first("text"))
+    )
     run_to_the_end(outputs, tmp_path)
     found = {(each.k, each.n) for each in gw.read_output(spark, tmp_path / "out").collect()}
     assert found == {(1, 1), (2, 4)}
@@ -223,7 +232,9 @@ def test_a_side_of_a_join_has_one(spark: SparkSession, tmp_path: Path) -> None:
     a, b = (streamed(spark, tmp_path / name) for name in "ab")
     left = gw.stream(a).event_time("ts", GUARDED).key_by("k")
     right = gw.stream(b).event_time("ts", WATERMARKS).key_by("k")
-    joined = left.interval_join(right).between("0 s", "2 s").outputs(["v"], ["v", "seq"])
+    joined = (
+        left.interval_join(right).between("0 s", "2 s").with_outputs().select(["v"], ["v", "seq"])
+    )
     run_to_the_end(joined, tmp_path)
     assert gw.read_output(spark, tmp_path / "out").count() == 3
     back = gw.read_output(spark, tmp_path / "out", "late").collect()
@@ -251,9 +262,11 @@ def test_a_carried_watermark_far_ahead_does_nothing(spark: SparkSession, tmp_pat
     made = windowed(reader.parquet(str(tmp_path / "in")), carried)
     one_second = gw.TumblingEventTimeWindows.of("1 second")
     keyed = gw.stream(reader.parquet(str(tmp_path / "in"))).event_time("ts", carried).key_by("k")
-    outputs = keyed.window(one_second).outputs(n=gw.count(), t=gw.first("text"))
+    outputs = keyed.window(one_second).with_outputs().aggregate(n=gw.count(), t=gw.first("text"))
     run_to_the_end(outputs, tmp_path)
-    assert "carried by wm, on streams without" in made.outputs(n=gw.count()).explain()
+    assert (
+        "carried by wm, on streams without" in made.with_outputs().aggregate(n=gw.count()).explain()
+    )
     assert [each.n for each in gw.read_output(spark, tmp_path / "out").collect()] == [1, 1]
     assert sorted(reason for _, reason in reasons_in(spark, tmp_path)) == [
         "future_timestamp",

@@ -167,7 +167,12 @@ def test_streams_refuse_it_when_the_query_is_built(spark: SparkSession) -> None:
     )  # fmt: skip
     with pytest.raises(ColumnTypeError, match="UTF8_LCASE"):
         windowed(rate, "c").aggregate(n=gw.count())
-    assert windowed(rate.withColumn("k", F.lit(1)), "k").outputs(f=gw.first("c")).is_streaming
+    assert (
+        windowed(rate.withColumn("k", F.lit(1)), "k")
+        .with_outputs()
+        .aggregate(f=gw.first("c"))
+        .is_streaming
+    )
 
 
 def test_collations_go_to_arrow_and_back() -> None:

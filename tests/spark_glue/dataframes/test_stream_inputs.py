@@ -49,7 +49,13 @@ Builder = Callable[[list[gw.typing.TimedStream]], gw.typing.Outputs]
 
 
 def counted(rows: gw.typing.TimedStream) -> gw.typing.Outputs:
-    return rows.key_by("k").window(MINUTE).options(device="cpu", shards=1).outputs(n=gw.count())
+    return (
+        rows.key_by("k")
+        .window(MINUTE)
+        .options(device="cpu", shards=1)
+        .with_outputs()
+        .aggregate(n=gw.count())
+    )
 
 
 def in_union(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
@@ -63,7 +69,7 @@ def in_nested_union(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
 def in_interval_join(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     left, right = of[0].key_by("k"), of[1].union(of[2]).key_by("k")
     joined = left.interval_join(right).between("-1 minute", "1 minute")
-    return joined.options(device="cpu", shards=1).outputs({"v": "v"}, {"w": "v"})
+    return joined.options(device="cpu", shards=1).with_outputs().select({"v": "v"}, {"w": "v"})
 
 
 def in_window_join(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
@@ -72,29 +78,34 @@ def in_window_join(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
         left.join(right)
         .window(MINUTE)
         .options(device="cpu", shards=1)
-        .outputs({"v": "v"}, {"w": "v"})
+        .with_outputs()
+        .select({"v": "v"}, {"w": "v"})
     )
 
 
 def in_temporal_join(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     joined = of[0].key_by("k").temporal_join(of[1].key_by("k"))
-    return joined.options(device="cpu", shards=1).outputs({"v": "v"}, {"w": "v"})
+    return joined.options(device="cpu", shards=1).with_outputs().select({"v": "v"}, {"w": "v"})
 
 
 def in_co_group(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     both = of[0].key_by("k").co_group(of[1].union(of[2]).key_by("k")).window(MINUTE)
-    return both.options(device="cpu", shards=1).processed(Sizes(), ["v"], ["v"], output=NOTHING)
+    return (
+        both.options(device="cpu", shards=1)
+        .with_outputs()
+        .process(Sizes(), ["v"], ["v"], output=NOTHING)
+    )
 
 
 def in_broadcast(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     both = of[0].key_by("k").connect(of[1].broadcast())
-    return both.processed(Rules(), ["v"], ["v"], output=NOTHING, shards=1)
+    return both.with_outputs().process(Rules(), ["v"], ["v"], output=NOTHING, shards=1)
 
 
 def in_stages(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:
     minutes = gw.stream_results(counted(of[0].union(of[1])))
     hours = minutes.key_by("k").window(gw.TumblingEventTimeWindows.of("1 hour"))
-    return hours.options(device="cpu", shards=1).outputs(n=gw.sum("n"))
+    return hours.options(device="cpu", shards=1).with_outputs().aggregate(n=gw.sum("n"))
 
 
 def in_sql(of: list[gw.typing.TimedStream]) -> gw.typing.Outputs:

@@ -76,18 +76,23 @@ def joined(source: Any, **options: Any) -> gw.typing.Outputs:
     sides = [gw.stream(source).event_time("ts", WATERMARKS).key_by("k") for _ in range(2)]
     pairs = sides[0].interval_join(sides[1]).between("-3 seconds", "20 seconds")
     made = pairs.options(device="cpu", shards=3, **options)
-    return made.outputs(["when", "deep", "seq"], ["when"], how="full")
+    return made.with_outputs().select(["when", "deep", "seq"], ["when"], how="full")
 
 
 QUERIES: dict[str, Callable[[Any], gw.typing.Outputs]] = {
-    "aggregates": lambda source: windowed(source).outputs(
-        top=gw.max("when"), first=gw.first("when"), n=gw.count()
+    "aggregates": lambda source: (
+        windowed(source)
+        .with_outputs()
+        .aggregate(top=gw.max("when"), first=gw.first("when"), n=gw.count())
     ),
-    "collect": lambda source: windowed(source).outputs(gw.typing.Collect(("when", "deep", "seq"))),
+    "collect": lambda source: windowed(source).with_outputs().collect_lists("when", "deep", "seq"),
     "evictor": lambda source: (
-        windowed(source).evictor(gw.CountEvictor.of(3)).outputs(last=gw.last("when"))
+        windowed(source)
+        .evictor(gw.CountEvictor.of(3))
+        .with_outputs()
+        .aggregate(last=gw.last("when"))
     ),
-    "reduce": lambda source: windowed(source).outputs(gw.typing.Reduce(latest, ("when", "deep"))),
+    "reduce": lambda source: windowed(source).with_outputs().reduce(latest, ("when", "deep")),
     "join": joined,
     "join, row at a time": lambda source: joined(source, engine="reference"),
 }

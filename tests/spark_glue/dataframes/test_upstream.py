@@ -37,7 +37,7 @@ BATCHES: list[Rows] = [
 def windows_of(rows: DataFrame, watermarks: gw.WatermarkStrategy = WATERMARKS) -> gw.typing.Outputs:
     keyed = gw.stream(rows).event_time("ts", watermarks).key_by("k")
     windows = keyed.window(gw.TumblingEventTimeWindows.of("10 seconds")).options(shards=2)
-    return windows.outputs(n=gw.count(), total=gw.sum("v"))
+    return windows.with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
 
 
 def run(spark: SparkSession, folder: Path, change: Change, starts: int) -> list[Any]:
@@ -314,9 +314,14 @@ def test_every_input_is_looked_at(rows: DataFrame) -> None:
     def together(one: DataFrame, other: DataFrame) -> Iterator[gw.typing.Outputs]:
         window = gw.TumblingEventTimeWindows.of("10 seconds")
         union = timed(one).union(timed(other)).key_by("k").window(window)
-        yield union.outputs(n=gw.count())
+        yield union.with_outputs().aggregate(n=gw.count())
         keyed, right = timed(one).key_by("k"), timed(other).key_by("k")
-        yield keyed.interval_join(right).between("-5 seconds", "5 seconds").outputs(["v"], ["v"])
+        yield (
+            keyed.interval_join(right)
+            .between("-5 seconds", "5 seconds")
+            .with_outputs()
+            .select(["v"], ["v"])
+        )
 
     for made in together(marked(rows), marked(rows).dropDuplicates(["v"])):
         assert made.explain().count(TAKEN_NOTE) == 1
@@ -328,7 +333,9 @@ def test_every_input_is_looked_at(rows: DataFrame) -> None:
 
 
 def test_queries_without_event_time_take_no_notice(rows: DataFrame) -> None:
-    counts = gw.stream(marked(rows)).key_by("k").count_window(3).outputs(n=gw.count())
+    counts = (
+        gw.stream(marked(rows)).key_by("k").count_window(3).with_outputs().aggregate(n=gw.count())
+    )
     idle = windows_of(marked(rows), WATERMARKS.with_idleness("1 minute"))
     for made in (counts, idle):
         assert "withWatermark before gw.stream moves nothing here" in made.explain()

@@ -59,32 +59,39 @@ def keyed(source: Any) -> gw.typing.KeyedStream:
 
 
 def windows(source: Any) -> gw.typing.Outputs:
-    return keyed(source).window(FINE).outputs(n=gw.count(), total=gw.sum("v"))
+    return keyed(source).window(FINE).with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
 
 
 def filtered(source: Any) -> gw.typing.Outputs:
     made = gw.stream(source).with_columns(w="seq * 2", k="part")
     timed = made.event_time("ts", WATERMARKS).where("w > 700 AND k = 1").where("text <> 'x'")
-    return timed.key_by("k", "name").window(FINE).outputs(n=gw.count(), most=gw.max("w"))
+    return (
+        timed.key_by("k", "name")
+        .window(FINE)
+        .with_outputs()
+        .aggregate(n=gw.count(), most=gw.max("w"))
+    )
 
 
 def joined(source: Any) -> gw.typing.Outputs:
     left = gw.stream(source).event_time("ts", WATERMARKS).where("v > 10").key_by("k")
     right = gw.stream(source).event_time("ts", WATERMARKS).where("v < 5").key_by("k")
     between = left.interval_join(right).between("-5 seconds", "5 seconds")
-    return between.outputs(["seq", "v"], ["seq", "v"])
+    return between.with_outputs().select(["seq", "v"], ["seq", "v"])
 
 
 def co_grouped(source: Any) -> gw.typing.Outputs:
     right = gw.stream(source).event_time("ts", WATERMARKS).where("text = 'x'").key_by("k")
     both = keyed(source).join(right).window(MINUTE)
-    return both.outputs(["seq"], ["seq"])
+    return both.with_outputs().select(["seq"], ["seq"])
 
 
 def united(source: Any) -> gw.typing.Outputs:
     few = gw.stream(source).event_time("ts", WATERMARKS).where("v > 20")
     timed = gw.stream(source).event_time("ts", WATERMARKS).union(few)
-    return timed.key_by("k").window(MINUTE).outputs(n=gw.count(), total=gw.sum("v"))
+    return (
+        timed.key_by("k").window(MINUTE).with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
+    )
 
 
 QUERIES: dict[str, tuple[Callable[[Any], gw.typing.Outputs], str]] = {
@@ -93,13 +100,18 @@ QUERIES: dict[str, tuple[Callable[[Any], gw.typing.Outputs], str]] = {
         lambda source: (
             keyed(source)
             .window(gw.EventTimeSessionWindows.with_gap("4 seconds"))
-            .outputs(n=gw.count(), total=gw.sum("v"))
+            .with_outputs()
+            .aggregate(n=gw.count(), total=gw.sum("v"))
         ),
         IN_TASKS,
     ),
     "all": (
         lambda source: (
-            gw.stream(source).event_time("ts", WATERMARKS).window_all(MINUTE).outputs(n=gw.count())
+            gw.stream(source)
+            .event_time("ts", WATERMARKS)
+            .window_all(MINUTE)
+            .with_outputs()
+            .aggregate(n=gw.count())
         ),
         IN_TASKS,
     ),
@@ -110,7 +122,8 @@ QUERIES: dict[str, tuple[Callable[[Any], gw.typing.Outputs], str]] = {
             .event_time("at", WATERMARKS)
             .key_by("part")
             .window(MINUTE)
-            .outputs(n=gw.count())
+            .with_outputs()
+            .aggregate(n=gw.count())
         ),
         IN_TASKS,
     ),
@@ -118,11 +131,23 @@ QUERIES: dict[str, tuple[Callable[[Any], gw.typing.Outputs], str]] = {
     "joined": (joined, IN_TASKS),
     "window join": (co_grouped, ""),
     "united": (united, IN_TASKS),
-    "over": (lambda source: keyed(source).over(gw.Range("9 s")).outputs(["seq"], n=gw.count()), ""),
-    "top": (lambda source: keyed(source).topped(2, ["v", "seq"], columns=["seq", "v"]), ""),
+    "over": (
+        lambda source: (
+            keyed(source).over(gw.Range("9 s")).with_outputs().aggregate(["seq"], n=gw.count())
+        ),
+        "",
+    ),
+    "top": (
+        lambda source: keyed(source).with_outputs().top(2, ["v", "seq"], columns=["seq", "v"]),
+        "",
+    ),
     "ordered": (
         lambda source: (
-            keyed(source).window(MINUTE).arrival_order("seq").outputs(f=gw.first("text"))
+            keyed(source)
+            .window(MINUTE)
+            .arrival_order("seq")
+            .with_outputs()
+            .aggregate(f=gw.first("text"))
         ),
         IN_TASKS,
     ),
@@ -132,12 +157,13 @@ QUERIES: dict[str, tuple[Callable[[Any], gw.typing.Outputs], str]] = {
             .window(MINUTE)
             .arrival_order("seq")
             .evictor(gw.CountEvictor.of(3))
-            .outputs(n=gw.sum("v"))
+            .with_outputs()
+            .aggregate(n=gw.sum("v"))
         ),
         BY_SPARK,
     ),
     "process": (
-        lambda source: keyed(source).processed(Sums(), ["v"], output=Sums.output),
+        lambda source: keyed(source).with_outputs().process(Sums(), ["v"], output=Sums.output),
         "",
     ),
     "spark's partials": (
@@ -145,12 +171,15 @@ QUERIES: dict[str, tuple[Callable[[Any], gw.typing.Outputs], str]] = {
             keyed(source)
             .window(MINUTE)
             .options(partials="spark")
-            .outputs(n=gw.count(), total=gw.sum("v"))
+            .with_outputs()
+            .aggregate(n=gw.count(), total=gw.sum("v"))
         ),
         BY_SPARK,
     ),
     "an expression of Spark's": (
-        lambda source: keyed(source).window(MINUTE).outputs(n=gw.count(_abs_of_v())),
+        lambda source: (
+            keyed(source).window(MINUTE).with_outputs().aggregate(n=gw.count(_abs_of_v()))
+        ),
         BY_SPARK,
     ),
 }
@@ -219,7 +248,7 @@ def test_expressions_are_sparks_where_they_would_differ(
 ) -> None:
     def text(condition: str) -> str:
         made = gw.stream(gw.scan(folder, spark)).event_time("ts", WATERMARKS).where(condition)
-        return made.key_by("k").window(MINUTE).outputs(n=gw.count()).explain()
+        return made.key_by("k").window(MINUTE).with_outputs().aggregate(n=gw.count()).explain()
 
     assert IN_TASKS in text("v > 1")
     spark.conf.set("spark.sql.ansi.enabled", "false")
@@ -245,10 +274,16 @@ def test_a_column_of_another_type_in_a_task_is_sparks(spark: SparkSession, folde
 
 def test_a_scan_with_a_dataframe_is_read_by_spark(spark: SparkSession, folder: Path) -> None:
     few = keyed(spark.read.parquet(str(folder)).where("v > 20"))
-    outputs = keyed(gw.scan(folder, spark)).join(few).window(MINUTE).outputs(["seq"], ["seq"])
+    outputs = (
+        keyed(gw.scan(folder, spark))
+        .join(few)
+        .window(MINUTE)
+        .with_outputs()
+        .select(["seq"], ["seq"])
+    )
     assert f"{BY_SPARK}: another input is a DataFrame" in outputs.explain()
     both = keyed(spark.read.parquet(str(folder))).join(few).window(MINUTE)
-    expected = both.outputs(["seq"], ["seq"]).result().toArrow()
+    expected = both.with_outputs().select(["seq"], ["seq"]).result().toArrow()
     assert rows_of(outputs.result().toArrow()) == rows_of(expected)
 
 

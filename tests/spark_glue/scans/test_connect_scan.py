@@ -36,7 +36,7 @@ def counted(source: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).with_columns(w="seq * 2").event_time("ts", WATERMARKS)
     keyed = timed.where("w > 50 AND text <> 'x'").key_by("k")
     windowed = keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).options(shards=2)
-    return windowed.outputs(n=gw.count(), most=gw.max("w"))
+    return windowed.with_outputs().aggregate(n=gw.count(), most=gw.max("w"))
 
 
 def test_a_scan(remote: SparkSession, tmp_path: Path) -> None:

@@ -48,7 +48,9 @@ def scanned(spark: SparkSession, folder: Path, most: int = 1) -> gw.typing.Scan:
 
 def counted(source: Any, watermarks: gw.WatermarkStrategy = WATERMARKS) -> gw.typing.Outputs:
     keyed = gw.stream(source).event_time("ts", watermarks).key_by("k")
-    return keyed.window(MINUTE).options(device="cpu", shards=2).outputs(n=gw.count())
+    return (
+        keyed.window(MINUTE).options(device="cpu", shards=2).with_outputs().aggregate(n=gw.count())
+    )
 
 
 def rows_in(folder: Path) -> list[int]:
@@ -100,7 +102,12 @@ def test_partitions_and_names_are_those_of_a_dataframe(spark: SparkSession, tmp_
     for source in (scanned(spark, tmp_path / "in", 2), framed):
         folder = tmp_path / str(len(found))
         keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("part", "name")
-        outputs = keyed.window(MINUTE).options(shards=2).outputs(n=gw.count(), v=gw.sum("seq"))
+        outputs = (
+            keyed.window(MINUTE)
+            .options(shards=2)
+            .with_outputs()
+            .aggregate(n=gw.count(), v=gw.sum("seq"))
+        )
         assert (IN_TASKS in outputs.explain()) == isinstance(source, gw.typing.Scan)
         run_to_the_end(outputs, folder)
         found.append(results_in(spark, folder))
@@ -116,7 +123,12 @@ def test_conditions_and_columns(spark: SparkSession, tmp_path: Path) -> None:
     def made(source: Any) -> gw.typing.Outputs:
         timed = gw.stream(source).with_columns(w="seq * 2").event_time("ts", WATERMARKS)
         keyed = timed.where("w > 300 AND text <> 'x'").key_by("k")
-        return keyed.window(MINUTE).options(shards=2).outputs(n=gw.count(), most=gw.max("w"))
+        return (
+            keyed.window(MINUTE)
+            .options(shards=2)
+            .with_outputs()
+            .aggregate(n=gw.count(), most=gw.max("w"))
+        )
 
     found = []
     for number, source in enumerate(
@@ -143,13 +155,20 @@ def test_stages_begin_with_a_scan(spark: SparkSession, tmp_path: Path) -> None:
 
 def _joined(left: Any, right: Any) -> gw.typing.Outputs:
     sides = [gw.stream(each).event_time("ts", WATERMARKS).key_by("k") for each in (left, right)]
-    return sides[0].join(sides[1]).window(MINUTE).options(shards=2).outputs(["seq"], ["seq"])
+    return (
+        sides[0]
+        .join(sides[1])
+        .window(MINUTE)
+        .options(shards=2)
+        .with_outputs()
+        .select(["seq"], ["seq"])
+    )
 
 
 def _united(left: Any, right: Any) -> gw.typing.Outputs:
     timed = [gw.stream(each).event_time("ts", WATERMARKS) for each in (left, right)]
     keyed = timed[0].union(timed[1]).key_by("k")
-    return keyed.window(MINUTE).options(shards=2).outputs(n=gw.count())
+    return keyed.window(MINUTE).options(shards=2).with_outputs().aggregate(n=gw.count())
 
 
 @pytest.mark.thorough
@@ -183,7 +202,9 @@ def test_what_needs_watermarks_in_rows_is_read_by_spark(
         timed = source.event_time("ts", gw.WatermarkStrategy.for_punctuated("ts"))
     else:
         timed = source.ingestion_time()
-    outputs = timed.key_by("k").window(MINUTE).options(shards=2).outputs(n=gw.count())
+    outputs = (
+        timed.key_by("k").window(MINUTE).options(shards=2).with_outputs().aggregate(n=gw.count())
+    )
     assert BY_SPARK in outputs.explain()
     run_to_the_end(outputs, tmp_path)
     assert sum(rows_in(tmp_path)) == 120

@@ -192,7 +192,7 @@ def test_a_session_has_them_or_not(spark: SparkSession) -> None:
     found = []
     for bytes_ in ("64m", SETTINGS[ARROW_BYTES]):
         with change_settings(spark, {ARROW_BYTES: bytes_, ARROW_ROWS: "131072"}):
-            outputs = windowed.outputs(**AGGREGATES)
+            outputs = windowed.with_outputs().aggregate(**AGGREGATES)
             rows_ = outputs.result().orderBy("window_start").collect()
             found.append((outputs.plan.partials_by, rows_))
     assert [by for by, _ in found] == [PartialsBy.SPARK, PartialsBy.KERNELS]

@@ -89,7 +89,7 @@ def outputs_of(source: Any, name: str, shards: int) -> gw.typing.Outputs:
     if name == "count window":
         windowed = windowed.trigger(gw.PurgingTrigger.of(gw.CountTrigger.of(3)))
     aggregates = AGGREGATES if name == "sessions" else {**AGGREGATES, **ORDERED}
-    return windowed.options(device="cpu", shards=shards).outputs(**aggregates)
+    return windowed.options(device="cpu", shards=shards).with_outputs().aggregate(**aggregates)
 
 
 def joined(source: Any, name: str, shards: int) -> gw.typing.Outputs:
@@ -100,9 +100,13 @@ def joined(source: Any, name: str, shards: int) -> gw.typing.Outputs:
         left, right = (keyed(source.where(f"seq % 2 = {side}")) for side in (0, 1))
     if name == "interval join":
         pairs = left.interval_join(right).between("-3 seconds", "4 seconds")
-        return pairs.options(device="cpu", shards=shards).outputs(["seq", "v"], ["seq"], how="full")
+        return (
+            pairs.options(device="cpu", shards=shards)
+            .with_outputs()
+            .select(["seq", "v"], ["seq"], how="full")
+        )
     windows = left.join(right).window(ASSIGNERS["tumbling"]).options(device="cpu", shards=shards)
-    return windows.outputs(["seq", "v"], ["seq"], how="left")
+    return windows.with_outputs().select(["seq", "v"], ["seq"], how="left")
 
 
 def cut(rows: pa.Table, count: int) -> list[pa.Table]:

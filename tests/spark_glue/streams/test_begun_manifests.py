@@ -25,7 +25,9 @@ def planned(aggregates: Mapping[str, gw.typing.Aggregate], size: int = 10) -> Pl
     strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
     timed = gw.stream(SCHEMA.empty_table()).event_time("ts", strategy)
     windowed = timed.key_by("k").window(gw.TumblingEventTimeWindows(size))
-    return plan(windowed.outputs(**aggregates).plan.query, bounded=False, spark=True)
+    return plan(
+        windowed.with_outputs().aggregate(**aggregates).plan.query, bounded=False, spark=True
+    )
 
 
 class Stages:

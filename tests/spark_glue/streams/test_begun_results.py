@@ -51,7 +51,7 @@ def outputs(
         .key_by("k")
         .window(gw.TumblingEventTimeWindows.of("1 minute"))
     )
-    return windowed.options(device="cpu", shards=shards).outputs(**given)
+    return windowed.options(device="cpu", shards=shards).with_outputs().aggregate(**given)
 
 
 def write(made: gw.typing.Outputs, root: Path, out: str = "out", **given: Any) -> None:

@@ -72,7 +72,7 @@ class Query:
         if self.order is not None:
             windowed = windowed.arrival_order(self.order)
         options = {"device": "cpu", "shards": 2, **self.options}
-        return windowed.options(**options).outputs(**self.aggregates)
+        return windowed.options(**options).with_outputs().aggregate(**self.aggregates)
 
 
 BASE = Query()

@@ -74,7 +74,7 @@ def test_sliding_windows(remote: SparkSession, table: pa.Table, slide: str, part
         watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
         keyed = gw.stream(source).event_time("ts", watermarks).key_by("key")
         windowed = keyed.window(gw.SlidingEventTimeWindows.of("1 minute", slide))
-        return windowed.options(partials=partials).outputs(**aggregates)
+        return windowed.options(partials=partials).with_outputs().aggregate(**aggregates)
 
     through_connect, local = outputs(remote.createDataFrame(table.to_pandas())), outputs(table)
     assert rows_of(through_connect.result().toArrow()) == rows_of(local.result())
@@ -87,7 +87,7 @@ def test_results_that_tasks_write(remote: SparkSession, table: pa.Table, tmp_pat
     frame = remote.createDataFrame(table.to_pandas())
     keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")
     windowed = keyed.window(gw.SlidingEventTimeWindows.of("1 minute", "10 s"))
-    outputs = windowed.outputs(n=gw.count(), at=gw.max("ts"))
+    outputs = windowed.with_outputs().aggregate(n=gw.count(), at=gw.max("ts"))
     written = outputs.write_parquet(tmp_path / "out")
     found = gw.read_output(remote, tmp_path / "out").toArrow()
     assert rows_of(found) == rows_of(outputs.result().toArrow())
@@ -103,7 +103,7 @@ def test_expressions_and_collect(remote: SparkSession, table: pa.Table) -> None:
     windowed = keyed.key_by(F.upper("key").alias("upper")).window(
         gw.TumblingEventTimeWindows.of("10 minutes")
     )
-    result = windowed.arrival_order("ts").collect("value").toArrow()
+    result = windowed.arrival_order("ts").collect_lists("value").toArrow()
     lengths = [len(values) for values in result.column("value").to_pylist()]
     assert sum(lengths) == 470
     assert set(result.column("upper").to_pylist()) == {f"K{i}" for i in range(5)}
@@ -114,7 +114,9 @@ def test_a_process_function(remote: SparkSession, table: pa.Table) -> None:
         watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
         keyed = gw.stream(source).event_time("ts", watermarks).key_by("key")
         function = Running()
-        return keyed.processed(function, ["value"], output=function.output, arrival_order=["ts"])
+        return keyed.with_outputs().process(
+            function, ["value"], output=function.output, arrival_order=["ts"]
+        )
 
     through_connect, local = outputs(remote.createDataFrame(table.to_pandas())), outputs(table)
     assert rows_of(through_connect.result().toArrow()) == rows_of(local.result())
@@ -129,7 +131,11 @@ def test_what_stands_before_is_looked_at(remote: SparkSession, tmp_path: Path) -
 
     def made(rows: DataFrame) -> gw.typing.Outputs:
         keyed = gw.stream(rows).event_time("ts", watermarks).key_by("key")
-        return keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(n=gw.count())
+        return (
+            keyed.window(gw.TumblingEventTimeWindows.of("1 minute"))
+            .with_outputs()
+            .aggregate(n=gw.count())
+        )
 
     assert "of withWatermark before gw.stream" in made(rows.dropDuplicates(["key"])).explain()
     for other, rule in ((rows.limit(3), "limit"), (rows.withWatermark("ts", "9 seconds"), "leave")):
@@ -144,7 +150,11 @@ def test_a_stream_tells_its_metrics(remote: SparkSession, table: pa.Table, tmp_p
     frame = reader.parquet(str(tmp_path / "in"))
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")
-    outputs = keyed.window(gw.TumblingEventTimeWindows.of("10 minutes")).outputs(n=gw.count())
+    outputs = (
+        keyed.window(gw.TumblingEventTimeWindows.of("10 minutes"))
+        .with_outputs()
+        .aggregate(n=gw.count())
+    )
     listener = gw.MetricsListener()
     remote.streams.addListener(listener)
     out, state = str(tmp_path / "out"), str(tmp_path / "state")
@@ -176,7 +186,7 @@ def test_a_sink_that_raised_is_given_the_same_again(
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(reader.parquet(str(tmp_path / "in"))).event_time("ts", watermarks)
     windows = keyed.key_by("key").window(gw.TumblingEventTimeWindows.of("10 minutes"))
-    outputs, noted = windows.outputs(n=gw.count()), str(tmp_path / "noted")
+    outputs, noted = windows.with_outputs().aggregate(n=gw.count()), str(tmp_path / "noted")
 
     def sink(results: Any, late: Any, number: int) -> None:
         del late
@@ -206,7 +216,9 @@ def test_windows_of_the_clock_end_without_new_rows(
     rows = remote.readStream.schema("key string, ts timestamp, value double")
     keyed = gw.stream(rows.parquet(str(tmp_path / "in"))).processing_time().key_by("key")
     windows = keyed.window(gw.TumblingProcessingTimeWindows.of("1 second"))
-    query = gw.write_stream(windows.outputs(n=gw.count()), tmp_path / "out", tmp_path / "state")
+    query = gw.write_stream(
+        windows.with_outputs().aggregate(n=gw.count()), tmp_path / "out", tmp_path / "state"
+    )
     found: list[Any] = []
     while not found and query.isActive:
         found = gw.read_output(remote, tmp_path / "out").collect()
@@ -235,7 +247,11 @@ def _stages(rows: Any) -> gw.typing.Outputs:
     """Windows of all keys over windows of each."""
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(rows).event_time("ts", watermarks).key_by("key")
-    minutes = keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(n=gw.count())
+    minutes = (
+        keyed.window(gw.TumblingEventTimeWindows.of("1 minute"))
+        .with_outputs()
+        .aggregate(n=gw.count())
+    )
     again = gw.stream_results(minutes, "minutes")
     windows = again.window_all(gw.TumblingEventTimeWindows.of("10 minutes"))
-    return windows.outputs(windows=gw.count(), rows=gw.sum("n"))
+    return windows.with_outputs().aggregate(windows=gw.count(), rows=gw.sum("n"))

@@ -86,7 +86,7 @@ def test_a_silent_input_does_not_hold_a_union(spark: SparkSession, tmp_path: Pat
         gw.stream(source(spark, tmp_path / name)).event_time("ts", IDLE) for name in "ab"
     )
     both = left.union(right).key_by("k").window(WINDOWS).options(device="cpu", shards=3)
-    outputs = both.outputs(n=gw.count(), total=gw.sum("v"))
+    outputs = both.with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
     assert "idle after 1 s without rows" in outputs.explain()
     places = outputs, tmp_path / "out", tmp_path / "state"
     query = gw.write_stream(*places, trigger=OFTEN)
@@ -123,7 +123,11 @@ def test_windows_close_by_the_clock(spark: SparkSession, tmp_path: Path) -> None
     files(tmp_path / "in", [rows(1, 5), rows(6, 8)])
     timed = gw.stream(source(spark, tmp_path / "in")).event_time("ts", IDLE.close_when_idle())
     outputs = (
-        timed.key_by("k").window(WINDOWS).options(shards=3).outputs(n=gw.count(), v=gw.max("v"))
+        timed.key_by("k")
+        .window(WINDOWS)
+        .options(shards=3)
+        .with_outputs()
+        .aggregate(n=gw.count(), v=gw.max("v"))
     )
     query = gw.write_stream(outputs, tmp_path / "out", tmp_path / "state", trigger=OFTEN)
     try:
@@ -145,7 +149,7 @@ def test_a_join_whose_one_side_is_silent(spark: SparkSession, tmp_path: Path) ->
         for name in "ab"
     )
     joined = left.interval_join(right).between("-5 seconds", "5 seconds").options(shards=3)
-    outputs = joined.outputs(["v"], ["v"], how="left")
+    outputs = joined.with_outputs().select(["v"], ["v"], how="left")
     query = gw.write_stream(outputs, tmp_path / "out", tmp_path / "state", trigger=OFTEN)
 
     def found() -> list[tuple[float, float | None]]:
@@ -174,7 +178,11 @@ def test_a_generator_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
     strategy = gw.WatermarkStrategy.for_generator(median)
     timed = gw.stream(source(spark, tmp_path / "in")).event_time("ts", strategy)
     outputs = (
-        timed.key_by("k").window(WINDOWS).options(shards=3).outputs(n=gw.count(), v=gw.max("v"))
+        timed.key_by("k")
+        .window(WINDOWS)
+        .options(shards=3)
+        .with_outputs()
+        .aggregate(n=gw.count(), v=gw.max("v"))
     )
     assert "by median of the timestamps" in outputs.explain()
     run_to_the_end(outputs, tmp_path)
@@ -194,7 +202,7 @@ def test_a_guarded_input_that_sends_nothing_else_is_idle(
         gw.stream(source(spark, tmp_path / name)).event_time("ts", strategy) for name in "ab"
     )
     both = left.union(right).key_by("k").window(WINDOWS).options(shards=3)
-    outputs = both.outputs(n=gw.count(), v=gw.max("v"))
+    outputs = both.with_outputs().aggregate(n=gw.count(), v=gw.max("v"))
     query = gw.write_stream(outputs, tmp_path / "out", tmp_path / "state", trigger=OFTEN)
     try:
         until(lambda: windows_in(spark, tmp_path), query)

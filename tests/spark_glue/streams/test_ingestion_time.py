@@ -33,7 +33,7 @@ def test_rows_are_not_late_where_the_clock_was_set_back(
         files(tmp_path / "in", [seconds(ROWS)] * count)
         rows = gw.stream(streamed(spark, tmp_path / "in", seconds(ROWS))).ingestion_time()
         windows = rows.key_by("k").window(gw.TumblingEventTimeWindows.of("1 second"))
-        run_to_the_end(windows.options(shards=2).outputs(n=gw.count()), tmp_path)
+        run_to_the_end(windows.options(shards=2).with_outputs().aggregate(n=gw.count()), tmp_path)
         set_clock_back(tmp_path)
     assert gw.read_output(spark, tmp_path / "out", "late").count() == 0
     found = gw.read_output(spark, tmp_path / "out").groupBy("k").sum("n").collect()

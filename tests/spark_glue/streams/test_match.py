@@ -33,7 +33,7 @@ def matched(source: Any, within: str = "10 minutes", **define: str) -> gw.typing
     watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
     keyed = gw.stream(source).event_time("ts", watermarks).key_by("k")
     pattern = keyed.match_recognize("A B+ C", {**DEFINE, **define}, within=within, shards=3)
-    return pattern.arrival_order("seq").outputs(**TOLD)
+    return pattern.arrival_order("seq").with_outputs().measures(**TOLD)
 
 
 def test_a_batch_gives_what_a_table_gives(spark: SparkSession, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_patterns_are_of_event_time(spark: SparkSession) -> None:
     with pytest.raises(QueryError, match=r"or ingestion_time\(\) of a stream"):
         rows.processing_time().key_by("value").match_recognize("A B")
     by_arrival = rows.ingestion_time().key_by("value").match_recognize("A B")
-    assert by_arrival.outputs(a="A.value").is_streaming
+    assert by_arrival.with_outputs().measures(a="A.value").is_streaming
 
 
 def rows_late(spark: SparkSession, folder: Path) -> list[dict[str, Any]]:

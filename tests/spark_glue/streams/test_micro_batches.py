@@ -166,7 +166,7 @@ def test_a_restart_remembers_how_far_each_input_of_a_union_was(
         for name in ("one", "other")
     )
     windows = one.union(other).key_by("k").window(gw.TumblingEventTimeWindows.of("10 seconds"))
-    outputs = windows.options(device="cpu", shards=2).outputs(n=gw.count())
+    outputs = windows.options(device="cpu", shards=2).with_outputs().aggregate(n=gw.count())
     run_to_the_end(outputs, tmp_path)
     assert ends(spark, tmp_path) == [50]
     files(tmp_path / "one", [seconds([("x", 45, 1)]), seconds([("x", 90, 1)])])
@@ -202,7 +202,7 @@ def test_rows_and_markers_carry_the_watermark(spark: SparkSession, tmp_path: Pat
     carried = gw.WatermarkStrategy.for_punctuated("w")
     rows = gw.stream(streamed(spark, tmp_path / "in", given[0])).event_time("ts", carried)
     windows = rows.key_by("k").window(gw.TumblingEventTimeWindows.of("10 seconds"))
-    outputs = windows.options(device="cpu", shards=2).outputs(n=gw.count())
+    outputs = windows.options(device="cpu", shards=2).with_outputs().aggregate(n=gw.count())
     run_to_the_end(outputs, tmp_path)
     found = gw.read_output(spark, tmp_path / "out", micro_batch="number").collect()
     seen = [(r.number, int(r.window_end.timestamp()) - BEGIN // SECOND, r.n) for r in found]
@@ -216,7 +216,7 @@ def test_windows_end_by_the_clock_without_rows(spark: SparkSession, tmp_path: Pa
     files(tmp_path / "in", batches(1, 50))
     rows = gw.stream(streamed(spark, tmp_path / "in")).processing_time().key_by("k")
     windows = rows.window(gw.TumblingProcessingTimeWindows.of("3 seconds"))
-    outputs: Any = windows.options(device="cpu", shards=2).outputs(n=gw.count())
+    outputs: Any = windows.options(device="cpu", shards=2).with_outputs().aggregate(n=gw.count())
     sink = gw.ParquetSink(str(tmp_path / "out"))
     query = start(outputs, sink, str(tmp_path / "state"))
     try:

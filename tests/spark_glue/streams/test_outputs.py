@@ -51,7 +51,9 @@ def test_a_checkpoint_belongs_to_its_query(spark: SparkSession, tmp_path: Path) 
     def start(
         assigner: gw.functions.WindowAssigner, shards: int, **aggregates: gw.typing.Aggregate
     ) -> None:
-        outputs = windowed(source, assigner).options(shards=shards).outputs(**aggregates)
+        outputs = (
+            windowed(source, assigner).options(shards=shards).with_outputs().aggregate(**aggregates)
+        )
         folder = str(tmp_path / "out")
         gw.write_stream(outputs, folder, state, trigger={"availableNow": True}).awaitTermination()
 
@@ -78,22 +80,26 @@ def test_what_streams_refuse(spark: SparkSession, tmp_path: Path) -> None:
     source = streamed(spark, tmp_path)
     tumbling = windowed(source, ASSIGNERS["tumbling"])
     with pytest.raises(errors.UnsupportedQueryError, match="partials='spark'"):
-        tumbling.options(partials="spark").outputs(n=gw.count())
+        tumbling.options(partials="spark").with_outputs().aggregate(n=gw.count())
     with pytest.raises(errors.QueryError, match="must be in two folders, got out"):
-        gw.write_stream(tumbling.outputs(n=gw.count()), "out/", "out")
+        gw.write_stream(tumbling.with_outputs().aggregate(n=gw.count()), "out/", "out")
     still = gw.stream(source).event_time("ts", gw.WatermarkStrategy.no_watermarks())
     with pytest.raises(errors.UnsupportedQueryError, match="without watermarks"):
-        still.key_by("k").window(ASSIGNERS["tumbling"]).outputs(n=gw.count())
+        still.key_by("k").window(ASSIGNERS["tumbling"]).with_outputs().aggregate(n=gw.count())
     with pytest.raises(errors.QueryError, match="rows need a time"):
-        gw.stream(source).processing_time().key_by("k").window(ASSIGNERS["tumbling"]).outputs(
-            n=gw.count()
-        )
+        gw.stream(source).processing_time().key_by("k").window(
+            ASSIGNERS["tumbling"]
+        ).with_outputs().aggregate(n=gw.count())
 
 
 def test_outputs_of_a_stream_are_written_and_not_asked_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    outputs = windowed(streamed(spark, tmp_path), ASSIGNERS["tumbling"]).outputs(n=gw.count())
+    outputs = (
+        windowed(streamed(spark, tmp_path), ASSIGNERS["tumbling"])
+        .with_outputs()
+        .aggregate(n=gw.count())
+    )
     for name in ("result", "late", "rejected"):
         rule = rf"write_stream.*read_output or read_output_stream.*, got {name} of a stream"
         with pytest.raises(errors.UnsupportedQueryError, match=rule):
@@ -186,7 +192,8 @@ def test_processing_time(spark: SparkSession, tmp_path: Path, name: str) -> None
     made = (
         IN_PROCESSING_TIME[name](gw.stream(source))
         .options(device="cpu", shards=3)
-        .outputs(n=gw.count())
+        .with_outputs()
+        .aggregate(n=gw.count())
     )
     query = gw.write_stream(made, tmp_path / "out", tmp_path / "state")
     try:

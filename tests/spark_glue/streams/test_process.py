@@ -59,8 +59,10 @@ def tables(count: int = 3, rows: int = 60) -> list[pa.Table]:
 
 def processed(source: Any, function: Any, **options: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
-    return timed.key_by("k").processed(
-        function, ["v"], output=function.output, arrival_order=["seq"], **options
+    return (
+        timed.key_by("k")
+        .with_outputs()
+        .process(function, ["v"], output=function.output, arrival_order=["seq"], **options)
     )
 
 
@@ -178,7 +180,11 @@ def test_connected_streams(spark: SparkSession, tmp_path: Path) -> None:
     That of 22 s, which the third one sets, is due at once: at 39 s. That of 52 s waits.
     """
     left, right = map(keyed, two_streams(spark, tmp_path, LEFT, RIGHT))
-    made = left.connect(right).processed(Rates(), ["v"], ["v"], output=Rates.output, shards=2)
+    made = (
+        left.connect(right)
+        .with_outputs()
+        .process(Rates(), ["v"], ["v"], output=Rates.output, shards=2)
+    )
     run_to_the_end(made, tmp_path)
     found = gw.read_output(spark, tmp_path / "out").collect()
     rows = [("a", 1, None), ("b", 2, None), ("a", 3, 4), ("a", None, 5), ("a", None, 8)]
@@ -213,7 +219,7 @@ def test_a_broadcast_stream(spark: SparkSession, tmp_path: Path) -> None:
     for count in (2, 3):
         keyed_side, small = two_streams(spark, tmp_path, rows[:count], rates[:count])
         both = keyed(keyed_side).connect(gw.stream(small).event_time("ts", STRICT).broadcast())
-        made = both.processed(Rated(), ["v"], ["v"], output=Rated.output, shards=3)
+        made = both.with_outputs().process(Rated(), ["v"], ["v"], output=Rated.output, shards=3)
         run_to_the_end(made, tmp_path)
     found = Counter(map(tuple, gw.read_output(spark, tmp_path / "out").collect()))
     told = [(None, 31, "1"), (None, 10, "2"), (None, 42, "3"), (None, 20, "3")]
@@ -234,7 +240,7 @@ def test_a_broadcast_batch(spark: SparkSession) -> None:
     def outputs(source: Any, small: Any) -> gw.typing.Outputs:
         keys = gw.stream(source).event_time("ts", WATERMARKS).key_by("k")
         both = keys.connect(gw.stream(small).event_time("ts", STRICT).broadcast())
-        return both.processed(Rated(), ["v"], ["v"], output=Rated.output, shards=5)
+        return both.with_outputs().process(Rated(), ["v"], ["v"], output=Rated.output, shards=5)
 
     frames = (spark.createDataFrame(each) for each in (table, rates.take(pa.array([1, 0, 2]))))
     found, wanted = outputs(*frames), outputs(table, rates.take(pa.array([1, 0, 2])))
@@ -268,7 +274,7 @@ def test_the_time_that_a_function_sees(spark: SparkSession, tmp_path: Path) -> N
         files(tmp_path / "in", [rows] * (number + 1))
         keys = keyed(streamed(spark, tmp_path / "in", rows))
         began = time.time_ns() // 1_000_000 * 1_000
-        run_to_the_end(keys.processed(Clock(), ["v"], output=Clock.output), tmp_path)
+        run_to_the_end(keys.with_outputs().process(Clock(), ["v"], output=Clock.output), tmp_path)
         runs.append((began, time.time_ns() // 1_000))
         time.sleep(3.1)
     found = [tuple(row)[1:] for row in gw.read_output(spark, tmp_path / "out").collect()]
@@ -301,7 +307,7 @@ def test_timers_of_processing_time(spark: SparkSession, tmp_path: Path) -> None:
     rows = seconds([("a", 1, 1), ("b", 2, 2)])
     files(tmp_path / "in", [rows])
     keys = gw.stream(streamed(spark, tmp_path / "in", rows)).key_by("k")
-    made = keys.processed(Alarm(), output=Alarm.output)
+    made = keys.with_outputs().process(Alarm(), output=Alarm.output)
     query = gw.write_stream(made, tmp_path / "out", tmp_path / "state")
     try:
         deadline = time.monotonic() + 240

@@ -39,7 +39,7 @@ def test_a_clock_goes_on_while_a_query_is_stopped(spark: SparkSession, tmp_path:
     files(tmp_path / "in", batches(2, 50))
     keyed = gw.stream(streamed(spark, tmp_path / "in")).processing_time().key_by("k")
     sessions = keyed.window(gw.ProcessingTimeSessionWindows.with_gap("5 seconds"))
-    outputs = sessions.options(shards=2).outputs(n=gw.count())
+    outputs = sessions.options(shards=2).with_outputs().aggregate(n=gw.count())
     run_to_the_end(outputs, tmp_path)
     assert [each.counters.rows for each in metrics_in(tmp_path)] == [50, 50]
     time.sleep(5)
@@ -89,7 +89,9 @@ def test_a_query_begins_or_ceases_to_act_by_the_clock_on_a_checkpoint_of_its_own
     def run(watermarks: gw.WatermarkStrategy, folder: str) -> None:
         timed = gw.stream(streamed(spark, tmp_path / "in")).event_time("ts", watermarks)
         windows = timed.key_by("k").window(gw.TumblingEventTimeWindows.of("20 seconds"))
-        run_to_the_end(windows.options(shards=2).outputs(n=gw.count()), tmp_path / folder)
+        run_to_the_end(
+            windows.options(shards=2).with_outputs().aggregate(n=gw.count()), tmp_path / folder
+        )
 
     for folder, first, other in (("plain", WATERMARKS, idle), ("idle", idle, WATERMARKS)):
         (tmp_path / folder).mkdir()
@@ -108,7 +110,7 @@ def test_no_clock_moves_before_rows_that_wait_are_read(spark: SparkSession, tmp_
     idle = WATERMARKS.with_idleness("1 second").close_when_idle()
     timed = gw.stream(streamed(spark, tmp_path / "in", newest)).event_time("ts", idle).key_by("k")
     windows = timed.window(gw.TumblingEventTimeWindows.of("1 second"))
-    outputs = windows.options(shards=2).outputs(n=gw.count())
+    outputs = windows.options(shards=2).with_outputs().aggregate(n=gw.count())
 
     def run() -> list[Any]:
         """Run to the end; return the rows given back."""
@@ -148,7 +150,7 @@ def test_a_run_takes_what_has_come_since_the_one_before(
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keyed = gw.stream(rows).event_time("window_end", watermarks).key_by("k")
     minutes = keyed.window(gw.TumblingEventTimeWindows.of("20 seconds"))
-    again = minutes.options(shards=2).outputs(n=gw.count())
+    again = minutes.options(shards=2).with_outputs().aggregate(n=gw.count())
     counts = []
     for count in (1, 2, 2, 2):
         files(tmp_path / "in", tables[:count])

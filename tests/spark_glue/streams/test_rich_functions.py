@@ -121,24 +121,28 @@ class InWindows(gw.functions.FlatJoinFunction):
 def windows(left: Any, right: Any) -> gw.typing.Outputs:
     del right
     windowed = keyed(left).window(WINDOWS).arrival_order("ts").evictor(Newest()).options(shards=3)
-    return windowed.processed(Counted(), ["v"], output=COUNT)
+    return windowed.with_outputs().process(Counted(), ["v"], output=COUNT)
 
 
 def both_sides(left: Any, right: Any) -> gw.typing.Outputs:
     both = keyed(left).co_group(keyed(right)).window(WINDOWS).options(shards=3)
-    return both.processed(CountedBoth(), ["v"], ["v"], output=COUNT)
+    return both.with_outputs().process(CountedBoth(), ["v"], ["v"], output=COUNT)
 
 
 def in_time(left: Any, right: Any) -> gw.typing.Outputs:
     join = keyed(left).interval_join(keyed(right)).between("-5 seconds", "2 seconds")
-    return join.options(shards=3).processed(
-        InTime(), ["v"], ["v"], output=InTime.output, how="left"
+    return (
+        join.options(shards=3)
+        .with_outputs()
+        .process(InTime(), ["v"], ["v"], output=InTime.output, how="left")
     )
 
 
 def in_windows(left: Any, right: Any) -> gw.typing.Outputs:
     join = keyed(left).join(keyed(right)).window(WINDOWS).options(shards=3)
-    return join.processed(InWindows(), ["v"], ["v"], output=InWindows.output, how="left")
+    return join.with_outputs().process(
+        InWindows(), ["v"], ["v"], output=InWindows.output, how="left"
+    )
 
 
 MADE = (windows, both_sides, in_time, in_windows)
@@ -196,7 +200,7 @@ class Bounds(gw.functions.ProcessWindowFunction):
 
 def test_bounds_of_windows_in_a_side_output_are_as_declared(spark: SparkSession) -> None:
     def made(rows: Any) -> gw.typing.Outputs:
-        return keyed(rows).window(WINDOWS).processed(Bounds(), ["v"], output=COUNT)
+        return keyed(rows).window(WINDOWS).with_outputs().process(Bounds(), ["v"], output=COUNT)
 
     rows = seconds([row for part in LEFT for row in part])
     found, wanted = made(spark.createDataFrame(rows)).side("bounds"), made(rows).side("bounds")
@@ -237,10 +241,12 @@ def test_expressions_are_seen_by_the_names_that_users_gave_them(spark: SparkSess
     twice, wanted = (F.col("v") * 2).alias("twice"), "('k',) {'k': 'A'} ['twice', 'v']"
     found = by_upper.window(WINDOWS).process(Shown(), [twice, "v"], output=Shown.output)
     assert [(row["k"], row["seen"]) for row in found.collect()] == [("A", wanted)]
-    rows = by_upper.processed(ShownRows(), [twice, "v"], output=Shown.output).side("rows")
+    rows = (
+        by_upper.with_outputs().process(ShownRows(), [twice, "v"], output=Shown.output).side("rows")
+    )
     assert [(row["k"], row["seen"]) for row in rows.collect()] == [("A", wanted)]
     with pytest.raises(gw.errors.NameClashError, match=r"results must have .* got 'K', 'k'"):
-        by_upper.window(WINDOWS).outputs(K=gw.count())
+        by_upper.window(WINDOWS).with_outputs().aggregate(K=gw.count())
     with pytest.raises(gw.errors.NameClashError, match=r"a function sees .* got 'v'"):
         by_upper.process(ShownRows(), ["v", twice.alias("v")], output=Shown.output)
     with pytest.raises(gw.errors.NameClashError, match=r"a function sees .* got 'v'"):
@@ -312,7 +318,7 @@ def test_a_function_is_opened_once_in_a_worker(spark: SparkSession, tmp_path: Pa
     (tmp_path / "opened").mkdir()
     windowed = keyed(streamed(spark, tmp_path / "in", tables[0])).window(WINDOWS)
     function = Worker(str(tmp_path / "opened"))
-    run_to_the_end(windowed.processed(function, output=Worker.output), tmp_path)
+    run_to_the_end(windowed.with_outputs().process(function, output=Worker.output), tmp_path)
     frame = gw.read_output(spark, tmp_path / "out", micro_batch="number")
     found = {(row["worker"], row["number"]): row["opened"] for row in frame.collect()}
     openings = {(worker, opened) for (worker, _), opened in found.items()}

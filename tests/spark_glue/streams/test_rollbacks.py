@@ -47,7 +47,7 @@ def timed(spark: SparkSession, folder: Path, per_batch: int = 1) -> Any:
 
 def windows_of(stream: Any) -> gw.typing.Outputs:
     windows = stream.key_by("k").window(ASSIGNERS["tumbling"]).options(device="cpu", shards=2)
-    outputs: gw.typing.Outputs = windows.outputs(n=gw.count(), total=gw.sum("v"))
+    outputs: gw.typing.Outputs = windows.with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
     return outputs
 
 
@@ -60,12 +60,18 @@ def mentioned_twice(spark: SparkSession, folder: Path) -> gw.typing.Outputs:
 def staged(spark: SparkSession, folder: Path) -> gw.typing.Outputs:
     minutes = windows_of(timed(spark, folder / "in"))
     coarse = gw.stream_results(minutes, "minutes").key_by("k").window(ASSIGNERS["lateness"])
-    return coarse.options(device="cpu", shards=2).outputs(windows=gw.count(), n=gw.sum("n"))
+    return (
+        coarse.options(device="cpu", shards=2)
+        .with_outputs()
+        .aggregate(windows=gw.count(), n=gw.sum("n"))
+    )
 
 
 def with_timers(spark: SparkSession, folder: Path) -> gw.typing.Outputs:
     keyed = timed(spark, folder / "in").key_by("k")
-    outputs: gw.typing.Outputs = keyed.processed(Late(), ["v"], output=Late.output, shards=2)
+    outputs: gw.typing.Outputs = keyed.with_outputs().process(
+        Late(), ["v"], output=Late.output, shards=2
+    )
     return outputs
 
 
@@ -147,7 +153,11 @@ def test_a_source_that_keeps_no_log_and_ticks_go_back(spark: SparkSession, tmp_p
         rows = rate.select("value", "timestamp", (F.col("value") % 3).alias("k"))
         keyed = gw.stream(rows).processing_time().key_by("k")
         windows = keyed.window(gw.TumblingProcessingTimeWindows.of("1 second"))
-        return windows.options(shards=2).outputs(n=gw.count(), values=gw.collect_list("value"))
+        return (
+            windows.options(shards=2)
+            .with_outputs()
+            .aggregate(n=gw.count(), values=gw.collect_list("value"))
+        )
 
     def values() -> list[int]:
         rows = gw.read_output(spark, tmp_path / "out").collect()

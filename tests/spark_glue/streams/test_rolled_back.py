@@ -26,7 +26,7 @@ def run(spark: SparkSession, folder: Path, *tables: list[tuple[str, int, int]]) 
     rows = streamed(spark, folder / "in", seconds(FIRST), per_batch=100)
     keyed = gw.stream(rows).event_time("ts", WATERMARKS).key_by("k")
     windows = keyed.window(gw.TumblingEventTimeWindows.of("10 seconds")).options(shards=2)
-    run_to_the_end(windows.outputs(n=gw.count()), folder)
+    run_to_the_end(windows.with_outputs().aggregate(n=gw.count()), folder)
     if not (folder / "out/commits").exists():
         return {}
     return {row["k"]: row["n"] for row in gw.read_output(spark, folder / "out").collect()}

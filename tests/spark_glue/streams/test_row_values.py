@@ -31,7 +31,13 @@ def rows(*of: tuple[str, int, int | None]) -> pa.Table:
 def outputs_of(source: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
     windows = gw.EventTimeSessionWindows.with_dynamic_gap("gap")
-    return timed.key_by("k").window(windows).options(device="cpu", shards=2).outputs(n=gw.count())
+    return (
+        timed.key_by("k")
+        .window(windows)
+        .options(device="cpu", shards=2)
+        .with_outputs()
+        .aggregate(n=gw.count())
+    )
 
 
 @pytest.mark.parametrize("as_interval", [False, True])

@@ -28,19 +28,27 @@ def timed(source: Any) -> gw.typing.TimedStream:
 
 def counted(rows: gw.typing.TimedStream, *keys: str, **aggregates: Any) -> gw.typing.Outputs:
     windowed = rows.key_by(*keys).window(MINUTE).options(**OPTIONS)
-    return windowed.outputs(rows=gw.count(), **aggregates)
+    return windowed.with_outputs().aggregate(rows=gw.count(), **aggregates)
 
 
 def of_frames(source: Any) -> gw.typing.Outputs:
     over = timed(source).key_by("k").over(gw.Range("30 seconds")).arrival_order("seq")
-    made = over.options(**OPTIONS).outputs(["seq", "text"], n=gw.count(), total=gw.sum("v"))
+    made = (
+        over.options(**OPTIONS)
+        .with_outputs()
+        .aggregate(["seq", "text"], n=gw.count(), total=gw.sum("v"))
+    )
     return counted(gw.stream_results(made, "over"), "text", n=gw.sum("n"), most=gw.max("total"))
 
 
 def of_frames_to_come(source: Any) -> gw.typing.Outputs:
     frame = gw.Range("10 seconds", "20 seconds")
     over = timed(source).key_by("k").over(frame).arrival_order("seq").options(**OPTIONS)
-    return counted(gw.stream_results(over.outputs(["text"], n=gw.count())), "text", n=gw.sum("n"))
+    return counted(
+        gw.stream_results(over.with_outputs().aggregate(["text"], n=gw.count())),
+        "text",
+        n=gw.sum("n"),
+    )
 
 
 def of_a_process_function(source: Any) -> gw.typing.Outputs:
@@ -49,7 +57,7 @@ def of_a_process_function(source: Any) -> gw.typing.Outputs:
         source = source.set_column(source.schema.get_field_index("v"), "v", source["seq"])
     else:
         source = source.withColumn("v", source["seq"])
-    made = timed(source).key_by("k").processed(
+    made = timed(source).key_by("k").with_outputs().process(
         function, ("v",), output=function.output, arrival_order=("v",), **OPTIONS
     )  # fmt: skip
     return counted(gw.stream_results(made, "process"), "k")
@@ -58,44 +66,51 @@ def of_a_process_function(source: Any) -> gw.typing.Outputs:
 def of_first_rows(source: Any) -> gw.typing.Outputs:
     windowed = timed(source).key_by("k").window(HALF).options(**OPTIONS)
     by: dict[str, Any] = {"descending": [True, False], "columns": ["seq", "v", "text"]}
-    made = windowed.topped(3, ["text", "v"], **by)
+    made = windowed.with_outputs().top(3, ["text", "v"], **by)
     return counted(gw.stream_results(made, "top"), "text", total=gw.sum("seq"))
 
 
 def of_first_keys(source: Any) -> gw.typing.Outputs:
     windowed = timed(source).key_by("k", "text").window(HALF).options(**OPTIONS)
-    made = windowed.top_keys(3, "n").outputs(n=gw.count(), total=gw.sum("v"))
+    made = windowed.top_keys(3, "n").with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
     return counted(gw.stream_results(made, "top"), "text", n=gw.sum("n"))
 
 
 def of_sessions(source: Any) -> gw.typing.Outputs:
     sessions = gw.EventTimeSessionWindows.with_gap("4 seconds")
     windowed = timed(source).key_by("k", "text").window(sessions).options(**OPTIONS)
-    return counted(gw.stream_results(windowed.outputs(n=gw.count())), "text", n=gw.sum("n"))
+    return counted(
+        gw.stream_results(windowed.with_outputs().aggregate(n=gw.count())), "text", n=gw.sum("n")
+    )
 
 
 def of_grouping_sets(source: Any) -> gw.typing.Outputs:
     windowed = timed(source).key_by("k", "text").window(HALF).options(**OPTIONS)
-    made = windowed.grouping_sets(["k"], ["text"], []).outputs(n=gw.count())
+    made = windowed.grouping_sets(["k"], ["text"], []).with_outputs().aggregate(n=gw.count())
     return counted(gw.stream_results(made), "grouping_id", n=gw.sum("n"))
 
 
 def of_pairs(source: Any) -> gw.typing.Outputs:
     left, right = timed(source).key_by("k"), timed(source).key_by("k")
     pairs = left.interval_join(right).between("1 second", "3 seconds").options(**OPTIONS)
-    made = pairs.outputs(["text", "seq"], {"other": "seq"}, how="left")
+    made = pairs.with_outputs().select(["text", "seq"], {"other": "seq"}, how="left")
     return counted(gw.stream_results(made, "pairs"), "left_text", pairs=gw.count("other"))
 
 
 def frames_of(source: Any) -> gw.typing.Outputs:
     keyed = gw.stream_results(minutes(source), "minutes").key_by("text")
-    return keyed.over(gw.Range("1 minute")).options(**OPTIONS).outputs(["k", "n"], s=gw.sum("n"))
+    return (
+        keyed.over(gw.Range("1 minute"))
+        .options(**OPTIONS)
+        .with_outputs()
+        .aggregate(["k", "n"], s=gw.sum("n"))
+    )
 
 
 def sessions_of(source: Any) -> gw.typing.Outputs:
     keyed = gw.stream_results(minutes(source), "minutes").key_by("text")
     windowed = keyed.window(gw.EventTimeSessionWindows.with_gap("10 seconds"))
-    return windowed.options(**OPTIONS).outputs(n=gw.sum("n"))
+    return windowed.options(**OPTIONS).with_outputs().aggregate(n=gw.sum("n"))
 
 
 def _both(source: Any) -> list[gw.typing.TimedStream]:
@@ -104,7 +119,10 @@ def _both(source: Any) -> list[gw.typing.TimedStream]:
         name: timed(source).key_by("k", "text").window(each).options(**OPTIONS)
         for name, each in kinds.items()
     }
-    return [gw.stream_results(each.outputs(n=gw.count()), name) for name, each in made.items()]
+    return [
+        gw.stream_results(each.with_outputs().aggregate(n=gw.count()), name)
+        for name, each in made.items()
+    ]
 
 
 def of_a_union(source: Any) -> gw.typing.Outputs:
@@ -115,13 +133,13 @@ def of_a_union(source: Any) -> gw.typing.Outputs:
 def join_of_windows(source: Any) -> gw.typing.Outputs:
     half, whole = (each.key_by("text") for each in _both(source))
     joined = half.join(whole).window(MINUTE).options(**OPTIONS)
-    return joined.outputs({"half": "n"}, {"whole": "n"}, how="full")
+    return joined.with_outputs().select({"half": "n"}, {"whole": "n"}, how="full")
 
 
 def nearest_of(source: Any) -> gw.typing.Outputs:
     half, whole = (each.key_by("k", "text") for each in _both(source))
     pairs = half.interval_join(whole).between("-20 seconds", "40 seconds").nearest("after")
-    return pairs.options(**OPTIONS).outputs(["n"], {"whole": "n"}, how="left")
+    return pairs.options(**OPTIONS).with_outputs().select(["n"], {"whole": "n"}, how="left")
 
 
 def with_a_stream(source: Any) -> gw.typing.Outputs:
@@ -129,7 +147,7 @@ def with_a_stream(source: Any) -> gw.typing.Outputs:
     half = gw.stream_results(minutes(source), "minutes").key_by("k", "text")
     rows = timed(source).key_by("k", "text")
     pairs = half.interval_join(rows).between("-10 seconds", "0 seconds").options(**OPTIONS)
-    made = pairs.outputs(["n"], ["seq"], how="left")
+    made = pairs.with_outputs().select(["n"], ["seq"], how="left")
     return counted(gw.stream_results(made, "pairs"), "text", pairs=gw.count("right_seq"))
 
 

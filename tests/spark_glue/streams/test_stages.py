@@ -48,7 +48,7 @@ def in_time(count: int = 4, rows: int = 300) -> list[pa.Table]:
 def minutes(source: Any, **options: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
     windowed = timed.key_by("k", "text").window(HALF).options(device="cpu", shards=3, **options)
-    return windowed.outputs(n=gw.count(), total=gw.sum("v"))
+    return windowed.with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
 
 
 def two_stages(source: Any) -> gw.typing.Outputs:
@@ -57,14 +57,15 @@ def two_stages(source: Any) -> gw.typing.Outputs:
         rows.key_by("text")
         .window(MINUTE)
         .options(device="cpu", shards=2)
-        .outputs(windows=gw.count(), n=gw.sum("n"), most=gw.max("total"))
+        .with_outputs()
+        .aggregate(windows=gw.count(), n=gw.sum("n"), most=gw.max("total"))
     )
 
 
 def three_stages(source: Any) -> gw.typing.Outputs:
     again = gw.stream_results(two_stages(source), "coarse")
     windowed = again.window_all(gw.SlidingEventTimeWindows.of("2 minutes", "1 minute"))
-    return windowed.topped(2, "n", columns=["text", "n"])
+    return windowed.with_outputs().top(2, "n", columns=["text", "n"])
 
 
 def chosen(source: Any) -> gw.typing.Outputs:
@@ -76,11 +77,13 @@ def chosen(source: Any) -> gw.typing.Outputs:
     rows = gw.stream_results(fine, "fine", keep=True).where("1 / coalesce(n, 0) > 0")
     more = rows.with_columns(share="per / coalesce(n, 0)", n="n + 1")
     half = more.key_by("text").window(MINUTE).options(device="cpu", shards=2)
-    coarse = half.outputs(windows=gw.count(), n=gw.sum("n"), most=gw.max("share"))
+    coarse = half.with_outputs().aggregate(windows=gw.count(), n=gw.sum("n"), most=gw.max("share"))
     again = gw.stream_results(coarse.select("text", "n", twice="windows * 2"), "coarse")
     windowed = again.where("twice > 2").window_all(gw.SlidingEventTimeWindows.of("2 min", "1 min"))
-    return windowed.topped(2, "n", columns=["text", "n", "twice"]).select(
-        "window_end", "n", "twice", loud="upper(text)"
+    return (
+        windowed.with_outputs()
+        .top(2, "n", columns=["text", "n", "twice"])
+        .select("window_end", "n", "twice", loud="upper(text)")
     )
 
 
@@ -129,16 +132,18 @@ def joined_windows(source: Any) -> gw.typing.Outputs:
     """Windows of two kinds over one source, joined by their results' time."""
     timed = gw.stream(source).event_time("ts", WATERMARKS).key_by("text")
     options = {"device": "cpu", "shards": 2}
-    short = timed.window(HALF).options(**options).outputs(n=gw.count())
-    long = timed.window(MINUTE).options(**options).outputs(n=gw.count())
+    short = timed.window(HALF).options(**options).with_outputs().aggregate(n=gw.count())
+    long = timed.window(MINUTE).options(**options).with_outputs().aggregate(n=gw.count())
     one, other = (
         gw.stream_results(each, name).key_by("text")
         for name, each in (("short", short), ("long", long))
     )
     pairs = one.interval_join(other).between("0 seconds", "50 seconds").options(**options)
-    joined = pairs.outputs({"short": "n"}, {"long": "n", "at": "window_end"})
+    joined = pairs.with_outputs().select({"short": "n"}, {"long": "n", "at": "window_end"})
     last = gw.stream_results(joined, "pairs").key_by("text").window(MINUTE).options(**options)
-    return last.outputs(pairs=gw.count(), short=gw.sum("short"), long=gw.max("long"))
+    return last.with_outputs().aggregate(
+        pairs=gw.count(), short=gw.sum("short"), long=gw.max("long")
+    )
 
 
 @pytest.mark.slow
@@ -162,7 +167,7 @@ def test_outputs_and_metrics_of_every_stage_are_there(spark: SparkSession, tmp_p
     listener = gw.MetricsListener()
     spark.streams.addListener(listener)
     try:
-        made = coarse.options(shards=2).outputs(n=gw.sum("n"))
+        made = coarse.options(shards=2).with_outputs().aggregate(n=gw.sum("n"))
         out, state = tmp_path / "out", tmp_path / "state"
         query = gw.write_stream(made, out, state, trigger={"availableNow": True})
         query.awaitTermination()
@@ -188,7 +193,13 @@ def test_late_rows_and_counters_pass_selections(spark: SparkSession, tmp_path: P
     files(tmp_path / "in", tables)
     fine = minutes(streamed(spark, tmp_path / "in")).select("text", twice="n * 2", where="n < 4")
     few = gw.stream_results(fine, "fine", keep=True).where("1 / coalesce(twice, 0) < 0.3")
-    made = few.key_by("text").window(MINUTE).options(shards=2).outputs(n=gw.sum("twice"))
+    made = (
+        few.key_by("text")
+        .window(MINUTE)
+        .options(shards=2)
+        .with_outputs()
+        .aggregate(n=gw.sum("twice"))
+    )
     listener = gw.MetricsListener()
     spark.streams.addListener(listener)
     try:
@@ -218,9 +229,11 @@ def test_changed_selections_of_a_stage_are_another_query(
     def made(where: str, most: str) -> gw.typing.Outputs:
         rows = gw.stream_results(minutes(source).select("text", "n", where=where), "fine")
         windowed = rows.with_columns(most=most).key_by("text").window(MINUTE)
-        coarse = windowed.options(device="cpu", shards=2).outputs(most=gw.max("most"))
+        coarse = (
+            windowed.options(device="cpu", shards=2).with_outputs().aggregate(most=gw.max("most"))
+        )
         last = gw.stream_results(coarse, "coarse").window_all(MINUTE)
-        return last.outputs(most=gw.max("most")).select("most")
+        return last.with_outputs().aggregate(most=gw.max("most")).select("most")
 
     run(made("n > 1", "n + 1"), tmp_path)
     with pytest.raises(
@@ -243,7 +256,11 @@ def test_a_changed_stage_is_another_query(spark: SparkSession, tmp_path: Path) -
     with pytest.raises(StateMismatchError, match=r"fine\.columns was k int64"):
         run(_like_two(gw.stream_results(minutes(source), "other")), tmp_path)
     timed = gw.stream(source).event_time("ts", WATERMARKS).key_by("k", "text").window(MINUTE)
-    other = timed.options(device="cpu", shards=3).outputs(n=gw.count(), total=gw.sum("v"))
+    other = (
+        timed.options(device="cpu", shards=3)
+        .with_outputs()
+        .aggregate(n=gw.count(), total=gw.sum("v"))
+    )
     with pytest.raises(StateMismatchError, match=r"fine\.window\.size was 20 s, is 1 min"):
         run(_like_two(gw.stream_results(other, "fine")), tmp_path)
     run(_like_two(rows), tmp_path)
@@ -251,7 +268,9 @@ def test_a_changed_stage_is_another_query(spark: SparkSession, tmp_path: Path) -
 
 def _like_two(rows: gw.typing.TimedStream) -> gw.typing.Outputs:
     windowed = rows.key_by("text").window(MINUTE).options(device="cpu", shards=2)
-    return windowed.outputs(windows=gw.count(), n=gw.sum("n"), most=gw.max("total"))
+    return windowed.with_outputs().aggregate(
+        windows=gw.count(), n=gw.sum("n"), most=gw.max("total")
+    )
 
 
 def test_what_cannot_be_a_stage_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -260,13 +279,17 @@ def test_what_cannot_be_a_stage_is_refused(spark: SparkSession, tmp_path: Path) 
     keyed = gw.stream(source).processing_time().key_by("k")
     by_clock = keyed.window(gw.TumblingProcessingTimeWindows.of("1 minute"))
     with pytest.raises(UnsupportedQueryError, match="of event time, all of them: write the"):
-        gw.stream_results(by_clock.outputs(n=gw.count()))
+        gw.stream_results(by_clock.with_outputs().aggregate(n=gw.count()))
     closing = WATERMARKS.with_idleness("1 minute").close_when_idle()
     idle = gw.stream(source).event_time("ts", closing).key_by("k")
     with pytest.raises(UnsupportedQueryError, match="no event time goes on by the clock"):
-        gw.stream_results(idle.window(MINUTE).outputs(n=gw.count()))
+        gw.stream_results(idle.window(MINUTE).with_outputs().aggregate(n=gw.count()))
     fine = gw.stream_results(minutes(source), "fine").key_by("text")
     with pytest.raises(UnsupportedQueryError, match="of event time, all of them"):
-        fine.window(gw.TumblingProcessingTimeWindows.of("1 minute")).outputs(n=gw.count())
+        fine.window(gw.TumblingProcessingTimeWindows.of("1 minute")).with_outputs().aggregate(
+            n=gw.count()
+        )
     with pytest.raises(QueryError, match=r"a name of its own.*got fine"):
-        fine.interval_join(fine).between("0 seconds", "1 second").outputs(["n"], ["n"])
+        fine.interval_join(fine).between("0 seconds", "1 second").with_outputs().select(
+            ["n"], ["n"]
+        )

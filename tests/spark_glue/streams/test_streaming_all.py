@@ -30,13 +30,20 @@ if TYPE_CHECKING:
 TWENTY = gw.TumblingEventTimeWindows.of("20 seconds")
 SESSIONS = gw.EventTimeSessionWindows.with_gap("1 second")
 QUERIES: dict[str, Callable[[gw.typing.TimedStream], gw.typing.Outputs]] = {
-    "slices": lambda timed: timed.window_all(TWENTY).outputs(n=gw.count(), total=gw.sum("v")),
-    "sessions": lambda timed: timed.window_all(SESSIONS).arrival_order("seq").outputs(n=gw.count()),
-    "counts": lambda timed: timed.count_window_all(30, 20).arrival_order("seq").outputs(
-        n=gw.count(), first=gw.first("seq")
+    "slices": lambda timed: (
+        timed.window_all(TWENTY).with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
+    ),
+    "sessions": lambda timed: (
+        timed.window_all(SESSIONS).arrival_order("seq").with_outputs().aggregate(n=gw.count())
+    ),
+    "counts": lambda timed: (
+        timed.count_window_all(30, 20)
+        .arrival_order("seq")
+        .with_outputs()
+        .aggregate(n=gw.count(), first=gw.first("seq"))
     ),
     "top": lambda timed: (
-        timed.window_all(TWENTY).arrival_order("seq").topped(3, "v", columns=["seq"])
+        timed.window_all(TWENTY).arrival_order("seq").with_outputs().top(3, "v", columns=["seq"])
     ),
 }  # fmt: skip
 
@@ -104,7 +111,7 @@ def test_upserts_know_windows_by_their_bounds(spark: SparkSession, tmp_path: Pat
         assert keys == ("window_start", "window_end")
         known.update({row["window_start"]: row["n"] for row in results.collect()})
 
-    made = windowed.with_firing_columns().outputs(n=gw.count())
+    made = windowed.with_firing_columns().with_outputs().aggregate(n=gw.count())
     query = gw.write_stream(
         made, gw.upsert(put), tmp_path / "state", trigger={"availableNow": True}
     )
@@ -127,7 +134,7 @@ class Odd(gw.functions.ProcessWindowFunction):
 def test_side_outputs_have_no_key(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(3, 300))
     windowed = timed(streamed(spark, tmp_path / "in")).window_all(TWENTY).arrival_order("seq")
-    made = windowed.processed(Odd(), ["v"], output=pa.schema([("rows", pa.int64())]))
+    made = windowed.with_outputs().process(Odd(), ["v"], output=pa.schema([("rows", pa.int64())]))
     run_to_the_end(made, tmp_path)
     back = gw.read_output(spark, tmp_path / "out", "sides/odd")
     assert back.columns == ["rows"]

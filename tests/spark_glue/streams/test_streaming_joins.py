@@ -66,7 +66,7 @@ def test_late_rows_join_what_is_kept(
     """In the third micro-batch the watermark is at 31 s: a right row of 30 s is late."""
     left, right = map(keyed, sides)
     pairs = left.interval_join(right).between("-5 seconds", "2 seconds").options(engine=engine)
-    run_to_the_end(pairs.join_late().outputs(["v"], ["v"], how=how), tmp_path)
+    run_to_the_end(pairs.join_late().with_outputs().select(["v"], ["v"], how=how), tmp_path)
     given, back = GIVEN[how]
     assert written(spark, tmp_path, "result", "k", "left_v", "right_v") == Counter(given)
     assert written(spark, tmp_path, "late", "k", "right_v", "rejection_reason") == Counter(back)
@@ -78,7 +78,7 @@ def test_the_nearest_row_comes_when_none_is_nearer(
 ) -> None:
     left, right = map(keyed, sides)
     pairs = left.interval_join(right).between("-5 seconds", "5 seconds").nearest("after")
-    run_to_the_end(pairs.outputs(["v"], ["v"], how="left"), tmp_path)
+    run_to_the_end(pairs.with_outputs().select(["v"], ["v"], how="left"), tmp_path)
     found = written(spark, tmp_path, "result", "k", "left_v", "right_v")
     assert found == Counter([("a", 1, 4), ("b", 2, None)])  # (a, 31 s) waits for 36 s
 
@@ -121,7 +121,7 @@ def test_a_side_that_carries_its_watermark_and_one_with_a_silent_input(
         gw.stream(each).event_time("ts", IDLE) for each in two_streams(spark, tmp_path, *right)
     )
     pairs = left.interval_join(one.union(other).key_by("k")).between("0 seconds", "2 seconds")
-    outputs = pairs.options(shards=3).outputs(["v"], ["v"], how="left")
+    outputs = pairs.options(shards=3).with_outputs().select(["v"], ["v"], how="left")
 
     run_to_the_end(outputs, tmp_path)
     found = written(spark, tmp_path, "result", "k", "left_v", "right_v")
@@ -154,7 +154,7 @@ def test_windows_of_processing_time(
         gw.TumblingProcessingTimeWindows if in_processing_time else gw.TumblingEventTimeWindows
     )
     both = left.co_group(right).window(windows.of("2 seconds"))
-    made = both.aggregated(left={"ours": gw.count()}, right={"its": gw.count()})
+    made = both.with_outputs().aggregate(left={"ours": gw.count()}, right={"its": gw.count()})
     query = gw.write_stream(made, str(tmp_path / "out"), str(tmp_path / "state"))
     try:
         counts = _counts(query, spark, tmp_path)
@@ -172,7 +172,7 @@ def test_an_interval_join_by_the_clock(
     both: list[Any] = [gw.stream(side).ingestion_time() for side in sides]
     left, right = (side.key_by(*keyed_by) for side in both) if keyed_by else both
     joined = left.interval_join(right) if keyed_by else left.interval_join_all(right)
-    made = joined.between("0 s", "0 s").outputs(["k", "v"], ["k", "v"])
+    made = joined.between("0 s", "0 s").with_outputs().select(["k", "v"], ["k", "v"])
     assert ("one task joins them" in made.explain()) == (not keyed_by)
     wanted = Counter(
         (k, v, other, w)
@@ -200,7 +200,7 @@ def test_an_interval_join_without_a_key(
         for side in sides
     )
     pairs = left.interval_join_all(right).between("-2 s", "2 s")
-    run_to_the_end(pairs.outputs(["v"], ["v"]), tmp_path)
+    run_to_the_end(pairs.with_outputs().select(["v"], ["v"]), tmp_path)
     found = written(spark, tmp_path, "result", "left_v", "right_v")
     assert found == Counter([(1, 4), (3, 5), (3, 8)])  # the right row of 30 s is late
 
@@ -232,7 +232,10 @@ def test_the_state_of_a_join(
 ) -> None:  # fmt: skip
     left, right = map(keyed, sides)
     pairs = left.interval_join(right).between("-5 seconds", "60 seconds")
-    run_to_the_end(pairs.options(engine=engine, shards=1).outputs(["v"], ["v"], how=how), tmp_path)
+    run_to_the_end(
+        pairs.options(engine=engine, shards=1).with_outputs().select(["v"], ["v"], how=how),
+        tmp_path,
+    )
     held = gw.read_state(tmp_path / "state")
     rows = {each.table: each.counts["rows"] for each in held.tables if "rows" in each.counts}
     assert rows.keys() == kinds

@@ -85,14 +85,14 @@ def test_what_streams_cannot_have(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(1, 5))
     keyed = gw.stream(streamed(spark, tmp_path / "in")).event_time("ts", WATERMARKS).key_by("k")
     with pytest.raises(UnsupportedQueryError, match="a key has no last row"):
-        keyed.over(gw.Range("1 minute", None)).outputs(n=gw.count())
+        keyed.over(gw.Range("1 minute", None)).with_outputs().aggregate(n=gw.count())
     with pytest.raises(UnsupportedQueryError, match="later rows are not there yet"):
-        keyed.over().outputs(ahead=gw.lead("v"))
+        keyed.over().with_outputs().aggregate(ahead=gw.lead("v"))
     with pytest.raises(UnsupportedQueryError, match="ends with the row"):
-        keyed.over(gw.Rows(None, -3)).outputs(n=gw.count())
+        keyed.over(gw.Rows(None, -3)).with_outputs().aggregate(n=gw.count())
     with pytest.raises(UnsupportedQueryError, match="upsert keeps one result"):
         gw.write_stream(
-            keyed.over(gw.Rows(1)).outputs(n=gw.count()),
+            keyed.over(gw.Rows(1)).with_outputs().aggregate(n=gw.count()),
             gw.upsert(lambda results, columns, number: None),
             tmp_path / "state",
         )

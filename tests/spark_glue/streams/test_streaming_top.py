@@ -24,7 +24,7 @@ COLUMNS = ["v", "seq", "ts"]
 def topped(source: Any, **asked: Any) -> gw.typing.Outputs:
     keyed = gw.stream(source).key_by("k")
     said = {"columns": COLUMNS, "arrival_order": ["seq"], "shards": 3, **asked}
-    return keyed.topped(3, ["v", "text"], descending=[True, False], **said)
+    return keyed.with_outputs().top(3, ["v", "text"], descending=[True, False], **said)
 
 
 def first(rows: Iterable[dict[str, Any]]) -> dict[Any, int]:

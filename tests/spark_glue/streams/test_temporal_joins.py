@@ -155,4 +155,4 @@ def test_streams_need_watermarks(spark: SparkSession, sides: list[Any]) -> None:
     del spark
     still = gw.stream(sides[0]).processing_time().key_by("k")
     with pytest.raises(errors.UnsupportedQueryError, match="would give no row"):
-        still.temporal_join(still).outputs(["v"])
+        still.temporal_join(still).with_outputs().select(["v"])

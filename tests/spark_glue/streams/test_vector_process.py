@@ -37,8 +37,10 @@ pytestmark = pytest.mark.spark
 
 def processed(source: Any, function: Any) -> gw.typing.Outputs:
     timed = gw.stream(source).event_time("ts", WATERMARKS)
-    return timed.key_by("k").processed(
-        function, ["v"], output=function.output, arrival_order=["seq"], shards=5
+    return (
+        timed.key_by("k")
+        .with_outputs()
+        .process(function, ["v"], output=function.output, arrival_order=["seq"], shards=5)
     )
 
 

@@ -163,7 +163,11 @@ def test_gigabytes_for_one_shard(spark: SparkSession, tmp_path: Path) -> None:
         found.append(results.toArrow())
 
     def run() -> None:
-        outputs = windowed.options(device="cpu", shards=1).outputs(n=gw.count(), total=gw.sum("v"))
+        outputs = (
+            windowed.options(device="cpu", shards=1)
+            .with_outputs()
+            .aggregate(n=gw.count(), total=gw.sum("v"))
+        )
         started = gw.write_stream(outputs, note, tmp_path / "state", trigger={"availableNow": True})
         started.awaitTermination()
 

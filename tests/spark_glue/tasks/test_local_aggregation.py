@@ -120,7 +120,7 @@ def test_rows_are_aggregated_whatever_moves_the_watermark(
         rows = rows.selectExpr("*", "ts - INTERVAL '5.000001' SECOND AS so_far")
     timed = gw.stream(rows).event_time("ts", OTHER_WATERMARKS[name])
     windowed = timed.key_by("k").window(ASSIGNERS["sliding"]).arrival_order("seq")
-    outputs = windowed.options(device="cpu", shards=5).outputs(**AGGREGATES)
+    outputs = windowed.options(device="cpu", shards=5).with_outputs().aggregate(**AGGREGATES)
     run_to_the_end(outputs, tmp_path)
     results, late = expected(wanted, TABLES)
     assert results_in(spark, tmp_path) == rows_of(results)

@@ -26,7 +26,7 @@ def test_alone_it_fires_as_the_early_part_of_a_trigger(
     found = []
     for trigger in (EVERY, gw.EarlyAndLateTrigger.of(early=EVERY)):
         windowed = keyed.window(assigner).trigger(trigger).allowed_lateness(lateness)
-        outputs = windowed.with_firing_columns().outputs(total=gw.sum("value"))
+        outputs = windowed.with_firing_columns().with_outputs().aggregate(total=gw.sum("value"))
         firings = gw.trace_firings(outputs, sample()).firings
         found.append([(f.step, f.start, f.end, f.timing, f.rows) for f in firings])
     assert found[0] == found[1]

@@ -39,17 +39,26 @@ def test_a_trigger_asks_how_far_a_row_is_from_the_one_that_fired() -> None:
     fired = windowed().trigger(gw.DeltaTrigger.of(5.0, FAR))
     got = fired.aggregate(last=gw.last("n"))
     assert got["last"].to_pylist() == [2, 5, 6]
-    assert "dist(old (x, y), new (x, y))" in fired.explain(last=gw.last("n"))
+    assert (
+        "dist(old (x, y), new (x, y))"
+        in fired.with_outputs().aggregate(last=gw.last("n")).explain()
+    )
 
 
 def test_an_evictor_keeps_the_rows_near_the_last_one() -> None:
     near = windowed().trigger(gw.CountTrigger.of(4)).evictor(gw.DeltaEvictor.of(3.5, FAR))
-    got = near.collect("n")
+    got = near.collect_lists("n")
     assert got["n"].to_pylist() == [[1, 2, 3]]
 
 
 def test_the_point_is_kept_between_micro_batches() -> None:
-    query = windowed().trigger(gw.DeltaTrigger.of(5.0, FAR)).outputs(last=gw.last("n")).plan.query
+    query = (
+        windowed()
+        .trigger(gw.DeltaTrigger.of(5.0, FAR))
+        .with_outputs()
+        .aggregate(last=gw.last("n"))
+        .plan.query
+    )
     planned, store = plan(replace(query), bounded=False), MemoryLog()
     got: list[Any] = []
     rows = points().set_column(4, "ts", points()["ts"].cast(pa.int64()))

@@ -64,7 +64,7 @@ MIXED: list[Row] = [
 
 
 def test_on_a_table_all_rows_count_and_markers_are_left_out() -> None:
-    outputs = windowed(table(MIXED)).outputs(n=gw.count(), total=gw.sum("v"))
+    outputs = windowed(table(MIXED)).with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
     assert [(r["k"], r["n"]) for r in outputs.result().to_pylist()] == [("a", 2), ("b", 1)]
     (counters,) = outputs.metrics().to_pylist()
     assert (counters["rows"], counters["null_timestamp"], counters["late"]) == (5, 2, 0)
@@ -74,13 +74,13 @@ def test_on_a_table_all_rows_count_and_markers_are_left_out() -> None:
 
 def test_a_table_without_watermarks_has_no_markers() -> None:
     rows = table([(key, time, None) for key, time, _ in MIXED])
-    (counters,) = windowed(rows).outputs(n=gw.count()).metrics().to_pylist()
+    (counters,) = windowed(rows).with_outputs().aggregate(n=gw.count()).metrics().to_pylist()
     assert (counters["rows"], counters["null_timestamp"]) == (6, 3)
 
 
 def test_a_time_that_is_its_own_watermark_makes_no_marker() -> None:
     rows = table([(None, SECOND, None), ("a", 2 * SECOND, None)])
-    outputs = windowed(rows, "ts").outputs(n=gw.count())
+    outputs = windowed(rows, "ts").with_outputs().aggregate(n=gw.count())
     assert outputs.result()["k"].to_pylist() == [None, "a"]
 
 
@@ -101,7 +101,7 @@ def test_a_row_is_late_up_to_the_watermark_before_it(unit: str) -> None:
         for column in rows.columns
     ]
     sample = pa.table(columns, rows.schema.names)
-    found = gw.trace_firings(windowed(sample).outputs(n=gw.count()), sample)
+    found = gw.trace_firings(windowed(sample).with_outputs().aggregate(n=gw.count()), sample)
     carried = [said - 1_000, *[said] * 4]
     assert found.watermarks == [BEGIN + tick for tick in carried]
     closed = unit == "us"  # before it: rows may come between the last ms and the window's end
@@ -115,12 +115,15 @@ def test_a_row_is_late_up_to_the_watermark_before_it(unit: str) -> None:
     assert next((f.step, f.rows) for f in found.firings) == (
         (1, (0, 1)) if closed else (5, (0, 1, 2))
     )
-    assert len(gw.plot_firings(windowed(sample).outputs(n=gw.count()), sample).axes) == 1
+    assert (
+        len(gw.plot_firings(windowed(sample).with_outputs().aggregate(n=gw.count()), sample).axes)
+        == 1
+    )
 
 
 def test_no_row_carries_a_watermark() -> None:
     sample = table([("a", SECOND, None)])
-    found = gw.trace_firings(windowed(sample).outputs(n=gw.count()), sample)
+    found = gw.trace_firings(windowed(sample).with_outputs().aggregate(n=gw.count()), sample)
     assert found.watermarks == [LONG_MIN]
 
 
@@ -144,9 +147,13 @@ def test_markers_are_left_out_of_windows_of_all_rows() -> None:
     """Though a column of our own, the key, is null in no row."""
     rows = table([("a", 1 * SECOND, None), (None, None, 1 * SECOND), ("b", 2 * SECOND, None)])
     timed = gw.stream(rows).event_time("ts", gw.WatermarkStrategy.for_punctuated("wm"))
-    counted = timed.count_window_all(2).outputs(n=gw.count(), total=gw.sum("v"))
+    counted = timed.count_window_all(2).with_outputs().aggregate(n=gw.count(), total=gw.sum("v"))
     assert [row["n"] for row in counted.result().to_pylist()] == [2]
-    tumbling = timed.window_all(gw.TumblingEventTimeWindows.of("10 s")).outputs(total=gw.sum("v"))
+    tumbling = (
+        timed.window_all(gw.TumblingEventTimeWindows.of("10 s"))
+        .with_outputs()
+        .aggregate(total=gw.sum("v"))
+    )
     (counters,) = tumbling.metrics().to_pylist()
     assert (counters["rows"], counters["null_timestamp"]) == (2, 0)
 
@@ -156,16 +163,16 @@ def test_markers_are_left_out_of_rows_counted_by_side() -> None:
     timed = gw.stream(rows).event_time("ts", gw.WatermarkStrategy.for_punctuated("wm"))
     both = timed.key_by("k").co_group(timed.key_by("k"))
     whole = both.window(gw.GlobalWindows.create_with_end_of_stream_trigger())
-    found = whole.aggregated(left={"n": gw.count()}, right={"m": gw.count()}).result()
+    found = whole.with_outputs().aggregate(left={"n": gw.count()}, right={"m": gw.count()}).result()
     assert [(row["k"], row["n"], row["m"]) for row in found.to_pylist()] == [("a", 1, 1)]
 
 
 @pytest.mark.parametrize("partials", ["kernels", "spark"])
 def test_batch_leaves_markers_out(spark: SparkSession, partials: str) -> None:
     aggregates = {"n": gw.count(), "total": gw.sum("v")}
-    local = windowed(table(MIXED)).outputs(**aggregates)
+    local = windowed(table(MIXED)).with_outputs().aggregate(**aggregates)
     made = windowed(spark.createDataFrame(table(MIXED))).options(partials=partials)
-    outputs = made.outputs(**aggregates)
+    outputs = made.with_outputs().aggregate(**aggregates)
     assert rows_of(outputs.result().toArrow()) == rows_of(local.result())
     assert counters_of(outputs.metrics()) == counters_of(local.metrics())
     assert rows_of(outputs.rejected().toArrow()) == rows_of(local.rejected())
@@ -199,7 +206,7 @@ def test_tasks_are_sent_carried_watermarks_to_the_tick(spark: SparkSession) -> N
     rows: list[Row] = [("a", 0, tick) for tick in carried]
     rows += [("a", None, 7), ("a", 0, None), (None, None, 8), (None, None, None)]
     frame = spark.createDataFrame(table(rows))
-    plan = windowed(frame).outputs(n=gw.count()).plan
+    plan = windowed(frame).with_outputs().aggregate(n=gw.count()).plan
     found = with_progress(frame, "ts", plan.query.watermarks, plan.marker_columns)
     sent = [tuple(row) for row in found.select(CARRIED_WATERMARK, IS_MARKER).collect()]
     ticks = [None if tick is None else BEGIN + tick for _, _, tick in rows]
@@ -241,7 +248,9 @@ def test_on_a_stream_rows_carry_the_watermark(
     ]
     files(tmp_path / "in", [table(rows) for rows in batches])
     column = F.expr("wm + INTERVAL '0' SECOND") if as_column else "wm"
-    outputs = windowed(streamed(spark, tmp_path / "in"), column).outputs(n=gw.count())
+    outputs = (
+        windowed(streamed(spark, tmp_path / "in"), column).with_outputs().aggregate(n=gw.count())
+    )
     assert outputs.plan.input_columns == ("k", "ts")
     first, second = BEGIN / SECOND, BEGIN / SECOND + 10
     assert written(outputs, tmp_path) == [

@@ -1,0 +1,54 @@
+"""Schemas that functions declare for their results: Arrow's, Spark's, or DDL as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import pyarrow as pa
+
+from gpu_windows.errors import QueryError
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import StructType
+
+#: What ``output=`` takes: a schema of Arrow or Spark, or DDL such as ``"total DOUBLE"``.
+Output: TypeAlias = Union[pa.Schema, str, "StructType"]
+
+
+def output_schema(output: Any) -> pa.Schema:
+    """Return the Arrow schema of a declared output.
+
+    Parameters
+    ----------
+    output : pyarrow.Schema, str or StructType
+        A text has columns as in Spark's DDL: ``"total DOUBLE, names ARRAY<STRING>"``.
+
+    Raises
+    ------
+    QueryError
+        If it is something else, or has a type that does not cross between Spark and Arrow.
+    SqlError
+        If the text is not DDL, with the place in it.
+    """
+    if isinstance(output, pa.Schema):
+        return output
+    if isinstance(output, str):
+        from gpu_windows.expressions.ddl import read_ddl
+
+        return read_ddl(output)
+    if type(output).__name__ == "StructType":
+        return _from_spark(output)
+    rule = "output= is a pyarrow.Schema, a StructType or DDL such as 'total DOUBLE'"
+    raise QueryError(rule, value=repr(output))
+
+
+def _from_spark(output: StructType) -> pa.Schema:
+    from gpu_windows.spark_glue.columns.types import to_arrow_schema
+
+    fields = []
+    for field, given in zip(to_arrow_schema(output), output.fields, strict=True):
+        if field.type == pa.null():
+            rule = "this type of Spark's has no Arrow type that crosses"
+            raise QueryError(rule, value=given.dataType.simpleString(), column=given.name)
+        fields.append(field.with_nullable(given.nullable))
+    return pa.schema(fields)

@@ -1,0 +1,71 @@
+"""Columns in Spark's DDL, such as ``total DOUBLE, names ARRAY<STRING>``, as an Arrow schema."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from sqlglot import exp
+
+from gpu_windows.errors import SqlError
+from gpu_windows.expressions.places import parse_ddl, refused
+from gpu_windows.expressions.types import TYPES, decimal_type
+
+#: Types that casts over Arrow tables do not have.
+_MORE = {exp.DType.BINARY: pa.binary(), exp.DType.VARBINARY: pa.binary()}
+_NESTED = (exp.DType.ARRAY, exp.DType.STRUCT, exp.DType.MAP)
+_RULE = "output= has no such type"
+
+
+def read_ddl(text: str) -> pa.Schema:
+    """Return the columns of a DDL text, in order; ``NOT NULL`` ones are not nullable.
+
+    Raises
+    ------
+    SqlError
+        If the text cannot be read or names a type that is not Spark's, with the place in it.
+    """
+    columns = parse_ddl(text)
+    if not columns:
+        raise SqlError("DDL has at least one column: 'total DOUBLE'", value=text)
+    try:
+        return pa.schema([_field(column) for column in columns])
+    except SqlError as error:
+        line = None if error.line is None else error.line - 1  # `parse_ddl` puts a line before
+        raise SqlError(error.rule, value=error.value, line=line, position=error.position) from None
+
+
+def _field(column: exp.Expr) -> pa.Field:
+    kind = column.args.get("kind") if isinstance(column, exp.ColumnDef) else None
+    if not isinstance(kind, exp.DataType):
+        raise refused(column, "a column of DDL is a name and a type: 'total DOUBLE'")
+    is_nullable = True
+    for constraint in column.args.get("constraints") or ():
+        rule = constraint.args.get("kind")
+        if isinstance(rule, exp.NotNullColumnConstraint) and not rule.args.get("allow_null"):
+            is_nullable = False
+        elif not isinstance(rule, exp.CommentColumnConstraint):
+            raise refused(column, "a column of output= has a name, a type and NOT NULL alone")
+    return pa.field(column.name, _type(kind), is_nullable)
+
+
+def _type(kind: exp.DataType) -> pa.DataType:
+    parts = kind.expressions
+    if kind.this == exp.DType.DECIMAL:
+        return decimal_type(kind, [part.name for part in parts])
+    if kind.this in _NESTED:
+        return _nested(kind)
+    known = {**TYPES, **_MORE}
+    takes_length = kind.this in (exp.DType.VARCHAR, exp.DType.CHAR)
+    if kind.this not in known or (parts and not takes_length):
+        raise refused(kind, _RULE)
+    return known[kind.this]
+
+
+def _nested(kind: exp.DataType) -> pa.DataType:
+    parts = kind.expressions
+    if kind.this == exp.DType.STRUCT and parts:
+        return pa.struct([_field(part).with_nullable(True) for part in parts])
+    count = {exp.DType.ARRAY: 1, exp.DType.MAP: 2}.get(kind.this)
+    if len(parts) != count or not all(isinstance(part, exp.DataType) for part in parts):
+        raise refused(kind, f"{_RULE}: say what is in it, such as ARRAY<INT>")
+    types = [_type(part) for part in parts]
+    return pa.list_(types[0]) if count == 1 else pa.map_(*types)
