@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from gpu_windows.checkpoints import CheckpointState, CommitSummary
     from gpu_windows.commits.write_target import WrittenParquet
     from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
-    from gpu_windows.datastream.interval_joined import IntervalJoin, IntervalJoined
-    from gpu_windows.datastream.joined import (
+    from gpu_windows.datastream.connected import ConnectedStreams
+    from gpu_windows.datastream.interval_join import IntervalJoin, IntervalJoined
+    from gpu_windows.datastream.keyed import KeyedStream
+    from gpu_windows.datastream.match import MatchStream
+    from gpu_windows.datastream.over import OverStream
+    from gpu_windows.datastream.scan import Scan
+    from gpu_windows.datastream.stream import Stream, TimedStream
+    from gpu_windows.datastream.temporal_join import TemporalJoin
+    from gpu_windows.datastream.window_join import (
         CoGroupedStreams,
         JoinedStreams,
         WindowedCoGroup,
         WindowedJoin,
     )
-    from gpu_windows.datastream.keyed import KeyedStream
-    from gpu_windows.datastream.match import MatchStream
-    from gpu_windows.datastream.over import OverStream
-    from gpu_windows.datastream.processed import ConnectedStreams
-    from gpu_windows.datastream.scan import Scan
-    from gpu_windows.datastream.stream import Stream, TimedStream
-    from gpu_windows.datastream.temporal_join import TemporalJoin
     from gpu_windows.datastream.windowed import WindowedStream
     from gpu_windows.functions.broadcast import (
         BroadcastContext,
@@ -65,12 +65,12 @@ _NAMES = LazyNames(
         "checkpoints": "CheckpointState CommitSummary",
         "commits.write_target": "WrittenParquet",
         "datastream.broadcast": "BroadcastConnectedStream BroadcastStream",
-        "datastream.interval_joined": "IntervalJoin IntervalJoined",
-        "datastream.joined": "CoGroupedStreams JoinedStreams WindowedCoGroup WindowedJoin",
+        "datastream.interval_join": "IntervalJoin IntervalJoined",
+        "datastream.window_join": "CoGroupedStreams JoinedStreams WindowedCoGroup WindowedJoin",
         "datastream.keyed": "KeyedStream",
         "datastream.match": "MatchStream",
         "datastream.over": "OverStream",
-        "datastream.processed": "ConnectedStreams",
+        "datastream.connected": "ConnectedStreams",
         "datastream.scan": "Scan",
         "datastream.stream": "Stream TimedStream",
         "datastream.temporal_join": "TemporalJoin",

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gpu_windows.datastream.columns import as_list
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import listed
 from gpu_windows.datastream.output_schema import Output, output_schema
 from gpu_windows.datastream.steps import LastStep, R
-from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each
+from gpu_windows.datastream.two_inputs import Selection, TwoInputs, prefix_names
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess, KeyedBroadcastProcessFunction
 from gpu_windows.functions.two_inputs import COPY
 from gpu_windows.runners.outputs import Outputs, Source
@@ -87,12 +87,12 @@ class BroadcastConnectedStream(LastStep[R]):
         """
         small = self.broadcast
         both = _Inputs(self.keyed, KeyedInput(small.source, small.time, small.watermarks, ()))
-        chosen = of_each(columns, broadcast, _PREFIXES)
-        tagged = both.tagged(*chosen, _PREFIXES, listed(arrival_order))
-        seen, is_timed = tagged.seen(_PREFIXES), both.is_timed
+        selections = prefix_names(columns, broadcast, _PREFIXES)
+        merged = both.merge(*selections, _PREFIXES, as_list(arrival_order))
+        seen, is_timed = merged.seen(_PREFIXES), both.is_timed
         process = KeyedBroadcastProcess(function, output_schema(output), *seen, is_timed=is_timed)
-        source = tagged.source.constant(COPY, pa.scalar(value=False))
-        return self._end(replace(tagged, source=source).outputs(process, options))
+        source = merged.source.constant(COPY, pa.scalar(value=False))
+        return self._end(replace(merged, source=source).outputs(process, options))
 
     if TYPE_CHECKING:
 

@@ -1,4 +1,4 @@
-"""Rows with a time and a key, before it is said what is computed of them."""
+"""Rows with a time and a key, before windows, frames, joins or functions."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
-from gpu_windows.datastream.interval_joined import IntervalJoin
-from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
+from gpu_windows.datastream.connected import ConnectedStreams, ProcessFunction, process_outputs
+from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.keyed_top import KeyedTop
 from gpu_windows.datastream.match import MatchStream, match_stream
 from gpu_windows.datastream.output_schema import Output, output_schema
 from gpu_windows.datastream.over import OverStream
-from gpu_windows.datastream.processed import ConnectedStreams, ProcessFunction, processed
 from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.temporal_join import TemporalJoin
 from gpu_windows.datastream.two_inputs import TwoInputs
+from gpu_windows.datastream.window_join import CoGroupedStreams, JoinedStreams
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs
@@ -150,7 +150,9 @@ class KeyedStream(KeyedTop[R]):
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, and what was declared.
         """
-        outputs = processed(self, function, columns, output_schema(output), arrival_order, options)
+        outputs = process_outputs(
+            self, function, columns, output_schema(output), arrival_order, options
+        )
         return self._end(outputs)
 
     @overload
@@ -160,7 +162,7 @@ class KeyedStream(KeyedTop[R]):
     def connect(
         self, right: KeyedStream | BroadcastStream
     ) -> ConnectedStreams[R] | BroadcastConnectedStream[R]:
-        """Have the rows of another stream go to the same function.
+        """Connect another stream, whose rows go to the same function.
 
         Those that have the same key, or all rows of a small one:
         ``keyed.connect(rules.broadcast())``.

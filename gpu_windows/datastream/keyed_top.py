@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gpu_windows.datastream.columns import as_list, named_columns
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import listed, named_columns
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.errors import InvalidDurationError
 from gpu_windows.functions.top import (
@@ -92,7 +92,7 @@ class KeyedTop(KeyedInput, LastStep[R]):
             columns = [name for name in source.user_columns if name not in keys]
         source, carried = named_columns(source, columns)
         source, ordered = named_columns(source, by if isinstance(by, list | tuple) else (by,))
-        for place, column in enumerate(listed(arrival_order)):
+        for place, column in enumerate(as_list(arrival_order)):
             source, name = source.name(column, f"__order_{place}")
             order.append(name)
         seen = tuple(dict.fromkeys((*carried, *ordered)))
@@ -100,7 +100,7 @@ class KeyedTop(KeyedInput, LastStep[R]):
             count=check_count(count),
             by=_order(source, ordered, seen, descending),
             columns=seen,
-            carried=_carried(source, carried),
+            carried=_result_fields(source, carried),
             number=None if number is None else check_number(number, "number, if it is not None,"),
             change=check_number(change, "change"),
             time_to_live=None if time_to_live is None else _lives(time_to_live),
@@ -127,7 +127,7 @@ def _order(
     return tuple((columns.index(name), down) for name, down in pairs)
 
 
-def _carried(source: Source, columns: Sequence[str]) -> pa.Schema:
+def _result_fields(source: Source, columns: Sequence[str]) -> pa.Schema:
     """Return the fields of the columns that stand in results."""
     fields = (source.schema.field(name) for name in columns)
     return pa.schema([field.with_name(source.public_name(field.name)) for field in fields])

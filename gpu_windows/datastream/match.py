@@ -45,7 +45,7 @@ _SKIPS_TO: Mapping[str, Skip] = {"skip to first ": Skip.TO_FIRST, "skip to last 
 
 @dataclass(frozen=True)
 class MatchStream(LastStep[R]):
-    """A pattern in the rows of keys, before it is said what is told of a match.
+    """A pattern in the rows of keys, before `measures` selects results of a match.
 
     Flink: MATCH_RECOGNIZE. A result is a match, and comes when the watermark has passed its rows.
     """
@@ -114,18 +114,18 @@ class MatchStream(LastStep[R]):
         results = _Results(_Added(self.keyed.source), {*measures})
         conditions = self._conditions(navigation, results.added)
         reader = Measures(navigation, results)
-        selected, told = {}, {}
+        selected, keys_of_measures = {}, {}
         for name, text in measures.items():
-            with _said_of(f"the measure {name}"):
+            with _naming(f"the measure {name}"):
                 node = parsed_expression(text)
-                selected[name], told[name] = reader.read(name, node), key_of(node)
-        query = self._query(conditions, results, told)
+                selected[name], keys_of_measures[name] = reader.read(name, node), key_of(node)
+        query = self._query(conditions, results, keys_of_measures)
         outputs = results.added.source.outputs(query)
         if all(text is None for text in selected.values()):
             return self._end(outputs)
         keys = outputs.plan.query.shown_keys
-        named = [{name: text or f"`{name}`"} for name, text in selected.items()]
-        return self._end(outputs.select(*keys, *named))
+        columns = [{name: text or f"`{name}`"} for name, text in selected.items()]
+        return self._end(outputs.select(*keys, *columns))
 
     def _conditions(self, navigation: Any, added: _Added) -> Any:
         from gpu_windows.expressions.places import parsed_expression
@@ -134,11 +134,13 @@ class MatchStream(LastStep[R]):
         compiler = Compiler(navigation, added)
         for place, name in enumerate(self.pattern.names):
             text = self.define.get(name)
-            with _said_of(f"the condition of {name}"):
+            with _naming(f"the condition of {name}"):
                 compiler.add(place, None if text is None else parsed_expression(text))
         return compiler.conditions()
 
-    def _query(self, conditions: Any, results: _Results, told: Mapping[str, str]) -> MatchQuery:
+    def _query(
+        self, conditions: Any, results: _Results, keys_of_measures: Mapping[str, str]
+    ) -> MatchQuery:
         from gpu_windows.functions.patterns.automaton import states_of
         from gpu_windows.functions.patterns.match import Match
 
@@ -157,7 +159,7 @@ class MatchStream(LastStep[R]):
             measures=tuple(results.measures),
             after=self.after,
             within=self.within,
-            told=dict(told),
+            told=dict(keys_of_measures),
             then=tuple(then),
             then_told=tuple(f"{each}{' descending' if down else ''}" for each, down in self.then),
         )
@@ -204,14 +206,14 @@ def match_stream(
     return MatchStream(
         keyed=keyed,
         pattern=read,
-        define=_defined(read, define or {}),
+        define=_conditions_by_variable(read, define or {}),
         within=length,
         after=_after(read, after),
         options_=change_options(Options(), dict(options)),
     )
 
 
-def _defined(pattern: Pattern, define: Mapping[str, str]) -> dict[str, str]:
+def _conditions_by_variable(pattern: Pattern, define: Mapping[str, str]) -> dict[str, str]:
     """Return the conditions by the names that the pattern has for variables."""
     if not isinstance(define, Mapping):
         rule = "define is a mapping of variables to conditions: {'B': 'B.price < A.price'}"
@@ -239,8 +241,8 @@ def _after(pattern: Pattern, text: object) -> After:
             if variable is not None:
                 _check_skip(pattern, skip, variable)
                 return After(skip, variable)
-    known = ", ".join([*_SKIPS, *(f"{each}{pattern.names[-1]}" for each in _SKIPS_TO)])
-    rule = f"after is one of {known}, of the variables {', '.join(pattern.names)}"
+    choices = ", ".join([*_SKIPS, *(f"{each}{pattern.names[-1]}" for each in _SKIPS_TO)])
+    rule = f"after is one of {choices}, of the variables {', '.join(pattern.names)}"
     raise InvalidPatternError(rule, value=text)
 
 
@@ -254,8 +256,8 @@ def _check_skip(pattern: Pattern, skip: Skip, place: int) -> None:
 
 
 @contextmanager
-def _said_of(what: str) -> Iterator[None]:
-    """Say of which text it is what is refused."""
+def _naming(what: str) -> Iterator[None]:
+    """Name the text in errors about it."""
     try:
         yield
     except SqlError as error:
@@ -300,20 +302,20 @@ class _Added:
 
 
 class _Results:
-    """What results of matches have, by name."""
+    """Results of matches by name."""
 
     def __init__(self, added: _Added, wanted: set[str]) -> None:
         self.added = added
         self.measures: list[Measure] = []
         self._wanted = wanted
-        self._known: dict[object, str] = {}
+        self._names: dict[object, str] = {}
 
     def picked(self, place: Place, text: str, wanted: str | None) -> str:
         """Return the name of a result: an expression over one row of a match."""
         from gpu_windows.functions.patterns.match import Picked
 
         column = self.added.name(text)
-        return self._named((place, column), wanted, lambda name: Picked(name, place, column))
+        return self._add((place, column), wanted, lambda name: Picked(name, place, column))
 
     def folded(
         self, variable: int, function: Callable[..., Aggregate], text: str | None,
@@ -333,16 +335,16 @@ class _Results:
                 return Extreme(name, variable, column, greatest=aggregate.function == "max")
             return Folded(variable, replace(bind(name, aggregate, schema), nullable=True))
 
-        return self._named((variable, aggregate.describe()), wanted, made)
+        return self._add((variable, aggregate.describe()), wanted, made)
 
-    def _named(self, key: object, wanted: str | None, made: Callable[[str], Measure]) -> str:
-        if wanted is None and key in self._known:
-            return self._known[key]
+    def _add(self, key: object, wanted: str | None, made: Callable[[str], Measure]) -> str:
+        if wanted is None and key in self._names:
+            return self._names[key]
         name = wanted or self._free()
         self.measures.append(made(name))
-        self._known.setdefault(key, name)
+        self._names.setdefault(key, name)
         return name
 
     def _free(self) -> str:
-        taken = {*self._wanted, *(each.name for each in self.measures)}
-        return next(n for n in (f"__told_{i}" for i in range(len(taken) + 1)) if n not in taken)
+        used = {*self._wanted, *(each.name for each in self.measures)}
+        return next(n for n in (f"__told_{i}" for i in range(len(used) + 1)) if n not in used)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.aggregates.definitions import bind
+from gpu_windows.datastream.columns import as_list, name_arguments, no_aggregate
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import listed, named, no_aggregate
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.over import Over, OverColumn
@@ -28,7 +28,7 @@ OverAggregate: TypeAlias = Aggregate | Framed
 
 @dataclass(frozen=True)
 class OverStream(LastStep[R]):
-    """Rows of keys, before it is said what is computed over the frame of each.
+    """Rows of keys, before `aggregate` computes something over the frame of each.
 
     Flink: OverWindow. A result is a row of the input, with its time, and comes when the watermark
     has passed its frames.
@@ -69,10 +69,10 @@ class OverStream(LastStep[R]):
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, the time (TIMESTAMP), the columns, the aggregates.
         """
-        source, carried = self._carried(columns)
+        source, carried = self._row_columns(columns)
         found: dict[str, Framed] = {}
-        for name, framed in self._framed(aggregates):
-            source, aggregate = named(source, name, framed.aggregate)
+        for name, framed in self._with_frames(aggregates):
+            source, aggregate = name_arguments(source, name, framed.aggregate)
             found[name] = replace(framed, aggregate=aggregate)
         order = []
         for number, each in enumerate(self.order):
@@ -93,8 +93,10 @@ class OverStream(LastStep[R]):
         )
         return self._end(source.outputs(query))
 
-    def _carried(self, columns: Sequence[str | Column] | None) -> tuple[Source, tuple[str, ...]]:
-        """Return the source, and the columns that stand in results besides keys and time."""
+    def _row_columns(
+        self, columns: Sequence[str | Column] | None
+    ) -> tuple[Source, tuple[str, ...]]:
+        """Return the source and the columns of the rows in results, without keys and time."""
         source, names = self.keyed.source, []
         there = {*self.keyed.keys, self.keyed.time, *OWN}
         if columns is None:
@@ -102,12 +104,12 @@ class OverStream(LastStep[R]):
         if isinstance(columns, Aggregate | Framed):
             rule = "aggregates are named, such as total=gw.sum('amount')"
             raise QueryError(rule, value=repr(columns))
-        for column in listed(columns):
+        for column in as_list(columns):
             source, name = source.name(column, None)
             names.append(name)
         return source, tuple(name for name in dict.fromkeys(names) if name not in there)
 
-    def _framed(self, aggregates: Mapping[str, OverAggregate]) -> Iterator[tuple[str, Framed]]:
+    def _with_frames(self, aggregates: Mapping[str, OverAggregate]) -> Iterator[tuple[str, Framed]]:
         """Yield the aggregates, each over its frame."""
         for name, aggregate in aggregates.items():
             if isinstance(aggregate, Framed):

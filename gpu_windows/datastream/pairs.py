@@ -15,11 +15,11 @@ from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,
     Marked,
+    MergedInputs,
     Prefixes,
     Selection,
-    Tagged,
-    check_chosen,
-    of_each,
+    check_result_names,
+    prefix_names,
 )
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.base import check_function
@@ -71,7 +71,7 @@ class PairsRows(LastStep[R], ABC):
             partner comes when the watermark says that none can come. Spark's names are taken,
             too: ``outer``, ``left_outer``, ``leftsemi`` and so on.
         where : pyarrow.compute.Expression, optional
-            What must hold for a pair besides, over the chosen columns by their names in the
+            What must hold for a pair besides, over the selection columns by their names in the
             result: ``pc.field("left_price") < pc.field("right_limit")``.
         prefixes : (str, str)
             What comes before the names of left and of right columns that are not renamed.
@@ -80,7 +80,7 @@ class PairsRows(LastStep[R], ABC):
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys (by the left side's names), the window's bounds if there are windows, and the
-            chosen columns. A key with a null has no partner, unless keys are `null_safe`.
+            selection columns. A key with a null has no partner, unless keys are `null_safe`.
 
         Raises
         ------
@@ -88,14 +88,14 @@ class PairsRows(LastStep[R], ABC):
             If a column is not there, names clash, or the condition is none.
         """
         how = join_type(how)
-        check_chosen(left, right)
-        tagged = self._tagged(left, right, prefixes)
-        pair, output = self._pair(tagged, how, where)
+        check_result_names(left, right)
+        merged = self._merge_inputs(left, right, prefixes)
+        pair, output = self._pair(merged, how, where)
         if not output.names:
             alone = how in LEFT_ALONE
             rule = f"choose a column of {'the left side' if alone else 'a side'}: select(['name'])"
             raise QueryError(rule)
-        outputs = self._joined(tagged, pair, output)
+        outputs = self._join_outputs(merged, pair, output)
         if not outputs.plan.query.has_windows:
             outputs.in_time = partial(self._in_time, left, right, prefixes, how, where)
         return self._end(outputs)
@@ -110,9 +110,11 @@ class PairsRows(LastStep[R], ABC):
     ) -> Outputs:
         """Return the outputs of `select`, with the times of both rows of a pair."""
         marked, *columns = self._with_marks()
-        ours, its = (Marked(*side) for side in zip((left, right), MARKS, columns, strict=True))
-        tagged = marked._tagged(ours, its, prefixes)
-        return marked._joined(tagged, *marked._pair(tagged, how, where))
+        left_side, right_side = (
+            Marked(*side) for side in zip((left, right), MARKS, columns, strict=True)
+        )
+        merged = marked._merge_inputs(left_side, right_side, prefixes)
+        return marked._join_outputs(merged, *marked._pair(merged, how, where))
 
     def process(
         self,
@@ -145,24 +147,24 @@ class PairsRows(LastStep[R], ABC):
         how, schema = join_type(how), output_schema(output)
         check_function(function, self.pairs.kind)
         marked, *columns = self._with_marks()
-        ours, its = (
-            Marked(chosen, mark, column)
-            for chosen, mark, column in zip(
-                of_each(left, right, PREFIXES), MARKS, columns, strict=True
+        left_side, right_side = (
+            Marked(selection, mark, column)
+            for selection, mark, column in zip(
+                prefix_names(left, right, PREFIXES), MARKS, columns, strict=True
             )
         )
-        tagged = marked._tagged(ours, its, PREFIXES)
-        pair, pairs = self._pair(tagged, how, where)
-        seen = (names[:-1] for names in tagged.seen(PREFIXES))
-        outputs = marked._joined(tagged, pair, pairs, self.pairs(function, schema, *seen))
+        merged = marked._merge_inputs(left_side, right_side, PREFIXES)
+        pair, pairs = self._pair(merged, how, where)
+        seen = (names[:-1] for names in merged.seen(PREFIXES))
+        outputs = marked._join_outputs(merged, pair, pairs, self.pairs(function, schema, *seen))
         return self._end(outputs)
 
     def _pair(
-        self, tagged: Tagged, how: JoinType, where: pc.Expression | None
+        self, merged: MergedInputs, how: JoinType, where: pc.Expression | None
     ) -> tuple[Pair, pa.Schema]:
         """Return what a pair is, and its columns."""
-        schema = tagged.source.schema
-        pair = Pair(tagged.left, tagged.right, how, where, self.null_safe_)
+        schema = merged.source.schema
+        pair = Pair(merged.left, merged.right, how, where, self.null_safe_)
         check_condition(where, joined_schema(schema, pair.left, pair.right, "inner"))
         return pair, joined_schema(schema, pair.left, pair.right, how)
 
@@ -171,13 +173,17 @@ class PairsRows(LastStep[R], ABC):
         """Return this with a column of each side that is null in no row, and their names."""
 
     @abstractmethod
-    def _tagged(
+    def _merge_inputs(
         self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
-    ) -> Tagged:
+    ) -> MergedInputs:
         """Return both inputs as one."""
 
     @abstractmethod
-    def _joined(
-        self, tagged: Tagged, pair: Pair, output: pa.Schema, process: PairProcess | None = None
+    def _join_outputs(
+        self,
+        merged: MergedInputs,
+        pair: Pair,
+        output: pa.Schema,
+        process: PairProcess | None = None,
     ) -> Outputs:
         """Return the outputs of a join; ``output``: the columns of its pairs."""

@@ -117,10 +117,10 @@ def read_output_stream(
     check_missing(missing)
     from gpu_windows.spark_glue.files import committed
 
-    most = max_micro_batches
-    if most is not None and not (is_whole(most) and most > 0):
-        raise QueryError("max_micro_batches must be a whole number above 0", value=repr(most))
-    return committed.stream_output(spark, _path(path), output, micro_batch, most, missing)
+    limit = max_micro_batches
+    if limit is not None and not (is_whole(limit) and limit > 0):
+        raise QueryError("max_micro_batches must be a whole number above 0", value=repr(limit))
+    return committed.stream_output(spark, _path(path), output, micro_batch, limit, missing)
 
 
 def _check_session(function: str, session: object) -> None:

@@ -120,10 +120,10 @@ def scan_stream(
         What ``spark.readStream.parquet`` raises.
     """
     (folder,) = _paths(fspath(path))
-    most: object = max_files_per_trigger
-    if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
+    limit: object = max_files_per_trigger
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
         rule = "max_files_per_trigger is a number of files, at least 1"
-        raise QueryError(rule, value=repr(most))
+        raise QueryError(rule, value=repr(limit))
     from gpu_windows.spark_glue.streams.scanned_source import scan_stream_by_spark
 
     source = scan_stream_by_spark(folder, session, schema, max_files_per_trigger)

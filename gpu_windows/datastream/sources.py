@@ -50,8 +50,8 @@ def source_of(source: Any) -> Source:
         "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader, or a "
         "table that gives Arrow, as those of pandas, Polars and DuckDB do (collect() a lazy one)"
     )
-    known = (f"; of this {how}" for kinds, how in _BECOMES if isinstance(source, kinds))
-    raise QueryError(rule + next(known, ""), value=kind.__name__)
+    remedies = (f"; of this {how}" for kinds, how in _BECOMES if isinstance(source, kinds))
+    raise QueryError(rule + next(remedies, ""), value=kind.__name__)
 
 
 #: How a table is made of what is none.

@@ -1,4 +1,4 @@
-"""How a query goes on from the results of another."""
+"""Queries over the results of another query."""
 
 from __future__ import annotations
 

@@ -62,15 +62,15 @@ class Step:
 
             For names of Spark and of Flink it gives the ones that the steps have here.
             """
-            meant, kind = _HABITS.get(name, _SNAKE.sub("_", name).lower()), type(self)
-            has, call = _CALLS.get(name, (meant, meant))
+            own_name, kind = _HABITS.get(name, _SNAKE.sub("_", name).lower()), type(self)
+            has, call = _CALLS.get(name, (own_name, own_name))
             if call != name and not name.startswith("_") and has in dir(kind):
                 raise MissingStepError(f"say .{call} for .{name}", value=kind.__name__)
             later = (call for call, step in self._later().items() if has in dir(step))
             missing = None if name.startswith("_") else next(later, None)
             if missing is None:
                 object.__getattribute__(self, name)  # raises what it has raised
-            raise MissingStepError(f"say .{missing} before .{meant}", value=kind.__name__)
+            raise MissingStepError(f"say .{missing} before .{own_name}", value=kind.__name__)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from gpu_windows.datastream.broadcast import BroadcastStream
 from gpu_windows.datastream.event_times import with_time
-from gpu_windows.datastream.interval_joined import IntervalJoin
+from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.match import MatchStream
 from gpu_windows.datastream.sources import source_of
@@ -97,12 +97,12 @@ class _Unkeyed(Step, ABC):
 
     @property
     @abstractmethod
-    def _timed(self) -> TimedStream:
+    def _with_time(self) -> TimedStream:
         """The rows, with a time that may be null."""
 
     def key_by(self, *columns: str | Column) -> KeyedStream:
         """Give every row a key: one or several columns; null is a key of its own."""
-        timed, names = self._timed, []
+        timed, names = self._with_time, []
         source = timed.source
         for column in columns:
             if isinstance(column, list | tuple):
@@ -113,8 +113,8 @@ class _Unkeyed(Step, ABC):
         return KeyedStream(source, timed.time, timed.watermarks, tuple(names))
 
     def broadcast(self) -> BroadcastStream:
-        """Have every shard see all rows: for `KeyedStream.connect`."""
-        timed = self._timed
+        """Let every shard see all rows: for `KeyedStream.connect`."""
+        timed = self._with_time
         return BroadcastStream(timed.source, timed.time, timed.watermarks)
 
     def window_all(self, assigner: WindowAssigner) -> WindowedStream:
@@ -123,11 +123,11 @@ class _Unkeyed(Step, ABC):
         In Spark partial aggregates are made everywhere, on streams where rows are in time for sure;
         what needs the rows themselves is done by one task. `explain` says which.
         """
-        return self._together.window(assigner)
+        return self._all_rows.window(assigner)
 
     def count_window_all(self, size: int, slide: int | None = None) -> WindowedStream:
         """Put every ``size`` rows into a window: `KeyedStream.count_window` over all rows."""
-        return self._together.count_window(size, slide)
+        return self._all_rows.count_window(size, slide)
 
     def interval_join_all(self, right: _Unkeyed) -> IntervalJoin:
         """Join all rows with those of another stream that are near in time.
@@ -137,7 +137,7 @@ class _Unkeyed(Step, ABC):
         if not isinstance(right, _Unkeyed):
             rule = "interval_join_all takes another stream without a key: leave out key_by"
             raise QueryError(rule, value=type(right).__name__)
-        return IntervalJoin(TwoInputs(self._together, right._together))
+        return IntervalJoin(TwoInputs(self._all_rows, right._all_rows))
 
     def match_recognize_all(
         self,
@@ -152,12 +152,12 @@ class _Unkeyed(Step, ABC):
 
         All rows are in one shard, so one task finds it; where there is a key, say it.
         """
-        keyed = self._together
+        keyed = self._all_rows
         return keyed.match_recognize(pattern, define, within=within, after=after, **options)
 
     @property
-    def _together(self) -> KeyedStream:
-        timed = self._timed
+    def _all_rows(self) -> KeyedStream:
+        timed = self._with_time
         source = timed.source.constant(NO_KEY, pa.scalar(value=True))
         return KeyedStream(source, timed.time, timed.watermarks, (NO_KEY,))
 
@@ -173,7 +173,7 @@ class Stream(_Unkeyed):
         """Return what may be said next, and the step that it gives."""
         timed = "event_time(column, watermarks)"
         of_timed = TimedStream._later().items()
-        return {timed: TimedStream, **{f"{timed}.{said}": step for said, step in of_timed}}
+        return {timed: TimedStream, **{f"{timed}.{call}": step for call, step in of_timed}}
 
     def with_columns(self, /, **columns: str) -> Stream:
         """Give every row more columns, or others of the same names: an event time, for example.
@@ -257,14 +257,14 @@ class Stream(_Unkeyed):
     def processing_time(self) -> TimedStream:
         """Give rows no time of their own, for windows of processing time (streams only)."""
         self.source.check_arrival()
-        return self._untimed
+        return self._without_time
 
     @property
-    def _timed(self) -> TimedStream:
-        return self._untimed
+    def _with_time(self) -> TimedStream:
+        return self._without_time
 
     @property
-    def _untimed(self) -> TimedStream:
+    def _without_time(self) -> TimedStream:
         source = self.source.constant(NO_TIME, pa.scalar(None, pa.timestamp("us", "UTC")))
         return TimedStream(source, NO_TIME, WatermarkStrategy.no_watermarks())
 
@@ -282,10 +282,10 @@ class TimedStream(_Unkeyed):
         """Return what may be said next, and the step that it gives."""
         keyed = "key_by(column)"
         of_keyed = KeyedStream._later().items()
-        return {keyed: KeyedStream, **{f"{keyed}.{said}": step for said, step in of_keyed}}
+        return {keyed: KeyedStream, **{f"{keyed}.{call}": step for call, step in of_keyed}}
 
     @property
-    def _timed(self) -> TimedStream:
+    def _with_time(self) -> TimedStream:
         return self
 
     def where(self, condition: str) -> TimedStream:

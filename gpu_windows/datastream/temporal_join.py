@@ -11,7 +11,7 @@ from pyarrow import types
 
 from gpu_windows.datastream.pairs import PairsRows
 from gpu_windows.datastream.steps import R
-from gpu_windows.datastream.two_inputs import Marked, Prefixes, Selection, Tagged, TwoInputs
+from gpu_windows.datastream.two_inputs import Marked, MergedInputs, Prefixes, Selection, TwoInputs
 from gpu_windows.errors import ColumnTypeError, InvalidDurationError, QueryError
 from gpu_windows.functions.join import JoinType, Pair
 from gpu_windows.functions.join_function import IntervalPairs, PairProcess
@@ -50,7 +50,7 @@ class TemporalJoin(PairsRows[R]):
             raise ColumnTypeError(rule, value=str(dtype), column=self.deleted)
 
     def valid_for(self, duration: Duration) -> Self:
-        """Have a version end after some time, in event time, though no newer one came.
+        """Let a version expire after some event time though no newer one came.
 
         A left row that is as much later than the newest version, or more, has no version; one that
         has ended is kept no longer.
@@ -82,34 +82,38 @@ class TemporalJoin(PairsRows[R]):
     def _with_marks(self) -> tuple[Self, str, str]:
         return self, self.both.left.time, self.both.right.time
 
-    def _tagged(
+    def _merge_inputs(
         self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
-    ) -> Tagged:
-        its = right if self.deleted is None else Marked(right, DELETED, self.deleted)
-        tagged = self.both.tagged(left, its, prefixes, self.order)
-        return replace(tagged, right=tuple(name for name in tagged.right if name != DELETED))
+    ) -> MergedInputs:
+        right_side = right if self.deleted is None else Marked(right, DELETED, self.deleted)
+        merged = self.both.merge(left, right_side, prefixes, self.order)
+        return replace(merged, right=tuple(name for name in merged.right if name != DELETED))
 
     def _pair(
-        self, tagged: Tagged, how: JoinType, where: pc.Expression | None
+        self, merged: MergedInputs, how: JoinType, where: pc.Expression | None
     ) -> tuple[Pair, pa.Schema]:
         if how not in ("inner", "left"):
             raise QueryError("a temporal join is inner or left", value=f"how={how!r}")
-        return super()._pair(tagged, how, where)
+        return super()._pair(merged, how, where)
 
-    def _joined(
-        self, tagged: Tagged, pair: Pair, output: pa.Schema, process: PairProcess | None = None
+    def _join_outputs(
+        self,
+        merged: MergedInputs,
+        pair: Pair,
+        output: pa.Schema,
+        process: PairProcess | None = None,
     ) -> Outputs:
         deleted = None if self.deleted is None else DELETED
         query = TemporalJoinQuery(
-            schema=tagged.source.schema,
+            schema=merged.source.schema,
             time=TIME,
-            watermarks=tagged.watermarks,
-            keys=tagged.keys,
+            watermarks=merged.watermarks,
+            keys=merged.keys,
             join=TemporalJoinSpec(pair, output, deleted, self.valid_for_, process),
-            arrival_order=tagged.order,
+            arrival_order=merged.order,
             options=self.options_,
         )
-        outputs = tagged.source.outputs(query)
+        outputs = merged.source.outputs(query)
         self.both.check_timed()
         return outputs
 

@@ -1,4 +1,4 @@
-"""What `WindowedStream.top` makes of what it is told."""
+"""The function of `WindowedStream.top`."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gpu_windows.datastream.columns import as_list
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import listed
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.two_inputs import SIDE, TIME
@@ -37,31 +37,33 @@ class Marked:
 
     Parameters
     ----------
-    chosen : Selection or Marked
+    selection : Selection or Marked
     name, column : str
         The result name of the other one, and the column.
     """
 
-    chosen: Selection | Marked
+    selection: Selection | Marked
     name: str
     column: str
 
 
-def of_each(left: Selection, right: Selection, prefixes: Prefixes) -> tuple[Selection, Selection]:
+def prefix_names(
+    left: Selection, right: Selection, prefixes: Prefixes
+) -> tuple[Selection, Selection]:
     """Return what a function sees of each side, alone: names of a mapping get the prefix too."""
-    return _prefixed(left, prefixes[0]), _prefixed(right, prefixes[1])
+    return _with_prefix(left, prefixes[0]), _with_prefix(right, prefixes[1])
 
 
-def _prefixed(chosen: Selection, prefix: str) -> Selection:
-    if not isinstance(chosen, Mapping):
-        return chosen
-    return {f"{prefix}{name}": column for name, column in chosen.items()}
+def _with_prefix(selection: Selection, prefix: str) -> Selection:
+    if not isinstance(selection, Mapping):
+        return selection
+    return {f"{prefix}{name}": column for name, column in selection.items()}
 
 
-def check_chosen(*sides: Selection) -> None:
+def check_result_names(*sides: Selection) -> None:
     """Raise `NameClashError` for results that are called like columns of our own."""
-    for chosen in sides:
-        check_reserved(chosen if isinstance(chosen, Mapping) else ())
+    for selection in sides:
+        check_reserved(selection if isinstance(selection, Mapping) else ())
 
 
 PREFIXES = ("left_", "right_")
@@ -72,7 +74,7 @@ def _without(prefix: str, names: Sequence[str]) -> Names:
 
 
 @dataclass(frozen=True)
-class Tagged:
+class MergedInputs:
     """Two inputs as one.
 
     Parameters
@@ -82,7 +84,7 @@ class Tagged:
     keys : tuple of str
         Key columns, by the left side's names.
     left, right : tuple of str
-        The columns that were chosen of each side.
+        The columns that were selection of each side.
     order : tuple of str
         Those of the order of arrival.
     """
@@ -145,11 +147,11 @@ class TwoInputs:
         self._common_type(self.left.time, self.right.time, "event time")
 
     def _check_keys(self) -> None:
-        ours, its = self.left.keys, self.right.keys
-        if len(ours) != len(its):
+        left_keys, right_keys = self.left.keys, self.right.keys
+        if len(left_keys) != len(right_keys):
             rule = "both inputs have keys of as many columns"
-            raise QueryError(rule, value=f"{', '.join(ours)} and {', '.join(its)}")
-        for pair in zip(ours, its, strict=True):
+            raise QueryError(rule, value=f"{', '.join(left_keys)} and {', '.join(right_keys)}")
+        for pair in zip(left_keys, right_keys, strict=True):
             self._common_type(*pair, "a key")
 
     @property
@@ -183,31 +185,31 @@ class TwoInputs:
 
     def _common_type(self, left: str, right: str | None, role: str) -> pa.DataType:
         """Return the type that columns of both sides have together."""
-        ours = self.left.source.schema.field(left).type
+        left_type = self.left.source.schema.field(left).type
         if right is None:
-            return ours
-        its = self.right.source.schema.field(right)
-        return require_common(ours, its, f"{role} has the same type in both inputs")
+            return left_type
+        right_field = self.right.source.schema.field(right)
+        return require_common(left_type, right_field, f"{role} has the same type in both inputs")
 
     def _fields(self, names: Sequence[str], shared: Sequence[str]) -> list[pa.Field]:
         """Return keys and what is seen of both sides, in the types that both have together."""
-        its_keys = (*self._right_keys, *shared)
+        right_keys = (*self._right_keys, *shared)
         roles = ("a key",) * len(self.left.keys) + ("what is seen of both sides",) * len(shared)
         fields = map(self.left.source.schema.field, (*self.left.keys, *shared))
         return [
             field.with_name(name).with_type(self._common_type(field.name, right, role))
-            for name, field, right, role in zip(names, fields, its_keys, roles, strict=True)
+            for name, field, right, role in zip(names, fields, right_keys, roles, strict=True)
         ]
 
-    def tagged(
+    def merge(
         self,
         left: Selection | Marked,
         right: Selection | Marked,
         prefixes: Prefixes,
         order: Sequence[str | Column] = (),
         seen: Sequence[str] = (),
-    ) -> Tagged:
-        """Return both as one: `SIDE`, keys, shared columns, `TIME`, the chosen ones of each side.
+    ) -> MergedInputs:
+        """Return both as one: `SIDE`, keys, shared columns, `TIME`, the selected ones of each.
 
         Shared are those of the order and those that triggers, evictors and gaps see.
         """
@@ -216,43 +218,45 @@ class TwoInputs:
                 rule = "arrival_order of two inputs takes names of columns that both have"
                 raise QueryError(rule, value=type(name).__name__)
         shared = (*map(str, order), *seen)
-        left_source, left_columns = _chosen(self.left.source, left, prefixes[0])
-        right_source, right_columns = _chosen(self.right.source, right, prefixes[1])
+        left_source, left_columns = _add_columns(self.left.source, left, prefixes[0])
+        right_source, right_columns = _add_columns(self.right.source, right, prefixes[1])
         one, other = self.left, self.right
-        ours_keys, its_keys = (*one.keys, *shared), (*self._right_keys, *shared)
-        ours = Side(left_source, one.time, one.watermarks, ours_keys, left_columns)
-        its = Side(right_source, other.time, other.watermarks, its_keys, right_columns)
+        left_keys, right_keys = (*one.keys, *shared), (*self._right_keys, *shared)
+        left_side = Side(left_source, one.time, one.watermarks, left_keys, left_columns)
+        right_side = Side(right_source, other.time, other.watermarks, right_keys, right_columns)
         for source, name in product((left_source, right_source), shared):
             source.name(name, None)  # it is there
         keys = tuple(left_source.public_name(name) for name in self.left.keys)
         orders = tuple(f"__order_{i}" for i in range(len(order)))
-        names = (SIDE, TIME, *keys, *seen, *ours.columns, *its.columns)
+        names = (SIDE, TIME, *keys, *seen, *left_side.columns, *right_side.columns)
         check_distinct(names)
         fields = self._fields((*keys, *orders, *seen), shared)
-        source = left_source.tagged(fields, ours, its)
+        source = left_source.tagged(fields, left_side, right_side)
         watermarks = join_watermarks(one.watermarks, other.watermarks)
-        return Tagged(source, watermarks, keys, (*ours.columns,), (*its.columns,), orders)
+        return MergedInputs(
+            source, watermarks, keys, (*left_side.columns,), (*right_side.columns,), orders
+        )
 
 
-def _chosen(
-    source: Source, chosen: Selection | Marked, prefix: str
+def _add_columns(
+    source: Source, selection: Selection | Marked, prefix: str
 ) -> tuple[Source, dict[str, str]]:
-    """Return the source with the chosen columns in it, and result names to its columns."""
+    """Return the source with the selection columns in it, and result names to its columns."""
     columns: dict[str, str] = {}
-    for wanted, column in _wanted(chosen):
+    for wanted, column in _selected_columns(selection):
         source, name = source.name(column, wanted)
-        shown = wanted or f"{prefix}{source.public_name(name)}"
-        if shown in columns:
-            check_distinct((shown, shown))
-        columns[shown] = name
+        result_name = wanted or f"{prefix}{source.public_name(name)}"
+        if result_name in columns:
+            check_distinct((result_name, result_name))
+        columns[result_name] = name
     return source, columns
 
 
-def _wanted(chosen: Selection | Marked) -> Iterator[tuple[str | None, str | Column]]:
-    if isinstance(chosen, Marked):
-        yield from _wanted(chosen.chosen)
-        yield chosen.name, chosen.column
-    elif isinstance(chosen, Mapping):
-        yield from chosen.items()
+def _selected_columns(selection: Selection | Marked) -> Iterator[tuple[str | None, str | Column]]:
+    if isinstance(selection, Marked):
+        yield from _selected_columns(selection.selection)
+        yield selection.name, selection.column
+    elif isinstance(selection, Mapping):
+        yield from selection.items()
     else:
-        yield from ((None, column) for column in listed(chosen))
+        yield from ((None, column) for column in as_list(selection))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gpu_windows.datastream.named import listed
+from gpu_windows.datastream.columns import as_list
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.window_rows import (
     WINDOW_COLUMNS,
@@ -48,8 +48,8 @@ def with_windows(
     if timed.time == NO_TIME:
         rule = "rows in windows need a time: say event_time(column, watermarks)"
         raise QueryError(rule, value=type(assigner).__name__)
-    names = timed.source.user_columns if columns is None else listed(columns)
-    partition_by, arrival_order = listed(partition_by), listed(arrival_order)
+    names = timed.source.user_columns if columns is None else as_list(columns)
+    partition_by, arrival_order = as_list(partition_by), as_list(arrival_order)
     check_distinct(names, "columns have different names")
     check_distinct((*names, *WINDOW_COLUMNS), _NAMES)
     if not isinstance(assigner, (*_SLICED, EventTimeSessionWindows)) or not assigner.is_event_time:

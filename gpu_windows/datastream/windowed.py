@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Never, Self
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.user import UserAggregate
+from gpu_windows.datastream.columns import as_list, bind_aggregates, check_named, named_columns
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import bound, check_named, listed, named_columns
 from gpu_windows.datastream.output_schema import Output, output_schema
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.top import top
@@ -158,7 +158,7 @@ class WindowedStream(Windowed[R]):
         return [*map(self.keyed.source.public_name, self.keyed.keys)]
 
     def changed_keys(self) -> Self:
-        """Have a window fire only if a row of its key is in its last slide.
+        """Let a window fire only if a row of its key is in its last slide.
 
         Else a sliding window fires for a key as long as it holds a row. For sliding windows of
         event time that fire once: features of the keys that changed, each ``slide``.
@@ -241,7 +241,7 @@ class WindowedStream(Windowed[R]):
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, ``window_start`` and ``window_end``, and the lists by the columns' names.
         """
-        source, names = self._named(listed(columns))
+        source, names = self._name_columns(as_list(columns))
         return self._apply(source, Collect(names))
 
     def reduce(self, function: Callable[[Row, Row], Row], columns: Sequence[str | Column]) -> R:
@@ -259,7 +259,7 @@ class WindowedStream(Windowed[R]):
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, ``window_start`` and ``window_end``, the columns.
         """
-        source, names = self._named(listed(columns))
+        source, names = self._name_columns(as_list(columns))
         return self._apply(source, Reduce(function, names))
 
     def process(
@@ -300,13 +300,13 @@ class WindowedStream(Windowed[R]):
                 rule = "a VectorWindowFunction takes rows, as Arrow"
                 given = "aggregates" if aggregates else rows
                 raise QueryError(rule, value=given if reduce is None else "reduce")
-            source, names = self._named(listed(columns))
+            source, names = self._name_columns(as_list(columns))
             return self._apply(source, Vectorised(function, names, schema))
         check_function(function, ProcessWindowFunction, VectorWindowFunction)
         if aggregates is not None:
             source, bound = self._bound(aggregates)
             return self._apply(source, Process(function, (), schema, rows, bound, reduce))
-        source, names = self._named(listed(columns))
+        source, names = self._name_columns(as_list(columns))
         return self._apply(source, Process(function, names, schema, rows, reduce=reduce))
 
     def top(
@@ -342,8 +342,8 @@ class WindowedStream(Windowed[R]):
         source, keys = self.keyed.source, self.keyed.keys
         if columns is None:
             columns = [name for name in source.user_columns if name not in keys]
-        source, carried = self._named(columns, source)
-        source, order = self._named(by if isinstance(by, list | tuple) else (by,), source)
+        source, carried = self._name_columns(columns, source)
+        source, order = self._name_columns(by if isinstance(by, list | tuple) else (by,), source)
         function = top(source, count, carried, order, descending, number)
         check_distinct((*keys, "window_start", "window_end", *function.output.names))
         return self._apply(source, function)
@@ -354,9 +354,9 @@ class WindowedStream(Windowed[R]):
         """Return the source with all columns named, and the aggregates bound to their types."""
         assigner = self.assigner
         lengths = assigner.lengths if isinstance(assigner, MultiLengthEventTimeWindows) else ()
-        return bound(self.keyed.source, aggregates, lengths)
+        return bind_aggregates(self.keyed.source, aggregates, lengths)
 
-    def _named(
+    def _name_columns(
         self, columns: Sequence[str | Column], source: Source | None = None
     ) -> tuple[Source, tuple[str, ...]]:
         return named_columns(source or self.keyed.source, columns)

@@ -249,7 +249,7 @@ def tables_of(streams: Mapping[str, Any]) -> dict[str, Said]:
     tables: dict[str, Said] = {}
     for name, stream in streams.items():
         if isinstance(stream, Stream):
-            stream = stream._untimed
+            stream = stream._without_time
         if not isinstance(stream, TimedStream):
             rule = f"{name} must be a stream with its time: gw.stream(table).event_time(...)"
             raise QueryError(rule, value=type(stream).__name__)

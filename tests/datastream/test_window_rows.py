@@ -151,4 +151,4 @@ def test_what_cannot_be_is_refused() -> None:
         named.with_windows(minute)
     assert len(named.with_windows(minute, columns=["v"]).result()) == 1
     with pytest.raises(QueryError, match="event_time"):
-        gw.stream(table(1))._untimed.with_windows(minute)
+        gw.stream(table(1))._without_time.with_windows(minute)

@@ -106,7 +106,7 @@ def weighted(weight: int, one: Row, other: Row) -> Row:
 
 
 def aggregated(**aggregates: gw.typing.Aggregate | gw.typing.UserAggregate) -> Any:
-    from gpu_windows.datastream.named import bind_any
+    from gpu_windows.datastream.columns import bind_any
 
     schema = query(TUMBLING).schema
     return Aggregates(tuple(bind_any(n, a, schema) for n, a in aggregates.items()))

@@ -10,19 +10,19 @@ import pyarrow as pa
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.definitions import bind
-from gpu_windows.datastream.named import no_aggregate
+from gpu_windows.datastream.columns import no_aggregate
 from gpu_windows.datastream.output_schema import Output, output_schema
 from gpu_windows.datastream.pairs import PairsRows
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,
     Marked,
+    MergedInputs,
     Prefixes,
     Selection,
-    Tagged,
     TwoInputs,
-    check_chosen,
-    of_each,
+    check_result_names,
+    prefix_names,
 )
 from gpu_windows.datastream.windowed import Windowed, check_assigner
 from gpu_windows.errors import InvalidFunctionError, QueryError, UnsupportedQueryError
@@ -115,34 +115,34 @@ class _WindowedInputs(Windowed[R]):
             raise UnsupportedQueryError(rule, value=self.assigner.describe())
         return super().with_firing_columns()
 
-    def _tagged(
+    def _merge_inputs(
         self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
-    ) -> Tagged:
+    ) -> MergedInputs:
         parts: list[Any] = [self.assigner, self.trigger_, *filter(None, [self.evictor_])]
         seen = dict.fromkeys(name for part in parts for name in part.columns)
         keys = {*zip(self.both.left.keys, self.both.right.keys, strict=True)}
         shared = tuple(name for name in seen if (name, name) not in keys)
-        return self.both.tagged(left, right, prefixes, self.order, shared)
+        return self.both.merge(left, right, prefixes, self.order, shared)
 
-    def _outputs(self, tagged: Tagged, function: WindowFunction) -> Outputs:
+    def _outputs(self, merged: MergedInputs, function: WindowFunction) -> Outputs:
         query = WindowQuery(
-            schema=tagged.source.schema,
+            schema=merged.source.schema,
             time=TIME,
-            watermarks=tagged.watermarks,
-            keys=tagged.keys,
+            watermarks=merged.watermarks,
+            keys=merged.keys,
             assigner=self.assigner,
             function=function,
             trigger=self.trigger_,
             evictor=self.evictor_,
             firing_columns=self.firing,
             allowed_lateness=self.lateness,
-            arrival_order=tagged.order,
+            arrival_order=merged.order,
             carried=(SIDE,),
             options=self.options_,
         )
         if query.needs_time:
             self.both.check_timed()
-        return tagged.source.outputs(query)
+        return merged.source.outputs(query)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,11 +158,15 @@ class WindowedJoin(_WindowedInputs[R], PairsRows[R]):
     def _with_marks(self) -> tuple[Self, str, str]:
         return replace(self, both=self.both.with_constant(HERE)), HERE, HERE
 
-    def _joined(
-        self, tagged: Tagged, pair: Pair, output: pa.Schema, process: PairProcess | None = None
+    def _join_outputs(
+        self,
+        merged: MergedInputs,
+        pair: Pair,
+        output: pa.Schema,
+        process: PairProcess | None = None,
     ) -> Outputs:
-        columns = (SIDE, *tagged.left, *tagged.right)
-        return self._outputs(tagged, WindowJoin(pair, columns, output, process))
+        columns = (SIDE, *merged.left, *merged.right)
+        return self._outputs(merged, WindowJoin(pair, columns, output, process))
 
     if TYPE_CHECKING:
 
@@ -186,28 +190,28 @@ class WindowedCoGroup(_WindowedInputs[R]):
 
         A side without rows gives what an aggregate gives over no value: null, or 0.
         """
-        ours, of_left = _aggregated("left", left or {})
-        its, of_right = _aggregated("right", right or {})
+        left_columns, of_left = _columns_of("left", left or {})
+        right_columns, of_right = _columns_of("right", right or {})
         check_distinct((*of_left, *of_right))
         counted = replace(self, both=self.both.with_constant(HERE))
-        tagged = counted._tagged(ours, its, PREFIXES)
+        merged = counted._merge_inputs(left_columns, right_columns, PREFIXES)
         bound = {**of_left, **of_right}.items()
-        function = Aggregates(tuple(bind(n, each, tagged.source.schema) for n, each in bound))
-        return self._end(self._outputs(tagged, function))
+        function = Aggregates(tuple(bind(n, each, merged.source.schema) for n, each in bound))
+        return self._end(self._outputs(merged, function))
 
     def collect_lists(
         self, left: Selection = (), right: Selection = (), *, prefixes: Prefixes = PREFIXES
     ) -> R:
         """Collect the rows of both sides of every window: one list per column."""
-        check_chosen(left, right)
-        tagged = self._tagged(left, right, prefixes)
-        names = (*tagged.left, *tagged.right)
-        fields = (tagged.source.schema.field(name) for name in names)
+        check_result_names(left, right)
+        merged = self._merge_inputs(left, right, prefixes)
+        names = (*merged.left, *merged.right)
+        fields = (merged.source.schema.field(name) for name in names)
         output = pa.schema([pa.field(field.name, pa.list_(field.type)) for field in fields])
         function = SplitSides(
-            CollectSides(tagged.left, tagged.right), _same(tagged.left), _same(tagged.right)
+            CollectSides(merged.left, merged.right), _same(merged.left), _same(merged.right)
         )
-        return self._end(self._outputs(tagged, Vectorised(function, (SIDE, *names), output)))
+        return self._end(self._outputs(merged, Vectorised(function, (SIDE, *names), output)))
 
     def process(
         self,
@@ -237,11 +241,11 @@ class WindowedCoGroup(_WindowedInputs[R]):
             function = WindowByWindow(function, schema, rows)
         elif rows != "arrow":
             raise QueryError("a VectorCoGroupFunction takes rows as Arrow", value=rows)
-        tagged = self._tagged(*of_each(left, right, _PREFIXES), _PREFIXES)
-        own = ({here: name for name, here in side} for side in tagged.seen(_PREFIXES))
-        columns = (SIDE, *tagged.left, *tagged.right)
+        merged = self._merge_inputs(*prefix_names(left, right, _PREFIXES), _PREFIXES)
+        own = ({here: name for name, here in side} for side in merged.seen(_PREFIXES))
+        columns = (SIDE, *merged.left, *merged.right)
         vectorised = Vectorised(SplitSides(function, *own), columns, schema)
-        return self._end(self._outputs(tagged, vectorised))
+        return self._end(self._outputs(merged, vectorised))
 
     if TYPE_CHECKING:
 
@@ -252,7 +256,7 @@ def _same(names: Sequence[str]) -> dict[str, str]:
     return {name: name for name in names}
 
 
-def _aggregated(
+def _columns_of(
     side: str, aggregates: Mapping[str, Aggregate]
 ) -> tuple[dict[str, str | Column], dict[str, Aggregate]]:
     """Return the columns that aggregates of a side need, each once, and the aggregates over these.
@@ -261,17 +265,17 @@ def _aggregated(
     """
     columns: dict[str, str | Column] = {}
 
-    def named(column: str | Column) -> str:
-        shown = f"{side}_{column}" if isinstance(column, str) else f"__{side}_{len(columns)}"
-        columns[shown] = column
-        return shown
+    def add(column: str | Column) -> str:
+        name = f"{side}_{column}" if isinstance(column, str) else f"__{side}_{len(columns)}"
+        columns[name] = column
+        return name
 
     bound: dict[str, Aggregate] = {}
     for name, aggregate in aggregates.items():
         _check_aggregate(name, aggregate)
-        column = named(HERE if aggregate.column is None else aggregate.column)
-        by = None if aggregate.by is None else named(aggregate.by)
-        where = None if aggregate.where is None else named(aggregate.where)
+        column = add(HERE if aggregate.column is None else aggregate.column)
+        by = None if aggregate.by is None else add(aggregate.by)
+        where = None if aggregate.where is None else add(aggregate.where)
         bound[name] = replace(aggregate, column=column, by=by, where=where)
     return columns, bound
 

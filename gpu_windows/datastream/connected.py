@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from gpu_windows.datastream.columns import as_list, check_seen
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import check_seen, listed
 from gpu_windows.datastream.output_schema import Output, output_schema
 from gpu_windows.datastream.steps import LastStep, R
-from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each, with_times
+from gpu_windows.datastream.two_inputs import Selection, TwoInputs, prefix_names, with_times
 from gpu_windows.functions.base import check_function
 from gpu_windows.functions.keyed_process import (
     KeyedCoProcess,
@@ -36,7 +36,7 @@ ProcessFunction: TypeAlias = KeyedProcessFunction | VectorProcessFunction
 _KINDS: tuple[type[KeyedProcess | VectorProcess], ...] = (KeyedProcess, VectorProcess)
 
 
-def processed(
+def process_outputs(
     keyed: KeyedInput,
     function: ProcessFunction,
     columns: Sequence[str | Column],
@@ -46,22 +46,22 @@ def processed(
 ) -> Outputs:
     """Return the outputs of a function over the rows of a keyed stream."""
     source, seen, order = keyed.source, [], []
-    for column in listed(columns):
+    for column in as_list(columns):
         source, name = source.name(column, None)
         seen.append(name)
-    for number, column in enumerate(listed(arrival_order)):
+    for number, column in enumerate(as_list(arrival_order)):
         source, name = source.name(column, f"__order_{number}")
         order.append(name)
     check_function(function, *(kind.kind for kind in _KINDS))
     kind = next(each for each in _KINDS if isinstance(function, each.kind))
-    shown = tuple(map(source.public_name, seen))
+    names = tuple(map(source.public_name, seen))
     check_seen([*map(source.public_name, dict.fromkeys(seen))])
     query = ProcessQuery(
         schema=source.schema,
         time=keyed.time,
         watermarks=keyed.watermarks,
         keys=keyed.keys,
-        process=kind(function, output, tuple(seen), shown),  # type: ignore[arg-type]
+        process=kind(function, output, tuple(seen), names),  # type: ignore[arg-type]
         arrival_order=tuple(order),
         options=change_options(Options(), options),
     )
@@ -105,11 +105,11 @@ class ConnectedStreams(LastStep[R]):
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
         """
-        chosen = of_each(left, right, _PREFIXES)
-        tagged = self.both.tagged(*chosen, _PREFIXES, listed(arrival_order))
-        seen, is_timed = tagged.seen(_PREFIXES), self.both.is_timed
+        selections = prefix_names(left, right, _PREFIXES)
+        merged = self.both.merge(*selections, _PREFIXES, as_list(arrival_order))
+        seen, is_timed = merged.seen(_PREFIXES), self.both.is_timed
         process = KeyedCoProcess(function, output_schema(output), *seen, is_timed=is_timed)
-        return self._end(tagged.outputs(process, options))
+        return self._end(merged.outputs(process, options))
 
     if TYPE_CHECKING:
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gpu_windows.datastream.pairs import PairsRows
 from gpu_windows.datastream.steps import LastStep, R
-from gpu_windows.datastream.two_inputs import Marked, Prefixes, Selection, Tagged, TwoInputs
+from gpu_windows.datastream.two_inputs import Marked, MergedInputs, Prefixes, Selection, TwoInputs
 from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
 from gpu_windows.functions.interval_join import IntervalJoinSpec, Nearest
 from gpu_windows.functions.join import Pair
@@ -23,7 +23,7 @@ from gpu_windows.vocabulary.options import Duration, Options, change_options, sh
 
 @dataclass(frozen=True)
 class IntervalJoin(LastStep[R]):
-    """Two streams, before it is said how far apart in time their rows may be."""
+    """Two streams before `between` sets how far apart in time their rows may be."""
 
     both: TwoInputs
 
@@ -128,16 +128,20 @@ class IntervalJoined(PairsRows[R]):
     def _with_marks(self) -> tuple[Self, str, str]:
         return self, self.both.left.time, self.both.right.time
 
-    def _tagged(
+    def _merge_inputs(
         self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
-    ) -> Tagged:
-        return self.both.tagged(left, right, prefixes, self.order)
+    ) -> MergedInputs:
+        return self.both.merge(left, right, prefixes, self.order)
 
-    def _joined(
-        self, tagged: Tagged, pair: Pair, output: pa.Schema, process: PairProcess | None = None
+    def _join_outputs(
+        self,
+        merged: MergedInputs,
+        pair: Pair,
+        output: pa.Schema,
+        process: PairProcess | None = None,
     ) -> Outputs:
-        outer = pair.how not in ("inner", "left")
-        if self.nearest_ is not None and (outer or pair.condition is not None):
+        is_outer = pair.how not in ("inner", "left")
+        if self.nearest_ is not None and (is_outer or pair.condition is not None):
             rule = "the nearest row is for inner and left joins without a condition"
             raise QueryError(rule, value=f"how={pair.how!r}, where={pair.condition}")
         if self.nearest_ is not None and self.joins_late:
@@ -151,15 +155,15 @@ class IntervalJoined(PairsRows[R]):
             rule = "the bounds of an interval join must leave times that fit 64 bits with them"
             raise InvalidDurationError(rule, value=join.describe())
         query = IntervalJoinQuery(
-            schema=tagged.source.schema,
+            schema=merged.source.schema,
             time=TIME,
-            watermarks=tagged.watermarks,
-            keys=tagged.keys,
+            watermarks=merged.watermarks,
+            keys=merged.keys,
             join=join,
-            arrival_order=tagged.order,
+            arrival_order=merged.order,
             options=self.options_,
         )
-        outputs = tagged.source.outputs(query)
+        outputs = merged.source.outputs(query)
         self.both.check_timed()
         return outputs
 

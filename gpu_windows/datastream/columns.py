@@ -54,7 +54,7 @@ def _short(length: int) -> str:
     return f"{length}us"
 
 
-def bound(
+def bind_aggregates(
     source: Source,
     aggregates: Mapping[str, Aggregate | UserAggregate],
     lengths: Sequence[int] = (),
@@ -77,7 +77,7 @@ def bound(
             source, columns = named_columns(source, aggregate.columns)
             found[name] = replace(aggregate, columns=columns)
         else:
-            source, found[name] = named(source, name, aggregate)
+            source, found[name] = name_arguments(source, name, aggregate)
     if lengths:
         found = _over_lengths(found, lengths)
     of_types = (bind_any(name, aggregate, source.schema) for name, aggregate in found.items())
@@ -93,7 +93,7 @@ def _check_aggregate(name: str, aggregate: object) -> None:
 
 
 def no_aggregate(name: str, found: object) -> QueryError:
-    """Return what is said where a result is to be of something that is no aggregate."""
+    """Return the error for a result that is not of an aggregate."""
     own = f"{__name__.partition('.')[0]}.aggregates"
     if isinstance(found, FunctionType) and found.__module__.startswith(own):
         called = found.__name__.rstrip("_")
@@ -107,14 +107,14 @@ def check_named(unnamed: Sequence[object]) -> None:
     """Raise `QueryError` if aggregates were given without a name, or in a mapping."""
     if unnamed:
         rule = "aggregates are named, such as total=gw.sum('amount') (of a mapping: **aggregates)"
-        shown = (e.describe() if isinstance(e, Aggregate) else repr(e) for e in unnamed)
-        raise QueryError(rule, value=", ".join(shown))
+        values = (e.describe() if isinstance(e, Aggregate) else repr(e) for e in unnamed)
+        raise QueryError(rule, value=", ".join(values))
 
 
 def bind_any(
     name: str, aggregate: Aggregate | UserAggregate, schema: pa.Schema
 ) -> BoundAggregate | BoundUserAggregate:
-    """Return an aggregate of windows bound to the types of its columns; see `bound`."""
+    """Return an aggregate of windows bound to the types of its columns; see `bind_aggregates`."""
     if isinstance(aggregate, Aggregate):
         if DEFINITIONS[aggregate.function].of_frames:
             rule = f"{aggregate.function} is for over(frame), not for windows"
@@ -123,7 +123,7 @@ def bind_any(
     return BoundUserAggregate(name, aggregate.function, tuple(map(str, aggregate.columns)))
 
 
-def listed(columns: Sequence[str | Column]) -> Any:
+def as_list(columns: Sequence[str | Column]) -> Any:
     """Return columns as a tuple.
 
     Raises
@@ -134,7 +134,7 @@ def listed(columns: Sequence[str | Column]) -> Any:
     given: Any = columns
     several = isinstance(given, Sequence) and not isinstance(given, str)
     if not several or any(isinstance(column, list | tuple) for column in columns):
-        rule = "columns are a sequence of names or Columns (collect takes them one by one)"
+        rule = "columns are a sequence of names or Columns (collect_lists takes them one by one)"
         raise QueryError(rule, value=repr(columns))
     return tuple(columns)
 
@@ -144,7 +144,7 @@ def named_columns(
 ) -> tuple[Source, tuple[str, ...]]:
     """Return the source with columns named that a function sees, and their names."""
     names = []
-    for column in listed(columns):
+    for column in as_list(columns):
         source, name = source.name(column, None)
         names.append(name)
     check_seen([*map(source.public_name, dict.fromkeys(names))])
@@ -157,7 +157,7 @@ def check_seen(names: Sequence[str]) -> None:
         check_distinct(names, "columns that a function sees must have different names")
 
 
-def named(source: Source, name: str, aggregate: Aggregate) -> tuple[Source, Aggregate]:
+def name_arguments(source: Source, name: str, aggregate: Aggregate) -> tuple[Source, Aggregate]:
     """Return a source that has the columns of an aggregate, and the aggregate of their names.
 
     Parameters
