@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gpu_windows.datastream.broadcast import BroadcastStream
+from gpu_windows.datastream.columns import as_list
 from gpu_windows.datastream.event_times import with_time
 from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
+from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.match import MatchStream
 from gpu_windows.datastream.sources import source_of
 from gpu_windows.datastream.steps import Step
@@ -364,7 +366,9 @@ class TimedStream(_Unkeyed):
         QueryError
             If there can be no such rows.
         """
-        return with_windows(self, assigner, columns, partition_by, arrival_order, options)
+        timed = KeyedInput(self.source, self.time, self.watermarks, keys=())
+        keyed = self.key_by(*as_list(partition_by)) if partition_by else self._all_rows
+        return with_windows(timed, keyed, assigner, columns, partition_by, arrival_order, options)
 
     def _check_plain(self, step: str) -> None:
         if self.watermarks.column is not None:

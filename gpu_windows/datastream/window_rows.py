@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from gpu_windows.datastream.columns import as_list
+from gpu_windows.datastream.keyed import KeyedStream
+from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.window_rows import (
     WINDOW_COLUMNS,
@@ -29,22 +31,23 @@ from gpu_windows.vocabulary.windows import (
     WindowAssigner,
 )
 
-if TYPE_CHECKING:
-    from gpu_windows.datastream.stream import TimedStream
-
 _SLICED = (TumblingEventTimeWindows, SlidingEventTimeWindows, CumulativeEventTimeWindows)
 _NAMES = "rows in windows have window_start, window_end and window_time: rename the columns"
 
 
 def with_windows(
-    timed: TimedStream,
+    timed: KeyedInput,
+    keyed: KeyedStream,
     assigner: WindowAssigner,
     columns: Sequence[str] | None,
     partition_by: Sequence[str],
     arrival_order: Sequence[str],
     options: Mapping[str, Any],
 ) -> Outputs:
-    """Return what `TimedStream.with_windows` does."""
+    """Return the outputs of `TimedStream.with_windows`.
+
+    ``timed`` has no keys; ``keyed`` are the same rows by the keys of sessions.
+    """
     if timed.time == NO_TIME:
         rule = "rows in windows need a time: say event_time(column, watermarks)"
         raise QueryError(rule, value=type(assigner).__name__)
@@ -59,7 +62,7 @@ def with_windows(
     for name in seen:
         require_column(timed.source.schema, name)
     if isinstance(assigner, EventTimeSessionWindows):
-        outputs = _in_sessions(timed, assigner, seen, partition_by, arrival_order, options)
+        outputs = _in_sessions(keyed, assigner, seen, partition_by, arrival_order, options)
     else:
         assert isinstance(assigner, SlicedAssigner)
         outputs = _in_slices(timed, assigner, seen, partition_by, options)
@@ -67,7 +70,7 @@ def with_windows(
 
 
 def _in_slices(
-    timed: TimedStream,
+    timed: KeyedInput,
     assigner: SlicedAssigner,
     names: tuple[str, ...],
     partition_by: Sequence[str],
@@ -92,29 +95,25 @@ def _in_slices(
 
 
 def _in_sessions(
-    timed: TimedStream,
+    keyed: KeyedStream,
     assigner: WindowAssigner,
     names: tuple[str, ...],
     partition_by: Sequence[str],
     arrival_order: Sequence[str],
     options: Mapping[str, Any],
 ) -> Outputs:
-    instant = _instant(timed)
-    rest = [name for name in names if name not in partition_by] or [timed.time]
-    fields = (timed.source.schema.field(name).with_nullable(True) for name in rest)
+    instant = _instant(keyed)
+    rest = [name for name in names if name not in partition_by] or [keyed.time]
+    fields = (keyed.source.schema.field(name).with_nullable(True) for name in rest)
     output = pa.schema([*fields, pa.field(WINDOW_COLUMNS[2], instant)])
-    if partition_by:
-        windowed = timed.key_by(*partition_by).window(assigner)
-    else:
-        windowed = timed.window_all(assigner)
-    ordered = windowed.arrival_order(*arrival_order).options(**options)
+    ordered = keyed.window(assigner).arrival_order(*arrival_order).options(**options)
     outputs: Outputs = ordered.with_outputs().process(
         MergedWindowRows(instant), rest, output=output
     )
     return outputs
 
 
-def _instant(timed: TimedStream) -> pa.DataType:
+def _instant(timed: KeyedInput) -> pa.DataType:
     """Return the type of times of windows: that of times of rows, in microseconds."""
     dtype = timed.source.schema.field(timed.time).type
     return pa.timestamp("us", dtype.tz) if pa.types.is_timestamp(dtype) else pa.int64()
