@@ -290,7 +290,7 @@ class BoundAggregate:
             partials = tuple(replace(each, since=self.since) for each in partials)
         return partials
 
-    def begun(self, since: int) -> BoundAggregate:
+    def with_rows_since(self, since: int) -> BoundAggregate:
         """Return the same of the rows from a start on: see `Partial`."""
         return replace(self, since=since, nullable=True)
 

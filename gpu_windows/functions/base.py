@@ -133,7 +133,7 @@ class WindowFunction(ABC):
         del names
         return None
 
-    def begun(self, since: Mapping[str, int]) -> Self:
+    def with_rows_since(self, since: Mapping[str, int]) -> Self:
         """Return the same with results that have rows from a start on: see `Partial`."""
         del since
         return self

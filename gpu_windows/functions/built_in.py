@@ -99,12 +99,14 @@ class Aggregates(WindowFunction):
         """Return the other aggregates."""
         return replace(self, bound=tuple(b for b in self.bound if b.name not in names))
 
-    def begun(self, since: Mapping[str, int]) -> Aggregates:
+    def with_rows_since(self, since: Mapping[str, int]) -> Aggregates:
         """Return the same, where some have rows from a start on."""
         return replace(
             self,
             bound=tuple(
-                b.begun(since[b.name]) if isinstance(b, BoundAggregate) and b.name in since else b
+                b.with_rows_since(since[b.name])
+                if isinstance(b, BoundAggregate) and b.name in since
+                else b
                 for b in self.bound
             ),
         )

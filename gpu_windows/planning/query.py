@@ -195,7 +195,7 @@ class Query(ABC):
         del names
         return None
 
-    def begun(self, since: Mapping[str, int]) -> Query:
+    def with_rows_since(self, since: Mapping[str, int]) -> Query:
         """Return the query whose results of some names have rows from a start on.
 
         ``since``: their names to the numbers of starts, see `gpu_windows.aggregates.partials`.
@@ -327,6 +327,11 @@ class Query(ABC):
     def has_windows(self) -> bool:
         """Whether results are of windows, which ``window_columns`` tell."""
         return bool(self.window_columns)
+
+    @property
+    def is_always_ordered(self) -> bool:
+        """Whether rows are put in order of arrival even where no result depends on it."""
+        return False
 
     @property
     def order_columns(self) -> tuple[str, ...]:

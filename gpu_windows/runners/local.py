@@ -101,7 +101,7 @@ def emissions(
     threads = planned.query.options.threads or cores()
     operator = build_operator(planned, in_order=in_order, threads=threads)
     alone = threads == 1 or is_on_device(planned)
-    together = 1 if alone else max(1, _BATCHES_PER_THREAD * threads // planned.batches_a_call)
+    together = 1 if alone else max(1, _BATCHES_PER_THREAD * threads // planned.batches_per_call)
     with closing(operator):
         for some in batched(batches, together):
             yield from operator.process(some[0] if len(some) == 1 else pa.concat_tables(some))

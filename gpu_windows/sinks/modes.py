@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
-from gpu_windows.planning.changes import FIRING
+from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.columns.names import quoted
 

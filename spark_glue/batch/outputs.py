@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.functions.two_inputs import DELETED, MARKS
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import NO_KEY, REASON, SPREAD, Query
 from gpu_windows.runners.outputs import Outputs, Source

@@ -14,7 +14,8 @@ from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.slices.partial_stage import UNUSED
 from gpu_windows.operators.slices.table import grid_of
-from gpu_windows.planning.plan import SLICE, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import SLICE
 from gpu_windows.spark_glue.columns.names import quoted
 
 if TYPE_CHECKING:

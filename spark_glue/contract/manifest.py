@@ -10,7 +10,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
-from gpu_windows.planning.begun import Since, add_begun, facts_without, find_added
+from gpu_windows.planning.added_results import Since, facts_without, find_added, record_added
 from gpu_windows.planning.facts import Fact, changes, facts_of
 from gpu_windows.planning.input_facts import InputFacts, find_moved_inputs, merge_inputs
 from gpu_windows.planning.plan import Plan, Strategy
@@ -109,7 +109,7 @@ class Manifest:
             )
             raise StateMismatchError(rule, value="; ".join(moved))
         begun = {
-            name: add_begun(other.begun.get(name, {}), results) if results else other.begun[name]
+            name: record_added(other.begun.get(name, {}), results) if results else other.begun[name]
             for name, results in allowed.items()
             if results or name in other.begun
         }

@@ -14,7 +14,8 @@ from gpu_windows.operators.columns.partials import (
 )
 from gpu_windows.operators.columns.picks import PickedColumn
 from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn
-from gpu_windows.planning.plan import END, Strategy, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import END, Strategy
 from gpu_windows.vocabulary.windows import EventTimeSessionWindows
 
 _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {

@@ -19,7 +19,7 @@ from gpu_windows.operators.columns.partial_columns import column_of
 from gpu_windows.operators.columns.ranges import ranges
 from gpu_windows.operators.columns.reducing import reduce_lists
 from gpu_windows.operators.results import TRACE
-from gpu_windows.planning.plan import MatchPlan
+from gpu_windows.planning.kinds.match import MatchPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.pattern_matching.layout import EVERY
 
@@ -90,7 +90,7 @@ class MatchResults:
     """
 
     def __init__(self, plan: MatchPlan, *, trace: bool) -> None:
-        self._match, self._trace = plan.match, trace
+        self._match, self._trace = plan.query.match, trace
         self._schema = pa.schema([*plan.result_schema, *(TRACE if trace else ())])
 
     @property

@@ -21,7 +21,7 @@ from gpu_windows.operators.columns.partials import (
     State,
 )
 from gpu_windows.operators.columns.picks import PickedColumn, Ranked
-from gpu_windows.planning.plan import OverPlan
+from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]

@@ -20,7 +20,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.stored import KeyedMemory, StoredMemory
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.plan import ProcessPlan
+from gpu_windows.planning.kinds.process import ProcessPlan
 
 #: Counter of pending timers of processing time when a bounded input ends.
 TIMERS_LEFT = "processing_time_timers_left"

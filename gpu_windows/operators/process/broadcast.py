@@ -35,8 +35,7 @@ from gpu_windows.operators.process.operator import ProcessOperator
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.planning.plan import ProcessPlan
+from gpu_windows.planning.kinds.process import ProcessPlan, ProcessQuery
 
 
 class OpenedBroadcastFunction(OpenedFunction):

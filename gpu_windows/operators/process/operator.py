@@ -25,7 +25,7 @@ from gpu_windows.operators.process.garbage import few_collections
 from gpu_windows.operators.process.memory import Key, KeyedState
 from gpu_windows.operators.process.opened import OpenedFunction
 from gpu_windows.operators.process.output import ProcessOutput
-from gpu_windows.planning.plan import ProcessPlan
+from gpu_windows.planning.kinds.process import ProcessPlan
 from gpu_windows.rules import LONG_MAX
 
 #: Rows after which it is looked whether there is enough to be handed over.

@@ -30,8 +30,7 @@ from gpu_windows.operators.opened import call_close, call_open, opened
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.vector_memory import KeyedArrays
 from gpu_windows.operators.results import traced
-from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.planning.plan import ProcessPlan
+from gpu_windows.planning.kinds.process import ProcessPlan, ProcessQuery
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]

@@ -42,7 +42,7 @@ from gpu_windows.operators.row_at_a_time.output import Firing, Output, sides_of
 from gpu_windows.operators.row_at_a_time.rows import rows_of
 from gpu_windows.operators.row_at_a_time.user_parts import Evict, UserParts, checked_window
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, REASONS
 from gpu_windows.vocabulary.triggers import TriggerResult
 from gpu_windows.vocabulary.windows import MergingWindowAssigner, TimeWindow, Window

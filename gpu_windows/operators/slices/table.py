@@ -21,7 +21,8 @@ from gpu_windows.operators.columns.reducing import reduce_columns
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.encoding import encoded
 from gpu_windows.operators.rejected import Rejected
-from gpu_windows.planning.plan import SLICE, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import SLICE
 
 #: Entries that may wait to be merged before a state of the same size is merged, and about how many
 #: bytes.

@@ -13,7 +13,7 @@ from gpu_windows.operators.calls import gather_calls
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices.partial_stage import partial_schema, with_calls
 from gpu_windows.operators.slices.table import SliceTable
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 
 #: Partials take the place of rows if they have at most this share of their bytes.
 WORTH = 0.75

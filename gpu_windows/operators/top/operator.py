@@ -17,7 +17,7 @@ from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.top.stored import StoredTop, top_schema
 from gpu_windows.operators.top.top_rows import TopRows
-from gpu_windows.planning.plan import TopPlan
+from gpu_windows.planning.kinds.top import TopPlan
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -31,7 +31,7 @@ class _Results:
 
     def make_emission(self, top_rows: TopRows) -> Emission:
         """Return the changes of the table of the first rows."""
-        top, schema = self._plan.top, self._plan.result_schema
+        top, schema = self._plan.query.top, self._plan.result_schema
         changed = top_rows.flush_changes()
         rows = changed.rows
         columns = [*self._keys.decode(rows.codes), *rows.table.columns[: len(top.carried)]]
@@ -66,12 +66,12 @@ class BoundedTopOperator(Operator):
         self._plan = plan
         self._keys = _key_encoder(plan)
         self._results = _Results(plan, self._keys, trace=trace)
-        self._rows = TopRows(plan.top, top_schema(plan))
+        self._rows = TopRows(plan.query.top, top_schema(plan))
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Add rows; the first ones are buffered until the end."""
         codes = self._keys.encode([batch.column(name) for name in self._plan.query.keys])
-        self._rows.add_rows(codes, batch.select(self._plan.top.columns))
+        self._rows.add_rows(codes, batch.select(self._plan.query.top.columns))
         yield self._results.acknowledge(len(batch))
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
@@ -116,7 +116,7 @@ class TopOperator(StatefulOperator[StoredTop]):
         keys = present(codes, self._keys.count)
         state.load(keys)
         state.touch(keys, self._clock)
-        state.top_rows.add_rows(codes, batch.select(self._plan.top.columns))
+        state.top_rows.add_rows(codes, batch.select(self._plan.query.top.columns))
         yield self._results.acknowledge(len(batch))
 
     def end_rows(self) -> Iterator[Emission]:
@@ -133,7 +133,7 @@ class TopOperator(StatefulOperator[StoredTop]):
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
         """Expire keys; their deletions are emitted with the next changes."""
         self._clock = time
-        if self._plan.top.time_to_live is not None:
+        if self._plan.query.top.time_to_live is not None:
             self._state.expire(time)
         yield from ()
 

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gpu_windows.errors import ColumnNotFoundError, QueryError, UnsupportedQueryError
-from gpu_windows.functions.built_in import Aggregates
-from gpu_windows.vocabulary.windows import SlicedAssigner
-
-if TYPE_CHECKING:
-    from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.errors import ColumnNotFoundError, QueryError
 
 #: The result column that tells of which grouping a result is: a bit a key, that of the last key
 #: least, set where the key is left out.
@@ -90,36 +84,3 @@ class GroupingSets:
     def describe(self, keys: Sequence[str]) -> str:
         """Return the groupings by the names of keys."""
         return ", ".join(f"({', '.join(keys[place] for place in some)})" for some in self.sets)
-
-
-def check_grouping(query: WindowQuery) -> None:
-    """Check a query with grouping sets.
-
-    Raises
-    ------
-    QueryError
-        If there are no keys, or results are ranked.
-    UnsupportedQueryError
-        Unless windows are made of slices, which are combined again for each grouping.
-    """
-    assigner = query.assigner
-    if query.ranking is not None:
-        raise QueryError("top_keys goes without grouping sets", value=query.ranking.describe())
-    if not (isinstance(assigner, SlicedAssigner) and query.fires_once):
-        rule = "grouping sets are for windows that all keys share and that fire once, at their end"
-        raise UnsupportedQueryError(
-            rule, value=f"{assigner.describe()}; {query.trigger.describe()}"
-        )
-    if query.allowed_lateness or query.evictor is not None:
-        rule = "grouping sets go without allowed lateness and evictors"
-        value = "lateness" if query.evictor is None else query.evictor.describe()
-        raise UnsupportedQueryError(rule, value=value)
-    if not isinstance(query.function, Aggregates) or query.function.needs_rows:
-        rule = (
-            "grouping sets are for aggregates made of partials, which each grouping combines: not "
-            "for lists, quantiles, distinct() or functions"
-        )
-        raise UnsupportedQueryError(rule, value=query.function.describe())
-    if query.options.engine == "reference":
-        rule = "grouping sets are combined from slices, which the reference engine has not"
-        raise UnsupportedQueryError(rule, value="engine='reference'")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from gpu_windows.functions.interval_join import IntervalJoinSpec
-from gpu_windows.planning.kinds.pairs import PairsQuery
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import Execution, check_watermarks_move
+from gpu_windows.planning.kinds.pairs import PairsQuery, choose_strategy
+from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.result_times import ResultTimes
 
 
@@ -36,3 +40,29 @@ class IntervalJoinQuery(PairsQuery):
     def ends_with_time(self) -> bool:
         """Whether the end of time clears what is kept: rows of the last tick stay."""
         return False
+
+
+#: How two inputs are joined in time.
+IntervalJoinPlan: TypeAlias = QueryPlan[IntervalJoinQuery]
+
+_IN_COLUMNS = (
+    "interval join: the rows of both sides sorted by key and time, the partners of a row found as "
+    "a range; pairs are made in chunks"
+)
+_ONE_SHARD = "there is no key, so all rows go to one shard: one task joins them"
+
+
+def plan_interval_join(query: IntervalJoinQuery, execution: Execution) -> IntervalJoinPlan:
+    """Plan a join in time."""
+    strategy, why = choose_strategy(query, Strategy.INTERVAL_JOIN, _IN_COLUMNS, execution)
+    reasons = [why] if query.has_key or not execution.spark else [why, _ONE_SHARD]
+    plan = build_plan(query, strategy, reasons, execution)
+    check_watermarks_move(
+        query, "an interval join on streams would keep all rows for ever", execution
+    )
+    return plan
+
+
+def planned_join(plan: IntervalJoinPlan) -> IntervalJoinSpec:
+    """Return what is joined; a bounded input has no late rows that join."""
+    return replace(plan.query.join, joins_late=False) if plan.bounded else plan.query.join

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidDurationError
 from gpu_windows.functions.patterns.match import Match
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import (
+    REFERENCE,
+    Execution,
+    check_options,
+    check_watermarks_move,
+)
+from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -98,3 +107,24 @@ class MatchQuery(Query):
     def parts(self) -> Mapping[str, object]:
         """The pattern, and what is told of matches."""
         return {"match": self.match.facts, "measures": dict(self.match.told)}
+
+
+#: How patterns are found.
+MatchPlan: TypeAlias = QueryPlan[MatchQuery]
+
+_IN_AUTOMATON = (
+    "match: the rows that the watermark has reached sorted by key and time, and an automaton "
+    "compiled for the CPU that takes them key by key; what is true of one row is a column before"
+)
+_ONE_SHARD = "there is no key, so all rows go to one shard: one task finds patterns in them"
+
+
+def plan_match(query: MatchQuery, execution: Execution) -> MatchPlan:
+    """Plan a search for patterns."""
+    check_options(query, "a pattern", has_reference=True)
+    check_watermarks_move(query, "a pattern on streams would never be found", execution)
+    strategy, why = Strategy.MATCH, _IN_AUTOMATON
+    if query.options.engine == "reference":
+        strategy, why = Strategy.ROW_AT_A_TIME, REFERENCE
+    reasons = [why] if query.has_key or not execution.spark else [why, _ONE_SHARD]
+    return build_plan(query, strategy, reasons, execution)

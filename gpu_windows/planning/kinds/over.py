@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -13,11 +14,16 @@ from gpu_windows.errors import (
     InvalidFrameError,
     QueryError,
     UnsupportedAggregateError,
+    UnsupportedQueryError,
 )
 from gpu_windows.functions.over import Lateness, Over, OverColumn
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import REFERENCE, Execution, check_partials_option
+from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import ResultTimes
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.vocabulary.frames import Frame
 
 
 def _check_aggregate(column: OverColumn) -> None:
@@ -75,10 +81,10 @@ class OverQuery(Query):
             replace(self, over=replace(over, columns=columns, carried=carried)) if columns else None
         )
 
-    def begun(self, since: Mapping[str, int]) -> OverQuery:
+    def with_rows_since(self, since: Mapping[str, int]) -> OverQuery:
         """Return the query whose aggregates of some names have rows from a start on."""
         columns = tuple(
-            replace(each, bound=each.bound.begun(since[each.bound.name]))
+            replace(each, bound=each.bound.with_rows_since(since[each.bound.name]))
             if each.bound.name in since
             else each
             for each in self.over.columns
@@ -170,3 +176,55 @@ class OverQuery(Query):
     def parts(self) -> Mapping[str, object]:
         """The aggregates and their frames."""
         return {"over": self.over}
+
+
+#: How aggregates over frames are evaluated.
+OverPlan: TypeAlias = QueryPlan[OverQuery]
+
+_IN_FRAMES = (
+    "over: the rows sorted by key and time, the frame of a row found as a range, and combined from "
+    "two scans of blocks that are as long as the frame, at a cost that does not depend on how long"
+)
+
+
+def plan_over(query: OverQuery, execution: Execution) -> OverPlan:
+    """Plan aggregates over frames.
+
+    Raises
+    ------
+    UnsupportedQueryError, UnsupportedAggregateError
+        If streams cannot have the frames.
+    """
+    strategy, why = Strategy.OVER, _IN_FRAMES
+    if query.options.engine == "reference":
+        strategy, why = Strategy.ROW_AT_A_TIME, REFERENCE
+    check_partials_option(query, why, execution)
+    if not execution.bounded:
+        _check_stream(query, spark=execution.spark)
+    return build_plan(query, strategy, [why], execution)
+
+
+def _check_stream(query: OverQuery, *, spark: bool) -> None:
+    """Refuse frames that streams cannot have."""
+    for frame in query.over.frames:
+        reason = _why_not_on_stream(frame)
+        if reason is not None:
+            raise UnsupportedQueryError(reason, value=frame.describe())
+    for column in query.over.columns:
+        if column.frame.is_unbounded_before and column.counts_once:
+            rule = "on streams different values of all rows of a key are not counted: all are kept"
+            raise UnsupportedAggregateError(rule, value=column.describe())
+    if spark and not query.watermarks.moves:
+        rule = "over gives a row when the watermark has passed it: on streams there must be one"
+        raise UnsupportedQueryError(rule, value=query.watermarks.describe())
+
+
+def _why_not_on_stream(frame: Frame) -> str | None:
+    """Return why a stream cannot have a frame, or None."""
+    if frame.upper == LONG_MAX:
+        return "on a stream a key has no last row: following must have an end"
+    if not frame.in_time and frame.upper > 0:
+        return "on streams frames of rows end with the row or before: later rows are not there yet"
+    if frame.is_unbounded_before and frame.upper < (-1 if frame.in_time else 0):
+        return "on streams a frame from the first row on ends with the row, or just before its time"
+    return None

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.functions.keyed_process import UserProcess
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import Execution, check_partials_option
+from gpu_windows.planning.plan import BATCHES_PER_SCAN, QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import RESULT_TIME, ResultTimes
 
@@ -132,3 +136,24 @@ class ProcessQuery(Query):
     def parts(self) -> Mapping[str, object]:
         """The function."""
         return {"process": self.process}
+
+
+#: How rows are given to a function of the user's.
+ProcessPlan: TypeAlias = QueryPlan[ProcessQuery]
+
+_TO_FUNCTION = "row at a time, in Python: rows and timers go to the function in order"
+_TO_VECTOR_FUNCTION = "rows and timers go to the function as columns, those of many keys at once"
+_BROADCAST = (
+    "the broadcast rows of a micro-batch go to all shards, before its other rows; each shard keeps "
+    "broadcast state of its own"
+)
+
+
+def plan_process(query: ProcessQuery, execution: Execution) -> ProcessPlan:
+    """Plan calls of a function; one that takes many rows at once is given more of them."""
+    in_batches = query.process.in_batches
+    why = _TO_VECTOR_FUNCTION if in_batches else _TO_FUNCTION
+    check_partials_option(query, why, execution)
+    reasons = [why, *([_BROADCAST] if query.broadcasts else ())]
+    plan = build_plan(query, Strategy.PROCESS, reasons, execution)
+    return replace(plan, batches_per_call=BATCHES_PER_SCAN) if in_batches else plan

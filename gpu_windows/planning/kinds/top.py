@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from gpu_windows.functions.top_changes import TopChanges
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import Execution, check_options
+from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -121,3 +125,18 @@ class TopQuery(Query):
     def parts(self) -> Mapping[str, object]:
         """What is kept of a key."""
         return {"top": self.top}
+
+
+#: How the first rows of keys are kept up to date.
+TopPlan: TypeAlias = QueryPlan[TopQuery]
+
+_FIRST_ROWS = (
+    "top: the rows of all keys that came together sorted once, with the first ones of each until "
+    "now; the others are left out, and what has changed is given when all are taken"
+)
+
+
+def plan_top(query: TopQuery, execution: Execution) -> TopPlan:
+    """Plan the first rows of keys."""
+    check_options(query, "a top of keys", has_reference=False)
+    return build_plan(query, Strategy.TOP, [_FIRST_ROWS], execution)

@@ -7,25 +7,20 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.definitions import BoundAggregate
-from gpu_windows.errors import InvalidDurationError, QueryError
+from gpu_windows.errors import InvalidDurationError, QueryError, UnsupportedQueryError
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.top import Top
-from gpu_windows.planning.changes import (
+from gpu_windows.planning.kinds.firing_columns import (
     CHANGE,
     FIRING,
     NEEDS_CHANGES,
+    NO_TIME_OF_CHANGES,
     as_changes,
-    check_changes,
-    check_stay,
 )
-from gpu_windows.planning.kinds.arrival_order import find_ordered_parts
-from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets, check_grouping
-from gpu_windows.planning.kinds.look_back import check_look_back
+from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
 from gpu_windows.planning.query import Query
-from gpu_windows.planning.ranking import check_ranking
 from gpu_windows.planning.result_times import WINDOW_TIME, ResultTimes
 from gpu_windows.planning.validation import check_distinct, check_parts, is_user_code
 from gpu_windows.rules import Grid, sliding_grid
@@ -36,7 +31,6 @@ from gpu_windows.vocabulary.triggers import EventTimeTrigger, PurgingTrigger, Tr
 from gpu_windows.vocabulary.windows import (
     GlobalWindows,
     MergingWindowAssigner,
-    MultiLengthEventTimeWindows,
     SlicedAssigner,
     WindowAssigner,
 )
@@ -93,14 +87,6 @@ class WindowQuery(Query):
 
     def _check_parts(self) -> None:
         check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)
-        if self.ranking is not None:
-            check_ranking(self, self.ranking)
-        if self.looks_back:
-            check_look_back(self)
-        if self.grouping is not None:
-            check_grouping(self)
-        if self.changes:
-            check_changes(self)
 
     @property
     def _with_sides(self) -> tuple[RichFunction, ...]:
@@ -113,9 +99,9 @@ class WindowQuery(Query):
         rest = self.function.without(names)
         return replace(self, function=rest) if rest and rest.output_fields(self.schema) else None
 
-    def begun(self, since: Mapping[str, int]) -> WindowQuery:
+    def with_rows_since(self, since: Mapping[str, int]) -> WindowQuery:
         """Return the query whose aggregates of some names have rows from a start on."""
-        return replace(self, function=self.function.begun(since))
+        return replace(self, function=self.function.with_rows_since(since))
 
     @property
     def pair_process(self) -> PairProcess | None:
@@ -195,22 +181,11 @@ class WindowQuery(Query):
     # ---- what the parts are
 
     @property
-    def recents(self) -> tuple[BoundAggregate, ...]:
-        """The aggregates over the last part of a window."""
-        return tuple(b for b in self.function.accumulated if b.aggregate.recent is not None)
-
-    @property
     def last_slides(self) -> Grid:
         """The slides of windows that slide, as windows: each is the last one of one of these."""
         assert isinstance(self.assigner, SlicedAssigner), "only sliding windows have slides"
         grid = self.assigner.grid()
         return sliding_grid(grid.slide, grid.slide, grid.offset)
-
-    @property
-    def looks_back(self) -> bool:
-        """Whether it matters how long before the end of its window a row is."""
-        several = isinstance(self.assigner, MultiLengthEventTimeWindows)
-        return several or self.changed_only or bool(self.recents)
 
     @property
     def merges(self) -> bool:
@@ -235,7 +210,14 @@ class WindowQuery(Query):
     @property
     def results_in_time(self) -> ResultTimes:
         """The last ticks of their windows."""
-        check_stay(self)
+        if self.changes:
+            raise UnsupportedQueryError(NO_TIME_OF_CHANGES, value=CHANGE.name)
+        if self.is_global:
+            rule = (
+                "results of count windows and global windows have no time, for these have no end: "
+                "let a process function give them, or windows of event time"
+            )
+            raise UnsupportedQueryError(rule, value=self.assigner.describe())
         own = self.function.result_time
         return ResultTimes(WINDOW_TIME, end=WINDOW_END) if own is None else ResultTimes(own)
 
@@ -353,12 +335,30 @@ class WindowQuery(Query):
             parts.append(self.evictor)
         return any(is_user_code(part) for part in parts)
 
+    @property
+    def is_always_ordered(self) -> bool:
+        """Whether rows are always put in order of arrival: they are."""
+        return True
+
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return the parts whose result depends on the order of arrival, in words.
 
         ``bounded``: whether the input is, so that no row is late.
         """
-        return find_ordered_parts(self, bounded=bounded)
+        parts = [*self.function.ordered_parts]
+        at_end = isinstance(self.trigger, EventTimeTrigger) and self.assigner.is_event_time
+        if not at_end:  # a continuous trigger begins with the time of the first row
+            parts.append(f"the trigger ({self.trigger.describe()})")
+        if self.evictor is not None:
+            parts.append(f"the evictor ({self.evictor.describe()})")
+        if self.merges and is_user_code(self.assigner):
+            parts.append(f"what is merged ({self.assigner.describe()})")
+        if not bounded and self.assigner.is_event_time:
+            if self.merges:  # a late row that finds a session open makes it reach further
+                parts.append("which rows are late for their session")
+            if self.allowed_lateness > 0:
+                parts.append("what late rows fire, one by one")
+        return tuple(parts)
 
     def describe(self) -> Mapping[str, str]:
         """Return what is computed, part by part."""

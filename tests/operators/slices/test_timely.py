@@ -18,7 +18,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.partial_stage import split_unused
 from gpu_windows.operators.slices.timely import TimelyStage, are_partials
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.tasks.fragments import join_fragments

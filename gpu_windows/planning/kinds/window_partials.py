@@ -1,29 +1,23 @@
-"""Which partials a query needs, and who makes them."""
+"""Which partials a query over windows needs, and who makes them."""
 
 from __future__ import annotations
 
 from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.aggregates.partials import ROWS, Combine, Lift, Partial
 from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.planning.execution import SLOW_CROSSING, Execution
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import PartialsBy
 from gpu_windows.rules import Grid
 
-SLOWLY = "rows cross to Python slowly with these settings of Spark, see gpu_windows.configure"
 
-
-def partials_of(query: WindowQuery) -> tuple[Partial, ...]:
+def find_partials(query: WindowQuery) -> tuple[Partial, ...]:
     """Return the distinct partials of a query, `ROWS` first."""
     return tuple(dict.fromkeys([ROWS, *query.function.partials]))
 
 
-def partials_by(
-    query: WindowQuery,
-    partials: tuple[Partial, ...],
-    grid: Grid,
-    *,
-    crosses_quickly: bool,
-    reads_in_task: bool,
+def choose_partials_by(
+    query: WindowQuery, partials: tuple[Partial, ...], grid: Grid, execution: Execution
 ) -> tuple[PartialsBy, str]:
     """Return who makes the partials of slices on Spark batch, and why."""
     against = _why_not_spark(query, partials)
@@ -36,14 +30,14 @@ def partials_by(
         return PartialsBy.KERNELS, f"partials by our kernels: {against}"
     if asked == "spark":
         return PartialsBy.SPARK, "partials by Spark's own aggregation: asked for"
-    if reads_in_task:
+    if execution.reads_in_task:
         return PartialsBy.KERNELS, "partials by our kernels, where the rows are read"
     if grid.span == 1 and query.grouping is None:
         reason = "a slice is a window, so nothing crosses to Python"
-    elif crosses_quickly:
+    elif execution.crosses_quickly:
         return PartialsBy.KERNELS, "partials by our kernels: rows cross quickly"
     else:
-        reason = f"{SLOWLY}, so only partials cross"
+        reason = f"{SLOW_CROSSING}, so only partials cross"
     return PartialsBy.SPARK, f"partials by Spark's own aggregation: {reason}"
 
 

@@ -1,18 +1,114 @@
-"""The strategy of a query over windows."""
+"""The plan of a query over windows: its strategy, its partials, and who makes them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TypeAlias
+
 from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import Execution, check_partials_option
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.planning.plan import Strategy
+from gpu_windows.planning.kinds.window_checks import check_bounded, check_unbounded, check_windows
+from gpu_windows.planning.kinds.window_partials import choose_partials_by, find_partials
+from gpu_windows.planning.plan import PartialsBy, QueryPlan, Strategy
 from gpu_windows.rules import Grid, sliding_grid
 from gpu_windows.rules.window_operator.layout import MOST_NODES
 from gpu_windows.vocabulary.evictors import CountEvictor
 from gpu_windows.vocabulary.triggers import CountTrigger, EventTimeTrigger, PurgingTrigger
+from gpu_windows.vocabulary.watermarks import stages_in
 from gpu_windows.vocabulary.windows import EventTimeSessionWindows, SlicedAssigner, WindowAssigner
 
+#: How windows are evaluated.
+WindowPlan: TypeAlias = QueryPlan[WindowQuery]
 
-def strategy_of(query: WindowQuery, *, bounded: bool) -> tuple[Strategy, Grid | None, str]:
+_PREAGGREGATED = (
+    "rows in time become partials before the shuffle of write_stream, where that is smaller; "
+    "late rows are shipped whole"
+)
+_ONE_SHARD = "all rows have the same windows: partials of all tasks are combined in one shard"
+_NO_SHARED_KEY = "no key is in all grouping sets: partials of all tasks are combined in one shard"
+_ALL_ROWS_IN_ONE_SHARD = (
+    "all rows have the same windows, so all of them go to one shard: one task sees them"
+)
+_SESSIONS = (
+    "sessions: rows become partial sessions, which are merged where they touch; the input is "
+    "bounded, so no row is late"
+)
+_COUNTS = (
+    "counts: the rows of a key are numbered, and count windows are windows over these numbers, "
+    "combined from slices: one update a row"
+)
+
+
+def plan_windows(query: WindowQuery, execution: Execution) -> WindowPlan:
+    """Plan windows.
+
+    Raises
+    ------
+    QueryError, UnsupportedQueryError
+        If parts of the query do not fit together, or not its execution.
+    """
+    check_windows(query)
+    bounded, spark = execution.bounded, execution.spark
+    if bounded:
+        check_bounded(query)
+    strategy, grid, why = _choose_strategy(query, bounded=bounded)
+    if strategy is not Strategy.SLICES:
+        check_partials_option(query, why, execution)
+        if query.grouping is not None:
+            rule = f"grouping sets are combined from slices, which these windows have not: {why}"
+            raise UnsupportedQueryError(rule, value=query.function.describe())
+    partials = () if strategy is Strategy.ROW_AT_A_TIME else find_partials(query)
+    by, reasons = PartialsBy.KERNELS, [why]
+    if strategy is Strategy.BUFFER:
+        reasons.append(_describe_contents(query))
+    if spark and bounded and grid is not None and strategy is Strategy.SLICES:
+        by, reason = choose_partials_by(query, partials, grid, execution)
+        reasons.append(reason)
+    plan = replace(
+        build_plan(query, strategy, reasons, execution, crosses=by is PartialsBy.KERNELS),
+        grid=grid,
+        partials=partials,
+        partials_by=by,
+        makes_partials=_makes_partials(query, strategy, bounded=bounded),
+    )
+    if execution.is_spark_stream:
+        check_unbounded(query)
+        plan = replace(plan, reasons=(*plan.reasons, *_describe_shuffle(plan)))
+    return plan
+
+
+def _makes_partials(query: WindowQuery, strategy: Strategy, *, bounded: bool) -> bool:
+    """Whether rows become partials before a shuffle: slices, or bounded sessions.
+
+    On streams, late rows do not. With processing time, which may go back, nobody knows before the
+    shuffle which rows are late; and results of an earlier stage are few.
+    """
+    watermarks = query.watermarks
+    if not bounded and (watermarks.in_processing_time or stages_in(watermarks)):
+        return False
+    return strategy in (Strategy.SLICES, Strategy.SESSIONS)
+
+
+def _describe_contents(query: WindowQuery) -> str:
+    """Describe what is stored of the rows of a window until it fires."""
+    if query.why_rows is None:
+        return "a window keeps partials, not its rows"
+    return f"a window keeps its rows: {query.why_rows}"
+
+
+def _describe_shuffle(plan: WindowPlan) -> list[str]:
+    """Describe what a stream shuffles, and whether one shard has it all."""
+    reasons = [_PREAGGREGATED] if plan.makes_partials else []
+    if not plan.query.has_key:
+        reasons.append(_ONE_SHARD if plan.makes_partials else _ALL_ROWS_IN_ONE_SHARD)
+    elif not plan.query.shard_keys:
+        reasons.append(_NO_SHARED_KEY)
+    return reasons
+
+
+def _choose_strategy(query: WindowQuery, *, bounded: bool) -> tuple[Strategy, Grid | None, str]:
     """Return the strategy, how it cuts time or counts, and why."""
     against = _why_row_at_a_time(query)
     if against is not None:
@@ -31,35 +127,6 @@ def strategy_of(query: WindowQuery, *, bounded: bool) -> tuple[Strategy, Grid | 
         return Strategy.SESSIONS, None, _SESSIONS
     grid = _grid(query)
     return Strategy.SLICES, grid, _describe_slices(grid, bounded=bounded)
-
-
-def check_bounded(query: WindowQuery) -> None:
-    """Refuse what has no meaning, or no end, where the input ends."""
-    if query.uses_processing_time:
-        rule = "processing time has no meaning on a bounded input: its timers would never fire"
-        part = query.assigner if query.assigner.in_processing_time else query.trigger
-        raise UnsupportedQueryError(rule, value=part.describe())
-    if query.fires_without_end:
-        rule = "a continuous trigger on a global window would fire without end when the input ends"
-        raise UnsupportedQueryError(rule, value=query.trigger.describe())
-
-
-def check_unbounded(query: WindowQuery) -> None:
-    """Refuse what would never give anything on a stream in Spark."""
-    if query.trigger.needs_watermarks and not query.watermarks.moves:
-        rule = "without watermarks a trigger of event time never fires on a stream"
-        raise UnsupportedQueryError(rule, value=query.trigger.describe())
-
-
-_SESSIONS = (
-    "sessions: rows become partial sessions, which are merged where they touch; the input is "
-    "bounded, so no row is late"
-)
-
-_COUNTS = (
-    "counts: the rows of a key are numbered, and count windows are windows over these numbers, "
-    "combined from slices: one update a row"
-)
 
 
 def _count_grid(query: WindowQuery) -> Grid | None:

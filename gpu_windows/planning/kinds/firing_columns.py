@@ -1,0 +1,38 @@
+"""Columns that number the firings of a window, and those of results as changes of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from gpu_windows.functions.top_changes import Change
+
+#: The firing columns: which firing of its key and window a result is, from 0, and whether it is
+#: "early", "on_time" or "late".
+FIRING = (
+    pa.field("firing", pa.int64(), nullable=False),
+    pa.field("timing", pa.string(), nullable=False),
+)
+#: The column that tells which `gpu_windows.functions.top_changes.Change` a result is.
+CHANGE = pa.field("change", pa.string(), nullable=False)
+#: What it says of the first result of a window, of a later one, and of a row that goes.
+INSERT, UPDATE_AFTER, DELETE = (
+    each.name.lower() for each in (Change.INSERT, Change.UPDATE_AFTER, Change.DELETE)
+)
+
+#: Error text where results of windows that merge are to replace each other, and cannot.
+NEEDS_CHANGES = (
+    "upsert of windows that merge after they have fired needs the column change, which takes the "
+    "rows of the merged ones back: ask for it by with_firing_columns(changes=True)"
+)
+#: Error text where another query is to go on from changes.
+NO_TIME_OF_CHANGES = (
+    "a query goes on from results that stay, and changes are replaced and taken back: let windows "
+    "fire once, at their end, without with_firing_columns(changes=True)"
+)
+
+
+def as_changes(fields: Iterable[pa.Field]) -> tuple[pa.Field, ...]:
+    """Return result columns with what tells changes; a row that goes has no values."""
+    return (*(field.with_nullable(True) for field in fields), *FIRING, CHANGE)
