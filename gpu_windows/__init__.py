@@ -188,9 +188,8 @@ if not TYPE_CHECKING:  # else no name would be a wrong one
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
             return import_module(f"{__name__}.{name}")
-        hint = "" if name in _NAMES.places or name.startswith("_") else _hint(name)
-        value = globals()[name] = _NAMES.load(name, hint)
-        return value
+        hint = "" if name in _NAMES.homes or name.startswith("_") else _hint(name)
+        return _NAMES.load(name, hint)
 
 
 def __dir__() -> list[str]:

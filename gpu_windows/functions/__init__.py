@@ -6,7 +6,7 @@ state.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpu_windows.lazy_names import LazyNames
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gpu_windows.functions.process import ProcessWindowFunction
     from gpu_windows.functions.vector_process import VectorProcessFunction
     from gpu_windows.functions.vector_results import VectorResult
-    from gpu_windows.functions.vectorised import VectorWindowFunction
+    from gpu_windows.functions.vector_window import VectorWindowFunction
     from gpu_windows.vocabulary.evictors import Evictor
     from gpu_windows.vocabulary.triggers import Trigger, TriggerResult
     from gpu_windows.vocabulary.windows import MergingWindowAssigner, WindowAssigner
@@ -47,7 +47,7 @@ _NAMES = LazyNames(
         "functions.process": "ProcessWindowFunction",
         "functions.vector_process": "VectorProcessFunction",
         "functions.vector_results": "VectorResult",
-        "functions.vectorised": "VectorWindowFunction",
+        "functions.vector_window": "VectorWindowFunction",
         "vocabulary.evictors": "Evictor",
         "vocabulary.triggers": "Trigger TriggerResult",
         "vocabulary.windows": "MergingWindowAssigner WindowAssigner",
@@ -55,15 +55,7 @@ _NAMES = LazyNames(
 )
 
 if not TYPE_CHECKING:  # else no name would be a wrong one
-
-    def __getattr__(name: str) -> Any:
-        value = globals()[name] = _NAMES.load(name)
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
+    __getattr__, __dir__ = _NAMES.load, _NAMES.list_names
 
 __all__ = [
     "AggregateFunction", "AggregatingStateDescriptor", "CoGroupFunction", "Evictor",

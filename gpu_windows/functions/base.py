@@ -8,20 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+from typing import Self
 
 import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.partials import Partial
-from gpu_windows.errors import QueryError
+from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.vocabulary.rich_functions import RichFunction
-
-if TYPE_CHECKING:
-    from gpu_windows.functions.join_function import PairProcess
-
-#: How a function of the user's sees rows: as a pyarrow.Table or a pandas.DataFrame.
-RowsAs: TypeAlias = Literal["arrow", "pandas"]
 
 
 class WindowFunction(ABC):
@@ -146,19 +140,3 @@ class WindowFunction(ABC):
         InvalidFunctionError
         """
         return
-
-
-def check_function(function: Any, *kinds: type) -> None:
-    """Raise `QueryError` for what is no function of one of some kinds."""
-    if not isinstance(function, kinds):
-        names = " or ".join(f"a {kind.__name__}" for kind in kinds)
-        raise QueryError(f"process takes {names}", value=repr(function))
-
-
-def check_declared(output: Any, rows: Any = "arrow") -> None:
-    """Raise `QueryError` for results or rows that are not declared as functions need them."""
-    if not isinstance(output, pa.Schema):
-        rule = "output= is a pyarrow.Schema, such as pa.schema([('total', pa.float64())])"
-        raise QueryError(rule, value=repr(output))
-    if rows not in get_args(RowsAs):
-        raise QueryError(f"rows= is one of {', '.join(get_args(RowsAs))}", value=repr(rows))

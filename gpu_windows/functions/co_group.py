@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.base import RowsAs, check_declared
 from gpu_windows.functions.checked_results import checked_rows
+from gpu_windows.functions.checks import RowsAs, check_declaration
 from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.failures import shown_pane, told
 from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.functions.two_inputs import Sides
 from gpu_windows.functions.vector_results import VectorResult
-from gpu_windows.functions.vectorised import Found, VectorWindowFunction, WindowBatch
+from gpu_windows.functions.vector_window import Found, VectorWindowFunction, WindowBatch
 from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction
 from gpu_windows.vocabulary.triggers.base import Row
 from gpu_windows.vocabulary.windows.base import Window, window_of
@@ -147,7 +147,7 @@ class WindowByWindow(VectorCoGroupFunction):
     rows: RowsAs = "arrow"
 
     def __post_init__(self) -> None:
-        check_declared(self.output, self.rows)
+        check_declaration(self.output, self.rows)
 
     @property
     def of_user(self) -> RichFunction:

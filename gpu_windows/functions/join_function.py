@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
-from gpu_windows.functions.base import check_declared, check_function
+from gpu_windows.functions.checks import check_declaration, check_function
 from gpu_windows.functions.co_group import WindowContext
 from gpu_windows.functions.keyed_process import Given
 from gpu_windows.functions.side_outputs import check_side_outputs
@@ -91,7 +91,7 @@ class PairProcess(ABC):
 
     def __post_init__(self) -> None:
         check_function(self.function, self.kind)
-        check_declared(self.output)
+        check_declaration(self.output)
         check_side_outputs(self.function.side_outputs, self.name)
 
     @property

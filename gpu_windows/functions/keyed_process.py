@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.expressions.nanoseconds import python_values
-from gpu_windows.functions.base import check_declared, check_function
+from gpu_windows.functions.checks import check_declaration, check_function
 from gpu_windows.functions.declared import Declares
 from gpu_windows.functions.keyed_state import (
     AppendingState,
@@ -174,7 +174,7 @@ class UserProcess(ABC):
 
     def __post_init__(self) -> None:
         check_function(self.function, self.kind)
-        check_declared(self.output)
+        check_declaration(self.output)
         self._check_state()
         check_side_outputs(self.function.side_outputs, self.name)
 

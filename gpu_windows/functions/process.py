@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.errors import InvalidFunctionError, QueryError
-from gpu_windows.functions.base import RowsAs, WindowFunction, check_declared, check_function
+from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Reduce
+from gpu_windows.functions.checks import RowsAs, check_declaration, check_function
 from gpu_windows.functions.declared import check_state_types
 from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction, declared
 from gpu_windows.vocabulary.triggers.base import AnyWindow, Row
@@ -114,7 +115,7 @@ class Process(WindowFunction):
 
     def __post_init__(self) -> None:
         check_function(self.function, ProcessWindowFunction)
-        check_declared(self.output, self.rows)
+        check_declaration(self.output, self.rows)
         for what in ("window_state", "key_state"):
             check_state_types(getattr(self.function, what), type(self.function).__name__, what)
         if self.aggregates is not None and self.reduce is not None:

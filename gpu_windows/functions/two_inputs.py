@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.functions.vectorised import WindowBatch
+from gpu_windows.functions.vector_window import WindowBatch
 
 Ints = NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.functions.vector_process import RowsBatch, VectorProcess, VectorProcessFunction
 from gpu_windows.functions.vector_results import Rows, VectorResult
-from gpu_windows.functions.vectorised import VectorWindowFunction, WindowBatch
+from gpu_windows.functions.vector_window import VectorWindowFunction, WindowBatch
 from gpu_windows.vocabulary.windows import SlicedAssigner
 
 Ints = NDArray[np.int64]

@@ -13,7 +13,7 @@ from pyarrow import types
 
 from gpu_windows.functions.top import Ranking, Top
 from gpu_windows.functions.vector_results import Piece
-from gpu_windows.functions.vectorised import WindowBatch
+from gpu_windows.functions.vector_window import WindowBatch
 from gpu_windows.operators.columns.lanes import sortable, to_lane
 from gpu_windows.rules import LONG_MAX
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.vector_results import Piece
-from gpu_windows.functions.vectorised import WindowBatch
+from gpu_windows.functions.vector_window import WindowBatch
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.batch_functions import Evaluator
 from gpu_windows.operators.columns.lists import of_lists

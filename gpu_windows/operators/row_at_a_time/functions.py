@@ -20,7 +20,8 @@ from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.checked_results import checked_column, checked_rows, uncut
 from gpu_windows.functions.failures import call_user, shown_pane, told
 from gpu_windows.functions.process import Process, ProcessContext
-from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
+from gpu_windows.functions.vector_window import WindowBatch
+from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
 from gpu_windows.operators.keyed.values import ShownKey, arrow_array
 from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
