@@ -39,8 +39,8 @@ class Compares(Protocol):
     def compared_fields(self) -> Iterable[pa.Field]:
         """The Arrow fields of columns and results of which values are compared."""
 
-    def shown(self, column: str) -> str:
-        """Return what the user calls a column."""
+    def display_name(self, column: str) -> str:
+        """Return the user's name of a column."""
 
 
 def with_collation(field: pa.Field, collation: str) -> pa.Field:
@@ -86,7 +86,7 @@ def check_collations(query: Compares) -> None:
     """
     for field in query.compared_fields:
         for collation in _collations(field):
-            column = query.shown(field.name)
+            column = query.display_name(field.name)
             raise ColumnTypeError(_rule(column, collation), value=collation, column=column)
 
 

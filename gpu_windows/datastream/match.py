@@ -123,7 +123,7 @@ class MatchStream(LastStep[R]):
         outputs = results.added.source.outputs(query)
         if all(text is None for text in selected.values()):
             return self._end(outputs)
-        keys = outputs.plan.query.shown_keys
+        keys = outputs.plan.query.display_keys
         columns = [{name: text or f"`{name}`"} for name, text in selected.items()]
         return self._end(outputs.select(*keys, *columns))
 

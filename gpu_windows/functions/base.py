@@ -54,7 +54,7 @@ class WindowFunction(ABC):
         return f"{self.kind} needs the rows, not partial aggregates"
 
     @property
-    def gives_one(self) -> bool:
+    def has_one_result(self) -> bool:
         """Whether each window that fires has one result."""
         return False
 
@@ -99,7 +99,7 @@ class WindowFunction(ABC):
         return {}
 
     @property
-    def of_user(self) -> RichFunction | None:
+    def user_function(self) -> RichFunction | None:
         """The function of the user's that is opened and may have side outputs, if there is one."""
         return None
 
@@ -109,7 +109,7 @@ class WindowFunction(ABC):
         return None
 
     @property
-    def of_pairs(self) -> Self:
+    def without_process(self) -> Self:
         """What gives the pairs themselves."""
         return self
 

@@ -29,7 +29,7 @@ class Aggregates(WindowFunction):
         return tuple(dict.fromkeys(names))
 
     @property
-    def gives_one(self) -> bool:
+    def has_one_result(self) -> bool:
         """A row of them."""
         return True
 
@@ -131,7 +131,7 @@ class Collect(WindowFunction):
     columns: tuple[str, ...]
 
     @property
-    def gives_one(self) -> bool:
+    def has_one_result(self) -> bool:
         """One row."""
         return True
 
@@ -171,7 +171,7 @@ class Reduce(WindowFunction):
     columns: tuple[str, ...]
 
     @property
-    def gives_one(self) -> bool:
+    def has_one_result(self) -> bool:
         """One row."""
         return True
 

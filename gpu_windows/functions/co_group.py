@@ -64,7 +64,7 @@ class VectorCoGroupFunction(RichFunction, ABC):
         """
 
     @property
-    def of_user(self) -> RichFunction:
+    def user_function(self) -> RichFunction:
         """What is opened, and has the side outputs."""
         return self
 
@@ -112,9 +112,9 @@ class SplitSides(VectorWindowFunction):
         return "co-group"
 
     @property
-    def of_user(self) -> RichFunction:
+    def user_function(self) -> RichFunction:
         """What the function says."""
-        return self.function.of_user
+        return self.function.user_function
 
     def process(self, batch: WindowBatch) -> Found:
         """Call the function."""
@@ -150,7 +150,7 @@ class WindowByWindow(VectorCoGroupFunction):
         check_declaration(self.output, self.rows)
 
     @property
-    def of_user(self) -> RichFunction:
+    def user_function(self) -> RichFunction:
         """The function."""
         return self.function
 

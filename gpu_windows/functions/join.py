@@ -153,7 +153,7 @@ class WindowJoin(BatchFunction):
         return tuple(self.output if self.process is None else self.process.output)
 
     @property
-    def of_user(self) -> RichFunction | None:
+    def user_function(self) -> RichFunction | None:
         """What takes the pairs, if anything does."""
         return None if self.process is None else self.process.function
 
@@ -163,6 +163,6 @@ class WindowJoin(BatchFunction):
         return self.process
 
     @property
-    def of_pairs(self) -> Self:
+    def without_process(self) -> Self:
         """The join alone."""
         return replace(self, process=None)

@@ -166,7 +166,7 @@ class Process(WindowFunction):
         yield "the process function"
 
     @property
-    def of_user(self) -> ProcessWindowFunction:
+    def user_function(self) -> ProcessWindowFunction:
         """The function."""
         return self.function
 

@@ -75,6 +75,6 @@ class VectorWindowFunction(RichFunction, ABC):
         return "vectorised"
 
     @property
-    def of_user(self) -> RichFunction:
+    def user_function(self) -> RichFunction:
         """What is opened, and has the side outputs."""
         return self

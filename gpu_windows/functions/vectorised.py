@@ -81,9 +81,9 @@ class Vectorised(BatchFunction):
         return False
 
     @property
-    def of_user(self) -> RichFunction:
+    def user_function(self) -> RichFunction:
         """What the function says."""
-        return self.function.of_user
+        return self.function.user_function
 
     @property
     def result_time(self) -> str | None:
@@ -100,8 +100,8 @@ class Vectorised(BatchFunction):
         InvalidFunctionError
             If the results are not what was declared.
         """
-        of_user = self.function.of_user
-        owner = type(of_user).__name__
+        user_function = self.function.user_function
+        owner = type(user_function).__name__
         try:
             found = self.function.process(batch)
         except GpuWindowsError:  # it says where
@@ -109,7 +109,7 @@ class Vectorised(BatchFunction):
         except Exception as error:
             at = f"a batch of {len(batch)} windows, {len(batch.rows)} rows"
             raise failure(error, f"{owner}, at {at}") from error
-        return checked_piece(found, len(batch), self.output, of_user.side_outputs, owner)
+        return checked_piece(found, len(batch), self.output, user_function.side_outputs, owner)
 
     @property
     def ordered_parts(self) -> Iterator[str]:

@@ -55,7 +55,7 @@ def build_operator(
     kernels = partial(Kernels, device or plan.query.options.device, threads)
     if process is None:
         return _built(plan, kernels, trace=trace, in_order=in_order)
-    joins = replace(plan, query=plan.query.of_pairs)
+    joins = replace(plan, query=plan.query.without_process)
     pairs = _built(joins, kernels, trace=trace, in_order=in_order)
 
     from gpu_windows.operators.process.pairs import PairsOperator

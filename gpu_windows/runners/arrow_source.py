@@ -288,7 +288,7 @@ class ArrowOutputs(Outputs):
         results, query = without_own(found.results), self.plan.query
         if query.ranking is None:
             return results
-        return ranked(query.ranking, query.shown_keys, query.window_columns, results)
+        return ranked(query.ranking, query.display_keys, query.window_columns, results)
 
     def _check_selection(self) -> None:
         """Try it on no rows."""
@@ -329,7 +329,7 @@ class ArrowOutputs(Outputs):
         del stage
         query, times = self.plan.query, self.plan.query.results_in_time
         results = self._run.results if times.sides else self._results(self._run)
-        time = query.shown(times.name)
+        time = query.display_name(times.name)
         chosen = (each.keeping(time) for each in self.selections)
         from gpu_windows.runners.physical_source import source_of_arrow
 

@@ -16,7 +16,7 @@ from gpu_windows.datastream.event_times import has_no_zone
 from gpu_windows.datastream.stream import stream
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.nanoseconds import in_microseconds
-from gpu_windows.planning.validation import no_instant, require_column
+from gpu_windows.planning.validation import not_a_timestamp, require_column
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 
 
@@ -59,7 +59,7 @@ def streams_of(
         require_column(begun.source.schema, column)
         dtype = begun.source.schema.field(column).type
         if types.is_integer(dtype) and _is_csv(Path(path)):  # seconds, as likely as microseconds
-            raise no_instant("event time", dtype, str(dtype), column)
+            raise not_a_timestamp("event time", dtype, str(dtype), column)
         zone = time_zone if has_no_zone(begun.source, column) else None
         streams[name] = begun.event_time(column, waits, time_zone=zone)
     unknown = [name for name in times if name is not None and name not in streams]

@@ -269,7 +269,7 @@ class _Join:
             options = {"how": self._how, **self._where(inner, ours, its)}
             outputs = said.call("with_outputs").call("select", ours, its, **options)
         names = tuple(outputs.value.plan.result_schema.names)
-        public = outputs.value.plan.query.public
+        public = outputs.value.plan.query.display_names
         window, of_each = self._left.window, (self._left.time, self._right.time)
         times = times_of_pairs(self._how, self._span, (ours, its), of_each)
         assigner = None if window is None else window.assigner

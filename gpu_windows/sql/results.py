@@ -84,7 +84,7 @@ class Results:
         if self.kinds is not None:
             return self.kinds.get(column.name)
         plan = self.outputs.value.plan
-        names = {shown: name for name, shown in plan.query.public.items()}
+        names = {shown: name for name, shown in plan.query.display_names.items()}
         schema = plan.result_schema
         at = schema.get_field_index(names.get(column.name, column.name))
         return None if at < 0 else kind_of_type(schema.field(at).type)

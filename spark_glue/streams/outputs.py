@@ -61,7 +61,7 @@ class StreamOutputs(SelectedInSpark):
         some = min(shuffle_partitions(session), MOST_SHARDS)
         shards = query.options.shards or (some if query.has_key and query.shard_keys else 1)
         options = replace(query.options, shards=shards)
-        query = replace(query, options=options, public=source.public)
+        query = replace(query, options=options, display_names=source.public)
         quickly = crosses_quickly(session.conf)
         planned = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
         self.session = session

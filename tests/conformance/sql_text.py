@@ -201,7 +201,7 @@ class SqlText(Case):
         assert self._asked is not None
         plan = self._asked.plan
         raw = pa.Table.from_pylist([dict(row)], schema=plan.result_schema)
-        named = raw.rename_columns([*map(plan.query.shown, raw.column_names)])
+        named = raw.rename_columns([*map(plan.query.display_name, raw.column_names)])
         shown = without_own(with_timestamps(plan, named))
         (chosen,) = selected(shown, self._asked.selections).to_pylist()
         assert isinstance(chosen, dict)

@@ -86,12 +86,12 @@ def call_function(
         Number of rows of every window.
     """
     windows = windows if query.has_key else windows[1:]
-    fields = query.shown_key_fields
+    fields = query.display_key_fields
     fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
     none = pa.nulls(len(lengths), pa.int64())
     arrays = [none if part is None else pa.array(part) for part in windows]
     columns = query.function.columns
-    seen = pa.schema(query.shown_fields(columns))
+    seen = pa.schema(query.display_fields(columns))
     batch = WindowBatch(
         pa.table(arrays, schema=pa.schema(fields)),
         rows.select(columns).rename_columns(seen.names).cast(seen),

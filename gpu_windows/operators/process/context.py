@@ -59,7 +59,7 @@ class ProcessFunctionContext(Context):
         output: ProcessOutput,
     ) -> None:
         super().__init__(query.process.name, memory, output)
-        self._shown, self._now = ShownKey(query.shown_key_fields), opened.now
+        self._shown, self._now = ShownKey(query.display_key_fields), opened.now
         self._last: tuple[Key | None, dict[str, object]] = None, {}
         self._sets_processing_timers = query.uses_processing_time
         self._register = memory.event_timers.register

@@ -40,7 +40,7 @@ class OpenedFunction:
         assert isinstance(process, RowProcess)
         # open sets attributes of it: those of a query are not those of another one
         self.process = replace(process, function=copy(process.function))
-        self.keys = query.shown_keys
+        self.keys = query.display_keys
         self.now = Now()
         declared = dict(sorted(process.function.state.items()))
         self.cells: dict[str, StateCell[Any]] = {

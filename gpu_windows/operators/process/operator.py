@@ -148,5 +148,5 @@ class ProcessOperator(FunctionOperator):
         self, error: Exception, handler: str, key: Key, row: Any
     ) -> GpuWindowsError:
         """Return an error that names the failed function, the key and the row."""
-        shown = ShownKey(self._plan.query.shown_key_fields)(key)
+        shown = ShownKey(self._plan.query.display_key_fields)(key)
         return self._failure(error, handler, f"{shown_key(shown)}, {shown_row(row)}")

@@ -90,7 +90,7 @@ class KeyedArrays:
 
     def keys(self, codes: Ints) -> pa.Table:
         """Return the key columns of some keys, as they are in the input, by the user's names."""
-        schema = pa.schema(self._query.shown_key_fields)
+        schema = pa.schema(self._query.display_key_fields)
         pairs = zip(self.stored_keys(codes), schema.types, strict=True)
         return pa.Table.from_arrays([column.cast(dtype) for column, dtype in pairs], schema=schema)
 

@@ -191,9 +191,11 @@ def contents_of(query: WindowQuery) -> Callable[[], Contents]:
     match function:
         case Aggregates():
             last = _slide_of(query.assigner) if query.changed_only else None
-            return lambda: Accumulators(function, query.shown, merges=query.merges, last=last)
+            return lambda: Accumulators(
+                function, query.display_name, merges=query.merges, last=last
+            )
         case Reduce():
-            return lambda: Reduced(function, query.shown, query.schema)
+            return lambda: Reduced(function, query.display_name, query.schema)
         case _:
             raise AssertionError("functions that need the rows keep them")
 
@@ -205,9 +207,9 @@ def _values_of(
         rows = sorted(rows, key=lambda kept: kept.timestamp)
     match function:
         case Aggregates():
-            return _fed(Accumulators(function, query.shown), rows)
+            return _fed(Accumulators(function, query.display_name), rows)
         case Reduce():
-            return _fed(Reduced(function, query.shown, query.schema), rows)
+            return _fed(Reduced(function, query.display_name, query.schema), rows)
         case Collect() | Process() | BatchFunction():
             return [[kept.row[name] for kept in rows] for name in function.columns]
         case _:
@@ -289,7 +291,7 @@ class Processor:
 
     @cached_property
     def _shown_key(self) -> ShownKey:
-        return ShownKey(self.query.shown_key_fields)
+        return ShownKey(self.query.display_key_fields)
 
     def _table(self, values: Values) -> Any:
         process = self.function
@@ -308,7 +310,7 @@ class Processor:
             else pa.array(v, field.type)
             for v, field in columns
         ]
-        names = [self.query.shown(field.name) for field in fields]
+        names = [self.query.display_name(field.name) for field in fields]
         table = pa.Table.from_arrays(arrays, schema=pa.schema(fields)).rename_columns(names)
         return table.to_pandas() if process.rows == "pandas" else table
 
@@ -327,13 +329,13 @@ class BatchProcessor:
         self, key: Sequence[object], values: Values, context: ProcessContext
     ) -> Iterator[Values]:
         """Yield the function's result rows as values of its output columns."""
-        keys = self.query.shown_keys
-        fields = self.query.shown_key_fields
+        keys = self.query.display_keys
+        fields = self.query.display_key_fields
         fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
         window: Any = context.window
         of_window = zip((*key[: len(keys)], window.start, window.end), fields, strict=True)
         windows = [arrow_array([value], field.type) for value, field in of_window]
-        rows = self.query.shown_fields(self.query.function.columns)
+        rows = self.query.display_fields(self.query.function.columns)
         lists = [pa.array(v, f.type) for v, f in zip(values, rows, strict=True)]
         batch = WindowBatch(
             pa.Table.from_arrays(windows, schema=pa.schema(fields)),

@@ -83,7 +83,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         # ---- state that a restart may lose
         self.user_counts = Counts()
         self._of_function, self._of_evictor = self._asides = [
-            sides_of(part) for part in (query.function.of_user, query.evictor)
+            sides_of(part) for part in (query.function.user_function, query.evictor)
         ]
         self._no_rows = pa.schema([query.schema.field(c) for c in plan.input_columns]).empty_table()
 
@@ -322,7 +322,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     def _shown(self, pane: Pane) -> str:
         """Return a window in words, its key as functions see it."""
-        return shown_pane(ShownKey(self._plan.query.shown_key_fields)(pane.key), pane.window)
+        return shown_pane(ShownKey(self._plan.query.display_key_fields)(pane.key), pane.window)
 
     # ---- calls of the trigger
 

@@ -14,19 +14,19 @@ FIRING = (
     pa.field("firing", pa.int64(), nullable=False),
     pa.field("timing", pa.string(), nullable=False),
 )
-#: The column that tells which `gpu_windows.functions.top_changes.Change` a result is.
+#: The column with the kind of change of a result: `gpu_windows.functions.top_changes.Change`.
 CHANGE = pa.field("change", pa.string(), nullable=False)
-#: What it says of the first result of a window, of a later one, and of a row that goes.
+#: Its values: for the first result of a window, for a later one, and for a row that is deleted.
 INSERT, UPDATE_AFTER, DELETE = (
     each.name.lower() for each in (Change.INSERT, Change.UPDATE_AFTER, Change.DELETE)
 )
 
-#: Error text where results of windows that merge are to replace each other, and cannot.
+#: Error message for upsert of results of windows that may merge after they have fired.
 NEEDS_CHANGES = (
     "upsert of windows that merge after they have fired needs the column change, which takes the "
     "rows of the merged ones back: ask for it by with_firing_columns(changes=True)"
 )
-#: Error text where another query is to go on from changes.
+#: Error message for a query over changes.
 NO_TIME_OF_CHANGES = (
     "a query goes on from results that stay, and changes are replaced and taken back: let windows "
     "fire once, at their end, without with_firing_columns(changes=True)"
@@ -34,5 +34,5 @@ NO_TIME_OF_CHANGES = (
 
 
 def as_changes(fields: Iterable[pa.Field]) -> tuple[pa.Field, ...]:
-    """Return result columns with what tells changes; a row that goes has no values."""
+    """Return result columns with those of changes; a deleted row has no values."""
     return (*(field.with_nullable(True) for field in fields), *FIRING, CHANGE)

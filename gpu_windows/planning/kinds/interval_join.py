@@ -28,9 +28,9 @@ class IntervalJoinQuery(PairsQuery):
     def results_in_time(self) -> ResultTimes:
         """The greater time of the rows of a pair: it comes with the later row (Flink).
 
-        A row that has to wait until no partner comes any more comes after its time. So may a left
-        row whose partner is not told, and one that is late and joined: then the watermark is held
-        back, as Flink's SQL does.
+        A row without a match comes after its time, when none can arrive any longer. So may a left
+        row whose nearest match is not decided yet, and a late row that is joined. Then the
+        watermark is held back, as Flink's SQL does.
         """
         times, join = super().results_in_time, self.join
         at_once = join.pair.how == "inner" and join.nearest is None and not join.joins_late
@@ -38,7 +38,7 @@ class IntervalJoinQuery(PairsQuery):
 
     @property
     def ends_with_time(self) -> bool:
-        """Whether the end of time clears what is kept: rows of the last tick stay."""
+        """Whether the end of time clears all state: rows of the last tick stay."""
         return False
 
 

@@ -31,7 +31,7 @@ def _check_aggregate(column: OverColumn) -> None:
     if column.made.needs_rows or any(each.combine.is_sketch for each in partials):
         rule = "lists, quantiles and sketches are not there over frames"
         raise UnsupportedAggregateError(rule, value=column.bound.describe())
-    if column.of_different_values and not all(map(_once, partials)):
+    if column.of_different_values and not all(map(_allows_distinct, partials)):
         rule = (
             "over frames different values are counted, summed or averaged where they are integers "
             "or decimals"
@@ -39,8 +39,8 @@ def _check_aggregate(column: OverColumn) -> None:
         raise UnsupportedAggregateError(rule, value=column.bound.describe())
 
 
-def _once(partial: Partial) -> bool:
-    """Whether it is made of different values: of others a minimum is the same."""
+def _allows_distinct(partial: Partial) -> bool:
+    """Whether a partial may be made of each different value once."""
     if partial.combine is Combine.ADD:
         return partial.lane == "int64"
     return partial.combine in (Combine.LEAST, Combine.GREATEST)
@@ -69,11 +69,11 @@ class OverQuery(Query):
 
     @property
     def used_columns(self) -> tuple[str, ...]:
-        """What stands in results, and what aggregates read."""
+        """Columns that results carry, and those that aggregates read."""
         return tuple(dict.fromkeys((*self.over.carried, *self.over.arguments)))
 
     def without(self, names: Container[str]) -> OverQuery | None:
-        """Return the query without some results, if aggregates are left."""
+        """Return the query without some results; None if no aggregate is left."""
         over = self.over
         columns = tuple(each for each in over.columns if each.bound.name not in names)
         carried = tuple(name for name in over.carried if name not in names)
@@ -82,7 +82,7 @@ class OverQuery(Query):
         )
 
     def with_rows_since(self, since: Mapping[str, int]) -> OverQuery:
-        """Return the query whose aggregates of some names have rows from a start on."""
+        """Return the query whose aggregates of some names cover only rows since a start."""
         columns = tuple(
             replace(each, bound=each.bound.with_rows_since(since[each.bound.name]))
             if each.bound.name in since
@@ -93,7 +93,7 @@ class OverQuery(Query):
 
     @property
     def carried_columns(self) -> frozenset[str]:
-        """What stands in results, and no aggregate compares."""
+        """Columns that results carry, and no aggregate compares."""
         aggregates = (column.bound.aggregate for column in self.over.columns)
         compared = {name for each in aggregates for name in compared_by(each)}
         return frozenset(self.used_columns) - compared
@@ -104,8 +104,8 @@ class OverQuery(Query):
         return (pa.field(self.time, pa.int64(), nullable=False),)
 
     @property
-    def clash_rule(self) -> str:
-        """What is said where two columns of the result have one name."""
+    def clash_message(self) -> str:
+        """Error message for two result columns of one name."""
         return (
             "keys, time, columns of the row and aggregates must have different names: name the "
             "columns that results have, over(...).aggregate(['a', 'b'], total=...)"
@@ -127,12 +127,12 @@ class OverQuery(Query):
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """Those for which frames and clean-up fit."""
+        """The times for which bounds of frames and clean-up timers fit int64 ticks."""
         return self.over.usable_ticks
 
     @property
     def results_in_time(self) -> ResultTimes:
-        """The times of their rows; they come when the rows of their frames to come have come."""
+        """The time of the row; its result comes when the following rows of its frames are there."""
         ends = (frame.upper for frame in self.over.frames if frame.in_time)
         return ResultTimes(self.time, behind=max((e for e in ends if 0 < e < LONG_MAX), default=0))
 
@@ -148,27 +148,27 @@ class OverQuery(Query):
 
     @property
     def ends_with_time(self) -> bool:
-        """Whether the end of time clears what is kept: no row comes after it."""
+        """Whether the end of time clears all state: no row comes after it."""
         return True
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return the results that depend on the order of rows of the same time.
 
-        And which late rows are taken, where Flink's clean-up timers tell.
+        And which late rows are accepted, if Flink's clean-up timers decide that.
         """
         by_timers = not bounded and self.over.lateness is Lateness.LAST_TIMER
         return (*self.over.ordered, *(("which late rows are taken",) if by_timers else ()))
 
     @property
     def order_columns(self) -> tuple[str, ...]:
-        """All columns that are used; none where rows of the same time may come in any order."""
+        """All columns that are used; none if rows of the same time may come in any order."""
         return self.used_columns if self.over.ordered else ()
 
     def describe(self) -> Mapping[str, str]:
-        """Return what is computed, part by part."""
+        """Return a description of each part, by its name."""
         return {
             "over": self.over.describe(),
-            "time": self.shown_time,
+            "time": self.time_description,
             "key": ", ".join(self.keys),
         }
 

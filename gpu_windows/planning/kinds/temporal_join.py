@@ -14,9 +14,9 @@ from gpu_windows.planning.plan import QueryPlan, Strategy
 
 @dataclass(frozen=True, kw_only=True)
 class TemporalJoinQuery(PairsQuery):
-    """Left rows with the versions that they meet, as of the left row's time (Flink).
+    """Left rows with the version of their key as of the left row's time (Flink).
 
-    That is the greater time of both. A row that is in time comes when the watermark reaches it.
+    That is the greater time of both. A row on time is joined when the watermark reaches it.
     Other parameters: see `PairsQuery`.
 
     Parameters
@@ -28,7 +28,7 @@ class TemporalJoinQuery(PairsQuery):
 
     @property
     def ends_with_time(self) -> bool:
-        """Whether the end of time clears what is kept: no row comes any more that could meet it."""
+        """Whether the end of time clears all state: no later row can match it."""
         return True
 
 

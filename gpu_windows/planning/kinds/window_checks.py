@@ -1,4 +1,4 @@
-"""Which windows a query may have that ranks, groups, changes or looks back, and where."""
+"""Checks of queries over windows that rank keys, group, give changes or look back."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _recent_aggregates(query: WindowQuery) -> tuple[BoundAggregate, ...]:
 
 
 def check_bounded(query: WindowQuery) -> None:
-    """Refuse what has no meaning, or no end, where the input ends."""
+    """Refuse processing time, and triggers that would fire for ever, on a bounded input."""
     if query.uses_processing_time:
         rule = "processing time has no meaning on a bounded input: its timers would never fire"
         part = query.assigner if query.assigner.in_processing_time else query.trigger
@@ -62,7 +62,7 @@ def check_bounded(query: WindowQuery) -> None:
 
 
 def check_unbounded(query: WindowQuery) -> None:
-    """Refuse what would never give anything on a stream in Spark."""
+    """Refuse triggers that would never fire on a stream in Spark."""
     if query.trigger.needs_watermarks and not query.watermarks.moves:
         rule = "without watermarks a trigger of event time never fires on a stream"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
@@ -76,7 +76,7 @@ def _check_ranking(query: WindowQuery, ranking: Ranking) -> None:
     QueryError
         Unless all keys have the same windows, which fire once, and each gives one result.
     """
-    if not query.function.gives_one:
+    if not query.function.has_one_result:
         rule = "top_keys is for one result of each key: by aggregate, collect or reduce"
         raise QueryError(rule, value=query.function.describe())
     if not query.has_key:
@@ -89,10 +89,10 @@ def _check_ranking(query: WindowQuery, ranking: Ranking) -> None:
     if query.allowed_lateness:
         rule = "top_keys is for windows without allowed lateness: they would fire again"
         raise QueryError(rule, value=show_ticks(query.allowed_lateness))
-    fields = [field.with_name(query.shown(field.name)) for field in query.result_fields]
-    ranking.check(pa.schema([*query.shown_key_fields, *fields]))
-    names = (*query.shown_keys, *query.window_columns, *(field.name for field in fields))
-    check_distinct((*names, ranking.number), query.clash_rule)
+    fields = [field.with_name(query.display_name(field.name)) for field in query.result_fields]
+    ranking.check(pa.schema([*query.display_key_fields, *fields]))
+    names = (*query.display_keys, *query.window_columns, *(field.name for field in fields))
+    check_distinct((*names, ranking.number), query.clash_message)
     check_reserved([ranking.number])
 
 
@@ -102,10 +102,10 @@ def _check_look_back(query: WindowQuery) -> None:
     Raises
     ------
     QueryError
-        If windows are none of those whose slices are the same for all lengths, or fire more than
-        once; if the function is no aggregate.
+        Unless windows are sliding, with the same slices for all lengths, and fire once, and the
+        function is made of aggregates.
     InvalidWindowError
-        If the part of a window is no multiple of the slide, or longer than the window.
+        If the part of a window is not a multiple of the slide, or longer than the window.
     UnsupportedAggregateError
         If an aggregate needs all values of a window.
     """
@@ -186,7 +186,7 @@ def _check_grouping(query: WindowQuery) -> None:
 
 
 def _check_changes(query: WindowQuery) -> None:
-    """Check a query whose results are changes of a table.
+    """Check a query whose results are changes of a table with a row for each key and window.
 
     Raises
     ------

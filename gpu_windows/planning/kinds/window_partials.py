@@ -19,15 +19,15 @@ def find_partials(query: WindowQuery) -> tuple[Partial, ...]:
 def choose_partials_by(
     query: WindowQuery, partials: tuple[Partial, ...], grid: Grid, execution: Execution
 ) -> tuple[PartialsBy, str]:
-    """Return who makes the partials of slices on Spark batch, and why."""
-    against = _why_not_spark(query, partials)
+    """Return who makes the partials of slices on Spark batch, and the reason."""
+    not_spark = _why_not_spark(query, partials)
     asked = query.options.partials
     if asked == "kernels":
         return PartialsBy.KERNELS, "partials by our kernels: asked for"
-    if against is not None:
+    if not_spark is not None:
         if asked == "spark":
-            raise UnsupportedQueryError(f"partials='spark' is not possible: {against}")
-        return PartialsBy.KERNELS, f"partials by our kernels: {against}"
+            raise UnsupportedQueryError(f"partials='spark' is not possible: {not_spark}")
+        return PartialsBy.KERNELS, f"partials by our kernels: {not_spark}"
     if asked == "spark":
         return PartialsBy.SPARK, "partials by Spark's own aggregation: asked for"
     if execution.reads_in_task:

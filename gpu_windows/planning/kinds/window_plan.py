@@ -109,17 +109,17 @@ def _describe_shuffle(plan: WindowPlan) -> list[str]:
 
 
 def _choose_strategy(query: WindowQuery, *, bounded: bool) -> tuple[Strategy, Grid | None, str]:
-    """Return the strategy, how it cuts time or counts, and why."""
-    against = _why_row_at_a_time(query)
-    if against is not None:
-        return Strategy.ROW_AT_A_TIME, None, f"row at a time, in Python: {against}"
+    """Return the strategy, its slices of time or of row numbers, and the reason."""
+    reason = _why_row_at_a_time(query)
+    if reason is not None:
+        return Strategy.ROW_AT_A_TIME, None, f"row at a time, in Python: {reason}"
     counts = _count_grid(query)
-    against = query.function.why_rows
-    if against is None and counts is None:
-        against = _why_single_rows(query, bounded=bounded)
-    if against is not None:
+    reason = query.function.why_rows
+    if reason is None and counts is None:
+        reason = _why_single_rows(query, bounded=bounded)
+    if reason is not None:
         waits = ", run at its end, until which its rows wait" if query.buffers_until_end else ""
-        why = f"buffer: a compiled state machine for each window{waits}, because {against}"
+        why = f"buffer: a compiled state machine for each window{waits}, because {reason}"
         return Strategy.BUFFER, None, why
     if counts is not None:
         return Strategy.COUNTS, counts, _COUNTS
@@ -148,12 +148,12 @@ def _count_grid(query: WindowQuery) -> Grid | None:
 
 
 def _why_row_at_a_time(query: WindowQuery) -> str | None:
-    """Return what kernels cannot run, or None."""
+    """Return the reason why kernels cannot run the query, or None."""
     if query.options.engine == "reference":
         return "the reference engine was asked for"
     if query.function.why_in_python is not None:
         return query.function.why_in_python
-    if query.changes and not query.function.gives_one:
+    if query.changes and not query.function.has_one_result:
         return "whether the function gives a row decides what changes"
     if query.has_user_parts:
         return "the assigner, the trigger or the evictor is user code"
@@ -164,10 +164,10 @@ def _why_row_at_a_time(query: WindowQuery) -> str | None:
 
 
 def _why_single_rows(query: WindowQuery, *, bounded: bool) -> str | None:
-    """Return the first rule besides the function's that needs the single row, or None."""
-    against = _why_not_columnar(query.assigner, bounded=bounded)
-    if against is not None:
-        return against
+    """Return the first reason, other than the function's, to evaluate single rows, or None."""
+    reason = _why_not_columnar(query.assigner, bounded=bounded)
+    if reason is not None:
+        return reason
     if query.evictor is not None:
         return f"the evictor ({query.evictor.describe()}) needs the rows"
     picks = [*query.function.ordered_parts]
