@@ -1,7 +1,6 @@
-"""What becomes of the rows of a window, or of two inputs.
+"""Functions over the rows of windows, keys and joins.
 
-Public are the classes that functions, triggers and evictors of yours extend, and descriptors of
-state.
+Public are the classes that your functions, triggers and evictors extend, and descriptors of state.
 """
 
 from __future__ import annotations

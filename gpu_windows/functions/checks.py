@@ -1,4 +1,4 @@
-"""Checks of what users declare of their functions."""
+"""Checks of the functions of users and their declared results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import QueryError
 
-#: How a function of the user's sees rows: as a pyarrow.Table or a pandas.DataFrame.
+#: How a user's function is given rows: as a pyarrow.Table or a pandas.DataFrame.
 RowsAs: TypeAlias = Literal["arrow", "pandas"]
 
 

@@ -1,4 +1,4 @@
-"""What process functions declare, whatever they see of the rows."""
+"""The declarations of process functions, over single rows or batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_state_types(found: Any, owner: str, what: str = "state") -> None:
 
 
 class Declares(Closable, GivesAside):
-    """What functions over rows of keys declare, and may override."""
+    """The declarations of functions over rows of keys, to be overridden."""
 
     @declared
     def state(self) -> Mapping[str, Any]:
@@ -34,5 +34,5 @@ class Declares(Closable, GivesAside):
 
     @declared
     def uses_processing_time(self) -> bool:
-        """Whether it sets timers of processing time."""
+        """Whether the function sets timers of processing time."""
         return False

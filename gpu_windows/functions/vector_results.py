@@ -1,4 +1,4 @@
-"""What a function over the rows of many keys, or of many windows, returns, checked."""
+"""Results of functions over the rows of many keys or windows, and their checks."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Rows: TypeAlias = pa.Table | tuple[pa.Table, Ints]
 
 @dataclass(frozen=True, kw_only=True)
 class VectorResult:
-    """What becomes of a batch: results, state, timers. Keys go by their places in the batch.
+    """Results, new state and timers of a batch. Keys are given by their index in the batch.
 
-    All of it is copied: a function may go on with arrays that it made tables of.
+    Everything is copied: a function may reuse arrays that it made tables of.
 
-    Of a batch of windows: results, side outputs and counters; what is said of keys is of windows.
+    For a batch of windows, read windows for keys; it has results, side outputs and counters only.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ class VectorResult:
         Keys, in any order, and the times at which `on_timers` is to be called for them, in ticks.
         The same time of the same key again is the same timer.
     deleted_event_timers, deleted_processing_timers : pair of int64[m], optional
-        Timers that are taken back, before those above are set; nothing happens where there is none.
+        Timers to delete, if they are set, before those above are set.
     sides : mapping of str to rows
         Rows of side outputs by tag, given as ``rows`` are.
     counts : mapping of str to int
-        What is added to counters of yours, which `Outputs.metrics` shows.
+        Amounts to add to counters of yours, which `Outputs.metrics` shows.
     """
 
     rows: Rows | None = None
@@ -62,7 +62,7 @@ class VectorResult:
 
 @dataclass(frozen=True)
 class CheckedResult:
-    """A `VectorResult` that is as it should be.
+    """A `VectorResult` that was checked.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class CheckedResult:
     set_timers, deleted_timers : list of (int64[m], int64[m])
         Keys and times, of event time and of processing time.
     sides : dict of str to (pyarrow.Table, int64[m])
-        All that were declared.
+        All declared side outputs.
     counts : dict of str to int
     """
 
@@ -85,7 +85,7 @@ class CheckedResult:
 
 @dataclass(frozen=True)
 class Piece:
-    """What a function gave for some windows.
+    """Results of a function for some windows.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Piece:
     sides : mapping of str to (pyarrow.Table, int64[m])
         Rows of side outputs by tag, and the window of each.
     counts : mapping of str to int
-        What is added to counters of the user's.
+        Amounts to add to counters of the user's.
     """
 
     rows: pa.Table
@@ -106,31 +106,31 @@ class Piece:
 
 
 def checked_piece(
-    found: Any, count: int, output: pa.Schema, declared: Mapping[str, pa.Schema], owner: str
+    found: Any, count: int, output: pa.Schema, sides: Mapping[str, pa.Schema], owner: str
 ) -> Piece:
-    """Return what a function gave for ``count`` windows.
+    """Return the checked result of a function for ``count`` windows.
 
-    ``declared``: columns of the side outputs, by tag.
+    ``sides``: columns of the side outputs, by tag.
 
     Raises
     ------
     InvalidFunctionError
-        If that is not what was declared; it names ``owner``.
+        If it is not as declared; the error names ``owner``.
     """
     given = found if isinstance(found, VectorResult) else VectorResult(rows=found)
-    kept = [name for name in _OF_KEYS if getattr(given, name) is not None]
-    if kept:
+    misplaced = [name for name in _OF_KEYS if getattr(given, name) is not None]
+    if misplaced:
         rule = f"{owner} is given windows, which have neither state nor timers of its own"
-        raise InvalidFunctionError(rule, value=", ".join(kept))
+        raise InvalidFunctionError(rule, value=", ".join(misplaced))
     rows = _rows if given is found else checked_table  # None is no table
     return Piece(
         *rows(given.rows, count, output, owner, "windows"),
-        _sides(given.sides, count, declared, owner, "windows"),
+        _sides(given.sides, count, sides, owner, "windows"),
         _counts(given.counts, owner),
     )
 
 
-#: What a `VectorResult` may have of keys only.
+#: Parts of a `VectorResult` that only keys may have.
 _OF_KEYS = ("state", "event_timers", "processing_timers", "deleted_event_timers",
             "deleted_processing_timers")  # fmt: skip
 
@@ -138,12 +138,12 @@ _OF_KEYS = ("state", "event_timers", "processing_timers", "deleted_event_timers"
 def checked_result(
     found: Any, count: int, output: pa.Schema, function: Declares, owner: str
 ) -> CheckedResult:
-    """Return what a function gave for ``count`` keys.
+    """Return the checked result of a function for ``count`` keys.
 
     Raises
     ------
     InvalidFunctionError
-        If that is not what was declared; it names ``owner``.
+        If it is not as declared; the error names ``owner``.
     """
     given = VectorResult() if found is None else found
     if not isinstance(given, VectorResult):
@@ -186,16 +186,16 @@ def _alone(found: Any, what: str) -> Any:
 
 
 def _sides(
-    found: Any, count: int, declared: Mapping[str, pa.Schema], owner: str, of: str
+    found: Any, count: int, schemas: Mapping[str, pa.Schema], owner: str, of: str
 ) -> dict[str, tuple[pa.Table, Ints]]:
     if not isinstance(found, Mapping):
         rule = f"{owner} must return its side outputs by tag"
         raise InvalidFunctionError(rule, value=type(found).__name__)
     for tag in found:
-        check_tag(tag, declared, owner)
-    what = {tag: f"{owner}, to the side output {tag!r}," for tag in declared}
+        check_tag(tag, schemas, owner)
+    what = {tag: f"{owner}, to the side output {tag!r}," for tag in schemas}
     return {
-        tag: _rows(found.get(tag), count, schema, what[tag], of) for tag, schema in declared.items()
+        tag: _rows(found.get(tag), count, schema, what[tag], of) for tag, schema in schemas.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""Functions of users that see the rows of many windows at once, as columns."""
+"""Users' functions over the rows of many windows at once, as columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpu_windows.vocabulary.rich_functions import RichFunction
 
 @dataclass(frozen=True)
 class WindowBatch:
-    """Many windows that fired, and their rows.
+    """A batch of windows that fired, with their rows.
 
     Arrays are read only: writing into one raises `ValueError`. Copy those that you want to change.
 
@@ -44,37 +44,37 @@ class WindowBatch:
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """The window of every row: int64[rows], read only."""
+        """The index of the window of every row: int64[rows], read only."""
         return as_read_only(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
 
 
-#: The results of many windows: a row for each, or any number and the window of each (ascending).
-#: With side outputs or counters, a `VectorResult` of it.
+#: The results of many windows: a row for each, or any number and the window of each (ascending); or
+#: a `VectorResult` of these, side outputs and counters.
 Found: TypeAlias = Rows | VectorResult
 
 
 class VectorWindowFunction(RichFunction, ABC):
-    """Gets all rows of many windows at once, as Arrow; keeps no state."""
+    """Processes all rows of many windows at once, as Arrow; has no state."""
 
-    #: Whether the order of the rows of a window means nothing to it.
+    #: Whether its results do not depend on the order of the rows of a window.
     order_free: ClassVar[bool] = False
-    #: The column of its results that is the last tick of their window, if one is.
+    #: The column of its results with the last tick of their window, if one has it.
     result_time: ClassVar[str | None] = None
 
     @abstractmethod
     def process(self, batch: WindowBatch) -> Found:
         """Return the declared output columns: a row for each window, in their order.
 
-        Or any number of rows, and for each the place of its window in the batch (int64[m],
-        ascending). Or a `VectorResult` of such rows, side outputs and counters. How windows are put
-        into batches means nothing; several batches may be worked at in several threads at once.
+        Or any number of rows, and for each the index of its window in the batch (int64[m],
+        ascending). Or a `VectorResult` of such rows, side outputs and counters. Results must not
+        depend on how windows are put into batches. Several threads may call it at once.
         """
 
     def describe(self) -> str:
-        """Return what is computed, for ``explain()``."""
+        """Return a description for ``explain()``."""
         return "vectorised"
 
     @property
     def user_function(self) -> RichFunction:
-        """What is opened, and has the side outputs."""
+        """The function that is opened, and has the side outputs."""
         return self

@@ -18,7 +18,7 @@ from gpu_windows.vocabulary.rich_functions import RichFunction
 
 
 class BatchFunction(WindowFunction):
-    """Takes a `WindowBatch`: the rows of many windows at once, as columns.
+    """A window function of a `WindowBatch`: the rows of many windows at once, as columns.
 
     Attributes
     ----------
@@ -31,33 +31,33 @@ class BatchFunction(WindowFunction):
     @property
     @abstractmethod
     def in_pieces(self) -> bool:
-        """Whether its results may be too many to be made at once."""
+        """Whether its results may be too many for one batch."""
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
-        """Return the columns that were declared."""
+        """Return the declared columns."""
         del schema
         return tuple(self.output)
 
     @property
     def why_in_python(self) -> str | None:
-        """It takes what kernels give."""
+        """None: it is called with the rows that kernels emit."""
         return None
 
     @property
     def takes_rows(self) -> bool:
-        """Whether rows are given to it: always."""
+        """Whether it is given whole rows: always."""
         return True
 
 
 @dataclass(frozen=True)
 class Vectorised(BatchFunction):
-    """All rows of many windows for a function of the user's that takes columns.
+    """A user's function of all rows of many windows, as columns.
 
     Parameters
     ----------
     function : VectorWindowFunction
     columns : tuple of str
-        Columns of the rows that it sees.
+        Columns of the rows that it is given.
     output : pyarrow.Schema
         Columns of its results.
     """
@@ -72,22 +72,22 @@ class Vectorised(BatchFunction):
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
-        """None: values are handed on."""
+        """No column: values are passed on."""
         return ()
 
     @property
     def in_pieces(self) -> bool:
-        """Whether its results may be too many to be made at once: it makes them at once."""
+        """Whether its results may be too many for one batch: it returns them at once."""
         return False
 
     @property
     def user_function(self) -> RichFunction:
-        """What the function says."""
+        """The user's function."""
         return self.function.user_function
 
     @property
     def result_time(self) -> str | None:
-        """What the function says."""
+        """The result column with the last tick of the window, as the function declares."""
         return self.function.result_time
 
     def call(self, batch: WindowBatch) -> Piece:
@@ -98,7 +98,7 @@ class Vectorised(BatchFunction):
         FunctionFailedError
             If it raises.
         InvalidFunctionError
-            If the results are not what was declared.
+            If the results are not as declared.
         """
         user_function = self.function.user_function
         owner = type(user_function).__name__
@@ -113,10 +113,10 @@ class Vectorised(BatchFunction):
 
     @property
     def ordered_parts(self) -> Iterator[str]:
-        """The function, unless it says otherwise."""
+        """The function, unless it declares ``order_free``."""
         if not self.function.order_free:
             yield "the process function"
 
     def describe(self) -> str:
-        """Return what the function says of itself."""
+        """Return the function's description, with the columns that it is given."""
         return f"{self.function.describe()}({', '.join(self.columns)})"

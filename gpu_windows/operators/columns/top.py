@@ -26,7 +26,7 @@ def topmost(function: Top, batch: WindowBatch) -> Iterator[Piece]:
     """Yield the first rows of every window, of columns ``function.output``."""
     by = [(batch.rows.column(place), descending) for place, descending in function.by]
     rows, numbers = first_rows(function.count, by, batch.places)
-    taken = batch.rows.take(pa.array(rows)).columns[: function.carried]
+    taken = batch.rows.take(pa.array(rows)).columns[: function.carried_count]
     found = pa.Table.from_arrays([*taken, pa.array(numbers)], schema=function.output)
     yield Piece(found, batch.places[rows])
 

@@ -48,7 +48,12 @@ class OverResults:
         columns = [rows.column(name) for name in names]
         for each in self._over.columns:
             found = (states[each.frame, partial] for partial in each.partials)
-            columns.append(lower(each.made, dict(zip(each.made.partials, found, strict=True))))
+            columns.append(
+                lower(
+                    each.combined_aggregate,
+                    dict(zip(each.combined_aggregate.partials, found, strict=True)),
+                )
+            )
         if len(self.schema) > len(columns):
             fired, time = TRACE
             columns.append(pa.array(["event_time"] * len(rows), fired.type))

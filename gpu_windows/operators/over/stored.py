@@ -63,7 +63,7 @@ class StoredOver:
         self._plan, self._log = plan, log
         self.unbounded, self.in_time, self.in_rows = (
             Framing(plan, kernels, frames)
-            for frames in (over.unbounded, over.in_time, over.in_rows)
+            for frames in (over.unbounded_frames, over.in_time, over.in_rows)
         )
         self.watermark, number = log.numbers(_OWNER, _NUMBERS) or (LONG_MIN, 0)
         self.buffered = PendingRows(
@@ -91,7 +91,7 @@ class StoredOver:
     def has_key_state(self) -> bool:
         """Whether every key has state."""
         over = self._plan.query.over
-        return bool(over.unbounded or over.in_rows)
+        return bool(over.unbounded_frames or over.in_rows)
 
     def expire(self) -> None:
         """Delete the rows that the watermark expires; at the end of time everything."""

@@ -167,7 +167,7 @@ class OverOperator(StatefulOperator[StoredOver]):
             alone = replace(due, ahead=None)
             states |= self._combine(state.in_rows, (key_state.rows, key_state.of_rows), alone)
         totals = key_state.totals
-        if over.unbounded:
+        if over.unbounded_frames:
             found, totals = self._combine_unbounded(key_state, due)
             states |= found
         if state.has_key_state:

@@ -137,7 +137,7 @@ class VectorProcessOperator(FunctionOperator):
         cause: str,
     ) -> Iterator[Emission]:
         try:
-            found = self._process.checked(handler(batch), len(batch))
+            found = self._process.check_result(handler(batch), len(batch))
         except Exception as error:
             where = f"a batch of {len(batch)} keys, {batch.offsets[-1]} rows or timers"
             raise self._failure(error, handler.__name__, where) from error

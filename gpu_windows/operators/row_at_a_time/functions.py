@@ -17,8 +17,8 @@ from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
-from gpu_windows.functions.checked_results import checked_column, checked_rows, uncut
-from gpu_windows.functions.failures import call_user, shown_pane, told
+from gpu_windows.functions.checked_results import check_not_cut, checked_column, checked_rows
+from gpu_windows.functions.failures import call_user, describe_pane, errors_located
 from gpu_windows.functions.process import Process, ProcessContext
 from gpu_windows.functions.vector_window import WindowBatch
 from gpu_windows.functions.vectorised import BatchFunction
@@ -142,7 +142,7 @@ class Reduced(Contents):
             rule = f"a reduce function must return exactly {', '.join(self._shown)}"
             raise QueryError(rule, value=repr(reduced))
         self.row = {
-            name: copy_value(uncut(reduced[shown], self._types[name], self._owner[name]))
+            name: copy_value(check_not_cut(reduced[shown], self._types[name], self._owner[name]))
             for shown, name in self._shown.items()
         }
 
@@ -274,7 +274,9 @@ class Processor:
         """Tell the function that its window is dropped."""
         function = self.function.function
         owner = type(function).__name__
-        with told(f"{owner}.clear", lambda: shown_pane(self._shown_key(key), context.window)):
+        with errors_located(
+            f"{owner}.clear", lambda: describe_pane(self._shown_key(key), context.window)
+        ):
             function.clear(context)
 
     def rows(
@@ -284,7 +286,7 @@ class Processor:
         process, output = self.function, self.function.output
         owner, table = type(process.function).__name__, self._table(values)
         named = self._shown_key(key)
-        with told(f"{owner}.process", lambda: shown_pane(named, context.window)):
+        with errors_located(f"{owner}.process", lambda: describe_pane(named, context.window)):
             found = process.function.process(named, context, table)
             for row in checked_rows(found, output, owner):
                 yield [row[name] for name in output.names]

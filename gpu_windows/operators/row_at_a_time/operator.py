@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidTriggerError, QueryError
 from gpu_windows.functions.counts import Counts
-from gpu_windows.functions.failures import call_user, shown_pane
+from gpu_windows.functions.failures import call_user, describe_pane
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators import opened
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
@@ -322,7 +322,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     def _shown(self, pane: Pane) -> str:
         """Return a window in words, its key as functions see it."""
-        return shown_pane(ShownKey(self._plan.query.display_key_fields)(pane.key), pane.window)
+        return describe_pane(ShownKey(self._plan.query.display_key_fields)(pane.key), pane.window)
 
     # ---- calls of the trigger
 

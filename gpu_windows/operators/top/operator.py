@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.top_changes import words_of
+from gpu_windows.functions.top_changes import change_names
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.counters import Counters
@@ -37,7 +37,7 @@ class _Results:
         columns = [*self._keys.decode(rows.codes), *rows.table.columns[: len(top.carried)]]
         if top.number is not None:
             columns.append(pa.array(changed.numbers))
-        columns.append(words_of(changed.changes))
+        columns.append(change_names(changed.changes))
         pairs = zip(columns, schema.types, strict=True)
         results = pa.Table.from_arrays([column.cast(t) for column, t in pairs], schema=schema)
         results = traced(results, "element") if self._trace else results

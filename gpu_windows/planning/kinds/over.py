@@ -28,7 +28,7 @@ from gpu_windows.vocabulary.frames import Frame
 
 def _check_aggregate(column: OverColumn) -> None:
     partials = column.partials
-    if column.made.needs_rows or any(each.combine.is_sketch for each in partials):
+    if column.combined_aggregate.needs_rows or any(each.combine.is_sketch for each in partials):
         rule = "lists, quantiles and sketches are not there over frames"
         raise UnsupportedAggregateError(rule, value=column.bound.describe())
     if column.of_different_values and not all(map(_allows_distinct, partials)):
@@ -157,12 +157,12 @@ class OverQuery(Query):
         And which late rows are accepted, if Flink's clean-up timers decide that.
         """
         by_timers = not bounded and self.over.lateness is Lateness.LAST_TIMER
-        return (*self.over.ordered, *(("which late rows are taken",) if by_timers else ()))
+        return (*self.over.order_dependent, *(("which late rows are taken",) if by_timers else ()))
 
     @property
     def order_columns(self) -> tuple[str, ...]:
         """All columns that are used; none if rows of the same time may come in any order."""
-        return self.used_columns if self.over.ordered else ()
+        return self.used_columns if self.over.order_dependent else ()
 
     def describe(self) -> Mapping[str, str]:
         """Return a description of each part, by its name."""

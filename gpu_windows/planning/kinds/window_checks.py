@@ -47,7 +47,7 @@ def check_windows(query: WindowQuery) -> None:
 
 def _recent_aggregates(query: WindowQuery) -> tuple[BoundAggregate, ...]:
     """Return the aggregates over the last part of a window."""
-    return tuple(b for b in query.function.accumulated if b.aggregate.recent is not None)
+    return tuple(b for b in query.function.incremental_aggregates if b.aggregate.recent is not None)
 
 
 def check_bounded(query: WindowQuery) -> None:
