@@ -1,4 +1,4 @@
-"""Public names that are imported from their homes when they are first asked for."""
+"""Public names that are imported from their modules at first access."""
 
 from __future__ import annotations
 

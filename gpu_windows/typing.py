@@ -1,4 +1,4 @@
-"""Classes that annotations name and nobody makes: steps of queries, contexts, states, batches."""
+"""Classes for annotations, which users do not build: steps, contexts, states, batches."""
 
 from __future__ import annotations
 

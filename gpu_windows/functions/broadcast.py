@@ -23,7 +23,7 @@ from gpu_windows.functions.keyed_process import (
 )
 from gpu_windows.functions.keyed_state import MapState, MapStateDescriptor, check_states
 from gpu_windows.functions.two_inputs import COPY, SIDE
-from gpu_windows.vocabulary.rich_functions import declared
+from gpu_windows.vocabulary.rich_functions import declaration
 from gpu_windows.vocabulary.triggers.base import Row
 
 
@@ -87,7 +87,7 @@ class KeyedBroadcastProcessFunction(Stateful, ABC):
     depend on its rows and on broadcast state only. Its results come once, with null keys.
     """
 
-    @declared
+    @declaration
     def broadcast_state(self) -> Mapping[str, MapStateDescriptor]:
         """Maps that are the same for all keys, by name; without a time to live."""
         return {}

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.vocabulary.rich_functions import Closable, GivesAside, declared
+from gpu_windows.vocabulary.rich_functions import Closable, HasSideOutputs, declaration
 
 
 def check_state_types(found: Any, owner: str, what: str = "state") -> None:
@@ -24,15 +24,15 @@ def check_state_types(found: Any, owner: str, what: str = "state") -> None:
             raise InvalidFunctionError(rule, value=f"{name!r}: {dtype!r}")
 
 
-class Declares(Closable, GivesAside):
+class Declares(Closable, HasSideOutputs):
     """The declarations of functions over rows of keys, to be overridden."""
 
-    @declared
+    @declaration
     def state(self) -> Mapping[str, Any]:
         """State of each key, by name."""
         return {}
 
-    @declared
+    @declaration
     def uses_processing_time(self) -> bool:
         """Whether the function sets timers of processing time."""
         return False

@@ -25,7 +25,7 @@ from gpu_windows.functions.keyed_state import (
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.vocabulary.rich_functions import FunctionContext, RuntimeContext, declared
+from gpu_windows.vocabulary.rich_functions import FunctionContext, RuntimeContext, declaration
 from gpu_windows.vocabulary.triggers.base import Row
 
 #: Results of a function for a row or a timer: rows of the declared columns, or None.
@@ -106,7 +106,7 @@ class TimerContext(KeyedContext, Protocol):
 class Stateful(Declares):
     """The declarations of functions over single rows of keys, to be overridden."""
 
-    @declared
+    @declaration
     def state(self) -> Mapping[str, StateDescriptor]:
         """State of each key, by name."""
         return {}

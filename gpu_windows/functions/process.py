@@ -15,7 +15,7 @@ from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Reduce
 from gpu_windows.functions.checks import RowsAs, check_declaration, check_function
 from gpu_windows.functions.declared import check_state_types
-from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction, declared
+from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction, declaration
 from gpu_windows.vocabulary.triggers.base import AnyWindow, Row
 
 
@@ -59,12 +59,12 @@ class ProcessContext(FunctionContext, Protocol):
 class ProcessWindowFunction(RichFunction, ABC):
     """Processes all rows of a window at once (Flink: ProcessWindowFunction)."""
 
-    @declared
+    @declaration
     def window_state(self) -> Mapping[str, pa.DataType]:
         """Names to Arrow types of the state of each key and window."""
         return {}
 
-    @declared
+    @declaration
     def key_state(self) -> Mapping[str, pa.DataType]:
         """Names to Arrow types of the state of each key."""
         return {}

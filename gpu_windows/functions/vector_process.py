@@ -15,7 +15,7 @@ from gpu_windows.functions.declared import Declares, check_state_types
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
 from gpu_windows.user_values import as_read_only, lend_arrays
-from gpu_windows.vocabulary.rich_functions import RuntimeContext, declared
+from gpu_windows.vocabulary.rich_functions import RuntimeContext, declaration
 
 Ints = NDArray[np.int64]
 
@@ -106,7 +106,7 @@ class VectorProcessFunction(Declares, ABC):
     #: Whether results do not depend on the order of rows of a key, which spares a sort on Spark.
     order_free: ClassVar[bool] = False
 
-    @declared
+    @declaration
     def state(self) -> Mapping[str, pa.DataType]:
         """State of each key: nullable columns of these types; removed once all are null."""
         return {}

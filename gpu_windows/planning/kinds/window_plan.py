@@ -16,7 +16,7 @@ from gpu_windows.rules import Grid, sliding_grid
 from gpu_windows.rules.window_operator.layout import MOST_NODES
 from gpu_windows.vocabulary.evictors import CountEvictor
 from gpu_windows.vocabulary.triggers import CountTrigger, EventTimeTrigger, PurgingTrigger
-from gpu_windows.vocabulary.watermarks import stages_in
+from gpu_windows.vocabulary.watermarks import stage_watermarks
 from gpu_windows.vocabulary.windows import EventTimeSessionWindows, SlicedAssigner, WindowAssigner
 
 #: How windows are evaluated.
@@ -86,7 +86,7 @@ def _makes_partials(query: WindowQuery, strategy: Strategy, *, bounded: bool) ->
     shuffle which rows are late; and results of an earlier stage are few.
     """
     watermarks = query.watermarks
-    if not bounded and (watermarks.in_processing_time or stages_in(watermarks)):
+    if not bounded and (watermarks.in_processing_time or stage_watermarks(watermarks)):
         return False
     return strategy in (Strategy.SLICES, Strategy.SESSIONS)
 
