@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from gpu_windows.expressions.nanoseconds import python_values
 from gpu_windows.functions.checks import check_declaration, check_function
-from gpu_windows.functions.declared import Declares
+from gpu_windows.functions.declarations import ProcessDeclarations
 from gpu_windows.functions.keyed_state import (
     AppendingState,
     ListState,
@@ -103,7 +103,7 @@ class TimerContext(KeyedContext, Protocol):
         """The kind of time of the timer."""
 
 
-class Stateful(Declares):
+class Stateful(ProcessDeclarations):
     """The declarations of functions over single rows of keys, to be overridden."""
 
     @declaration
@@ -153,18 +153,18 @@ class UserProcess(ABC):
 
     Parameters
     ----------
-    function : Declares
+    function : ProcessDeclarations
     output : pyarrow.Schema
         Columns of its results, after the keys.
     """
 
-    function: Declares
+    function: ProcessDeclarations
     output: pa.Schema
     #: Whether rows have an event time.
     is_timed: bool = field(default=True, kw_only=True)
 
     #: The class that the function must be of.
-    kind: ClassVar[type[Declares]]
+    kind: ClassVar[type[ProcessDeclarations]]
     #: Whether it takes the rows of many keys at once, as arrays.
     in_batches: ClassVar[bool] = False
     #: A column of its results that is known to be never before the time of the row.

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.declared import Declares, check_state_types
+from gpu_windows.functions.declarations import ProcessDeclarations, check_state_types
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
 from gpu_windows.user_values import as_read_only, lend_arrays
@@ -95,7 +95,7 @@ class TimersBatch(KeysBatch):
     time_domain: Literal["event_time", "processing_time"]
 
 
-class VectorProcessFunction(Declares, ABC):
+class VectorProcessFunction(ProcessDeclarations, ABC):
     """Processes the rows of many keys at once, as Arrow, with state of each key and timers.
 
     It is called once for the rows that arrive together and once for the timers that are due

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.checked_results import checked_table
 from gpu_windows.functions.counts import checked_count
-from gpu_windows.functions.declared import Declares
+from gpu_windows.functions.declarations import ProcessDeclarations
 from gpu_windows.functions.side_outputs import check_tag
 
 Ints = NDArray[np.int64]
@@ -136,7 +136,7 @@ _OF_KEYS = ("state", "event_timers", "processing_timers", "deleted_event_timers"
 
 
 def checked_result(
-    found: Any, count: int, output: pa.Schema, function: Declares, owner: str
+    found: Any, count: int, output: pa.Schema, function: ProcessDeclarations, owner: str
 ) -> CheckedResult:
     """Return the checked result of a function for ``count`` keys.
 
@@ -168,7 +168,7 @@ def _rows(
     return checked_table(found, count, output, owner, of)
 
 
-def _state(found: Any, count: int, function: Declares, owner: str) -> pa.Table | None:
+def _state(found: Any, count: int, function: ProcessDeclarations, owner: str) -> pa.Table | None:
     if found is None:
         return None
     if not function.state:

@@ -24,7 +24,7 @@ def check_state_types(found: Any, owner: str, what: str = "state") -> None:
             raise InvalidFunctionError(rule, value=f"{name!r}: {dtype!r}")
 
 
-class Declares(Closable, HasSideOutputs):
+class ProcessDeclarations(Closable, HasSideOutputs):
     """The declarations of functions over rows of keys, to be overridden."""
 
     @declaration
