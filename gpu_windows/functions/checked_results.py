@@ -173,7 +173,7 @@ def as_rows(found: Any) -> Iterable[Any]:
     if found is None:
         return ()
     if isinstance(found, Mapping) or not isinstance(found, Iterable):
-        rule = "a function gives rows: a list of dicts, a generator of them, or None"
+        rule = "a function must return rows: a list of dicts, a generator of them, or None"
         raise InvalidFunctionError(rule, value=repr(found))
     return found
 

@@ -79,7 +79,7 @@ class StateDescriptor(ABC):
                 rule = f"{owner} declares its state {name!r} by Arrow types, such as pa.int64()"
                 raise InvalidFunctionError(rule, value=repr(dtype))
         if not (self.ttl is None or isinstance(self.ttl, StateTtlConfig)):
-            rule = f"{owner} gives its state {name!r} a StateTtlConfig"
+            rule = f"{owner} must give its state {name!r} a StateTtlConfig"
             raise InvalidFunctionError(rule, value=repr(self.ttl))
 
 

@@ -178,7 +178,7 @@ class Process(WindowFunction):
     def check_merging(self) -> None:
         """Refuse state for each window: merged windows would share it."""
         if self.function.window_state:
-            rule = "windows that merge cannot keep state for each window"
+            rule = "windows that merge cannot have state for each window"
             raise InvalidFunctionError(rule, value=", ".join(self.function.window_state))
         if self.incremental is not None:
             self.incremental.check_merging()

@@ -217,7 +217,7 @@ class _CheckedTimers:
     def both(self, event: Any, processing: Any) -> list[Timers]:
         """Return timers of event time and of processing time."""
         if processing is not None and not self.in_processing_time:
-            rule = f"{self.owner} must say uses_processing_time = True to set such timers"
+            rule = f"{self.owner} must declare uses_processing_time = True to set such timers"
             raise InvalidFunctionError(rule, value="timers of processing time")
         return [self._timers(event), self._timers(processing)]
 

@@ -20,12 +20,12 @@ from gpu_windows.planning.plan import Plan, Strategy, is_plan_of
 from gpu_windows.planning.planner import plan as plan_query
 
 _OTHER_STATE = (
-    "a result that is added may begin empty where what is kept of rows stays the same: start the "
+    "a result may be added, and begin empty, if the state of rows stays the same: start the "
     "changed query on a new checkpoint"
 )
 _NOT_REMOVABLE = (
-    "aggregates of windows and of OVER and columns of joins may begin empty, where kernels "
-    "make them and nothing else needs them: start a changed query on a new checkpoint"
+    "aggregates of windows and of OVER and columns of joins may begin empty, if kernels "
+    "make them and nothing else needs them: start the changed query on a new checkpoint"
 )
 
 #: Names of added results to the numbers of the starts since which they have rows: 1 and more.

@@ -82,6 +82,6 @@ def _warn_of_order(query: Query, order: tuple[str, ...], *, bounded: bool) -> tu
         order = ("no column",)
     return (
         f"{', '.join(parts)} {depend} on the order of arrival, which a shuffle loses: rows are "
-        f"taken in order of {', '.join(order)}; name the columns of the "
+        f"ordered by {', '.join(order)}; name the columns of the "
         "true order with arrival_order",
     )

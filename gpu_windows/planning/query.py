@@ -91,7 +91,7 @@ class Query(ABC):
         if not self.keys:
             raise QueryError("key_by needs at least one column; windows of all rows: window_all")
         if self.needs_time and not self.has_time:
-            rule = "rows need a time: say event_time(column, watermarks)"
+            rule = "rows need a time: call event_time(column, watermarks)"
             raise QueryError(rule, value=self.timed_part)
         for name in (*self.keys, *self.used_columns, *self.arrival_order):
             require_column(self.schema, name)
@@ -277,7 +277,7 @@ class Query(ABC):
     @property
     def no_time_message(self) -> str:
         """Error message for a query over results without `results_in_time`."""
-        return "a query goes on from results that happen once, at a time: these do not"
+        return "a later stage needs final results with an event time: these have none"
 
     @abstractmethod
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:

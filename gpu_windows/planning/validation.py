@@ -161,7 +161,7 @@ def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
     dtype = schema.field(name).type
     if types.is_timestamp(dtype) and dtype.tz is None:
         rule = (
-            f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: say the time zone that it "
+            f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: name the time zone that it "
             "was written in, as event_time(..., time_zone='Europe/Zurich'), or --time-zone of the "
             "command"
         )
@@ -175,16 +175,16 @@ def not_a_timestamp(role: str, dtype: pa.DataType, display_type: str, name: str)
     how = "convert it first"
     if types.is_integer(dtype) or types.is_floating(dtype):
         how = (
-            "make one of seconds with timestamp_seconds, of milliseconds with timestamp_millis (of "
-            "int64 in Arrow: cast(pa.timestamp('s', 'UTC')), or 'ms')"
+            "convert seconds with timestamp_seconds, milliseconds with timestamp_millis (int64 in "
+            "Arrow: cast(pa.timestamp('s', 'UTC')), or 'ms')"
         )
     elif is_text(dtype):
         how = (
-            "make one of texts with to_timestamp (in Arrow: pyarrow.compute.strptime, then "
+            "convert strings with to_timestamp (in Arrow: pyarrow.compute.strptime, then "
             "assume_timezone)"
         )
     elif types.is_date(dtype):
-        how = "make one of dates with cast('timestamp') (in Arrow: cast(pa.timestamp('s', 'UTC')))"
+        how = "convert dates with cast('timestamp') (in Arrow: cast(pa.timestamp('s', 'UTC')))"
     return ColumnTypeError(f"{role} must be TIMESTAMP: {how}", value=display_type, column=name)
 
 

@@ -29,12 +29,12 @@ _ABBREVIATIONS = {
     "d": "day",
 }
 #: Words that are mistaken for units, with hints.
-_NO_LENGTH = "months, quarters and years have no fixed length: say days"
+_NO_LENGTH = "months, quarters and years have no fixed length: write days"
 _NOT_UNITS = {
     "month": _NO_LENGTH,
     "quarter": _NO_LENGTH,
     "year": _NO_LENGTH,
-    "m": "m may be minutes or months: say min",
+    "m": "m may be minutes or months: write min",
 }
 _PART = re.compile(r"\s*([+-]?\d+)\s*([a-zA-Z]+)\s*")
 

@@ -129,9 +129,9 @@ PUBLIC = {
                 ["05:00", "06:00"]),
     "bikes": ("ride,at\nA,2024-11-03 01:30:00.123\nB,2024-11-03 01:30:00.000\n", "at", ["05:00"]),
     "ticks": ("symbol,time,price\nX,2024-01-02 09:30:00.000000001,1.5\n", "time", "microseconds"),
-    "logs": ("host,time,bytes\n1,10/Oct/2000:13:55:36 -0700,2\n", "time", "make one of texts"),
+    "logs": ("host,time,bytes\n1,10/Oct/2000:13:55:36 -0700,2\n", "time", "convert strings"),
     "epoch": ("k,ts\na,1704067200\n", "ts", "timestamp_seconds"),
-    "daily": ("symbol,date\nX,2024-01-02\n", "date", "make one of dates"),
+    "daily": ("symbol,date\nX,2024-01-02\n", "date", "convert dates"),
 }  # fmt: skip
 PER_HOUR = """SELECT window_start, COUNT(*) AS n FROM TUMBLE(TABLE t, DESCRIPTOR(`{time}`),
 INTERVAL '1' HOUR) GROUP BY window_start, window_end"""

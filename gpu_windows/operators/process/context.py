@@ -93,7 +93,7 @@ class ProcessFunctionContext(Context):
     def register_processing_time_timer(self, time: int) -> None:
         """Set a timer of processing time."""
         if not self._sets_processing_timers:
-            rule = f"{self._owner} must say uses_processing_time = True to set such timers"
+            rule = f"{self._owner} must declare uses_processing_time = True to set such timers"
             raise InvalidFunctionError(rule, value=time)
         self._memory.processing_timers.register(self._tick(time), self._key)
 

@@ -23,13 +23,13 @@ INSERT, UPDATE_AFTER, DELETE = (
 
 #: Error message for upsert of results of windows that may merge after they have fired.
 NEEDS_CHANGES = (
-    "upsert of windows that merge after they have fired needs the column change, which takes the "
-    "rows of the merged ones back: ask for it by with_firing_columns(changes=True)"
+    "upsert of windows that merge after they have fired needs the column change, which deletes the "
+    "rows of the merged ones: ask for it by with_firing_columns(changes=True)"
 )
 #: Error message for a query over changes.
 NO_TIME_OF_CHANGES = (
-    "a query goes on from results that stay, and changes are replaced and taken back: let windows "
-    "fire once, at their end, without with_firing_columns(changes=True)"
+    "a later stage needs final results, and changes are replaced and deleted: let windows fire "
+    "once, at their end, without with_firing_columns(changes=True)"
 )
 
 

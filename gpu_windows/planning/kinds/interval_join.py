@@ -58,7 +58,7 @@ def plan_interval_join(query: IntervalJoinQuery, execution: Execution) -> Interv
     reasons = [why] if query.has_key or not execution.spark else [why, _ONE_SHARD]
     plan = build_plan(query, strategy, reasons, execution)
     check_watermarks_move(
-        query, "an interval join on streams would keep all rows for ever", execution
+        query, "an interval join on streams would store all rows for ever", execution
     )
     return plan
 

@@ -74,14 +74,14 @@ class MatchQuery(Query):
     def no_time_message(self) -> str:
         """Error message for a query over matches, which may come after earlier ones."""
         return (
-            "a query goes on from results that come in time: a match may come later than its last "
-            "row, after earlier ones that were not over"
+            "a later stage needs results in time: a match may come later than its last row, after "
+            "earlier ones that were still open"
         )
 
     @property
     def clash_message(self) -> str:
         """Error message for two result columns of one name."""
-        return "keys and what is told of a match must have different names"
+        return "keys and measures of a match must have different names"
 
     @property
     def upsert_message(self) -> str:

@@ -29,7 +29,7 @@ from gpu_windows.vocabulary.frames import Frame
 def _check_aggregate(column: OverColumn) -> None:
     partials = column.partials
     if column.combined_aggregate.needs_rows or any(each.combine.is_sketch for each in partials):
-        rule = "lists, quantiles and sketches are not there over frames"
+        rule = "lists, quantiles and sketches are not supported over frames"
         raise UnsupportedAggregateError(rule, value=column.bound.describe())
     if column.of_different_values and not all(map(_allows_distinct, partials)):
         rule = (
@@ -156,8 +156,9 @@ class OverQuery(Query):
 
         And which late rows are accepted, if Flink's clean-up timers decide that.
         """
+        parts = self.over.order_dependent
         by_timers = not bounded and self.over.lateness is Lateness.LAST_TIMER
-        return (*self.over.order_dependent, *(("which late rows are taken",) if by_timers else ()))
+        return (*parts, "which late rows are accepted") if by_timers else parts
 
     @property
     def order_columns(self) -> tuple[str, ...]:
@@ -212,10 +213,10 @@ def _check_stream(query: OverQuery, *, spark: bool) -> None:
             raise UnsupportedQueryError(reason, value=frame.describe())
     for column in query.over.columns:
         if column.frame.is_unbounded_before and column.counts_once:
-            rule = "on streams different values of all rows of a key are not counted: all are kept"
+            rule = "on streams DISTINCT over all rows of a key would store all values for ever"
             raise UnsupportedAggregateError(rule, value=column.describe())
     if spark and not query.watermarks.moves:
-        rule = "over gives a row when the watermark has passed it: on streams there must be one"
+        rule = "over emits a row when the watermark has passed it: a stream needs watermarks"
         raise UnsupportedQueryError(rule, value=query.watermarks.describe())
 
 
@@ -224,7 +225,7 @@ def _why_not_on_stream(frame: Frame) -> str | None:
     if frame.upper == LONG_MAX:
         return "on a stream a key has no last row: following must have an end"
     if not frame.in_time and frame.upper > 0:
-        return "on streams frames of rows end with the row or before: later rows are not there yet"
+        return "on streams frames of rows end with the row or before: later rows have not come yet"
     if frame.is_unbounded_before and frame.upper < (-1 if frame.in_time else 0):
         return "on streams a frame from the first row on ends with the row, or just before its time"
     return None

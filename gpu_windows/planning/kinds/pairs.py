@@ -93,8 +93,8 @@ class PairsQuery(Query):
         """The greater time of both rows; results of a function of pairs have no time."""
         if self.join.process is not None:
             rule = (
-                "what a function gives of pairs has no time: go on from the pairs that "
-                "select(...) returns, or from what a KeyedProcessFunction gives"
+                "results of a function of pairs have no time: continue from the pairs that "
+                "select(...) returns, or use a KeyedProcessFunction"
             )
             raise UnsupportedQueryError(rule, value=self.join.process.describe())
         sides = tuple(name for name in MARKS if name in self.join.output.names)

@@ -65,12 +65,12 @@ class ProcessQuery(Query):
             return ResultTimes(self.process.result_time)
         if self.process.in_batches:
             rule = (
-                "a function that takes many rows at once does not tell of which each result is: "
-                "go on from what a KeyedProcessFunction gives"
+                "a function of many rows at once does not say which row a result belongs to: a "
+                "later stage needs a KeyedProcessFunction"
             )
             raise UnsupportedQueryError(rule, value=self.process.name)
         if not self.needs_time:
-            rule = "results need a time: say event_time(column, watermarks) before key_by"
+            rule = "results need a time: call event_time(column, watermarks) before key_by"
             raise UnsupportedQueryError(rule, value=self.process.name)
         return ResultTimes(RESULT_TIME)
 
@@ -144,7 +144,7 @@ ProcessPlan: TypeAlias = QueryPlan[ProcessQuery]
 _TO_FUNCTION = "row at a time, in Python: rows and timers go to the function in order"
 _TO_VECTOR_FUNCTION = "rows and timers go to the function as columns, those of many keys at once"
 _BROADCAST = (
-    "the broadcast rows of a micro-batch go to all shards, before its other rows; each shard keeps "
+    "the broadcast rows of a micro-batch go to all shards, before its other rows; each shard has "
     "broadcast state of its own"
 )
 

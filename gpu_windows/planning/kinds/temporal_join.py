@@ -37,12 +37,12 @@ TemporalJoinPlan: TypeAlias = QueryPlan[TemporalJoinQuery]
 
 _NEWEST = (
     "temporal join: the left rows that the watermark has reached and the versions of their keys "
-    "sorted by key and time, of each key the newest version is kept"
+    "sorted by key and time; the newest version of each key stays in state"
 )
 
 
 def plan_temporal_join(query: TemporalJoinQuery, execution: Execution) -> TemporalJoinPlan:
     """Plan a join with versions."""
     strategy, why = choose_strategy(query, Strategy.TEMPORAL_JOIN, _NEWEST, execution)
-    check_watermarks_move(query, "a temporal join on streams would give no row", execution)
+    check_watermarks_move(query, "a temporal join on streams would emit no row", execution)
     return build_plan(query, strategy, [why], execution)

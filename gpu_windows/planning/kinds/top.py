@@ -74,8 +74,8 @@ class TopQuery(Query):
     def no_time_message(self) -> str:
         """Error message for a query over results that replace earlier ones."""
         return (
-            "a query goes on from results that stay, and a top of keys changes them: take the top "
-            "of windows, .window(...).top(...)"
+            "a later stage needs final results, and a top of keys changes them: use the top of "
+            "windows, .window(...).top(...)"
         )
 
     @property
@@ -101,7 +101,7 @@ class TopQuery(Query):
     @property
     def upsert_message(self) -> str:
         """Error message for upsert without numbers."""
-        return "upsert tells rows of a key apart by their number: leave out number=None"
+        return "upsert identifies rows of a key by their number: leave out number=None"
 
     @property
     def number_columns(self) -> tuple[str, ...]:
@@ -131,8 +131,8 @@ class TopQuery(Query):
 TopPlan: TypeAlias = QueryPlan[TopQuery]
 
 _FIRST_ROWS = (
-    "top: the rows of all keys that came together sorted once, with the first ones of each until "
-    "now; the others are left out, and what has changed is given when all are taken"
+    "top: the rows of all keys that came together sorted once, with the current first rows of each "
+    "key; other rows are dropped, and changes are emitted after the whole batch"
 )
 
 

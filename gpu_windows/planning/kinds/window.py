@@ -214,8 +214,8 @@ class WindowQuery(Query):
             raise UnsupportedQueryError(NO_TIME_OF_CHANGES, value=CHANGE.name)
         if self.is_global:
             rule = (
-                "results of count windows and global windows have no time, for these have no end: "
-                "let a process function give them, or windows of event time"
+                "results of count windows and global windows have no time, as these have no end: "
+                "use a process function, or windows of event time"
             )
             raise UnsupportedQueryError(rule, value=self.assigner.describe())
         own = self.function.result_time
@@ -298,7 +298,7 @@ class WindowQuery(Query):
         if self.evictor is not None:
             return f"the evictor ({self.evictor.describe()}) needs the rows"
         if self.rows_in_time_order:
-            return "the rows are taken in order of time"
+            return "the rows are ordered by time"
         if self.function.keeps_rows:
             return self.function.why_rows
         bound = self.function.built_in
@@ -357,7 +357,7 @@ class WindowQuery(Query):
             if self.merges:  # a late row that finds a session open makes it reach further
                 parts.append("which rows are late for their session")
             if self.allowed_lateness > 0:
-                parts.append("what late rows fire, one by one")
+                parts.append("the firings of late rows")
         return tuple(parts)
 
     def describe(self) -> Mapping[str, str]:

@@ -114,10 +114,10 @@ def _check_look_back(query: WindowQuery) -> None:
         rule = "lengths within a window, and changed keys, are for sliding windows that fire once"
         raise QueryError(rule, value=f"{assigner.describe()}; {query.trigger.describe()}")
     if query.allowed_lateness:
-        rule = "lengths within a window, and changed keys, go without allowed lateness"
+        rule = "lengths within a window, and changed keys, cannot have allowed lateness"
         raise QueryError(rule, value=show_ticks(query.allowed_lateness))
     if query.evictor is not None:
-        rule = "lengths within a window, and changed keys, go without an evictor"
+        rule = "lengths within a window, and changed keys, cannot have an evictor"
         raise QueryError(rule, value=query.evictor.describe())
     if not isinstance(query.function, Aggregates):
         rule = "lengths within a window, and changed keys, are for aggregates"
@@ -125,7 +125,7 @@ def _check_look_back(query: WindowQuery) -> None:
     if needy := query.function.needs_rows:
         rule = (
             "lengths within a window, and changed keys, are not for lists, quantiles, distinct() "
-            "or count_distinct, which keep rows: give those a query for each length"
+            "or count_distinct, which need rows: use a query for each length"
         )
         raise UnsupportedAggregateError(rule, value=needy[0].describe())
     _check_lengths(query, assigner)
@@ -164,14 +164,15 @@ def _check_grouping(query: WindowQuery) -> None:
     """
     assigner = query.assigner
     if query.ranking is not None:
-        raise QueryError("top_keys goes without grouping sets", value=query.ranking.describe())
+        rule = "top_keys cannot be combined with grouping sets"
+        raise QueryError(rule, value=query.ranking.describe())
     if not (isinstance(assigner, SlicedAssigner) and query.fires_once):
         rule = "grouping sets are for windows that all keys share and that fire once, at their end"
         raise UnsupportedQueryError(
             rule, value=f"{assigner.describe()}; {query.trigger.describe()}"
         )
     if query.allowed_lateness or query.evictor is not None:
-        rule = "grouping sets go without allowed lateness and evictors"
+        rule = "grouping sets cannot have allowed lateness or evictors"
         value = "lateness" if query.evictor is None else query.evictor.describe()
         raise UnsupportedQueryError(rule, value=value)
     if not isinstance(query.function, Aggregates) or query.function.needs_rows:
@@ -181,7 +182,7 @@ def _check_grouping(query: WindowQuery) -> None:
         )
         raise UnsupportedQueryError(rule, value=query.function.describe())
     if query.options.engine == "reference":
-        rule = "grouping sets are combined from slices, which the reference engine has not"
+        rule = "grouping sets are combined from slices, which the reference engine does not have"
         raise UnsupportedQueryError(rule, value="engine='reference'")
 
 

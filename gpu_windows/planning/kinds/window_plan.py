@@ -57,7 +57,7 @@ def plan_windows(query: WindowQuery, execution: Execution) -> WindowPlan:
     if strategy is not Strategy.SLICES:
         check_partials_option(query, why, execution)
         if query.grouping is not None:
-            rule = f"grouping sets are combined from slices, which these windows have not: {why}"
+            rule = f"grouping sets are combined from slices, which these windows do not have: {why}"
             raise UnsupportedQueryError(rule, value=query.function.describe())
     partials = () if strategy is Strategy.ROW_AT_A_TIME else find_partials(query)
     by, reasons = PartialsBy.KERNELS, [why]
@@ -154,7 +154,7 @@ def _why_row_at_a_time(query: WindowQuery) -> str | None:
     if query.function.why_in_python is not None:
         return query.function.why_in_python
     if query.changes and not query.function.has_one_result:
-        return "whether the function gives a row decides what changes"
+        return "changes depend on whether the function returns a row"
     if query.has_user_parts:
         return "the assigner, the trigger or the evictor is user code"
     nodes = sum(1 for _ in query.trigger.walk())

@@ -158,7 +158,7 @@ class WatermarkStrategy:
             If it is never idle: call `with_idleness` first.
         """
         if self.idleness is None:
-            rule = "windows close when an input is idle: say with_idleness before"
+            rule = "windows close when an input is idle: call with_idleness first"
             raise QueryError(rule, value=self.describe())
         return replace(self, closes=True)
 
@@ -186,7 +186,7 @@ class WatermarkStrategy:
             If there is no watermark of event time.
         """
         if self.in_processing_time or not self.moves:
-            rule = "a guard keeps a watermark that follows rows, or is carried by them"
+            rule = "guard needs a watermark that follows rows, or is carried by them"
             raise QueryError(rule, value=self.describe())
         return replace(self, most_ahead=ticks(ahead))
 
@@ -231,7 +231,7 @@ class WatermarkStrategy:
             raise FunctionFailedError(message) from error
         watermark = to_tick(returned)
         if watermark is None:
-            rule = "a generator gives a watermark of 64 bits: an integer, in microseconds"
+            rule = "a generator must return a watermark: an integer of 64 bits, in microseconds"
             raise InvalidFunctionError(rule, value=repr(returned))
         return watermark
 

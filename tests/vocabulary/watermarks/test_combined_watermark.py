@@ -300,7 +300,7 @@ def test_what_is_refused() -> None:
         carried.with_idleness("1 s")
     with pytest.raises(errors.QueryError, match="follows its rows, got none"):
         gw.WatermarkStrategy.no_watermarks().with_idleness("1 s")
-    with pytest.raises(errors.QueryError, match="say with_idleness before"):
+    with pytest.raises(errors.QueryError, match="call with_idleness first"):
         STRICT.close_when_idle()
     idle = STRICT.with_idleness("1 s")
     with pytest.raises(errors.QueryError, match="either all inputs close_when_idle, or none"):
