@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpu_windows.errors import QueryError, StateMismatchError
-from gpu_windows.planning.facts import Fact, changes, facts_of
+from gpu_windows.planning.facts import Fact, describe_changes, facts_of
 from gpu_windows.planning.kinds.over import OverQuery
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_partials import find_partials
@@ -100,7 +100,7 @@ def _differences(before: Plan, after: Plan) -> Iterator[str]:
     if before.query.order_dependent(bounded=before.bounded):
         for shape, plan in zip(shapes, (before, after), strict=True):
             shape["order of arrival"] = [*plan.order]
-    yield from changes(*shapes)
+    yield from describe_changes(*shapes)
 
 
 def _shape_of(plan: Plan) -> dict[str, Fact]:

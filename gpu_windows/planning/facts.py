@@ -110,7 +110,7 @@ def _plain(value: Any) -> Fact:
             return _function(value) if callable(value) else _part(value)
 
 
-def changes(before: Fact, after: Fact, name: str = "", owner: str = "") -> Iterator[str]:
+def describe_changes(before: Fact, after: Fact, name: str = "", owner: str = "") -> Iterator[str]:
     """Yield a description of each change between two facts: ``window.size was 1 min, is 2 min``.
 
     ``name``: the path of the facts; ``owner``: the class of the part that has them.
@@ -126,7 +126,7 @@ def changes(before: Fact, after: Fact, name: str = "", owner: str = "") -> Itera
         return
     for each in sorted(before.keys() | after.keys()):
         path = f"{name}.{each}" if name else each
-        yield from changes(before.get(each), after.get(each), path, before.get(_CLASS, ""))
+        yield from describe_changes(before.get(each), after.get(each), path, before.get(_CLASS, ""))
 
 
 def _is_schema(fact: Fact) -> bool:

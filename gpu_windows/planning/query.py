@@ -92,7 +92,7 @@ class Query(ABC):
             raise QueryError("key_by needs at least one column; windows of all rows: window_all")
         if self.needs_time and not self.has_time:
             rule = "rows need a time: call event_time(column, watermarks)"
-            raise QueryError(rule, value=self.timed_part)
+            raise QueryError(rule, value=self.time_dependent_part)
         for name in (*self.keys, *self.used_columns, *self.arrival_order):
             require_column(self.schema, name)
         for name in self.keys:
@@ -187,7 +187,7 @@ class Query(ABC):
 
     @property
     @abstractmethod
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """Description of the part that needs event time."""
 
     def without(self, names: Container[str]) -> Query | None:

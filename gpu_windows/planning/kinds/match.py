@@ -61,7 +61,7 @@ class MatchQuery(Query):
         return True
 
     @property
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """The pattern."""
         return self.match.describe()
 

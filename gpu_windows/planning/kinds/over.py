@@ -142,7 +142,7 @@ class OverQuery(Query):
         return True
 
     @property
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """The frames."""
         return self.over.describe()
 

@@ -106,7 +106,7 @@ class PairsQuery(Query):
         return True
 
     @property
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """The join."""
         return self.join.describe()
 

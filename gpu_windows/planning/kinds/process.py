@@ -95,7 +95,7 @@ class ProcessQuery(Query):
         return self.process.broadcasts
 
     @property
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """The function."""
         return self.process.name
 

@@ -56,7 +56,7 @@ class TopQuery(Query):
         return False
 
     @property
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """Description of the top, which needs no time."""
         return self.top.describe()
 

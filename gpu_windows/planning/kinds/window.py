@@ -236,7 +236,7 @@ class WindowQuery(Query):
         return self.assigner.is_event_time or self.trigger.fires_by_intervals
 
     @property
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """The assigner or the trigger."""
         part = self.assigner if self.assigner.is_event_time else self.trigger
         return part.describe()
