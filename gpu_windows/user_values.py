@@ -55,7 +55,7 @@ def copy_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: copy_value(each) for name, each in value.items()}
     if isinstance(value, tuple):
-        return value if are_constant(value) else tuple(map(copy_value, value))
+        return value if are_immutable(value) else tuple(map(copy_value, value))
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, memoryview):
@@ -70,14 +70,14 @@ def copy_value(value: Any) -> Any:
         return value
 
 
-def are_constant(values: Sequence[Any]) -> bool:
+def are_immutable(values: Sequence[Any]) -> bool:
     """Return whether all values are immutable; faster than `copy_value`."""
     return _CONSTANTS.issuperset(map(type, values))
 
 
 def copy_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return values of a row that nobody else can change; see `copy_value`."""
-    return values if are_constant(values) else tuple(map(copy_value, values))
+    return values if are_immutable(values) else tuple(map(copy_value, values))
 
 
 def copy_table(table: pa.Table) -> pa.Table:
@@ -111,7 +111,7 @@ def as_read_only(values: Array) -> Array:
     return view
 
 
-def lend_arrays(batch: Any) -> None:
+def make_read_only(batch: Any) -> None:
     """Make the arrays of a frozen dataclass read only, before a function is given it."""
     for each in fields(batch):
         value = getattr(batch, each.name)

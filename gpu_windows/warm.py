@@ -36,7 +36,7 @@ def run(*, as_json: bool) -> int:
     """Compile the CPU kernels, and the CUDA kernels if a device can be used; print the times."""
     console, backend = Console(), select("auto")
     packages = ["cpu"] if backend.name == "cpu" else ["cpu", "cuda"]
-    compiled = [Compiled(package, *found) for package in packages for found in warm(package)]
+    compiled = [Compiled(package, *timed) for package in packages for timed in warm(package)]
     if as_json:
         console.print_json(json.dumps([asdict(kernel) for kernel in compiled]))
         return 0

@@ -159,7 +159,7 @@ def _is_of(value: object, dtype: pa.DataType) -> bool:
     return True
 
 
-def as_rows(found: Any) -> Iterable[Any]:
+def as_rows(returned: Any) -> Iterable[Any]:
     """Return the rows that a function returned for a row, a timer or a pair; None is no row.
 
     Raises
@@ -167,18 +167,18 @@ def as_rows(found: Any) -> Iterable[Any]:
     InvalidFunctionError
         If it returned anything but rows, such as a single row.
     """
-    if found.__class__ in _ROWS:
-        rows: Iterable[Any] = found
+    if returned.__class__ in _ROWS:
+        rows: Iterable[Any] = returned
         return rows
-    if found is None:
+    if returned is None:
         return ()
-    if isinstance(found, Mapping) or not isinstance(found, Iterable):
+    if isinstance(returned, Mapping) or not isinstance(returned, Iterable):
         rule = "a function must return rows: a list of dicts, a generator of them, or None"
-        raise InvalidFunctionError(rule, value=repr(found))
-    return found
+        raise InvalidFunctionError(rule, value=repr(returned))
+    return returned
 
 
-def checked_rows(found: Any, output: pa.Schema, owner: str) -> Iterator[Row]:
+def checked_rows(returned: Any, output: pa.Schema, owner: str) -> Iterator[Row]:
     """Yield the rows that a function returned for a window.
 
     Raises
@@ -187,9 +187,9 @@ def checked_rows(found: Any, output: pa.Schema, owner: str) -> Iterator[Row]:
         If they are not mappings of exactly the declared columns.
     """
     rule = f"{owner} must return an iterable of dicts of exactly {', '.join(output.names)}"
-    if not isinstance(found, Iterable) or isinstance(found, Mapping):
-        raise InvalidFunctionError(rule, value=repr(found))
-    for row in found:
+    if not isinstance(returned, Iterable) or isinstance(returned, Mapping):
+        raise InvalidFunctionError(rule, value=repr(returned))
+    for row in returned:
         if not isinstance(row, Mapping):
             raise InvalidFunctionError(rule, value=repr(row))
         if set(row) != set(output.names):
@@ -198,7 +198,7 @@ def checked_rows(found: Any, output: pa.Schema, owner: str) -> Iterator[Row]:
 
 
 def checked_table(
-    found: Any, count: int, output: pa.Schema, owner: str, of: str = "windows"
+    returned: Any, count: int, output: pa.Schema, owner: str, of: str = "windows"
 ) -> tuple[pa.Table, NDArray[np.int64]]:
     """Return the table that a function returned for ``count`` windows, and the window of each row.
 
@@ -209,7 +209,7 @@ def checked_table(
     InvalidFunctionError
         If they are not as declared.
     """
-    table, places = _with_places(found, count, owner)
+    table, places = _with_places(returned, count, owner)
     if not isinstance(table, pa.Table):
         rule = f"{owner} must return a pyarrow.Table"
         raise InvalidFunctionError(rule, value=type(table).__name__)
@@ -231,17 +231,17 @@ def checked_table(
         raise InvalidFunctionError(rule, value=str(table.schema)) from error
 
 
-def _with_places(found: Any, count: int, owner: str) -> tuple[Any, NDArray[np.int64]]:
+def _with_places(returned: Any, count: int, owner: str) -> tuple[Any, NDArray[np.int64]]:
     """Return a table and, for each of its rows, the index of its window in the batch."""
-    if not isinstance(found, tuple):
-        return found, np.arange(count)
+    if not isinstance(returned, tuple):
+        return returned, np.arange(count)
     rule = f"{owner} must return a table, or a table and the places of its rows, int64[rows]"
-    if len(found) != 2:
-        raise InvalidFunctionError(rule, value=f"{len(found)} values")
+    if len(returned) != 2:
+        raise InvalidFunctionError(rule, value=f"{len(returned)} values")
     try:
-        places = np.asarray(found[1])
+        places = np.asarray(returned[1])
     except ValueError as error:
-        raise InvalidFunctionError(rule, value=repr(found[1])) from error
+        raise InvalidFunctionError(rule, value=repr(returned[1])) from error
     if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
-        raise InvalidFunctionError(rule, value=repr(found[1]))
-    return found[0], places.astype(np.int64)
+        raise InvalidFunctionError(rule, value=repr(returned[1]))
+    return returned[0], places.astype(np.int64)

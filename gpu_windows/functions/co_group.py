@@ -203,10 +203,10 @@ class _OfOneWindow:
         """Add to a counter of the user's."""
         self._counts.add(counter, by)
 
-    def result(self, found: GatheredRows[int]) -> VectorResult:
+    def result(self, results: GatheredRows[int]) -> VectorResult:
         """Return the results and side outputs of all windows."""
         sides = {tag: _with_places(*rows) for tag, rows in self._sides.take().items()}
-        return VectorResult(rows=_with_places(*found.take()), sides=sides, counts=self._counts)
+        return VectorResult(rows=_with_places(*results.take()), sides=sides, counts=self._counts)
 
 
 def _with_places(places: list[int], rows: pa.Table) -> tuple[pa.Table, Ints]:

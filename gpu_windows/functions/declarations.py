@@ -11,15 +11,15 @@ from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.vocabulary.rich_functions import Closable, HasSideOutputs, declaration
 
 
-def check_state_types(found: Any, owner: str, what: str = "state") -> None:
+def check_state_types(types: Any, owner: str, what: str = "state") -> None:
     """Raise `InvalidFunctionError` unless names are mapped to Arrow types.
 
     ``what``: the attribute of the owner that declares it.
     """
     rule = f"{owner}.{what} maps names of columns to Arrow types, such as pa.int64()"
-    if not isinstance(found, Mapping):
-        raise InvalidFunctionError(rule, value=repr(found))
-    for name, dtype in found.items():
+    if not isinstance(types, Mapping):
+        raise InvalidFunctionError(rule, value=repr(types))
+    for name, dtype in types.items():
         if not isinstance(name, str) or not isinstance(dtype, pa.DataType):
             raise InvalidFunctionError(rule, value=f"{name!r}: {dtype!r}")
 

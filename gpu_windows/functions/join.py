@@ -44,11 +44,11 @@ def join_type(how: str) -> JoinType:
     InvalidOptionError
         If there is no such join type.
     """
-    kinds: dict[str, JoinType] = {**{kind: kind for kind in get_args(JoinType)}, **_SPARK_NAMES}
-    found = kinds.get(str(how).lower().replace("_", ""))
-    if found is None:
+    kinds: dict[str, JoinType] = {**{each: each for each in get_args(JoinType)}, **_SPARK_NAMES}
+    kind = kinds.get(str(how).lower().replace("_", ""))
+    if kind is None:
         raise InvalidOptionError(f"how is one of {', '.join(get_args(JoinType))}", value=how)
-    return found
+    return kind
 
 
 def joined_schema(

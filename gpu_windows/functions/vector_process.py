@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpu_windows.functions.declarations import ProcessDeclarations, check_state_types
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
-from gpu_windows.user_values import as_read_only, lend_arrays
+from gpu_windows.user_values import as_read_only, make_read_only
 from gpu_windows.vocabulary.rich_functions import RuntimeContext, declaration
 
 Ints = NDArray[np.int64]
@@ -48,7 +48,7 @@ class KeysBatch:
     current_processing_time: int
 
     def __post_init__(self) -> None:
-        lend_arrays(self)
+        make_read_only(self)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -161,7 +161,7 @@ class VectorProcess(UserProcess):
         names = zip(self.shown, self.seen, strict=True)
         return pa.table({name: batch.column(column) for name, column in names})
 
-    def check_result(self, found: Any, count: int) -> CheckedResult:
+    def check_result(self, returned: Any, count: int) -> CheckedResult:
         """Return the checked result of the function for ``count`` keys.
 
         Raises
@@ -169,4 +169,4 @@ class VectorProcess(UserProcess):
         InvalidFunctionError
             If it is not as declared.
         """
-        return checked_result(found, count, self.output, self.function, self.name)
+        return checked_result(returned, count, self.output, self.function, self.name)

@@ -106,7 +106,7 @@ class Piece:
 
 
 def checked_piece(
-    found: Any, count: int, output: pa.Schema, sides: Mapping[str, pa.Schema], owner: str
+    returned: Any, count: int, output: pa.Schema, sides: Mapping[str, pa.Schema], owner: str
 ) -> Piece:
     """Return the checked result of a function for ``count`` windows.
 
@@ -117,16 +117,16 @@ def checked_piece(
     InvalidFunctionError
         If it is not as declared; the error names ``owner``.
     """
-    given = found if isinstance(found, VectorResult) else VectorResult(rows=found)
-    misplaced = [name for name in _OF_KEYS if getattr(given, name) is not None]
+    result = returned if isinstance(returned, VectorResult) else VectorResult(rows=returned)
+    misplaced = [name for name in _OF_KEYS if getattr(result, name) is not None]
     if misplaced:
         rule = f"{owner} is given windows, which have neither state nor timers of its own"
         raise InvalidFunctionError(rule, value=", ".join(misplaced))
-    rows = _rows if given is found else checked_table  # None is no table
+    rows = _rows if result is returned else checked_table  # None is no table
     return Piece(
-        *rows(given.rows, count, output, owner, "windows"),
-        _sides(given.sides, count, sides, owner, "windows"),
-        _counts(given.counts, owner),
+        *rows(result.rows, count, output, owner, "windows"),
+        _sides(result.sides, count, sides, owner, "windows"),
+        _counts(result.counts, owner),
     )
 
 
@@ -136,7 +136,7 @@ _OF_KEYS = ("state", "event_timers", "processing_timers", "deleted_event_timers"
 
 
 def checked_result(
-    found: Any, count: int, output: pa.Schema, function: ProcessDeclarations, owner: str
+    returned: Any, count: int, output: pa.Schema, function: ProcessDeclarations, owner: str
 ) -> CheckedResult:
     """Return the checked result of a function for ``count`` keys.
 
@@ -145,65 +145,68 @@ def checked_result(
     InvalidFunctionError
         If it is not as declared; the error names ``owner``.
     """
-    given = VectorResult() if found is None else found
-    if not isinstance(given, VectorResult):
+    result = VectorResult() if returned is None else returned
+    if not isinstance(result, VectorResult):
         rule = f"{owner} must return a VectorResult or None"
-        raise InvalidFunctionError(rule, value=type(found).__name__)
+        raise InvalidFunctionError(rule, value=type(returned).__name__)
     timers = _CheckedTimers(count, owner, in_processing_time=function.uses_processing_time)
     return CheckedResult(
-        _rows(given.rows, count, output, owner),
-        _state(given.state, count, function, owner),
-        timers.both(given.event_timers, given.processing_timers),
-        timers.both(given.deleted_event_timers, given.deleted_processing_timers),
-        _sides(given.sides, count, function.side_outputs, owner, "keys"),
-        _counts(given.counts, owner),
+        _rows(result.rows, count, output, owner),
+        _state(result.state, count, function, owner),
+        timers.both(result.event_timers, result.processing_timers),
+        timers.both(result.deleted_event_timers, result.deleted_processing_timers),
+        _sides(result.sides, count, function.side_outputs, owner, "keys"),
+        _counts(result.counts, owner),
     )
 
 
 def _rows(
-    found: Any, count: int, output: pa.Schema, owner: str, of: str = "keys"
+    returned: Any, count: int, output: pa.Schema, owner: str, of: str = "keys"
 ) -> tuple[pa.Table, Ints]:
-    if found is None:
+    if returned is None:
         return output.empty_table(), np.empty(0, np.int64)
-    return checked_table(found, count, output, owner, of)
+    return checked_table(returned, count, output, owner, of)
 
 
-def _state(found: Any, count: int, function: ProcessDeclarations, owner: str) -> pa.Table | None:
-    if found is None:
+def _state(returned: Any, count: int, function: ProcessDeclarations, owner: str) -> pa.Table | None:
+    if returned is None:
         return None
     if not function.state:
         rule = f"{owner} must declare its state; it declared none"
-        raise InvalidFunctionError(rule, value=type(found).__name__)
+        raise InvalidFunctionError(rule, value=type(returned).__name__)
     what = f"{owner}, as state,"
-    table, _ = checked_table(_alone(found, what), count, pa.schema(function.state), what, of="keys")
+    table, _ = checked_table(
+        _alone(returned, what), count, pa.schema(function.state), what, of="keys"
+    )
     return table
 
 
-def _alone(found: Any, what: str) -> Any:
-    if isinstance(found, tuple):
+def _alone(returned: Any, what: str) -> Any:
+    if isinstance(returned, tuple):
         raise InvalidFunctionError(f"{what} must return a row for each key", value="a tuple")
-    return found
+    return returned
 
 
 def _sides(
-    found: Any, count: int, schemas: Mapping[str, pa.Schema], owner: str, of: str
+    returned: Any, count: int, schemas: Mapping[str, pa.Schema], owner: str, of: str
 ) -> dict[str, tuple[pa.Table, Ints]]:
-    if not isinstance(found, Mapping):
+    if not isinstance(returned, Mapping):
         rule = f"{owner} must return its side outputs by tag"
-        raise InvalidFunctionError(rule, value=type(found).__name__)
-    for tag in found:
+        raise InvalidFunctionError(rule, value=type(returned).__name__)
+    for tag in returned:
         check_tag(tag, schemas, owner)
     what = {tag: f"{owner}, to the side output {tag!r}," for tag in schemas}
     return {
-        tag: _rows(found.get(tag), count, schema, what[tag], of) for tag, schema in schemas.items()
+        tag: _rows(returned.get(tag), count, schema, what[tag], of)
+        for tag, schema in schemas.items()
     }
 
 
-def _counts(found: Any, owner: str) -> dict[str, int]:
-    if not isinstance(found, Mapping):
+def _counts(returned: Any, owner: str) -> dict[str, int]:
+    if not isinstance(returned, Mapping):
         rule = f"{owner} must count by names and integers"
-        raise InvalidFunctionError(rule, value=type(found).__name__)
-    return {name: checked_count(name, by, owner) for name, by in found.items()}
+        raise InvalidFunctionError(rule, value=type(returned).__name__)
+    return {name: checked_count(name, by, owner) for name, by in returned.items()}
 
 
 @dataclass(frozen=True)
@@ -221,13 +224,13 @@ class _CheckedTimers:
             raise InvalidFunctionError(rule, value="timers of processing time")
         return [self._timers(event), self._timers(processing)]
 
-    def _timers(self, found: Any) -> Timers:
-        if found is None:
+    def _timers(self, returned: Any) -> Timers:
+        if returned is None:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         rule = f"{self.owner} must return timers as their keys' places and their times, int64[m]"
-        if not isinstance(found, tuple) or len(found) != 2:
-            raise InvalidFunctionError(rule, value=type(found).__name__)
-        places, times = (self._integers(each, rule) for each in found)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise InvalidFunctionError(rule, value=type(returned).__name__)
+        places, times = (self._integers(each, rule) for each in returned)
         if len(places) != len(times):
             raise InvalidFunctionError(rule, value=f"{len(places)} places, {len(times)} times")
         outside = (places < 0) | (places >= self.count)
@@ -236,11 +239,11 @@ class _CheckedTimers:
             raise InvalidFunctionError(rule, value=int(places[outside][0]))
         return places, times
 
-    def _integers(self, found: Any, rule: str) -> Ints:
+    def _integers(self, returned: Any, rule: str) -> Ints:
         try:
-            values = np.asarray(found)
+            values = np.asarray(returned)
         except ValueError as error:
-            raise InvalidFunctionError(rule, value=repr(found)) from error
+            raise InvalidFunctionError(rule, value=repr(returned)) from error
         is_whole = values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
         if values.ndim != 1 or (values.size and not is_whole):
             raise InvalidFunctionError(rule, value=f"{values.dtype}{list(values.shape)}")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.vector_results import Rows, VectorResult
-from gpu_windows.user_values import as_read_only, lend_arrays
+from gpu_windows.user_values import as_read_only, make_read_only
 from gpu_windows.vocabulary.rich_functions import RichFunction
 
 
@@ -37,7 +37,7 @@ class WindowBatch:
     offsets: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        lend_arrays(self)
+        make_read_only(self)
 
     def __len__(self) -> int:
         return len(self.windows)

@@ -103,13 +103,13 @@ class Vectorised(BatchFunction):
         user_function = self.function.user_function
         owner = type(user_function).__name__
         try:
-            found = self.function.process(batch)
+            returned = self.function.process(batch)
         except GpuWindowsError:  # it says where
             raise
         except Exception as error:
             at = f"a batch of {len(batch)} windows, {len(batch.rows)} rows"
             raise failure(error, f"{owner}, at {at}") from error
-        return checked_piece(found, len(batch), self.output, user_function.side_outputs, owner)
+        return checked_piece(returned, len(batch), self.output, user_function.side_outputs, owner)
 
     @property
     def ordered_parts(self) -> Iterator[str]:

@@ -31,9 +31,9 @@ class InputFacts:
     sources: tuple[str, ...]
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
+    def from_json(cls, facts: dict[str, Any]) -> Self:
         """Read what `as_json` returns."""
-        return cls(found["name"], found["shape"], tuple(found["sources"]))
+        return cls(facts["name"], facts["shape"], tuple(facts["sources"]))
 
     @property
     def as_json(self) -> dict[str, Any]:

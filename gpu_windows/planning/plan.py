@@ -110,10 +110,10 @@ class QueryPlan(Generic[Q_co]):
 
         More at once where a call scans all state of its keys, or goes to a device.
         """
-        given = self.query.options.batch_rows
-        if on_device and given is None:
+        asked = self.query.options.batch_rows
+        if on_device and asked is None:
             return DEVICE_ROWS
-        rows = BATCH_ROWS if given is None else given
+        rows = BATCH_ROWS if asked is None else asked
         return rows * self.batches_per_call
 
     @property

@@ -196,20 +196,20 @@ def union_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
     QueryError
         If inputs have different columns, or no type holds those of all.
     """
-    wanted = schemas[0]
-    for found in schemas[1:]:
-        odd = set(wanted.names) ^ set(found.names) or {
-            name for name in found.names if found.names.count(name) > 1
+    united = schemas[0]
+    for other in schemas[1:]:
+        odd = set(united.names) ^ set(other.names) or {
+            name for name in other.names if other.names.count(name) > 1
         }
         if odd:
             rule = "inputs of a union have the same columns"
             raise QueryError(rule, value=", ".join(sorted(odd)))
         rule = "inputs of a union have columns of the same types"
-        wanted = pa.schema(
-            field.with_type(require_common(field.type, found.field(field.name), rule))
-            for field in wanted
+        united = pa.schema(
+            field.with_type(require_common(field.type, other.field(field.name), rule))
+            for field in united
         )
-    return wanted
+    return united
 
 
 def require_common(one: pa.DataType, other: pa.Field, rule: str) -> pa.DataType:

@@ -85,8 +85,8 @@ class Delta:
 
     def value(self, row: Mapping[str, object]) -> Point:
         """Return the values of a row that are compared."""
-        found = tuple(map(_number, map(row.__getitem__, self.columns)))
-        return found if self.others else found[0]
+        values = tuple(map(_number, map(row.__getitem__, self.columns)))
+        return values if self.others else values[0]
 
     def between(self, old: Any, new: Any) -> float:
         """Return the distance of two `value`; those of several columns may come as lists."""

@@ -153,9 +153,9 @@ class Options:
         _one_of("partials", self.partials, get_args(Partials))
         _one_of("engine", self.engine, get_args(Engine))
         for name in ("shards", "batch_rows", "threads"):
-            given = getattr(self, name)
-            if given is not None and not is_whole(given):
-                raise InvalidOptionError(f"{name} must be a whole number", value=repr(given))
+            value = getattr(self, name)
+            if value is not None and not is_whole(value):
+                raise InvalidOptionError(f"{name} must be a whole number", value=repr(value))
         if self.shards is not None and not 0 < self.shards <= MAX_SHARDS:
             raise InvalidOptionError(f"shards must be in 1..{MAX_SHARDS}", value=self.shards)
         if self.batch_rows is not None and self.batch_rows <= 0:

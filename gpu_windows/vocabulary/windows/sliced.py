@@ -146,9 +146,9 @@ class MultiLengthEventTimeWindows(SlicedAssigner):
         InvalidWindowError
             If there is no length, one comes twice, or one is not a multiple of ``slide``.
         """
-        given = tuple(map(ticks, lengths))
-        every = min(given, default=0) if slide is None else ticks(slide)
-        return cls(given, every, ticks(offset))
+        sizes = tuple(map(ticks, lengths))
+        every = min(sizes, default=0) if slide is None else ticks(slide)
+        return cls(sizes, every, ticks(offset))
 
     def __post_init__(self) -> None:
         if not self.lengths:
