@@ -10,7 +10,7 @@ from sqlglot import exp
 from gpu_windows.expressions.dialect import WindowFunction
 from gpu_windows.expressions.places import key_of, placed, refused
 from gpu_windows.planning.kinds.grouping import GROUPING_ID
-from gpu_windows.sql.aggregates import aggregate, is_aggregate
+from gpu_windows.sql.aggregates import aggregate
 from gpu_windows.sql.inputs import Columns, Input, Window, check_timed
 from gpu_windows.sql.results import (
     Results,
@@ -22,7 +22,8 @@ from gpu_windows.sql.results import (
     result,
 )
 from gpu_windows.sql.said import Said
-from gpu_windows.sql.statement import Item, Statement
+from gpu_windows.sql.statement import Item, Statement, is_aggregate
+from gpu_windows.sql.translator import Translator
 from gpu_windows.sql.windows import AUXILIARY, group_window
 
 _BOUNDS = ("window_start", "window_end")
@@ -72,6 +73,24 @@ class Ranking:
     partition_by: tuple[exp.Expr, ...]
     number: str
     node: exp.Expr
+
+
+def is_grouped(statement: Statement, translator: Translator) -> bool:
+    """Whether a query has GROUP BY, or aggregates without OVER."""
+    del translator
+    return statement.group is not None or (statement.has_aggregates and not statement.over)
+
+
+def read_group_by(statement: Statement, translator: Translator) -> Results:
+    """Return aggregates of windows.
+
+    Raises
+    ------
+    SqlError
+        With the place of what is not covered.
+    """
+    of = translator.table(statement.source)
+    return Aggregated(statement, of, translator.settings).results()
 
 
 class Aggregated:

@@ -11,7 +11,6 @@ import gpu_windows.aggregates.built_in as gw
 from gpu_windows.expressions.places import placed, refused
 from gpu_windows.sql.inputs import Columns
 from gpu_windows.sql.said import Said, made
-from gpu_windows.sql.statement import is_named_aggregate
 
 #: Aggregates of one column.
 _OF_ONE: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
@@ -143,9 +142,3 @@ def _by_name(node: exp.Anonymous, columns: Columns) -> Said:
     if name not in _NAMED or len(arguments) != 1:
         raise refused(node, f"this aggregate is not covered; {_KNOWN} are")
     return _of_class(node, _NAMED[name], arguments[0], columns)
-
-
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether it is an aggregate, with what belongs to it."""
-    kinds = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
-    return isinstance(node, kinds) or is_named_aggregate(node)

@@ -20,7 +20,7 @@ from gpu_windows.sql.said import Said
 from gpu_windows.sql.stages import in_same_windows, times_of_pairs
 from gpu_windows.sql.statement import Item, Statement, conjuncts, together
 from gpu_windows.sql.times import Times
-from gpu_windows.sql.translate import Translator
+from gpu_windows.sql.translator import Translator
 from gpu_windows.sql.versions import check_versioned, unversioned, version_of
 from gpu_windows.sql.windows import duration
 from gpu_windows.vocabulary.options import show_ticks
@@ -30,7 +30,13 @@ _BOUNDS = ("window_start", "window_end")
 _HERE = "true"
 
 
-def joined(statement: Statement, translator: Translator) -> Results:
+def has_join(statement: Statement, translator: Translator) -> bool:
+    """Whether a query joins tables."""
+    del translator
+    return bool(statement.joins)
+
+
+def read_join(statement: Statement, translator: Translator) -> Results:
     """Return the pairs of two tables.
 
     Raises

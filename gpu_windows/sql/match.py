@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from gpu_windows.expressions.intervals import ticks_of
@@ -14,16 +12,20 @@ from gpu_windows.sql.kinds import with_kinds
 from gpu_windows.sql.results import Results, outer, result
 from gpu_windows.sql.said import Said
 from gpu_windows.sql.statement import Statement
+from gpu_windows.sql.translator import Translator
 from gpu_windows.sql.windows import duration
-
-if TYPE_CHECKING:
-    from gpu_windows.sql.translate import Translator
 
 _ONE_ROW = "ONE ROW PER MATCH"
 _AFTER = "AFTER MATCH "
 
 
-def matched(statement: Statement, translator: Translator) -> Results:
+def is_match(statement: Statement, translator: Translator) -> bool:
+    """Whether a query has MATCH_RECOGNIZE."""
+    del translator
+    return bool(statement.select.args.get("match"))
+
+
+def read_match(statement: Statement, translator: Translator) -> Results:
     """Return what a statement chooses of the matches of a pattern.
 
     Raises

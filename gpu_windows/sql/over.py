@@ -15,6 +15,7 @@ from gpu_windows.sql.inputs import Columns, Input, check_timed
 from gpu_windows.sql.results import Results, Settings, meant, name_of, named_items, result
 from gpu_windows.sql.said import Said, made
 from gpu_windows.sql.statement import Item, Statement, units
+from gpu_windows.sql.translator import Translator
 from gpu_windows.sql.windows import duration
 from gpu_windows.vocabulary.frames import Range, Rows
 
@@ -25,7 +26,13 @@ _OTHER_ORDER = (
 _ROW = "of a row its columns stand in a result, and calls with OVER"
 
 
-def over(statement: Statement, of: Input, settings: Settings) -> Results:
+def has_over(statement: Statement, translator: Translator) -> bool:
+    """Whether the list of SELECT has calls with OVER."""
+    del translator
+    return bool(statement.over)
+
+
+def read_over(statement: Statement, translator: Translator) -> Results:
     """Return rows with aggregates over the rows before them.
 
     Raises
@@ -33,17 +40,26 @@ def over(statement: Statement, of: Input, settings: Settings) -> Results:
     SqlError
         With the place of what is not covered.
     """
-    return _Over(statement, of, settings).results()
+    of = translator.table(statement.source)
+    statement.refuse("rows with OVER come in order of time: leave ORDER BY out", "order")
+    return _Over(statement, of, translator.settings).results()
 
 
-def sorted_by_time(statement: Statement, of: Input, settings: Settings) -> Results:
-    """Return rows in order of their time, all together.
+def is_ordered(statement: Statement, translator: Translator) -> bool:
+    """Whether a query has ORDER BY."""
+    del translator
+    return bool(statement.order)
+
+
+def read_ordered(statement: Statement, translator: Translator) -> Results:
+    """Return rows in order of their time, all keys in one sequence.
 
     Raises
     ------
     SqlError
         If they are ordered by something else, which on a stream has no end.
     """
+    of = translator.table(statement.source)
     first, *more = statement.order
     by = first.this
     ascends = not first.args.get("desc")
@@ -51,7 +67,7 @@ def sorted_by_time(statement: Statement, of: Input, settings: Settings) -> Resul
         rule = "rows of a stream are ordered by their time, ascending, and by that alone"
         raise refused(first, rule)
     check_timed(of, by, of.column(by))
-    return _Over(statement, of, settings).results()
+    return _Over(statement, of, translator.settings).results()
 
 
 class _Over:

@@ -105,12 +105,12 @@ class SqlQuery:
     def _said(self, tables: Mapping[str, Said]) -> Said:
         from gpu_windows.sql.reading import read_statement
         from gpu_windows.sql.results import Settings
-        from gpu_windows.sql.translate import translated
+        from gpu_windows.sql.translate import translate
 
         settings = Settings(self.order, self.options_ or {})
         on_arrow = not any(each.value.source.is_of_spark for each in tables.values())
         tree = read_statement(self.text, on_arrow=on_arrow)
-        return translated(tree, tables, settings).outputs
+        return translate(tree, tables, settings).outputs
 
 
 def sql(text: str, /, **streams: Any) -> SqlQuery:

@@ -145,6 +145,11 @@ class Statement:
         """The calls with OVER in the list of SELECT."""
         return [each for item in self.items for each in item.node.find_all(exp.Window)]
 
+    @property
+    def has_aggregates(self) -> bool:
+        """Whether the list of SELECT has aggregates that are not in a call with OVER."""
+        return any(is_aggregate(unit) for item in self.items for unit in units(item.node))
+
     def window(self, call: exp.Window) -> exp.Window:
         """Return a call with the window that it names (``OVER w``) written out."""
         named = call.args.get("alias")
@@ -204,3 +209,9 @@ NAMED = ("MEAN", "EVERY", "SOME", "STD", "PERCENTILE")
 def is_named_aggregate(node: exp.Expr) -> bool:
     """Whether it is an aggregate that is known by name alone."""
     return isinstance(node, exp.Anonymous) and node.name.upper() in NAMED
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether it is an aggregate, alone or with FILTER, IGNORE NULLS or RESPECT NULLS."""
+    kinds = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
+    return isinstance(node, kinds) or is_named_aggregate(node)

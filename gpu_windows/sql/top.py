@@ -25,7 +25,7 @@ from gpu_windows.sql.results import (
 )
 from gpu_windows.sql.said import Said, made
 from gpu_windows.sql.statement import Item, Statement, conjuncts, together
-from gpu_windows.sql.translate import Translator
+from gpu_windows.sql.translator import Translator
 
 _BOUNDS = ["window_start", "window_end"]
 #: The column that tells changes of the first rows of keys.
@@ -44,10 +44,9 @@ class _Numbered:
     rest: exp.Expr | None
 
 
-def top_count(statement: Statement, translator: Translator) -> int | None:
-    """Return how many rows are taken by their number; None if it is no such query."""
-    found = _numbered(statement, translator)
-    return None if found is None else found.count
+def is_top(statement: Statement, translator: Translator) -> bool:
+    """Whether a query takes the first rows that the query within numbers."""
+    return _numbered(statement, translator) is not None
 
 
 def _numbered(statement: Statement, translator: Translator) -> _Numbered | None:
@@ -87,7 +86,7 @@ def _count_of(condition: exp.Expr, name: str) -> int | None:
     return {exp.LTE: number, exp.LT: number - 1}.get(kind)
 
 
-def top(statement: Statement, translator: Translator) -> Results:
+def read_top(statement: Statement, translator: Translator) -> Results:
     """Return the first rows of windows, of results of windows, or of keys.
 
     Raises

@@ -8,21 +8,31 @@ from sqlglot import exp
 
 from gpu_windows.expressions.places import placed, refused
 from gpu_windows.sql.inputs import WINDOW_COLUMNS, Columns, Input
-from gpu_windows.sql.results import Results, Settings, meant, named_items, result
+from gpu_windows.sql.results import Results, Settings, meant, named_items, outer, result
 from gpu_windows.sql.statement import Item, Statement, conjuncts, together
+from gpu_windows.sql.translator import Translator
 
+_NO_WINDOWS = (
+    "a query here has windows, OVER, a numbering of rows or a join in time; what has none is "
+    "Spark's own: spark.sql"
+)
 _ROW = "of a row its columns stand in a result, and those of its window"
 
 
-def rows_in_windows(statement: Statement, of: Input, settings: Settings) -> Results:
-    """Return rows with the windows that they are in.
+def read_rows(statement: Statement, translator: Translator) -> Results:
+    """Return rows with the windows that they are in, or columns and rows of results.
 
     Raises
     ------
     SqlError
-        With the place of what is not covered.
+        With the place of what is not covered: rows that are neither.
     """
-    return _WindowRows(statement, of, settings).results()
+    of = translator.input(statement.source)
+    if isinstance(of, Results):
+        return outer(statement, of, statement.where)
+    if of.window is None:
+        raise refused(statement.select, _NO_WINDOWS)
+    return _WindowRows(statement, of, translator.settings).results()
 
 
 class _WindowRows:
