@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gpu_windows.sql.aggregated import is_grouped, read_group_by
-from gpu_windows.sql.joins import has_join, read_join
-from gpu_windows.sql.match import is_match, read_match
-from gpu_windows.sql.over import has_over, is_ordered, read_ordered, read_over
-from gpu_windows.sql.stages import Stages
-from gpu_windows.sql.top import is_top, read_top
+from gpu_windows.sql.kinds.group_by import is_grouped, read_group_by
+from gpu_windows.sql.kinds.joins import has_join, read_join
+from gpu_windows.sql.kinds.match import is_match, read_match
+from gpu_windows.sql.kinds.over import has_over, is_ordered, read_ordered, read_over
+from gpu_windows.sql.kinds.top import is_top, read_top
+from gpu_windows.sql.kinds.window_rows import read_rows
+from gpu_windows.sql.tables.stages import Stages
 from gpu_windows.sql.translator import Reader, Translator
-from gpu_windows.sql.window_rows import read_rows
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from gpu_windows.sql.results import Results, Settings
-    from gpu_windows.sql.said import Said
+    from gpu_windows.sql.api_call import ApiCall
+    from gpu_windows.sql.tables.results import Results, Settings
 
 #: The first that recognizes a statement reads it.
 READERS = (
@@ -31,12 +31,12 @@ READERS = (
 )
 
 
-def translate(tree: exp.Expr, tables: Mapping[str, Said], settings: Settings) -> Results:
+def translate(tree: exp.Expr, tables: Mapping[str, ApiCall], settings: Settings) -> Results:
     """Return the results of a statement over tables, by their names in lower case.
 
     Raises
     ------
     SqlError
-        With the place of what is not covered.
+        With the position of what is not covered.
     """
     return Translator(READERS, read_rows, tables, settings, stages=Stages()).results(tree)

@@ -86,10 +86,10 @@ class MatchQuery(Query):
 
     def describe(self) -> Mapping[str, str]:
         """Return what is computed, part by part."""
-        told = ", ".join(f"{name} = {text}" for name, text in self.match.told.items())
+        measures = ", ".join(f"{name} = {text}" for name, text in self.match.measure_texts.items())
         return {
             "match": self.match.describe(),
-            "measures": told,
+            "measures": measures,
             "time": self.shown_time,
             "key": ", ".join(self.shown_keys),
         }
@@ -97,4 +97,4 @@ class MatchQuery(Query):
     @property
     def parts(self) -> Mapping[str, object]:
         """The pattern, and what is told of matches."""
-        return {"match": self.match.facts, "measures": dict(self.match.told)}
+        return {"match": self.match.facts, "measures": dict(self.match.measure_texts)}
