@@ -30,7 +30,7 @@ from gpu_windows.runners.local import LocalRun, batches_for, emissions, run_batc
 from gpu_windows.runners.outputs import Outputs, Source
 
 #: How partials are combined, and what they take of a row, that are made of lanes.
-_FOLDED = (Combine.ADD, Combine.LEAST, Combine.GREATEST, Combine.MOMENTS)
+_FOLDED = (Combine.ADD, Combine.MIN, Combine.MAX, Combine.MOMENTS)
 _LIFTED = (Lift.ONE, Lift.VALUE, Lift.HIGH, Lift.LOW)
 #: So many microseconds are one of a unit.
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000}

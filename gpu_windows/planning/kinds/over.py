@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.collations import compared_by, with_collations_of
+from gpu_windows.aggregates.collations import compared_columns, with_collations_of
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.errors import (
     InvalidFrameError,
@@ -37,7 +37,7 @@ def _once(partial: Partial) -> bool:
     """Whether it is made of different values: of others a minimum is the same."""
     if partial.combine is Combine.ADD:
         return partial.lane == "int64"
-    return partial.combine in (Combine.LEAST, Combine.GREATEST)
+    return partial.combine in (Combine.MIN, Combine.MAX)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ class OverQuery(Query):
     def carried_columns(self) -> frozenset[str]:
         """What stands in results, and no aggregate compares."""
         aggregates = (column.bound.aggregate for column in self.over.columns)
-        compared = {name for each in aggregates for name in compared_by(each)}
+        compared = {name for each in aggregates for name in compared_columns(each)}
         return frozenset(self.used_columns) - compared
 
     @property
