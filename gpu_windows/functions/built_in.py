@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.collations import compared_by, with_collations_of
+from gpu_windows.aggregates.collations import compared_columns, with_collations_of
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.aggregates.user import AggregateFunction, BoundUserAggregate
@@ -59,7 +59,7 @@ class Aggregates(WindowFunction):
     @property
     def compared_columns(self) -> tuple[str, ...]:
         """Columns that built-in aggregates compare."""
-        return tuple(name for bound in self.built_in for name in compared_by(bound.aggregate))
+        return tuple(name for bound in self.built_in for name in compared_columns(bound.aggregate))
 
     @property
     def keeps_rows(self) -> bool:

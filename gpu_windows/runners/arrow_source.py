@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from gpu_windows.column_types.local_times import check_local, instants_of
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.errors import ColumnTypeError, QueryError
-from gpu_windows.expressions.nanoseconds import in_microseconds, is_of_nanoseconds
+from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.top import ranked
@@ -80,10 +80,10 @@ class ArrowSource(Source):
         """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
         dtype = self.schema.field(column).type
-        if not is_of_nanoseconds(dtype):
+        if not is_nanoseconds(dtype):
             return self
         to = pa.timestamp("us", dtype.tz)
-        return self._replaced(column, to, lambda times: in_microseconds(times, column, role))
+        return self._replaced(column, to, lambda times: to_microseconds(times, column, role))
 
     def localized(self, column: str, zone: str) -> Source:
         """Return this source with instants, which are shown in the zone."""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.aggregates.partials import Combine
-from gpu_windows.expressions.nanoseconds import in_microseconds
+from gpu_windows.expressions.nanoseconds import to_microseconds
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.calls import gather_calls, is_on_device, rows_a_call
@@ -160,7 +160,7 @@ def cores() -> int:
 
 def to_ticks(column: pa.ChunkedArray, name: str, use: str = "an event time") -> pa.ChunkedArray:
     """Return event times as int64 microseconds; int64 stays as it is."""
-    return in_microseconds(column, name, use).cast(pa.int64())
+    return to_microseconds(column, name, use).cast(pa.int64())
 
 
 def with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:

@@ -96,7 +96,7 @@ def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
         value = F.shiftright(value, 32)
     elif partial.lift is Lift.LOW:
         value = value.bitwiseAND(F.lit(0xFFFFFFFF))
-    fold = {Combine.ADD: F.sum, Combine.LEAST: F.min, Combine.GREATEST: F.max}
+    fold = {Combine.ADD: F.sum, Combine.MIN: F.min, Combine.MAX: F.max}
     yield fold[partial.combine](value)
 
 

@@ -217,8 +217,8 @@ class SqlText(Case):
 
 @lru_cache(maxsize=64)
 def _names_of(text: str, exp: Any) -> tuple[str, ...]:
-    from gpu_windows.expressions.places import parsed
+    from gpu_windows.expressions.sql_text import parse_tree
 
-    tree = parsed(text)
+    tree = parse_tree(text)
     assert isinstance(tree, exp.Select)
     return tuple(each.alias_or_name for each in tree.expressions)

@@ -138,8 +138,8 @@ def _rank_of(order: Ints) -> Ints:
 
 _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
     Combine.ADD: FoldedColumn,
-    Combine.LEAST: FoldedColumn,
-    Combine.GREATEST: FoldedColumn,
+    Combine.MIN: FoldedColumn,
+    Combine.MAX: FoldedColumn,
     Combine.MOMENTS: MomentsColumn,
 }
 

@@ -95,7 +95,7 @@ class MatchQuery(Query):
 
     def describe(self) -> Mapping[str, str]:
         """Return a description of each part, by its name."""
-        measures = ", ".join(f"{name} = {text}" for name, text in self.match.told.items())
+        measures = ", ".join(f"{name} = {text}" for name, text in self.match.measure_texts.items())
         return {
             "match": self.match.describe(),
             "measures": measures,
@@ -106,7 +106,7 @@ class MatchQuery(Query):
     @property
     def parts(self) -> Mapping[str, object]:
         """The pattern and the measures."""
-        return {"match": self.match.facts, "measures": dict(self.match.told)}
+        return {"match": self.match.facts, "measures": dict(self.match.measure_texts)}
 
 
 #: How patterns are found.

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.collations import compared_by, with_collations_of
+from gpu_windows.aggregates.collations import compared_columns, with_collations_of
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.errors import (
     InvalidFrameError,
@@ -43,7 +43,7 @@ def _allows_distinct(partial: Partial) -> bool:
     """Whether a partial may be made of each different value once."""
     if partial.combine is Combine.ADD:
         return partial.lane == "int64"
-    return partial.combine in (Combine.LEAST, Combine.GREATEST)
+    return partial.combine in (Combine.MIN, Combine.MAX)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class OverQuery(Query):
     def carried_columns(self) -> frozenset[str]:
         """Columns that results carry, and no aggregate compares."""
         aggregates = (column.bound.aggregate for column in self.over.columns)
-        compared = {name for each in aggregates for name in compared_by(each)}
+        compared = {name for each in aggregates for name in compared_columns(each)}
         return frozenset(self.used_columns) - compared
 
     @property
