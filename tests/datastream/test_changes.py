@@ -136,7 +136,7 @@ def test_what_is_refused() -> None:
     made = windowed().with_firing_columns(changes=True)
     with pytest.raises(errors.UnsupportedQueryError, match="windows with one result"):
         made.top(1, "v")
-    with pytest.raises(errors.UnsupportedQueryError, match=r"are replaced and taken back"):
+    with pytest.raises(errors.UnsupportedQueryError, match=r"are replaced and deleted"):
         gw.stream_results(made.with_outputs().aggregate(n=gw.count()))
     side = gw.stream(ROWS).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     joined = side.key_by("k").join(side.key_by("k")).window(GAP)

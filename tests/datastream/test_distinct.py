@@ -100,5 +100,5 @@ def test_what_is_not_there_over_frames(aggregate: gw.typing.Aggregate) -> None:
 
 def test_streams_do_not_keep_all_values() -> None:
     query = keyed().over(gw.Range()).with_outputs().aggregate(n=gw.count_distinct("v")).plan.query
-    with pytest.raises(UnsupportedAggregateError, match="all are kept"):
+    with pytest.raises(UnsupportedAggregateError, match="store all values"):
         plan(query, bounded=False)

@@ -251,7 +251,7 @@ TUMBLING = gw.TumblingEventTimeWindows.of("1 minute")
         ),
         (lambda: windowed().top(1, "v"), QueryError, "are for aggregates"),
         (lambda: windowed().aggregate(n=gw.count().within("10 s")), QueryError, "leave out"),
-        (lambda: windowed().aggregate(n=gw.collect_list("v")), UnsupportedAggregateError, "keep r"),
+        (lambda: windowed().aggregate(n=gw.collect_list("v")), UnsupportedAggregateError, "need r"),
         (lambda: windowed().allowed_lateness("1 s").aggregate(n=gw.count()), QueryError, "latenes"),
         (
             lambda: windowed().evictor(gw.CountEvictor.of(1)).aggregate(n=gw.count()),

@@ -213,7 +213,7 @@ ONE = table([("a", 1, 5)])
             errors.QueryError,
             "for rows in time",
         ),
-        (lambda: in_time(ONE, ONE, (0, 1), "outer"), errors.InvalidOptionError, "how is one of"),
+        (lambda: in_time(ONE, ONE, (0, 1), "cross"), errors.InvalidOptionError, "how is one of"),
         (
             lambda: keyed(ONE).interval_join(keyed(ONE)).between("0 s", "1 s").select(),
             errors.QueryError,

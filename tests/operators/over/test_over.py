@@ -110,7 +110,7 @@ def test_bad_queries() -> None:
         over.aggregate()
     with pytest.raises(QueryError, match="n needs a frame"):
         KEYED.over().aggregate(n=gw.count())
-    with pytest.raises(UnsupportedAggregateError, match="not there over frames"):
+    with pytest.raises(UnsupportedAggregateError, match="not supported over frames"):
         over.aggregate(m=gw.median("i"))
     with pytest.raises(NameClashError):
         over.aggregate(i=gw.sum("i"))
