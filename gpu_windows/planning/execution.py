@@ -33,7 +33,7 @@ class Execution:
 def check_partials_option(query: Query, why: str, execution: Execution) -> None:
     """Refuse Spark's partials for a strategy without slices; ``why``: the reason for it."""
     if execution.spark and query.options.partials == "spark":
-        rule = f"partials='spark' is not possible, as there are no slices: {why}"
+        rule = f"partials='spark' is not possible, it needs windows of slices: {why}"
         raise UnsupportedQueryError(rule)
 
 
