@@ -13,7 +13,7 @@ _LOW = 0xFFFF_FFFF
 
 
 class Reciprocal(NamedTuple):
-    """What to multiply by in order to divide; see `reciprocal`.
+    """A factor and a shift that replace a division; see `reciprocal`.
 
     Parameters
     ----------

@@ -117,6 +117,6 @@ def bits_of_order(order: int) -> int:
     """Return the bits of the float of an `order_of`; of -inf where no float has that order."""
     if order == LONG_MAX:
         return 0x7FF8_0000_0000_0000  # NaN
-    least = -_INFINITY - 1
-    known = max(order, least)
-    return known if known >= 0 else known ^ LONG_MAX
+    lowest = -_INFINITY - 1
+    clamped = max(order, lowest)
+    return clamped if clamped >= 0 else clamped ^ LONG_MAX

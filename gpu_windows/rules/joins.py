@@ -14,7 +14,7 @@ VERSIONED_TICKS = (-(LONG_MAX // 2), LONG_MAX // 2)
 
 
 def shifted(ts: int, by: int) -> int:
-    """Return ``ts + by``, or the end of int64 that it would pass."""
+    """Return ``ts + by``, clamped to int64."""
     if by > 0:
         return LONG_MAX if ts > LONG_MAX - by else ts + by
     return LONG_MIN if ts < LONG_MIN - by else ts + by

@@ -67,7 +67,7 @@ def end_row(asked: Asked, variable: int, settings: Settings) -> int:
 def row_of(
     does: int, variable: int, offset: int, begin: int, end: int, row: int, candidate: int
 ) -> int:
-    """Return the row that FIRST or LAST means; NO_ROW if there is none.
+    """Return the row that FIRST or LAST references, or NO_ROW.
 
     The row that is asked for is one of the variable that it may be taken for.
     """
@@ -80,7 +80,7 @@ def row_of(
 
 
 def fits(value: int, bits: int) -> bool:
-    """Whether an integer fits so many bits."""
+    """Whether an integer fits ``bits`` bits."""
     return bits == 64 or -(1 << (bits - 1)) <= value < (1 << (bits - 1))
 
 
@@ -97,10 +97,10 @@ def is_over_64(does: int, one: int, other: int) -> bool:
         return False
     if one == LONG_MIN or other == LONG_MIN:
         return one != 1 and other != 1
-    most = LONG_MAX // abs(other)
+    limit = LONG_MAX // abs(other)
     if (one < 0) != (other < 0) and LONG_MAX % abs(other) == abs(other) - 1:
-        most += 1
-    return abs(one) > most
+        limit += 1
+    return abs(one) > limit
 
 
 def whole(does: int, one: int, other: int, bits: int, out: Any, place: int) -> int:
@@ -110,7 +110,7 @@ def whole(does: int, one: int, other: int, bits: int, out: Any, place: int) -> i
             return ERROR
         value = 0 if does == MODULO else -one
         if other != -1:
-            value = divided(one, other)
+            value = divide(one, other)
             if does == MODULO:
                 value = one - value * other
     elif is_over_64(does, one, other):
@@ -125,7 +125,7 @@ def whole(does: int, one: int, other: int, bits: int, out: Any, place: int) -> i
     return THERE
 
 
-def divided(one: int, other: int) -> int:
+def divide(one: int, other: int) -> int:
     """Return a quotient of integers, rounded towards zero."""
     value = one // other
     if value < 0 and value * other != one:
@@ -160,14 +160,14 @@ def are_in_order(does: int, one: float, other: float) -> bool:
     return one < other if does == LESS else one <= other
 
 
-def compared(does: int, one: int, other: int) -> bool:
+def compare(does: int, one: int, other: int) -> bool:
     """Whether integers are equal, or one is less."""
     if does == EQUAL:
         return one == other
     return one < other if does == LESS else one <= other
 
 
-def connected(does: int, top: int, machine: Machine) -> None:
+def connect(does: int, top: int, machine: Machine) -> None:
     """Put AND or OR of the two upper values in the place of the lower one."""
     ints, tags = machine.ints, machine.tags
     decides = 0 if does == AND else 1  # whatever the other one is
@@ -182,7 +182,7 @@ def connected(does: int, top: int, machine: Machine) -> None:
         tags[top] = NULL
 
 
-def combined(does: int, at: int, top: int, program: Program, machine: Machine) -> None:
+def combine(does: int, at: int, top: int, program: Program, machine: Machine) -> None:
     """Put what becomes of the two upper values in the place of the lower one."""
     ints, floats, tags = machine.ints, machine.floats, machine.tags
     one, other = tags[top], tags[top + 1]
@@ -196,14 +196,14 @@ def combined(does: int, at: int, top: int, program: Program, machine: Machine) -
         if program.second[at]:
             ints[top] = are_in_order(does, floats[top], floats[top + 1])
         else:
-            ints[top] = compared(does, ints[top], ints[top + 1])
+            ints[top] = compare(does, ints[top], ints[top + 1])
     elif program.second[at]:
         tags[top] = broken(does, floats[top], floats[top + 1], floats, top)
     else:
         tags[top] = whole(does, ints[top], ints[top + 1], program.first[at], ints, top)
 
 
-def changed(does: int, at: int, top: int, program: Program, machine: Machine) -> None:
+def apply_unary(does: int, at: int, top: int, program: Program, machine: Machine) -> None:
     """Change the uppermost value."""
     ints, floats, tags = machine.ints, machine.floats, machine.tags
     if does == IS_NULL:
@@ -230,25 +230,25 @@ def fold_in(
     if keeps == COUNT:
         return THERE
     if is_float:
-        kept = floats[place]
+        folded = floats[place]
         if count == 0:
             floats[place] = float_value
         elif keeps == SUM:
-            floats[place] = kept + float_value
+            floats[place] = folded + float_value
         elif keeps == LEAST:
-            floats[place] = float_value if are_in_order(LESS, float_value, kept) else kept
+            floats[place] = float_value if are_in_order(LESS, float_value, folded) else folded
         else:
-            floats[place] = float_value if are_in_order(LESS, kept, float_value) else kept
+            floats[place] = float_value if are_in_order(LESS, folded, float_value) else folded
         return THERE
-    kept = ints[place]
+    folded = ints[place]
     if count == 0:
         ints[place] = whole_value
     elif keeps == SUM:
-        return whole(ADD, kept, whole_value, 64, ints, place)
+        return whole(ADD, folded, whole_value, 64, ints, place)
     elif keeps == LEAST:
-        ints[place] = min(kept, whole_value)
+        ints[place] = min(folded, whole_value)
     else:
-        ints[place] = max(kept, whole_value)
+        ints[place] = max(folded, whole_value)
     return THERE
 
 
@@ -278,8 +278,8 @@ def aggregate(number: int, candidate: int, asked: Asked, top: int, work: Work) -
     machine.tags[top] = tag
 
 
-def named(at: int, candidate: int, asked: Asked, top: int, work: Work) -> None:
-    """Put the value of the row that FIRST or LAST means on the stack; null if there is none."""
+def push_row_value(at: int, candidate: int, asked: Asked, top: int, work: Work) -> None:
+    """Push the value of the row that FIRST or LAST references; null without such a row."""
     program, rows, machine = work.program, work.rows, work.machine
     variable = program.first[at]
     begin, end = first_row(asked, variable, work.settings), end_row(asked, variable, work.settings)
@@ -292,19 +292,19 @@ def named(at: int, candidate: int, asked: Asked, top: int, work: Work) -> None:
             machine.ints[top], machine.floats[top] = rows.ints[place], rows.floats[place]
 
 
-def filled(top: int, machine: Machine) -> None:
+def fill_null(top: int, machine: Machine) -> None:
     """Put the upper one of two values in the place of the lower one if that is null."""
     ints, floats, tags = machine.ints, machine.floats, machine.tags
     if tags[top] == NULL:
         ints[top], floats[top], tags[top] = ints[top + 1], floats[top + 1], tags[top + 1]
 
 
-def chosen(top: int, machine: Machine) -> None:
+def choose(top: int, machine: Machine) -> None:
     """Put one of the two upper values in the place of the one below, which says which."""
     ints, floats, tags = machine.ints, machine.floats, machine.tags
     if tags[top] != ERROR:
-        taken = top + 1 if tags[top] == THERE and ints[top] else top + 2
-        ints[top], floats[top], tags[top] = ints[taken], floats[taken], tags[taken]
+        source = top + 1 if tags[top] == THERE and ints[top] else top + 2
+        ints[top], floats[top], tags[top] = ints[source], floats[source], tags[source]
 
 
 def holds(candidate: int, asked: Asked, work: Work) -> int:
@@ -315,7 +315,7 @@ def holds(candidate: int, asked: Asked, work: Work) -> int:
         does = program.does[at]
         top += GROWS[does]
         if does <= FIRST:
-            named(at, candidate, asked, top, work)
+            push_row_value(at, candidate, asked, top, work)
         elif does == AGGREGATE:
             aggregate(program.first[at], candidate, asked, top, work)
         elif does == CONSTANT:
@@ -323,15 +323,15 @@ def holds(candidate: int, asked: Asked, work: Work) -> int:
             ints[top], machine.floats[top] = program.ints[constant], program.floats[constant]
             tags[top] = NULL if program.is_null[constant] else THERE
         elif does <= IS_NULL:
-            changed(does, at, top, program, machine)
+            apply_unary(does, at, top, program, machine)
         elif does == CHOOSE:
-            chosen(top, machine)
+            choose(top, machine)
         elif does <= OR:
-            connected(does, top, machine)
+            connect(does, top, machine)
         elif does == FILL:
-            filled(top, machine)
+            fill_null(top, machine)
         else:
-            combined(does, at, top, program, machine)
+            combine(does, at, top, program, machine)
     if top < 0:
         return 1
     if tags[0] == ERROR:
@@ -341,6 +341,6 @@ def holds(candidate: int, asked: Asked, work: Work) -> int:
 
 #: The functions that kernels compile, each after those that it calls.
 COMPILED = (
-    first_row, end_row, row_of, fits, divided, is_over_64, whole, broken, are_in_order, compared,
-    connected, combined, changed, fold_in, aggregate, named, filled, chosen, holds,
+    first_row, end_row, row_of, fits, divide, is_over_64, whole, broken, are_in_order, compare,
+    connect, combine, apply_unary, fold_in, aggregate, push_row_value, fill_null, choose, holds,
 )  # fmt: skip

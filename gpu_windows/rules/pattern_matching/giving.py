@@ -28,9 +28,9 @@ def is_over(first: int, time: int, within: int) -> bool:
 
 
 def last_skipped(completed: Completed, item: int, settings: Settings) -> int:
-    """Return the row up to which what begins is over; -1: there is no such row; -2: it is for ever.
+    """Return the last row where partial matches that begin there end once a match is emitted.
 
-    Once a match is given.
+    -1: the variable to skip to has no row; -2: the match would be found again without end.
     """
     ends = item * settings.variables
     start: int = completed.start[item]

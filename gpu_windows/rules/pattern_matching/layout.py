@@ -1,4 +1,4 @@
-"""What an automaton, its conditions, rows and matches are as arrays."""
+"""Array layout of an automaton, its conditions, rows and matches."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Machine(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a run has to do."""
+    """The inputs and scratch memory of a run."""
 
     automaton: Automaton
     program: Program

@@ -40,7 +40,7 @@ def short_of(pools: Pools, matches: Matches, settings: Settings) -> int:
 
 
 def begin(key: int, kept: Found, pool: Pool, completed: Completed, work: Work) -> int:
-    """Take up what is kept of a key; return DONE, or what is too small."""
+    """Load the open matches of a key; return DONE, or the memory that is too small."""
     settings = work.settings
     first, after = kept.partials[key], kept.partials[key + 1]
     waiting = kept.waiting[key + 1] - kept.waiting[key]
@@ -64,9 +64,9 @@ def begin(key: int, kept: Found, pool: Pool, completed: Completed, work: Work) -
             place = each * settings.variables + variable
             pool.ends[place] = base + kept.kept_ends[old * settings.variables + variable]
         for number in range(settings.aggregates):
-            new, its = each * settings.aggregates + number, old * settings.aggregates + number
-            pool.ints[new], pool.floats[new] = kept.ints[its], kept.floats[its]
-            pool.counts[new] = kept.counts[its]
+            new, target = each * settings.aggregates + number, old * settings.aggregates + number
+            pool.ints[new], pool.floats[new] = kept.ints[target], kept.floats[target]
+            pool.counts[new] = kept.counts[target]
         pool.sizes[0] = pool.sizes[1] = each + 1
     for each in range(waiting):
         old = kept.waiting[key] + each
@@ -80,9 +80,9 @@ def begin(key: int, kept: Found, pool: Pool, completed: Completed, work: Work) -
 
 
 def leave(key: int, pool: Pool, matches: Matches, work: Work) -> int:
-    """Keep what goes on, its rows counted from the first one of the key; return DONE or FEW_KEPT.
+    """Store the open matches of a key, with rows relative to its first; return DONE or FEW_KEPT.
 
-    Of a key of which nothing goes on, nothing is kept.
+    Nothing is stored for a key without open matches.
     """
     completed, found, settings = matches.completed, matches.found, work.settings
     count, waiting = pool.sizes[1], completed.sizes[2]
@@ -105,11 +105,11 @@ def leave(key: int, pool: Pool, matches: Matches, work: Work) -> int:
             if start == NO_ROW:
                 found.kept_ends[place] = 0
         for number in range(settings.aggregates):
-            its, old = new * settings.aggregates + number, item * settings.aggregates + number
-            found.ints[its], found.floats[its], found.counts[its] = 0, 0.0, 0
+            target, old = new * settings.aggregates + number, item * settings.aggregates + number
+            found.ints[target], found.floats[target], found.counts[target] = 0, 0.0, 0
             if start != NO_ROW:
-                found.ints[its], found.floats[its] = pool.ints[old], pool.floats[old]
-                found.counts[its] = pool.counts[old]
+                found.ints[target], found.floats[target] = pool.ints[old], pool.floats[old]
+                found.counts[target] = pool.counts[old]
     found.sizes[1] += count
     for each in range(waiting):
         item, new = completed.waiting[each], found.sizes[2] + each
@@ -124,7 +124,7 @@ def leave(key: int, pool: Pool, matches: Matches, work: Work) -> int:
 
 
 def take_row(key: int, pools: Pools, matches: Matches, work: Work) -> int:
-    """Take the next row, or first drop what is over by its time; return how that ended."""
+    """Take the next row, or first drop matches that are too long by its time; return the status."""
     cursor, pool, into = work.machine.cursor, pools.now, pools.after
     row = cursor[1]
     ended = expire(key, row, work.rows.ts[row], pools, matches, work)
@@ -143,7 +143,7 @@ def take_row(key: int, pools: Pools, matches: Matches, work: Work) -> int:
 
 
 def finish(key: int, pools: Pools, matches: Matches, work: Work) -> int:
-    """Drop what is over by the watermark, or else leave the key; return how that ended."""
+    """Drop matches that are too long by the watermark, or leave the key; return the status."""
     cursor = work.machine.cursor
     ended = expire(key, -1, work.settings.watermark, pools, matches, work)
     if ended != NOTHING_OVER:

@@ -142,7 +142,7 @@ def ends_here(state: int, asked: Asked, work: Work) -> int:
 
 
 def take(state: int, asked: Asked, into: Pool, completed: Completed, work: Work) -> int:
-    """Have a partial match take a row in a state; return 1, or -1: no value."""
+    """Take a row for a partial match in a state; return 1, or -1 if a condition has no value."""
     variable, target = work.automaton.variable[state], work.automaton.take_to[state]
     if target == work.settings.final:
         complete(variable, asked, completed, work.settings)
@@ -155,7 +155,7 @@ def take(state: int, asked: Asked, into: Pool, completed: Completed, work: Work)
 
 
 def follow(asked: Asked, into: Pool, completed: Completed, work: Work) -> int:
-    """Have a partial match take a row wherever it may; return DONE or NO_VALUE."""
+    """Take a row for a partial match in every state that accepts it; return DONE or NO_VALUE."""
     work.machine.known[0] = work.machine.known[1] = 0
     state = asked.pool.state[asked.item]
     while state not in (work.settings.final, NOWHERE):

@@ -1,4 +1,4 @@
-"""What a pane holds of its rows, what an evictor leaves of it, and what a firing takes."""
+"""Contents of panes: appending rows, evicting them, and emitting them when a trigger fires."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def evict(panes: Panes, pane: int, elements: Elements, settings: Settings) -> No
             following = elements.following[element]
             row = elements.rows[element]
             if settings.evictor == BY_TIME:
-                kept = everything or elements.ts[row] > bound
+                stays = everything or elements.ts[row] > bound
             else:
                 value = elements.lanes[settings.limit * elements.ts.size + row]
-                kept = not distance_of(settings.distance, value, last) >= settings.threshold
-            if kept:
+                stays = not distance_of(settings.distance, value, last) >= settings.threshold
+            if stays:
                 append(panes, pane, elements, element)
             element = following
     if panes.listed[pane] == 0:
@@ -90,10 +90,10 @@ def emit(
         events.element[at] = element
         events.fresh[at] = panes.held[pane] == panes.listed[pane]
         events.begin[at] = place
-        taken = panes.head[pane]
+        link = panes.head[pane]
         for i in range(panes.listed[pane]):
-            events.taken[place + i] = taken
-            taken = elements.following[taken]
+            events.taken[place + i] = link
+            link = elements.following[link]
     events.cursors[2 * cursor] = at + 1
     events.cursors[2 * cursor + 1] = place + panes.listed[pane]
 

@@ -1,4 +1,4 @@
-"""What the machine works on: numbers in arrays, and names for the numbers."""
+"""Array layout of the window state machine, and the names of its codes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Program(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What is the same for all panes of a call; numbers.
+    """Numbers that are the same for all panes of a call.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Settings(NamedTuple):
 
 
 class Panes(NamedTuple):
-    """What panes keep; s panes, n nodes.
+    """The state of panes; s panes, n nodes.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Panes(NamedTuple):
 
 
 class Elements(NamedTuple):
-    """What windows hold: an element is a row in one window, or what a session held before the call.
+    """Elements of windows: a row in one window, or the contents of a session before the call.
 
     Parameters
     ----------

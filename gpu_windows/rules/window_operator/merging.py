@@ -22,7 +22,7 @@ from gpu_windows.rules.window_operator.panes import begin_pane, hand_over, run_p
 from gpu_windows.rules.window_operator.triggers import merge_nodes, wait_again
 
 #: Java's hash sets have this many places at least, and are at most three quarters full.
-_LEAST_PLACES = 16
+_MIN_PLACES = 16
 # The constants of Flink's MathUtils.bitMix, as signed numbers; shifts there are unsigned.
 _MIX_1, _MIX_2 = -4658895280553007687, -7723592293110705685
 _BITS_30, _BITS_27, _BITS_31 = 2**34 - 1, 2**37 - 1, 2**33 - 1
@@ -79,16 +79,16 @@ def next_part(
     ``place`` and ``number`` are those of the part before; the parts and the row's own window are
     in the set.
     """
-    places = _LEAST_PLACES
+    places = _MIN_PLACES
     while 4 * (count + 1) > 3 * places:
         places *= 2
     found, found_place, found_number = -1, places, count
     at = first
     for i in range(count):
-        its = hash_of(panes.start[at], panes.last[at], settings.ticks_per_ms) & (places - 1)
-        later = its > place or (its == place and i > number)
-        if later and its < found_place:
-            found, found_place, found_number = at, its, i
+        bucket = hash_of(panes.start[at], panes.last[at], settings.ticks_per_ms) & (places - 1)
+        later = bucket > place or (bucket == place and i > number)
+        if later and bucket < found_place:
+            found, found_place, found_number = at, bucket, i
         at = sessions.after[at]
     return found, found_place, found_number
 

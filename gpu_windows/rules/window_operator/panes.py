@@ -1,4 +1,4 @@
-"""What happens to a pane: rows come, timers fire, the window is dropped.
+"""Events of a pane: rows arrive, timers fire, the window is dropped.
 
 Source: org.apache.flink.streaming.runtime.operators.windowing.WindowOperator and
 EvictingWindowOperator.

@@ -69,8 +69,8 @@ def drop_timer(
     count = program.thresholds.size
     for i in range(count):
         at = pane * count + i
-        ours = is_in_processing_time(program.nodes[i * NODE + KIND]) == in_processing_time
-        if ours and (panes.marks[at] & WAITING) != 0 and panes.values[at] == time:
+        is_clock = is_in_processing_time(program.nodes[i * NODE + KIND]) == in_processing_time
+        if is_clock and (panes.marks[at] & WAITING) != 0 and panes.values[at] == time:
             panes.marks[at] &= ~WAITING
 
 
@@ -89,8 +89,8 @@ def next_due(
     count = program.thresholds.size
     for i in range(count):
         at = pane * count + i
-        ours = is_in_processing_time(program.nodes[i * NODE + KIND]) == in_processing_time
-        if ours and (panes.marks[at] & WAITING) != 0 and panes.values[at] <= time:
+        is_clock = is_in_processing_time(program.nodes[i * NODE + KIND]) == in_processing_time
+        if is_clock and (panes.marks[at] & WAITING) != 0 and panes.values[at] <= time:
             found, time = True, panes.values[at]
     silent = (timers & SILENT) != 0 and in_processing_time != settings.is_event_time
     if silent and (panes.cleanup[pane] < time or (not found and panes.cleanup[pane] == time)):
@@ -118,7 +118,7 @@ def clear_nodes(
 
 
 def wait(i: int, time: int, program: Program, panes: Panes, pane: int) -> None:
-    """Have a continuous trigger wait for the interval after ``time``, or the window's end."""
+    """Set the timer of a continuous trigger: the interval after ``time``, or the window's end."""
     interval, last = program.nodes[i * NODE + FIRST], panes.last[pane]
     at = pane * program.thresholds.size + i
     fits = last >= LONG_MIN + interval and time <= last - interval
@@ -139,16 +139,16 @@ def on_row(
     """Ask a trigger that is not made of others about a row; return the bits of its result."""
     kind, at = program.nodes[i * NODE + KIND], pane * program.thresholds.size + i
     first, second = program.nodes[i * NODE + FIRST], program.nodes[i * NODE + SECOND]
-    kept = (panes.marks[at] & SET) != 0
+    has_value = (panes.marks[at] & SET) != 0
     if kind in (EVENT_TIME, CONTINUOUS_EVENT_TIME) and panes.last[pane] <= settings.watermark:
         return FIRE
     if kind in (EVENT_TIME, CONTINUOUS_EVENT_TIME, END_OF_STREAM):
         panes.timers[pane] |= END
     elif kind == PROCESSING_TIME:
         panes.timers[pane] |= PROCESSING_END
-    if kind == CONTINUOUS_EVENT_TIME and not kept:
+    if kind == CONTINUOUS_EVENT_TIME and not has_value:
         wait(i, interval_start(time, first), program, panes, pane)
-    elif kind == CONTINUOUS_PROCESSING_TIME and not kept:
+    elif kind == CONTINUOUS_PROCESSING_TIME and not has_value:
         wait(i, interval_start(settings.processing_time, first), program, panes, pane)
     elif kind == COUNT:
         panes.values[at] += 1
@@ -157,11 +157,14 @@ def on_row(
         panes.values[at] = 0
         return FIRE
     elif kind == DELTA:
-        if kept and not distance_of(second, panes.references[at], value) > program.thresholds[i]:
+        if (
+            has_value
+            and not distance_of(second, panes.references[at], value) > program.thresholds[i]
+        ):
             return 0
         panes.references[at] = value
         panes.marks[at] = SET
-        return FIRE if kept else 0
+        return FIRE if has_value else 0
     return 0
 
 
@@ -285,19 +288,19 @@ def merge_nodes(target: int, other: int, program: Program, panes: Panes) -> None
     """Add what a trigger kept for a session to what it keeps for another: counts, least times."""
     count = program.thresholds.size
     for i in range(count):
-        kind, at, its = program.nodes[i * NODE + KIND], target * count + i, other * count + i
+        kind, at, source = program.nodes[i * NODE + KIND], target * count + i, other * count + i
         if kind == COUNT:
-            panes.values[at] += panes.values[its]
-        elif (panes.marks[its] & SET) != 0:
-            if (panes.marks[at] & SET) == 0 or panes.values[its] < panes.values[at]:
-                panes.values[at] = panes.values[its]
+            panes.values[at] += panes.values[source]
+        elif (panes.marks[source] & SET) != 0:
+            if (panes.marks[at] & SET) == 0 or panes.values[source] < panes.values[at]:
+                panes.values[at] = panes.values[source]
             panes.marks[at] = SET
-        panes.marks[its] = 0
-        panes.values[its] = 0
+        panes.marks[source] = 0
+        panes.values[source] = 0
 
 
 def wait_again(pane: int, program: Program, settings: Settings, panes: Panes) -> None:
-    """Set the timers of a trigger anew for a merged session (Flink: Trigger.onMerge)."""
+    """Set the timers of a trigger again for a merged session (Flink: Trigger.onMerge)."""
     count = program.thresholds.size
     panes.timers[pane] = 0
     for i in range(count):
