@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.rows import Flags, JoinRows
-from gpu_windows.operators.state.row_kind import places_of
+from gpu_windows.operators.state.buffer_spec import places_of
 
 Ints = NDArray[np.int64]
 
@@ -76,7 +76,7 @@ class JoinIndex:
         if arrival is None:
             arrival = np.full(len(table), -1)
         rows = JoinRows(
-            table.combine_chunks(), codes, to_lane(table.column(TIME)).values, arrival, matched
+            table.combine_chunks(), codes, to_numeric(table.column(TIME)).values, arrival, matched
         )
         if among is not None:
             is_among = np.zeros(self._encoder.count + len(NULLS), np.bool_)

@@ -13,9 +13,9 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.encoding import encoded
 from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.joins.rows import Flags, JoinRows
+from gpu_windows.operators.key_encoding import encode_keys
 
 Ints = NDArray[np.int64]
 
@@ -47,7 +47,7 @@ class Matching:
 
     def encode(self, keys: KeyEncoder, columns: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
         """Return the codes of keys: int64[n], in [0, ``keys.count``)."""
-        return np.asarray(encoded(self._kernels, keys, columns))
+        return np.asarray(encode_keys(self._kernels, keys, columns))
 
     def sort_order(self, codes: Ints, ts: Ints) -> Ints | None:
         """Return the order of rows by key and time; None if they are sorted."""

@@ -17,9 +17,9 @@ from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.joins import match_flags
 from gpu_windows.operators.joins.join_index import JoinIndex, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
+from gpu_windows.operators.state.buffer_spec import BufferSpec, one_place
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
 
 Ints = NDArray[np.int64]
 
@@ -156,8 +156,8 @@ class StoredSide:
 
 def row_kind(
     places: Callable[[pa.Table], Ints], *, keeps_matched: bool, numbers: Sequence[str] = ()
-) -> RowKind:
-    """Return the `RowKind` of the rows of a side.
+) -> BufferSpec:
+    """Return the `BufferSpec` of the rows of a side.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def row_kind(
         Whether matched rows are retained, if they have match flags.
     """
     compact = partial(_compact_rows, keeps_matched=keeps_matched)
-    return RowKind(TIME, places, compact, match_flags.are_markers, numbers=numbers)
+    return BufferSpec(TIME, places, compact, match_flags.are_markers, numbers=numbers)
 
 
 def _compact_rows(rows: pa.Table, *, are_oldest: bool, keeps_matched: bool) -> pa.Table:

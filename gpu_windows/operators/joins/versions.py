@@ -12,11 +12,11 @@ from gpu_windows import rules
 from gpu_windows.operators.columns.keys import present
 from gpu_windows.operators.joins.join_index import JoinIndex, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.hashes import among, distinct, union
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]

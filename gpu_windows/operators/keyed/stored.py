@@ -136,4 +136,4 @@ class StoredMemory:
 
     def size(self) -> Counter[str]:
         """Return how many entries of each kind are in the log and not in memory."""
-        return self._table.elsewhere
+        return self._table.not_loaded

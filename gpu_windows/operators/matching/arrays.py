@@ -15,7 +15,7 @@ from gpu_windows.expressions.nanoseconds import in_microseconds
 from gpu_windows.functions.patterns.automaton import branches_of
 from gpu_windows.functions.patterns.match import Match
 from gpu_windows.functions.patterns.program import Conditions, Instruction
-from gpu_windows.operators.columns.lanes import one_chunk, to_lane
+from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
 from gpu_windows.rules.pattern_matching.layout import (
     NOWHERE,
     Automaton,
@@ -114,7 +114,7 @@ def _bits_of(column: pa.Array, name: str) -> Ints:
         column = column.cast(pa.timestamp("us", dtype.tz), safe=False)
     if types.is_duration(dtype):
         column = column.cast(pa.duration("us"), safe=False)
-    found: NDArray[Any] = to_lane(column).values
+    found: NDArray[Any] = to_numeric(column).values
     return np.ascontiguousarray(found).view(np.int64)
 
 

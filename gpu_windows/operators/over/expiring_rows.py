@@ -9,9 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.state.buffer_spec import BufferSpec, places_of
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, places_of
 from gpu_windows.operators.state.schemas import NOTHING
 from gpu_windows.rules import LONG_MAX
 
@@ -45,7 +45,7 @@ class ExpiringRows:
         lacking: pa.Schema = NOTHING,
     ) -> None:
         self._names, self._keys = names, keys
-        self.buffer = RowBuffer(log, name, RowKind(UNTIL, self._places, learns=True), lacking)
+        self.buffer = RowBuffer(log, name, BufferSpec(UNTIL, self._places, learns=True), lacking)
 
     def find(self, codes: Ints, after: int) -> tuple[pa.Table, Ints] | None:
         """Return the rows of some keys that expire after a watermark, and their keys.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import one_chunk, to_lane
+from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.over.expiring_rows import are_among
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
@@ -153,7 +153,7 @@ class KeyStateStore:
         table = found.table
         codes = self._keys.encode([table.column(f"key{i}") for i in range(len(self._names))])
         lists = one_chunk(table.column(LISTS))
-        lengths = to_lane(lists.value_lengths()).values
+        lengths = to_numeric(lists.value_lengths()).values
         totals = {partial: column.from_table(table) for partial, column in self._columns.items()}
         rows = self._nothing.rows
         if found.kept is not None:

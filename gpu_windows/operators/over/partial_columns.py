@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.keys import encoder_for
-from gpu_windows.operators.columns.lanes import one_chunk, sortable
+from gpu_windows.operators.columns.numeric import one_chunk, sortable
 from gpu_windows.operators.columns.partials import (
     FoldedColumn,
     MomentsColumn,
@@ -20,7 +20,7 @@ from gpu_windows.operators.columns.partials import (
     Rows,
     State,
 )
-from gpu_windows.operators.columns.picks import PickedColumn, Ranked
+from gpu_windows.operators.columns.picked_rows import PickedColumn, Ranked
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX
 
@@ -44,7 +44,7 @@ class FramedPick(PickedColumn):
         picked = backend.reduce.pick(groups, rank, backend.to_device(candidates > 0))
         return self._take_or_null(backend.to_host(picked), columns)
 
-    def prepared(self, backend: Backend, state: State) -> Ranked:
+    def prepare(self, backend: Backend, state: State) -> Ranked:
         """Rank the candidates, before all entries that are none."""
         candidates, value, *by = state
         rank = self._rank_entries(by, len(candidates))

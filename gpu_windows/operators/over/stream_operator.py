@@ -21,7 +21,7 @@ from gpu_windows.operators.over.framing import FramedRows, Framing
 from gpu_windows.operators.over.key_state import KeyState
 from gpu_windows.operators.over.operator import OverResults, classify_times
 from gpu_windows.operators.over.stored import StoredOver, retained_schema
-from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.pending_rows import NUMBER
@@ -107,8 +107,8 @@ class OverOperator(StatefulOperator[StoredOver]):
         if len(rejected):
             rows = rows.filter(pa.array(status == ACCEPTED))
         state.buffered.append(rows)
-        counters = rejected.counts() + self._kernels.counted()
-        yield Emission(self._results.schema.empty_table(), given_back(batch, rejected), counters)
+        counters = rejected.counts() + self._kernels.take_counters()
+        yield Emission(self._results.schema.empty_table(), rejected_rows(batch, rejected), counters)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Emit the rows whose frames the watermark has passed."""
@@ -123,7 +123,7 @@ class OverOperator(StatefulOperator[StoredOver]):
             rows = pa.concat_tables(due, promote_options="default").sort_by(NUMBER)
             rows = rows.combine_chunks()
             results = self._make_results(rows, self._find_ahead(until, after), before)
-            counters = Counters(fired=len(results)) + self._kernels.counted()
+            counters = Counters(fired=len(results)) + self._kernels.take_counters()
             yield Emission(results, pa.table({}), counters)
         state.expire()
 

@@ -16,14 +16,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.key_groups import GROUP, groups_of
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.merging import SessionMachine, list_as_elements
 from gpu_windows.operators.panes.runner import Ints
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.panes.tables import to_table
-from gpu_windows.operators.state.row_kind import places_of
+from gpu_windows.operators.state.buffer_spec import places_of
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
 
@@ -91,9 +91,9 @@ class FireAtEndSessionMachine(SessionMachine):
         lengths = np.where(ends, state.lengths, 0)
         pieces = state.rows[ranges(state.begins[:-1], lengths)]
         by_name = np.argsort(pieces)
-        found = np.searchsorted(pieces, to_lane(rows.column(PIECE)).values, sorter=by_name)
+        found = np.searchsorted(pieces, to_numeric(rows.column(PIECE)).values, sorter=by_name)
         rank = by_name[found]
-        order = np.lexsort((to_lane(rows.column(ARRIVAL)).values, rank))
+        order = np.lexsort((to_numeric(rows.column(ARRIVAL)).values, rank))
         session = np.repeat(np.arange(len(state)), lengths)[rank]
         counts = np.bincount(session, minlength=len(state))
         self._kept = [rows.take(pa.array(order)).combine_chunks()]
@@ -124,7 +124,7 @@ class FireAtEndSessionMachine(SessionMachine):
         parts.clear()
         state = PaneState.concat([self._no_panes(), *touched], ())
         kept, pieces = _split_into_pieces(
-            to_lane(table.column(ARRIVAL)).values, state, self._before
+            to_numeric(table.column(ARRIVAL)).values, state, self._before
         )
         is_row = state.rows < len(table)
         if is_row.any():

@@ -15,7 +15,7 @@ from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import WindowBatch
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.batch_functions import Evaluator
-from gpu_windows.operators.columns.lists import of_lists
+from gpu_windows.operators.columns.list_aggregates import aggregate_lists
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
@@ -51,7 +51,7 @@ def result_columns(
             return lower(bound, known)
         assert lists is not None, "such a query keeps rows"
         rows, lengths = lists
-        return of_lists(bound, rows, lengths)
+        return aggregate_lists(bound, rows, lengths)
 
     return [result(bound) for bound in query.function.built_in]
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.machines import Spans
-from gpu_windows.operators.columns.gaps import session_ends
 from gpu_windows.operators.columns.keys import order_by_code, present
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.row_status import status_of_rows
+from gpu_windows.operators.columns.session_gaps import session_ends
 from gpu_windows.operators.panes.changes import Windows, repeat_codes
 from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.outcome import Outcome
@@ -66,7 +66,7 @@ class SessionMachine(Machine):
         """Return where the session of every row begins; lateness is decided when sessions merge."""
         status = status_of_rows(self._query, batch, processing_time)
         if self._assigner.is_event_time:
-            return to_lane(batch.column(self._query.time)).values, status
+            return to_numeric(batch.column(self._query.time)).values, status
         return np.full(len(batch), processing_time), status
 
     @property

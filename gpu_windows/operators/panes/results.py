@@ -20,7 +20,7 @@ from gpu_windows.operators.batch_functions import evaluator_of
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.columns.partials import PartialColumn, State, entries_within
-from gpu_windows.operators.columns.picks import PickedColumn
+from gpu_windows.operators.columns.picked_rows import PickedColumn
 from gpu_windows.operators.columns.ranges import ranges
 from gpu_windows.operators.columns.reducing import reduce_lists, reduce_states
 from gpu_windows.operators.panes.changes import StepChanges, Windows

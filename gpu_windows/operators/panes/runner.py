@@ -15,10 +15,10 @@ from gpu_windows import rules
 from gpu_windows.errors import OperatorFailedError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.encoding import encoded
+from gpu_windows.operators.key_encoding import encode_keys
 from gpu_windows.operators.panes.outcome import Outcome
 from gpu_windows.operators.panes.results import PaneResults
 from gpu_windows.operators.panes.state import PaneState, timers
@@ -188,7 +188,7 @@ class Machine(ABC):
         if len(batch) == 0:
             return rejected
         columns = [batch.column(name) for name in self._query.keys]
-        codes = np.asarray(encoded(self._kernels, self._keys, columns))
+        codes = np.asarray(encode_keys(self._kernels, self._keys, columns))
         arrival = pa.array(np.arange(self.seen, self.seen + len(batch)))
         self.seen += len(batch)
         rows = batch.select(self._used).append_column(ARRIVAL, arrival)
@@ -342,16 +342,18 @@ class Machine(ABC):
 
         ``room``: number of elements other than rows; they have no timestamp.
         """
-        lane = to_lane(table.column(self._query.time))
-        valid = lane.valid if len(lane.valid) else True
-        return np.append(np.where(valid, lane.values, LONG_MIN), np.full(room, LONG_MIN))
+        numeric = to_numeric(table.column(self._query.time))
+        valid = numeric.valid if len(numeric.valid) else True
+        return np.append(np.where(valid, numeric.values, LONG_MIN), np.full(room, LONG_MIN))
 
     def _lanes_of(self, table: pa.Table, room: int = 0) -> NDArray[np.float64]:
         lanes = [np.empty(0)]
         for name in self._lanes:
-            lane = to_lane(table.column(name))
-            values = lane.values.astype(np.float64)
-            lanes.append(values if len(lane.valid) == 0 else np.where(lane.valid, values, np.nan))
+            numeric = to_numeric(table.column(name))
+            values = numeric.values.astype(np.float64)
+            lanes.append(
+                values if len(numeric.valid) == 0 else np.where(numeric.valid, values, np.nan)
+            )
             lanes.append(np.full(room, np.nan))
         return np.concatenate(lanes)
 

@@ -90,4 +90,4 @@ class StoredWindows:
 
     def size(self) -> dict[str, int]:
         """Return the number of entries that are in the log and not in memory."""
-        return dict(self._table.elsewhere)
+        return dict(self._table.not_loaded)

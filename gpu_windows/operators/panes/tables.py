@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.panes.emitted import EmittedWindows
@@ -164,5 +164,5 @@ def count_rows(windows: pa.Table) -> int:
 
 
 def _ints(column: pa.Array | pa.ChunkedArray) -> Ints:
-    values: Ints = to_lane(column).values
+    values: Ints = to_numeric(column).values
     return values

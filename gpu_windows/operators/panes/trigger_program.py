@@ -105,8 +105,8 @@ def _leaf(trigger: Trigger, lanes: Sequence[str]) -> tuple[int, int, int, float]
         case CountTrigger(limit):
             return triggers.COUNT, limit, 0, 0.0
         case DeltaTrigger(threshold, delta):
-            lane, distance = lanes.index(delta.column), _DISTANCES[delta.kind]
-            return triggers.DELTA, lane, distance, float(threshold)
+            column, distance = lanes.index(delta.column), _DISTANCES[delta.kind]
+            return triggers.DELTA, column, distance, float(threshold)
         case NeverTrigger():
             return triggers.NEVER, 0, 0, 0.0
         case PurgingTrigger():

@@ -13,12 +13,12 @@ import pyarrow as pa
 from gpu_windows import rules
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.functions.failures import failure
-from gpu_windows.operators import opened
+from gpu_windows.operators import open_functions
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.stored import KeyedMemory, StoredMemory
-from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import ProcessPlan
 
@@ -54,11 +54,11 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
         timed = batch
         if len(rejected):
             kept = np.ones(len(batch), np.bool_)
-            kept[rejected.places] = False
+            kept[rejected.positions] = False
             timed = batch.filter(pa.array(kept))
         yield from self._process_rows(timed)
         none = self._plan.result_schema.empty_table()
-        yield Emission(none, given_back(batch, rejected), self._count_rows(batch, rejected))
+        yield Emission(none, rejected_rows(batch, rejected), self._count_rows(batch, rejected))
 
     def _count_rows(self, batch: pa.Table, rejected: Rejected) -> Counters:
         """Count the rows of a batch."""
@@ -81,7 +81,7 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
 
     def close(self) -> None:
         """Close the function."""
-        opened.close(self._plan.query.token)
+        open_functions.close(self._plan.query.token)
 
     def _failure(self, error: Exception, handler: str, at: str) -> GpuWindowsError:
         """Return an error that names the failed function and its input.

@@ -16,8 +16,8 @@ from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_state import MapStateDescriptor
 from gpu_windows.operators.process.state_cells import MapCell, Now
 from gpu_windows.operators.process.states import Mapped
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 
 #: Name of the table in a log.

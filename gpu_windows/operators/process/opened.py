@@ -9,7 +9,7 @@ from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_process import RowProcess
-from gpu_windows.operators.opened import call_close, call_open
+from gpu_windows.operators.open_functions import call_close, call_open
 from gpu_windows.operators.process.state_cells import Now, StateCell, make_cell
 from gpu_windows.operators.process.states import make_state
 from gpu_windows.planning.kinds.process import ProcessQuery

@@ -18,7 +18,7 @@ from gpu_windows.functions.failures import shown_key, shown_row
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.keyed.timers import TimerQueue
 from gpu_windows.operators.keyed.values import ShownKey, key_parts
-from gpu_windows.operators.opened import opened
+from gpu_windows.operators.open_functions import open_for
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.context import ProcessFunctionContext
 from gpu_windows.operators.process.garbage import few_collections
@@ -52,7 +52,7 @@ class ProcessOperator(FunctionOperator):
 
     def __init__(self, plan: ProcessPlan, *, trace: bool = False) -> None:
         query = plan.query
-        self._function = opened(query, self._opens)
+        self._function = open_for(query, self._opens)
         self._memory = KeyedState(query, self._function)
         self._output = ProcessOutput(
             plan.result_schema,

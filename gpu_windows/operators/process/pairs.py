@@ -16,7 +16,7 @@ from gpu_windows.functions.join_function import IntervalPairs, PairProcess, Wind
 from gpu_windows.functions.keyed_process import dicts
 from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.functions.two_inputs import MARKS
-from gpu_windows.operators import opened
+from gpu_windows.operators import open_functions
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.output import EMISSION_ROWS
@@ -87,7 +87,7 @@ class PairsOperator(StatefulOperator[StateLog]):
     def close(self) -> None:
         """Close the user functions of the query."""
         self._pairs.close()
-        opened.close(self._plan.query.token)
+        open_functions.close(self._plan.query.token)
 
     @property
     def _stateful_pairs(self) -> StatefulOperator[Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.cpu.grouping import group, order_of
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import one_chunk
+from gpu_windows.operators.columns.numeric import one_chunk
 from gpu_windows.operators.keyed.entries import (
     KIND,
     entries_of,

@@ -24,12 +24,12 @@ from gpu_windows.functions.vector_process import (
 )
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.columns.lanes import one_chunk
+from gpu_windows.operators.columns.numeric import one_chunk
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.opened import call_close, call_open, opened
+from gpu_windows.operators.open_functions import call_close, call_open, open_for
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.vector_memory import KeyedArrays
-from gpu_windows.operators.results import traced
+from gpu_windows.operators.results import add_trace
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.plan import ProcessPlan
 from gpu_windows.rules import LONG_MAX
@@ -71,7 +71,7 @@ class VectorProcessOperator(FunctionOperator):
     """
 
     def __init__(self, plan: ProcessPlan, *, trace: bool = False) -> None:
-        self._process = opened(plan.query, OpenedVectorFunction).process
+        self._process = open_for(plan.query, OpenedVectorFunction).process
         self._memory = KeyedArrays(plan.query)
         self._trace = trace
         super().__init__(plan, self._memory)
@@ -166,7 +166,7 @@ class VectorProcessOperator(FunctionOperator):
             for tag, schema in self._plan.query.side_outputs.items()
         }
         return Emission(
-            traced(results, cause) if self._trace else results, pa.table({}), counters, sides
+            add_trace(results, cause) if self._trace else results, pa.table({}), counters, sides
         )
 
 

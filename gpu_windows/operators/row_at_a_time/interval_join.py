@@ -12,10 +12,10 @@ from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, Timers
 from gpu_windows.operators.joins.pairs import holds
-from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.row_at_a_time.pair_rows import PairRowsOperator, Places
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import IntervalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -75,7 +75,7 @@ class ReferenceJoinOperator(PairRowsOperator):
                         status[i] = rules.LATE
         yield self._emission(pairs, "element")
         rejected = Rejected.of(status)
-        yield Emission(self._table([]), given_back(batch, rejected), rejected.counts())
+        yield Emission(self._table([]), rejected_rows(batch, rejected), rejected.counts())
 
     def _element(self, row: int, ts: int, side: int) -> Iterator[Places]:
         """Put a row into its buffer; yield its pairs, -1 for the right row of one that is alone."""

@@ -20,7 +20,7 @@ from gpu_windows.errors import InvalidTriggerError, QueryError
 from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.failures import call_user, shown_pane
 from gpu_windows.functions.side_outputs import GatheredSides
-from gpu_windows.operators import opened
+from gpu_windows.operators import open_functions
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.keyed.stored import StoredMemory
@@ -139,7 +139,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     def close(self) -> None:
         """Close what is open of the query."""
-        opened.close(self._plan.query.token)
+        open_functions.close(self._plan.query.token)
 
     @property
     def current_processing_time(self) -> int:

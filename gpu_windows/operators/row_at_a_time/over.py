@@ -20,11 +20,11 @@ from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.values import arrow_array
-from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.results import TRACE, traced
+from gpu_windows.operators.rejected import Rejected, rejected_rows
+from gpu_windows.operators.results import TRACE, add_trace
 from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -207,7 +207,7 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
                 key.take(_Kept(ts, self._seen + i, row))
         self._seen += len(batch)
         rejected = Rejected.of(status)
-        yield Emission(self._nothing, given_back(batch, rejected), rejected.counts())
+        yield Emission(self._nothing, rejected_rows(batch, rejected), rejected.counts())
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Give the rows that are due."""
@@ -311,7 +311,7 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
         if not self._trace:
             return table
         times = table.column(query.time).cast(pa.int64())
-        named = traced(table, "event_time")
+        named = add_trace(table, "event_time")
         return named.set_column(len(named.column_names) - 1, TRACE[1], times)
 
 

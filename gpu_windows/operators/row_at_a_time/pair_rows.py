@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpu_windows.operators.base import Emission, StatefulOperator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.results import traced
+from gpu_windows.operators.results import add_trace
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import IntervalJoinPlan, TemporalJoinPlan
@@ -69,5 +69,5 @@ class PairRowsOperator(StatefulOperator[StateLog]):
 
     def _emission(self, pairs: Sequence[Places], cause: str) -> Emission:
         table = self._table(pairs)
-        results = traced(table, cause) if self._trace else table
+        results = add_trace(table, cause) if self._trace else table
         return Emission(results, pa.table({}), Counters(fired=len(table)))

@@ -11,10 +11,10 @@ from gpu_windows import rules
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, Timers
 from gpu_windows.operators.joins.pairs import holds
-from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.row_at_a_time.pair_rows import PairRowsOperator
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import TemporalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -65,7 +65,7 @@ class ReferenceTemporalJoinOperator(PairRowsOperator):
             else:
                 self._element(row, ts, is_left=is_left)
         rejected = Rejected.of(status)
-        yield Emission(self._table([]), given_back(batch, rejected), rejected.counts())
+        yield Emission(self._table([]), rejected_rows(batch, rejected), rejected.counts())
 
     def _element(self, row: int, ts: int, *, is_left: bool) -> None:
         if is_left:

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.operators.state.buffer_spec import places_of
 from gpu_windows.operators.state.hashes import distinct, union, unsigned
-from gpu_windows.operators.state.large_texts import take_rows
-from gpu_windows.operators.state.row_kind import places_of
+from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.operators.state.runs import Block
 from gpu_windows.operators.state.schemas import (
     add_missing,

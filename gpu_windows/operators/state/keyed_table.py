@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.directory import find_split_points
 from gpu_windows.operators.state.entries import (
     HASH,
@@ -32,7 +33,6 @@ from gpu_windows.operators.state.entries import (
 from gpu_windows.operators.state.hashes import among, distinct, union, without
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.runs import Block, Run
 from gpu_windows.operators.state.schemas import NOTHING
 from gpu_windows.operators.state.stored_entries import StoredEntries
@@ -162,7 +162,7 @@ class KeyedTable(LogTable):
         return event, processing
 
     @property
-    def elsewhere(self) -> Counter[str]:
+    def not_loaded(self) -> Counter[str]:
         """What those entries come to that are not in memory."""
         left = Counter(self.stored)
         left.subtract(self._cached)

@@ -8,10 +8,10 @@
 
 A table of an operator (`KeyedTable`, `RowBuffer`) is its runs, from the oldest to the newest; runs
 that were written together are a *segment*. A micro-batch writes one file: its new segment, and the
-segments that it merges. Neighbours in age become one when `TOGETHER` are of a size. Where more than
-half of the bytes of all files have expired, the segments of the emptiest ones are written again. So
-files stay few, and a byte is written again a few times in its life. Nothing is written before
-`finish`: a call that fails leaves no trace.
+segments that it compacts. Compaction is size-tiered: `MERGE_FANIN` neighbours in age of the same
+size class become one. If more than half of the bytes of all files have expired, the segments of the
+emptiest files are rewritten. So files stay few, and a byte is rewritten a few times in its life.
+Nothing is written before `finish`: a call that fails leaves no trace.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from gpu_windows.operators.state.manifest import (
     missing_file,
     read_manifest,
 )
-from gpu_windows.operators.state.new_file import NewFile
 from gpu_windows.operators.state.runs import Run
 from gpu_windows.operators.state.schemas import conform, with_types
+from gpu_windows.operators.state.state_file_writer import StateFileWriter
 
 if TYPE_CHECKING:
     from gpu_windows.operators.state.rescaling import Rescaling
@@ -351,7 +351,7 @@ class StateLog:
             return self.newest
         began = time.perf_counter_ns()
         latest = Manifest(segments, before.sizes, self._numbers)
-        file = NewFile(name, self._tables, latest, segments, new_bytes)
+        file = StateFileWriter(name, self._tables, latest, segments, new_bytes)
         self.files.write(name, file.parts())
         self.waited_ns += time.perf_counter_ns() - began
         for table in self._tables.values():

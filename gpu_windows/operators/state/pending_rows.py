@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from gpu_windows.operators.state.buffer_spec import BufferSpec, one_place
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
 from gpu_windows.operators.state.schemas import NOTHING
 
 #: Column of the number of a row, in order of arrival.
@@ -42,7 +42,7 @@ class PendingRows(RowBuffer):
         next_number: int,
         lacking: pa.Schema = NOTHING,
     ) -> None:
-        super().__init__(log, name, RowKind(time, one_place, in_order=True), lacking)
+        super().__init__(log, name, BufferSpec(time, one_place, in_order=True), lacking)
         self.next_number = next_number
 
     def number(self, rows: pa.Table) -> pa.Table:

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.files import StateFiles
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.manifest import HEADER, Manifest, Segment
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.runs import RunWriter
 
 Ints = NDArray[np.int64]

@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.operators.state.buffer_spec import BufferSpec
 from gpu_windows.operators.state.directory import Directory
-from gpu_windows.operators.state.large_texts import take_rows
+from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
-from gpu_windows.operators.state.row_kind import RowKind
+from gpu_windows.operators.state.merge_input import MergeInput
 from gpu_windows.operators.state.runs import Block, Run
-from gpu_windows.operators.state.runs_in_parts import RunsInParts
 from gpu_windows.operators.state.schemas import NOTHING, add_missing, concat_rows
 from gpu_windows.rules import LONG_MAX
 
@@ -50,13 +50,13 @@ class RowBuffer(LogTable):
     ----------
     log : StateLog
     name : str
-    kind : RowKind
+    kind : BufferSpec
     lacking : pyarrow.Schema
         Columns that rows of earlier starts may lack: they are null there.
     """
 
     def __init__(
-        self, log: StateLog, name: str, kind: RowKind, lacking: pa.Schema = NOTHING
+        self, log: StateLog, name: str, kind: BufferSpec, lacking: pa.Schema = NOTHING
     ) -> None:
         super().__init__(log, name)
         self.kind, self._lacking = kind, lacking
@@ -295,7 +295,7 @@ class RowBuffer(LogTable):
         new = self._new if with_new else []
         size = sum(run.size for run in runs) * _COMPRESSION + sum(rows.nbytes for rows in new)
         block_bytes = self._block_bytes(size)
-        merged = RunsInParts(self.log, self.kind, runs, new, self._lacking, self._load)
+        merged = MergeInput(self.log, self.kind, runs, new, self._lacking, self._load)
         is_one = len(runs) + len(new) == 1 and self.log.rescaling is None
         for rows, is_whole in merged.parts():
             if len(rows) and not is_one:

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.operators.state.buffer_spec import places_of
 from gpu_windows.operators.state.entries import HASH, Entries, Lacking, SavedEntries, hashes_of
 from gpu_windows.operators.state.hashes import among, distinct, part_of, union, without
 from gpu_windows.operators.state.key_filters import is_worth_reading, select_possible
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import places_of
 from gpu_windows.operators.state.runs import Run
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 

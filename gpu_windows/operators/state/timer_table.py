@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.operators.state.buffer_spec import BufferSpec, one_place
 from gpu_windows.operators.state.entries import Entries, SavedEntries, hashes_of
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
 from gpu_windows.operators.state.runs import Block, Run
 from gpu_windows.rules import LONG_MAX
 
@@ -48,7 +48,7 @@ class TimerTable(RowBuffer):
     """
 
     def __init__(self, owner: Owner, log: StateLog, name: str, column: str) -> None:
-        super().__init__(log, name, RowKind(TIME, one_place, in_order=True))
+        super().__init__(log, name, BufferSpec(TIME, one_place, in_order=True))
         self._owner, self._column = owner, column
         self._merged: list[tuple[Ints, Ints]] = []
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import one_chunk, to_lane
+from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
@@ -69,7 +69,7 @@ class StoredTop:
         table = found.table
         codes = self._keys.encode([table.column(name) for name in self._key_names(table)])
         lists = one_chunk(table.column(LISTS))
-        lengths = to_lane(lists.value_lengths()).values
+        lengths = to_numeric(lists.value_lengths()).values
         begins = np.cumsum(lengths) - lengths
         assert found.kept is not None, "a stored key has rows"
         rows = found.kept.take(lists.flatten())
@@ -111,7 +111,7 @@ class StoredTop:
         """Return the number of keys and rows."""
         return {
             "keys": self._table.keys,
-            "rows": self._table.elsewhere["rows"] + len(self.top_rows),
+            "rows": self._table.not_loaded["rows"] + len(self.top_rows),
         }
 
 

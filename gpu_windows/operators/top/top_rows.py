@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.top_changes import Change, TopChanges
-from gpu_windows.operators.columns.top import first_rows
-from gpu_windows.operators.state.large_texts import take_rows
+from gpu_windows.operators.columns.top_n import first_rows
+from gpu_windows.operators.state.large_strings import take_rows
 
 Ints = NDArray[np.int64]
 

@@ -124,7 +124,7 @@ class TableOfModel:
         self.table.save(to_entries({k: e for k, e in self.model.items() if k in self.in_memory}))
         assert self.table.keys == len(self.model)
         elsewhere = [e for k, of in self.model.items() if k not in self.in_memory for e in of]
-        counts = Counter({name: n for name, n in self.table.elsewhere.items() if n})
+        counts = Counter({name: n for name, n in self.table.not_loaded.items() if n})
         assert counts == +Counter(_count_entries(elsewhere))
         for which, first in enumerate(self.table.next_timers()):
             times = [TIMER_OF[which](e) for of_key in self.model.values() for e in of_key]

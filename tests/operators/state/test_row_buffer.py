@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.joins import match_flags
 from gpu_windows.operators.joins.stored_side import row_kind
-from gpu_windows.operators.state import runs_in_parts
+from gpu_windows.operators.state import merge_input
+from gpu_windows.operators.state.buffer_spec import BufferSpec, one_place
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
 from tests.operators.state.counting import Counting, CountingFiles, reopened
@@ -78,7 +78,7 @@ def test_rows_of_places_are_found(
     values: Constants,
     learns: bool,
 ) -> None:
-    log, kind = StateLog(CountingFiles()), RowKind(TIME, places, learns=learns)
+    log, kind = StateLog(CountingFiles()), BufferSpec(TIME, places, learns=learns)
     alive: dict[int, Row] = {}
     count = 0
     at, first = (np.array([ask[0][i] for ask in asked], np.int64) for i in range(2))
@@ -115,7 +115,7 @@ def test_rows_of_one_place_are_read_in_order_of_time(
     made: list[Call], asked: tuple[int, int], often: int, values: Constants
 ) -> None:
     """What is due is taken once, between two times all is found, times are known of what waits."""
-    log, kind = StateLog(CountingFiles()), RowKind(TIME, one_place, in_order=True)
+    log, kind = StateLog(CountingFiles()), BufferSpec(TIME, one_place, in_order=True)
     drop_matched: dict[int, int] = {}
     count, (first, length) = 0, asked
     with with_constants(values):
@@ -190,7 +190,7 @@ def test_rows_are_taken_once(
     writes_again: bool,
 ) -> None:
     """A number as a call takes the rows whose numbers it divides."""
-    log, kind = StateLog(CountingFiles()), RowKind(TIME, places)
+    log, kind = StateLog(CountingFiles()), BufferSpec(TIME, places)
     left: set[int] = set()
     count, at = 0, np.arange(5)
     with with_constants(values):
@@ -222,7 +222,7 @@ def are_among(wanted: set[int], table: pa.Table) -> NDArray[np.bool_]:
 
 
 def test_a_column_may_be_null_later() -> None:
-    log, kind = Counting(), RowKind(TIME, one_place, in_order=True)
+    log, kind = Counting(), BufferSpec(TIME, one_place, in_order=True)
     for call in range(20):
         new = rows([(0, call)], call)
         at = new.schema.get_field_index("place")
@@ -233,7 +233,7 @@ def test_a_column_may_be_null_later() -> None:
 
 
 def test_rows_that_have_expired_are_dropped_unread() -> None:
-    log, kind = Counting(), RowKind(TIME, one_place, in_order=True)
+    log, kind = Counting(), BufferSpec(TIME, one_place, in_order=True)
     for call in range(6):
         RowBuffer(log, "rows", kind).append(rows([(0, 2 * call), (0, 2 * call + 1)], 2 * call))
         log.reopen()
@@ -256,7 +256,7 @@ def wide(number: int, count: int, rng: np.random.Generator) -> pa.Table:
 
 @pytest.mark.parametrize(("total", "touched"), [(100_000, 100), (5_000, 5_000)])
 def test_a_call_costs_as_much_as_it_touches(total: int, touched: int) -> None:
-    log, rng, kind = Counting(), np.random.default_rng(3), RowKind(TIME, places)
+    log, rng, kind = Counting(), np.random.default_rng(3), BufferSpec(TIME, places)
     RowBuffer(log, "rows", kind).append(wide(0, total, rng))
     log.reopen()
     first = log.counts["bytes_written"]
@@ -279,7 +279,7 @@ def test_a_call_costs_as_much_as_it_touches(total: int, touched: int) -> None:
 
 
 def test_one_place_is_read_where_the_time_is() -> None:
-    log, kind, place = Counting(), RowKind(TIME, places), np.array([7])
+    log, kind, place = Counting(), BufferSpec(TIME, places), np.array([7])
     RowBuffer(log, "rows", kind).append(rows([(7, time) for time in range(100_000)]))
     log.reopen()
     assert len(log.directory(log.runs("rows")[0])) > 20
@@ -311,7 +311,7 @@ def test_numbers_are_those_of_the_runs(made: list[Call], values: Constants) -> N
         return rows.take(pa.array(np.sort(first)))
 
     log = StateLog(CountingFiles())
-    kind = RowKind(TIME, one_place, compact, in_order=True)
+    kind = BufferSpec(TIME, one_place, compact, in_order=True)
     with with_constants(values):
         for call in made:
             buffer = RowBuffer(log, "rows", kind)
@@ -343,8 +343,8 @@ def test_notes_are_no_rows() -> None:
 @pytest.mark.parametrize("last", [7, LONG_MAX])
 def test_rows_of_one_time_are_merged_in_parts(monkeypatch: pytest.MonkeyPatch, last: int) -> None:
     """However many rows have one time, a merge holds some of them, and keeps their order."""
-    monkeypatch.setattr(runs_in_parts, "_PART_BYTES", 1 << 20)
-    log, kind = StateLog(CountingFiles()), RowKind(TIME, one_place, in_order=True)
+    monkeypatch.setattr(merge_input, "_PART_BYTES", 1 << 20)
+    log, kind = StateLog(CountingFiles()), BufferSpec(TIME, one_place, in_order=True)
     sizes: list[int] = []
 
     def compact(rows: pa.Table, *, are_oldest: bool) -> pa.Table:

@@ -10,7 +10,7 @@ from gpu_windows.operators.state.manifest import HEADER, Manifest, Segment
 from gpu_windows.operators.state.runs import RunWriter
 
 #: Segments of a size that become one.
-TOGETHER = 8
+MERGE_FANIN = 8
 #: Bits by which sizes differ: each has eight times the bytes of the one below; and the bits of the
 #: largest segment of the first size, 256 KiB.
 _CLASS_BITS, _FIRST_CLASS_BITS = 3, 18
@@ -20,7 +20,7 @@ _MAX_SEGMENTS = 48
 _COMPRESSION = 3
 
 
-class NewFile:
+class StateFileWriter:
     """A state file that is being written: drain `parts`, then `manifest` is what it ends with.
 
     Parameters
@@ -161,6 +161,6 @@ def count_to_merge(classes: Sequence[int]) -> int:
     for size in sorted(set(classes)):
         larger = (place for place, each in enumerate(newest) if each > size)
         upto = next(larger, len(newest))
-        if newest[:upto].count(size) >= TOGETHER:
+        if newest[:upto].count(size) >= MERGE_FANIN:
             count = upto
     return count

@@ -50,7 +50,7 @@ class Compact(Protocol):
 
 
 @dataclass(frozen=True)
-class RowKind:
+class BufferSpec:
     """Properties of the rows of a buffer.
 
     Parameters

@@ -8,9 +8,9 @@ import pytest
 
 from gpu_windows.errors import ArrayOverflowError, StateCorruptedError
 from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator
-from gpu_windows.operators.state import frames, large_texts
+from gpu_windows.operators.state import frames, large_strings
 from gpu_windows.operators.state.frames import pack_batches, unpack_batches
-from gpu_windows.operators.state.large_texts import naming_overflow, take_rows
+from gpu_windows.operators.state.large_strings import naming_overflow, take_rows
 from gpu_windows.operators.state.log import StateLog
 from tests.operators.state.restarted import Restarted
 from tests.operators.state.test_widths import QUERIES, keyed, rows, run
@@ -19,7 +19,7 @@ from tests.operators.state.test_widths import QUERIES, keyed, rows, run
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "MOST_BYTES", 64)
-    monkeypatch.setattr(large_texts, "MOST_TEXT", 64)
+    monkeypatch.setattr(large_strings, "MAX_STRING_BYTES", 64)
 
 
 def too_large() -> pa.Array:

@@ -14,7 +14,7 @@ from gpu_windows.errors import ArrayOverflowError
 
 #: Bytes of a column of texts up to which its rows are put in another order at once, and of a piece
 #: of a larger one, about.
-MOST_TEXT = 1 << 30
+MAX_STRING_BYTES = 1 << 30
 #: What has larger offsets.
 _LARGE = {
     pa.string(): pa.large_string(),
@@ -35,7 +35,7 @@ def take_rows(table: pa.Table, order: NDArray[Any]) -> pa.Table:
     large = [
         name
         for name in table.column_names
-        if table.column(name).type in _LARGE and table.column(name).nbytes > MOST_TEXT
+        if table.column(name).type in _LARGE and table.column(name).nbytes > MAX_STRING_BYTES
     ]
     if not large:
         return table.take(pa.array(order))
@@ -43,7 +43,7 @@ def take_rows(table: pa.Table, order: NDArray[Any]) -> pa.Table:
     for name in large:
         at, column = wide.schema.get_field_index(name), wide.column(name)
         wide = wide.set_column(at, name, column.cast(_LARGE[column.type]).combine_chunks())
-    rows = max(1, len(table) * MOST_TEXT // max(table.nbytes, 1))
+    rows = max(1, len(table) * MAX_STRING_BYTES // max(table.nbytes, 1))
     pieces = (order[begin : begin + rows] for begin in range(0, len(order), rows))
     taken = [part for piece in pieces for part in _take_narrow(wide, piece, table.schema)]
     return pa.concat_tables([table.slice(0, 0), *taken])

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.operators.state.buffer_spec import BufferSpec
 from gpu_windows.operators.state.directory import find_split_points, next_point
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import RowKind
 from gpu_windows.operators.state.runs import Run
 from gpu_windows.operators.state.schemas import add_missing, concat_rows
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -26,13 +26,13 @@ _PART_BYTES = 1 << 23
 
 
 @dataclass(frozen=True)
-class RunsInParts:
+class MergeInput:
     """Some runs, and rows that came after them.
 
     Parameters
     ----------
     log : StateLog
-    kind : RowKind
+    kind : BufferSpec
     runs : sequence of Run
         From the oldest on.
     new : sequence of pyarrow.Table
@@ -43,7 +43,7 @@ class RunsInParts:
     """
 
     log: StateLog
-    kind: RowKind
+    kind: BufferSpec
     runs: Sequence[Run]
     new: Sequence[pa.Table]
     lacking: pa.Schema
