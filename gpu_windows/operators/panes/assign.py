@@ -1,4 +1,4 @@
-"""Which windows the rows of a batch are in."""
+"""Assignment of the rows of a batch to non-merging windows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Found:
     order : int64[n]
         The rows by key and slice.
     firsts, counts : int64[w]
-        Which range of ``order`` the rows of every window are.
+        The rows of every window as a range of ``order``.
     """
 
     codes: Ints

@@ -111,10 +111,10 @@ class FireAtEndMachine(PaneMachine):
         columns_of_some = [column.take(pa.array(some)) for column in columns]
         by = [*zip(columns_of_some, (descending for _, descending in top.by), strict=True)]
         first, _ = first_rows(top.count, by, of[crowded])
-        kept = np.ones(len(codes), np.bool_)
-        kept[some] = False
-        kept[some[first]] = True
-        return piece.filter(kept)
+        mask = np.ones(len(codes), np.bool_)
+        mask[some] = False
+        mask[some[first]] = True
+        return piece.filter(mask)
 
     def _has_work(self, settings: Settings) -> bool:
         if settings.advance != EVENT_TIMER:

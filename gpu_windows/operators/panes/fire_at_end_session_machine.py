@@ -96,7 +96,7 @@ class FireAtEndSessionMachine(SessionMachine):
         order = np.lexsort((to_numeric(rows.column(ARRIVAL)).values, rank))
         session = np.repeat(np.arange(len(state)), lengths)[rank]
         counts = np.bincount(session, minlength=len(state))
-        self._kept = [rows.take(pa.array(order)).combine_chunks()]
+        self._retained = [rows.take(pa.array(order)).combine_chunks()]
         begins = offsets(np.where(ends, counts, state.lengths))
         lists = np.empty(int(begins[-1]), np.int64)
         lists[ranges(begins[:-1], counts)] = np.arange(len(rows))
@@ -123,7 +123,7 @@ class FireAtEndSessionMachine(SessionMachine):
         rest, *touched = parts
         parts.clear()
         state = PaneState.concat([self._no_panes(), *touched], ())
-        kept, pieces = _split_into_pieces(
+        stored, pieces = _split_into_pieces(
             to_numeric(table.column(ARRIVAL)).values, state, self._before
         )
         is_row = state.rows < len(table)
@@ -133,9 +133,9 @@ class FireAtEndSessionMachine(SessionMachine):
             rows = rows.append_column(PIECE, pa.array(pieces[is_row]))
             rows = rows.append_column(PLACE, pa.array(places_of(hashes), pa.int32()))
             self._new.append(rows.append_column(GROUP, pa.array(groups_of(hashes), pa.uint16())))
-        whole = PaneState.concat([rest, kept], ())
+        whole = PaneState.concat([rest, stored], ())
         self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
-        self._kept, self._before = [], self._no_panes()
+        self._retained, self._before = [], self._no_panes()
 
 
 def _split_into_pieces(

@@ -44,11 +44,11 @@ def result_columns(
 
     ``lists``: the rows of all windows and the number of each, for those that need them.
     """
-    known = {column.partial: state for column, state in zip(columns, states, strict=True)}
+    states_of = {column.partial: state for column, state in zip(columns, states, strict=True)}
 
     def result(bound: BoundAggregate) -> pa.Array:
         if not bound.needs_rows:
-            return lower(bound, known)
+            return lower(bound, states_of)
         assert lists is not None, "such a query keeps rows"
         rows, lengths = lists
         return aggregate_lists(bound, rows, lengths)

@@ -25,7 +25,7 @@ from gpu_windows.operators.panes.outcome import FiredRows, Outcome
 from gpu_windows.operators.panes.runner import Ints, Machine
 from gpu_windows.operators.panes.single import PaneMachine
 from gpu_windows.operators.panes.stored import StoredWindows
-from gpu_windows.operators.panes.trigger_program import settings_of, waits
+from gpu_windows.operators.panes.trigger_program import fires_only_at_end, settings_of
 from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import WindowPlan
@@ -137,7 +137,7 @@ class BufferOperator(MachineOperator[StoredWindows]):
     ) -> None:
         kind = SessionMachine if plan.query.merges else PaneMachine
         super().__init__(plan, kernels, kind(plan, kernels, trace=trace), in_order=in_order)
-        self._trigger_can_wait = waits(plan.query.trigger)
+        self._trigger_can_wait = fires_only_at_end(plan.query.trigger)
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Process rows in order of arrival; fire the windows that they make fire, in that order."""

@@ -244,7 +244,7 @@ def test_the_keyed_side_writes_no_broadcast_state(does: Any) -> None:
 
 @pytest.mark.parametrize("does", ON_BROADCAST)
 def test_no_key_is_at_hand_on_the_broadcast_side(does: Any) -> None:
-    with pytest.raises(InvalidFunctionError, match=r"has no key at hand.*at row {'name': 'x'"):
+    with pytest.raises(InvalidFunctionError, match=r"has no current key.*at row {'name': 'x'"):
         _run(broadcast=does)
 
 

@@ -13,7 +13,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.operators.build import restore_operator
-from gpu_windows.operators.process.opened import OpenedFunction
+from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.planner import plan
@@ -207,7 +207,9 @@ def test_keys_and_values_of_broadcast_state() -> None:
 
 
 def test_a_map_has_no_key_none() -> None:
-    with pytest.raises(InvalidFunctionError, match=r"state 'm' of Puts is a map, .* no key None"):
+    with pytest.raises(
+        InvalidFunctionError, match=r"'m' of Puts is a map: its keys must not be None"
+    ):
         micro_batches(Puts((None,), pa.string()), ("a", 1, 1))
     assert micro_batches(Reads((None,), pa.string()), ("a", 1, 1)) == [[7]]
 

@@ -219,7 +219,7 @@ def _timer(_: Any, context: gw.typing.KeyedContext) -> None:
         (lambda _, c: c.state("n").update("x"), InvalidFunctionError, ", got 'x'"),
         (lambda _, c: c.state("n").update(1.5), InvalidFunctionError, ", got 1.5"),
         (lambda _, c: c.state("n").update(1 << 63), InvalidFunctionError, "declared as int64"),
-        (lambda _, c: c.state("l").add(None), InvalidFunctionError, "no None in it"),
+        (lambda _, c: c.state("l").add(None), InvalidFunctionError, "must not contain None"),
         (lambda _, c: c.state("m").put(3, 3), InvalidFunctionError, "declared as string"),
         (lambda _, c: c.output("b", {}), InvalidFunctionError, "it declared aside"),
         (lambda _, c: c.output("aside", {"m": 1}), InvalidFunctionError, ", got m"),

@@ -261,7 +261,7 @@ def test_user_code_keeps_what_it_declared() -> None:
         .aggregate(mean=gw.user_aggregate(Wrong(), "value"))
     )
     planned = plan(asked.plan.query, bounded=False)
-    with pytest.raises(InvalidFunctionError, match="types that it declared"):
+    with pytest.raises(InvalidFunctionError, match="must have its declared types"):
         put_away_after_each(planned, cut(planned.query))
 
 
