@@ -67,7 +67,7 @@ def groups_in_log(keys: Sequence[str], shard_keys: Sequence[str]) -> FindGroups:
         if columns is KeyColumns.GROUP:
             groups: Ints = rows.column(GROUP).to_numpy().astype(np.int64)
             return groups
-        names = numbered if columns is KeyColumns.NUMBERED else [*shard_keys]
+        names = numbered if columns is KeyColumns.BY_NUMBER else [*shard_keys]
         if not names:
             return np.zeros(len(rows), np.int64)
         return groups_of_rows([rows.column(name) for name in names])

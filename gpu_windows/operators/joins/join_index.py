@@ -11,7 +11,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.rows import Flags, JoinRows
-from gpu_windows.operators.state.buffer_spec import places_of
+from gpu_windows.operators.state.buffer_spec import hash_prefixes
 
 Ints = NDArray[np.int64]
 
@@ -88,11 +88,11 @@ class JoinIndex:
 
     def places(self, table: pa.Table) -> Ints:
         """Return where the keys of rows are in a store: int64[n], from 0 on."""
-        return self.places_of(self._codes(table))
+        return self.hash_prefixes(self._codes(table))
 
-    def places_of(self, codes: Ints) -> Ints:
+    def hash_prefixes(self, codes: Ints) -> Ints:
         """Return where keys are in a store, given by their codes; those with a null are at 0."""
-        of_keys = places_of(self._encoder.hashes())
+        of_keys = hash_prefixes(self._encoder.hashes())
         places: Ints = np.concatenate([np.zeros(len(NULLS), np.int64), of_keys])
         return places[codes]
 

@@ -17,7 +17,7 @@ from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.joins import match_flags
 from gpu_windows.operators.joins.join_index import JoinIndex, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
-from gpu_windows.operators.state.buffer_spec import BufferSpec, one_place
+from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
 
@@ -70,7 +70,7 @@ class StoredSide:
         self._needs, self._index, self.next_number = needs, index, next_number
         numbers = (match_flags.NUMBER,) if needs.tracks else ()
         by_key = row_kind(index.places, keeps_matched=True, numbers=numbers)
-        by_time = row_kind(one_place, keeps_matched=False, numbers=numbers)
+        by_time = row_kind(no_prefix, keeps_matched=False, numbers=numbers)
         self._by_key = RowBuffer(log, KINDS[side], by_key, index.lacking)
         self._by_time = RowBuffer(log, ENDS[side], by_time, index.lacking)
         self._newly_matched: list[JoinRows] = []  # stored rows without a marker yet
@@ -93,7 +93,7 @@ class StoredSide:
         """
         mine = are_keys(rows.codes)
         codes, ts = rows.codes[mine], rows.ts[mine]
-        found = self._by_key.find(self._index.places_of(codes), ts + lower, ts + upper)
+        found = self._by_key.find(self._index.hash_prefixes(codes), ts + lower, ts + upper)
         if found is None:
             return
         matched = np.zeros(len(found), np.bool_)

@@ -41,7 +41,9 @@ class Versions:
 
     def __init__(self, log: StateLog, index: JoinIndex, valid_for: int | None) -> None:
         self._index, self._valid_for = index, valid_for
-        self._table = KeyedTable(log, VERSIONS, key_columns=KeyColumns.NAMED, lacking=index.lacking)
+        self._table = KeyedTable(
+            log, VERSIONS, key_columns=KeyColumns.BY_NAME, lacking=index.lacking
+        )
 
     def __len__(self) -> int:
         return self._table.keys

@@ -57,7 +57,7 @@ class StoredMatches:
         self._time, self._within = plan.query.time, plan.match.within
         self.watermark, number = log.numbers(_OWNER, _NUMBERS) or (LONG_MIN, 0)
         self.buffered = PendingRows(log, BUFFERED, time=self._time, next_number=number)
-        self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.kept_count})
+        self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.row_count})
         self._nothing = self.match_state = MatchState.nothing(rows_schema(plan), settings)
 
     def load(self, codes: Ints, watermark: int) -> None:
@@ -74,8 +74,8 @@ class StoredMatches:
         codes = self._keys.encode([table.column(name) for name in names])
         lists = one_chunk(table.column(LISTS))
         rows = self._nothing.rows
-        if found.kept is not None:
-            rows = found.kept.take(lists.flatten())
+        if found.rows is not None:
+            rows = found.rows.take(lists.flatten())
         of_matches = (one_chunk(table.column(name)) for name in (PARTIALS, COMPLETE))
         (counts, partials), (pending_counts, pending) = map(
             _matches, of_matches, widths(self._settings)

@@ -156,8 +156,8 @@ class KeyStateStore:
         lengths = to_numeric(lists.value_lengths()).values
         totals = {partial: column.from_table(table) for partial, column in self._columns.items()}
         rows = self._nothing.rows
-        if found.kept is not None:
-            rows = found.kept.take(lists.flatten()).select(rows.column_names)
+        if found.rows is not None:
+            rows = found.rows.take(lists.flatten()).select(rows.column_names)
         last = table.column(_LAST).to_numpy()
         return KeyState(codes, last, totals, rows, np.repeat(codes, lengths))
 

@@ -17,7 +17,7 @@ from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import PaneFinder
 from gpu_windows.operators.panes.fire_at_end_machine import FireAtEndMachine
 from gpu_windows.operators.panes.operator import MachineOperator
-from gpu_windows.operators.state.buffer_spec import BufferSpec, one_place
+from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
 from gpu_windows.planning.plan import SLICE, WindowPlan
@@ -106,7 +106,7 @@ class FireAtEndOperator(MachineOperator[StoredBuffer]):
         """Open the stored rows."""
         self._load_numbers(log)
         ticks = self._finder.slice_bounds
-        kind = BufferSpec(SLICE, one_place, self._compact, in_order=True, to_ticks=ticks)
+        kind = BufferSpec(SLICE, no_prefix, self._compact, in_order=True, to_ticks=ticks)
         return StoredBuffer(log, RowBuffer(log, ROWS, kind, self._plan.lacking))
 
     def _compact(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:

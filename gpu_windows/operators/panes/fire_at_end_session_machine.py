@@ -23,7 +23,7 @@ from gpu_windows.operators.panes.merging import SessionMachine, list_as_elements
 from gpu_windows.operators.panes.runner import Ints
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.panes.tables import to_table
-from gpu_windows.operators.state.buffer_spec import places_of
+from gpu_windows.operators.state.buffer_spec import hash_prefixes
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
 
@@ -81,7 +81,7 @@ class FireAtEndSessionMachine(SessionMachine):
     def find_ending(self, until: int) -> Ending:
         """Return the sessions that end up to some time."""
         state = self._select(self._state, np.flatnonzero(self._state.panes.last <= until))
-        places = places_of(self.key_hashes())[state.codes]
+        places = hash_prefixes(self.key_hashes())[state.codes]
         count = int(state.panes.held.sum())
         return Ending(places, state.panes.start, state.panes.last, state.rows, count)
 
@@ -131,7 +131,7 @@ class FireAtEndSessionMachine(SessionMachine):
             hashes = self.key_hashes()[np.repeat(state.codes, state.lengths)[is_row]]
             rows = table.take(pa.array(state.rows[is_row]))
             rows = rows.append_column(PIECE, pa.array(pieces[is_row]))
-            rows = rows.append_column(PLACE, pa.array(places_of(hashes), pa.int32()))
+            rows = rows.append_column(PLACE, pa.array(hash_prefixes(hashes), pa.int32()))
             self._new.append(rows.append_column(GROUP, pa.array(groups_of(hashes), pa.uint16())))
         whole = PaneState.concat([rest, stored], ())
         self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))

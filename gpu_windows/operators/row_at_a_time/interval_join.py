@@ -156,7 +156,7 @@ class ReferenceJoinOperator(PairRowsOperator):
 
     def _restore_state(self, log: StateLog) -> StateLog:
         """Load all stored rows."""
-        self._table_in_log = WholeTable(log, _NAME, KeyColumns.NAMED)
+        self._table_in_log = WholeTable(log, _NAME, KeyColumns.BY_NAME)
         (self._watermark,) = log.numbers(_OWNER, _NUMBERS) or (self._watermark,)
         table = self._table_in_log.load()
         if table is None:

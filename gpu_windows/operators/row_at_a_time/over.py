@@ -228,8 +228,8 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
 
     def _restore_state(self, log: StateLog) -> StateLog:
         self._tables = (
-            WholeTable(log, _ROWS, KeyColumns.NAMED),
-            WholeTable(log, _KEYS, KeyColumns.NUMBERED),
+            WholeTable(log, _ROWS, KeyColumns.BY_NAME),
+            WholeTable(log, _KEYS, KeyColumns.BY_NUMBER),
         )
         numbers = log.numbers(_OWNER, _NUMBERS)
         if numbers is None:

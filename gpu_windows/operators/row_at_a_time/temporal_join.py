@@ -131,7 +131,7 @@ class ReferenceTemporalJoinOperator(PairRowsOperator):
 
     def _restore_state(self, log: StateLog) -> StateLog:
         """Load all stored rows."""
-        self._table_in_log = WholeTable(log, _NAME, KeyColumns.NAMED)
+        self._table_in_log = WholeTable(log, _NAME, KeyColumns.BY_NAME)
         (self._watermark,) = log.numbers(_OWNER, _NUMBERS) or (self._watermark,)
         rows = self._table_in_log.load()
         if rows is None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from gpu_windows import rules
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.slices.table import Entries, SliceTable
-from gpu_windows.operators.state.buffer_spec import BufferSpec, one_place
+from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
 from gpu_windows.planning.plan import SLICE
@@ -44,7 +44,7 @@ class StoredSlices:
     def __init__(self, table: SliceTable, log: StateLog, grid: rules.Grid, live: int) -> None:
         self.log, self._table, self._live = log, table, live
         kind = BufferSpec(
-            SLICE, one_place, self._compact, in_order=True, to_ticks=partial(slice_ticks, grid)
+            SLICE, no_prefix, self._compact, in_order=True, to_ticks=partial(slice_ticks, grid)
         )
         self._buffer = RowBuffer(log, SLICES, kind)
         self._new: Entries | None = None  # not saved, while the table holds what fires

@@ -34,7 +34,7 @@ class StoredCounts:
 
     def __init__(self, table: CountTable, log: StateLog) -> None:
         self._table, self.log = table, log
-        self._keyed = KeyedTable(log, COUNTED, lambda each: {"slices": each.kept_count})
+        self._keyed = KeyedTable(log, COUNTED, lambda each: {"slices": each.row_count})
         table.load = self.load
 
     @property
@@ -56,9 +56,9 @@ class StoredCounts:
 
     def _slices_of(self, entries: Entries) -> pa.Table | None:
         """Return the slices of entries, key by key; None if there are none."""
-        if entries.kept is None:
+        if entries.rows is None:
             return None
-        return entries.kept.take(entries.table.column(LISTS).combine_chunks().flatten())
+        return entries.rows.take(entries.table.column(LISTS).combine_chunks().flatten())
 
     def save(self) -> None:
         """Write the keys that are in memory."""

@@ -1,4 +1,4 @@
-"""What a buffer has to know of its rows: their times, their places, what is left of them."""
+"""Specification of a row buffer: times, key prefixes and compaction of its rows."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: Bits of a hash that are a place: the upper ones.
-_PLACE_BITS = 31
+#: Bits of the prefix of a hash: the upper ones.
+_PREFIX_BITS = 31
 
 
 class KeyColumns(Enum):
-    """What tells the key group of a row of a table."""
+    """How a table identifies the key group of a row."""
 
-    #: Its key columns, under the names that the query has for them.
-    NAMED = auto()
-    #: Its key columns, which are called ``key0`` and so on.
-    NUMBERED = auto()
-    #: A column of its own.
+    #: By key columns, with their names in the query.
+    BY_NAME = auto()
+    #: By key columns, named ``key0`` and so on.
+    BY_NUMBER = auto()
+    #: By a column of key groups.
     GROUP = auto()
-    #: Nothing: every shard has all rows of the table.
+    #: Not at all: every shard has all rows of the table.
     NONE = auto()
 
 
 def all_rows(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
-    """Return rows as they are: a `Compact`."""
+    """Return all rows: a `Compact`."""
     del are_oldest
     return rows
 
 
 def no_markers(rows: pa.Table) -> Flags:
-    """Return that no row is a marker of another one."""
+    """Return that no row is a marker."""
     return np.zeros(len(rows), np.bool_)
 
 
 class Compact(Protocol):
-    """Reduces rows that are merged to those that are still needed."""
+    """Compaction of rows: drops those that are no longer needed."""
 
     def __call__(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
-        """Return the needed rows; ``rows``: oldest first; ``are_oldest``: none are older."""
+        """Return the needed rows of ``rows``, oldest first; ``are_oldest``: no rows are older."""
 
 
 @dataclass(frozen=True)
@@ -57,32 +57,33 @@ class BufferSpec:
     ----------
     time : str
         The column of their times, int64.
-    places : callable
-        Returns their places: int64[n].
+    prefixes : callable
+        Returns the prefixes of the hashes of their keys: int64[n].
     compact : Compact
-        Reduces rows that are merged; default: all of them are retained.
+        Compacts merged rows; default: all of them are retained.
     are_markers : callable
-        Returns which rows are markers of earlier rows; default: none are.
+        Returns which rows are markers that change earlier rows; default: none are.
     in_order : bool
-        Whether they are read in order of time only, those of all places together: then a large run
-        has large blocks, for a store takes as long for a small one.
-    learns : bool
-        Whether a call that has read most blocks writes large ones, for the next one may, too.
+        Whether rows are only read by time, those of all keys together. Then a large run has large
+        blocks, because a request to a store takes as long for a small one.
+    adapts : bool
+        Whether a call that has read most blocks writes large ones, because the next call may read
+        most of them, too.
     key_columns : KeyColumns
-        What tells their key groups.
+        How key groups are identified.
     numbers : sequence of str
-        Columns of numbers that no two rows have: int64.
+        Columns of numbers that are unique among rows: int64.
     to_ticks : callable
-        Returns the first tick of a time, and the tick after a later one; default: times are ticks.
+        Returns the first tick of the first time, and the end of the last; default: times are ticks.
     """
 
     time: str
-    places: Callable[[pa.Table], Ints]
+    prefixes: Callable[[pa.Table], Ints]
     compact: Compact = all_rows
     are_markers: Callable[[pa.Table], Flags] = no_markers
     in_order: bool = False
-    learns: bool = False
-    key_columns: KeyColumns = KeyColumns.NAMED
+    adapts: bool = False
+    key_columns: KeyColumns = KeyColumns.BY_NAME
     numbers: Sequence[str] = ()
     to_ticks: Callable[[int, int], tuple[int, int]] = lambda first, last: (first, last + 1)
 
@@ -92,12 +93,12 @@ class BufferSpec:
         return times
 
 
-def places_of(hashes: Ints) -> Ints:
-    """Return the places of keys, given by their hashes: int64[n], from 0 on, below 2^31."""
-    upper = np.ascontiguousarray(hashes).view(np.uint64) >> np.uint64(64 - _PLACE_BITS)
+def hash_prefixes(hashes: Ints) -> Ints:
+    """Return the prefixes of hashes of keys, their upper 31 bits: int64[n]."""
+    upper = np.ascontiguousarray(hashes).view(np.uint64) >> np.uint64(64 - _PREFIX_BITS)
     return upper.astype(np.int64)
 
 
-def one_place(rows: pa.Table) -> Ints:
-    """Return the place of rows that are read by time alone: int64[n]."""
+def no_prefix(rows: pa.Table) -> Ints:
+    """Return the one prefix of rows that are read by time alone: zeros, int64[n]."""
     return np.zeros(len(rows), np.int64)

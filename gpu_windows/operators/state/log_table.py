@@ -1,4 +1,4 @@
-"""A table of a log."""
+"""Base class of the tables of a log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class LogTable(ABC):
-    """A table of a log: it has runs, and rows that are in none yet.
+    """A table of a log: runs, and unflushed rows that are in none yet.
 
     Parameters
     ----------
@@ -27,39 +27,39 @@ class LogTable(ABC):
 
     @property
     def runs(self) -> list[Run]:
-        """Its live runs, from the oldest on."""
+        """Its live runs, oldest first."""
         return self.log.runs(self.name)
 
     @property
     @abstractmethod
     def new_bytes(self) -> int:
-        """Bytes in memory of what is in no run yet; 0 if there is nothing."""
+        """Bytes in memory of unflushed rows; 0 if there are none."""
 
     @abstractmethod
     def merge(self, runs: Sequence[Run], *, with_new: bool, are_oldest: bool) -> Iterator[Block]:
-        """Yield what some runs come to, neighbours in age, as blocks of one run.
+        """Compact runs that are neighbours in age; yield the blocks of the resulting run.
 
         Parameters
         ----------
         runs : sequence of Run
-            From the oldest on.
+            Oldest first.
         with_new : bool
-            Whether what is in no run yet follows them.
+            Whether unflushed rows follow them.
         are_oldest : bool
-            Whether there is nothing older.
+            Whether no run is older.
         """
 
     @property
-    def must_be_rewritten(self) -> bool:
-        """Whether all its runs are to become one, so that what was taken of them goes."""
+    def needs_full_compaction(self) -> bool:
+        """Whether all runs are to become one, which drops consumed and superseded rows."""
         return False
 
     @abstractmethod
     def note_written(self) -> None:
-        """Forget what was in no run yet: it is in one now."""
+        """Drop the unflushed rows, which are in a run now."""
 
     def before_finish(self) -> None:  # noqa: B027 - most have nothing to do
-        """Keep numbers of the table, before the log is written."""
+        """Save numbers of the table, before the log is written."""
 
     def count_written(self, runs: Sequence[Run]) -> None:  # noqa: B027 - most do not change
-        """Keep numbers of the runs that are live once the log is written."""
+        """Save numbers of the runs that are live after the log is written."""

@@ -1,8 +1,8 @@
-"""Another number of shards: the state of a shard, cut out of the state of others.
+"""Rescaling: the state of a new shard, selected from the state of the old ones.
 
-All state is read and written once, at a start. References into ranges of the old files would spare
-that; but then every read, filter, count and merge would have to leave out the rows of other shards,
-until all files are merged. A copy is one place to be right in.
+All state is read and written once, at a start. References into the old files would avoid that, but
+then every read, filter, count and compaction would have to skip the rows of other shards until all
+files were compacted. A copy keeps that logic in one module.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from gpu_windows.operators.state.runs import RunWriter
 
 Ints = NDArray[np.int64]
 
-#: How the names of numbers begin that rows are given in order: no two rows of a shard have one.
+#: Prefix of the names of numbers that are the next of a sequence, unique among rows of a shard.
 NEXT = "next "
 
 
 class FindGroups(Protocol):
-    """Returns the key groups of rows that have such columns: int64[n]."""
+    """Returns the key groups of rows, given how these are identified: int64[n]."""
 
     def __call__(self, rows: pa.Table, columns: KeyColumns) -> Ints:
         """``columns``: not ``NONE``."""
@@ -38,17 +38,17 @@ class FindGroups(Protocol):
 
 @dataclass
 class Rescaling:
-    """What a new shard takes of an old one.
+    """Selection of the state that a new shard takes from an old one.
 
     Parameters
     ----------
     first, end : int
-        Its key groups, ``end`` exclusive.
+        Key groups of the new shard, ``end`` exclusive.
     groups : FindGroups
     offset : int
-        What is added to the numbers of rows, which other old shards have given, too.
+        Added to the numbers of rows, so that those of several old shards differ.
     is_first : bool
-        Whether it takes what each shard has all of.
+        Whether to take the tables that every shard has in full.
     """
 
     first: int
@@ -59,7 +59,7 @@ class Rescaling:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def select(self, rows: pa.Table, columns: KeyColumns) -> NDArray[np.bool_]:
-        """Return which rows it takes."""
+        """Return which rows the new shard takes: bool[n]."""
         if columns is KeyColumns.NONE:
             return np.full(len(rows), self.is_first)
         groups = self.groups(rows, columns)
@@ -67,10 +67,10 @@ class Rescaling:
         return selected
 
     def shift(self, rows: pa.Table, names: Sequence[str]) -> pa.Table:
-        """Return rows whose numbers no row of another old shard has."""
+        """Return rows with shifted numbers, which differ from those of other old shards."""
         for name in names if self.offset else ():
-            place = rows.column_names.index(name)
-            rows = rows.set_column(place, rows.schema.field(name), _add(rows[name], self.offset))
+            index = rows.column_names.index(name)
+            rows = rows.set_column(index, rows.schema.field(name), _add(rows[name], self.offset))
         return rows
 
 
@@ -80,16 +80,16 @@ def write_rescaled(sources: Sequence[StateLog], files: StateFiles, name: str) ->
     Parameters
     ----------
     sources : sequence of StateLog
-        Of old shards, in their order; each has a `Rescaling`, and the tables of its operator.
+        Logs of old shards, in their order; each has a `Rescaling`, and the tables of its operator.
     files : StateFiles
     name : str
-        Of the file, of this attempt only.
+        Of the file, unique to this attempt.
 
     Raises
     ------
     OSError
     StateCorruptedError
-        If a source is not what was written.
+        If a source is damaged.
     """
     files.write(name, _parts(sources, name))
 
@@ -135,12 +135,12 @@ def _merge_numbers(sources: Sequence[StateLog]) -> dict[str, dict[str, int]]:
 
 
 def total_numbers(sources: Sequence[StateLog]) -> int:
-    """Return a number above all that rows of some shards have, each shard's shifted."""
+    """Return the next number of rows after those of some shards, each shard's shifted."""
     return sum(map(count_numbers, sources))
 
 
 def count_numbers(source: StateLog) -> int:
-    """Return a number above all that rows of a shard have."""
+    """Return the next number of rows of a shard."""
     return max(
         (
             number

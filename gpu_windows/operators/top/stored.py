@@ -44,7 +44,7 @@ class StoredTop:
         self._keys = keys
         self._time_to_live = plan.top.time_to_live
         self.top_rows = TopRows(plan.top, top_schema(plan))
-        self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.kept_count})
+        self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.row_count})
         self._until = np.empty(0, np.int64)  # by code: when a key expires
 
     def load(self, codes: Ints) -> None:
@@ -71,8 +71,8 @@ class StoredTop:
         lists = one_chunk(table.column(LISTS))
         lengths = to_numeric(lists.value_lengths()).values
         begins = np.cumsum(lengths) - lengths
-        assert found.kept is not None, "a stored key has rows"
-        rows = found.kept.take(lists.flatten())
+        assert found.rows is not None, "a stored key has rows"
+        rows = found.rows.take(lists.flatten())
         slots = np.arange(len(rows)) - np.repeat(begins, lengths) + 1
         self._grow()
         self._until[codes] = table.column(TIMERS[1]).to_numpy()

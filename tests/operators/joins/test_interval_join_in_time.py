@@ -151,12 +151,12 @@ def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -
     found = [e.results for e in operator.process(batch_of([(True, ("a", 480, 2))], planned))]
     assert sum(map(len, found)) == 1
     assert {file for file, _, _ in store.counting.ranges} == {
-        run.file for run in store.runs("right") if run.least == 500
+        run.file for run in store.runs("right") if run.min_time == 500
     }
     assert list(operator.advance_watermark(700)) == []  # right rows up to 700 meet none any more
     operator.save()
     store.reopen()
-    assert [run.least for run in store.runs("right")] == [800, 900]
+    assert [run.min_time for run in store.runs("right")] == [800, 900]
 
 
 def test_a_call_writes_what_it_changes() -> None:

@@ -18,7 +18,7 @@ from tests.operators.state.test_widths import QUERIES, keyed, rows, run
 
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "MOST_BYTES", 64)
+    monkeypatch.setattr(frames, "MAX_BATCH_BYTES", 64)
     monkeypatch.setattr(large_strings, "MAX_STRING_BYTES", 64)
 
 
@@ -49,7 +49,7 @@ def test_a_block_of_a_key_has_several_batches() -> None:
         table.column(0).num_chunks
         for name in log.table_names
         for at in log.runs(name)
-        for tables in log.read_blocks(at, np.arange(len(log.directory(at))))
+        for tables in log.read_blocks(at, np.arange(len(log.block_index(at))))
         for table in tables
     ]
     assert max(chunks) > 4

@@ -20,7 +20,7 @@ from gpu_windows.operators.state import (
     state_file_writer,
 )
 from gpu_windows.operators.state import log as log_module
-from gpu_windows.operators.state.buffer_spec import BufferSpec, KeyColumns, one_place
+from gpu_windows.operators.state.buffer_spec import BufferSpec, KeyColumns, no_prefix
 from gpu_windows.operators.state.keyed_table import KeyedTable
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
@@ -31,7 +31,7 @@ from tests.lanes import quick
 from tests.operators.state.counting import Counting, CountingFiles, reopened
 from tests.operators.state.test_keyed_table import by_hash, hashes_of, to_entries
 
-IN_ORDER = BufferSpec("time", one_place, in_order=True)
+IN_ORDER = BufferSpec("time", no_prefix, in_order=True)
 #: A micro-batch in which a table is appended to: how many rows, of some bytes each.
 ROWS = 20
 
@@ -303,7 +303,7 @@ def test_segments_are_few_whatever_micro_batches_have(rows: int) -> None:
     log = MemoryLog()
     for call in range(40):
         log.reopen()
-        buffer = RowBuffer(log, "rows", BufferSpec("t", one_place, in_order=True))
+        buffer = RowBuffer(log, "rows", BufferSpec("t", no_prefix, in_order=True))
         times = np.arange(call * rows, (call + 1) * rows)
         noise = np.random.default_rng(call).integers(0, 1 << 16, rows)
         buffer.append(pa.table({"t": times, "v": noise}))

@@ -11,7 +11,7 @@ import pytest
 
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.state import keyed_table, row_buffer, state_file_writer
-from gpu_windows.operators.state.buffer_spec import BufferSpec, one_place
+from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.files import MemoryFiles
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
@@ -100,7 +100,7 @@ def saved_rows(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, bytes], str]:
     files, newest, rng = MemoryFiles(), None, np.random.default_rng(3)
     for _ in range(RUNS):
         log = StateLog(files, newest)
-        buffer = RowBuffer(log, "rows", BufferSpec("time", one_place, in_order=True))
+        buffer = RowBuffer(log, "rows", BufferSpec("time", no_prefix, in_order=True))
         columns = {"time": rng.permutation(4_000), "noise": rng.integers(0, 1 << 62, 4_000)}
         buffer.append(pa.table(columns))
         newest = log.finish(uuid4().hex)
@@ -134,7 +134,7 @@ def merge_keys(log: StateLog) -> object:
 
 
 def rows_of(log: StateLog) -> RowBuffer:
-    return RowBuffer(log, "rows", BufferSpec("time", one_place, in_order=True))
+    return RowBuffer(log, "rows", BufferSpec("time", no_prefix, in_order=True))
 
 
 def find_rows(log: StateLog) -> object:

@@ -336,7 +336,7 @@ def test_only_keys_that_are_due_are_read() -> None:
     planned, store = made(TumblingEventTimeWindows(1_000)), Counting()
     called(planned, store, ("rows", rows_of(range(3_000), 400)))
     called(planned, store, ("rows", rows_of(range(5_000, 5_003), 5)))
-    blocks = sum(len(store.directory(run)) for run in store.runs(KEYED))
+    blocks = sum(len(store.block_index(run)) for run in store.runs(KEYED))
     asked = called(planned, store, ("watermark", 12))
     assert blocks > 10
     assert asked["reads"] <= 4 + 3  # times, directories, blocks that follow one another
