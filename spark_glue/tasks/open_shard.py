@@ -13,7 +13,8 @@ from gpu_windows.operators.columns.key_groups import group_range, groups_in_log
 from gpu_windows.operators.state.files import StateFiles
 from gpu_windows.operators.state.large_strings import naming_overflow
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.rescaling import Rescaling, count_numbers, write_rescaled
+from gpu_windows.operators.state.rescaled_file import count_numbers, write_rescaled
+from gpu_windows.operators.state.rescaling import Rescaling
 from gpu_windows.operators.state_types import state_types
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.tasks.packing import shard_count

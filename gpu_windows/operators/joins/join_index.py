@@ -1,4 +1,4 @@
-"""Index of a join side: order of rows by key and time, and places of keys in a store."""
+"""Index of a join side: order of rows by key and time, and prefixes of keys in a store."""
 
 from __future__ import annotations
 
@@ -86,15 +86,15 @@ class JoinIndex:
         order = self._matching.sort_order(rows.codes, rows.ts)
         return rows if order is None else rows.take(order)
 
-    def places(self, table: pa.Table) -> Ints:
-        """Return where the keys of rows are in a store: int64[n], from 0 on."""
+    def prefixes_of_rows(self, table: pa.Table) -> Ints:
+        """Return the hash prefixes of the keys of rows: int64[n]."""
         return self.hash_prefixes(self._codes(table))
 
     def hash_prefixes(self, codes: Ints) -> Ints:
-        """Return where keys are in a store, given by their codes; those with a null are at 0."""
-        of_keys = hash_prefixes(self._encoder.hashes())
-        places: Ints = np.concatenate([np.zeros(len(NULLS), np.int64), of_keys])
-        return places[codes]
+        """Return the hash prefixes of keys, given by their codes; 0 for keys with a null."""
+        prefixes_of_keys = hash_prefixes(self._encoder.hashes())
+        prefixes: Ints = np.concatenate([np.zeros(len(NULLS), np.int64), prefixes_of_keys])
+        return prefixes[codes]
 
     def hashes_of(self, codes: Ints) -> Ints:
         """Return the hashes of keys, given by their codes; none of them is one with a null."""

@@ -77,11 +77,11 @@ class Matching:
     def _expand_pairs(self, first: Ints, ends: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
         """Return the pairs with numbers from ``begin`` to ``end``."""
         low, high = np.searchsorted(ends, [begin, end - 1], "right") - 1
-        mine, until = first[low : high + 1], ends[low : high + 2]
+        firsts, until = first[low : high + 1], ends[low : high + 2]
 
         def expand(backend: Backend, each: Map) -> tuple[Ints, Ints]:
             del each
-            on_device = backend.to_device(mine), backend.to_device(until)
+            on_device = backend.to_device(firsts), backend.to_device(until)
             i, j = backend.joins.expand_pairs(*on_device, begin, end)
             return backend.to_host(i), backend.to_host(j)
 

@@ -224,8 +224,8 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
     def _split_late(self, rows: JoinRows, reach: int) -> tuple[JoinRows, JoinRows]:
         """Split rows into those that may match later rows, and those that may not."""
         waits = rules.waits(rows.ts, reach, self._watermark)
-        kept = rows if waits.all() else rows.take(np.flatnonzero(waits))
-        return kept, rows.take(np.flatnonzero(~waits))
+        stored = rows if waits.all() else rows.take(np.flatnonzero(waits))
+        return stored, rows.take(np.flatnonzero(~waits))
 
     def _match_stored_right(self, left: JoinRows) -> Iterator[tuple[Emission, Ints]]:
         """Yield the pairs of left rows with stored right rows."""

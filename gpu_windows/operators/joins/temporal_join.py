@@ -1,4 +1,4 @@
-"""The temporal join strategy: rows wait in a buffer; one version of each key is stored."""
+"""The temporal join strategy: rows are buffered; the newest version of each key is stored."""
 
 from __future__ import annotations
 

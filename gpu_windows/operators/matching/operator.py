@@ -95,7 +95,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         self._plan, self._match, self._in_order = plan, plan.match, in_order
         self._compiled = compiled
         self._names, self._time = plan.query.keys, plan.query.time
-        self._kept_schema = rows_schema(plan)
+        self._row_schema = rows_schema(plan)
         self._automaton = automaton_of(self._match)
         self._program = program_of(self._match.conditions)
         self._results = MatchResults(plan, trace=trace)
@@ -122,7 +122,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         status[(status == ACCEPTED) & (times.values <= state.watermark)] = LATE
         rejected = Rejected.of(status)
         then = (name for name, _ in self._match.then)
-        names = dict.fromkeys((*self._names, *self._kept_schema.names, *then))
+        names = dict.fromkeys((*self._names, *self._row_schema.names, *then))
         rows = state.buffered.number(batch.select([*names]))
         if len(rejected):
             rows = rows.filter(pa.array(status == ACCEPTED))
@@ -167,7 +167,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         """No rows."""
         schema = self._plan.query.schema
         own = {name: schema.field(name) for name in (*self._names, *dict(self._match.then))}
-        own |= {each.name: each for each in self._kept_schema}
+        own |= {each.name: each for each in self._row_schema}
         return pa.schema([*own.values(), pa.field(NUMBER, pa.int64())]).empty_table()
 
     def _save(self, stored: StoredMatches) -> None:
@@ -210,7 +210,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
 
     def _sort_rows(self, match_state: MatchState, due: pa.Table, codes: Ints) -> _SortedRows:
         """Return stored and due rows, by key and time."""
-        new = due.select(self._kept_schema.names).cast(self._kept_schema)
+        new = due.select(self._row_schema.names).cast(self._row_schema)
         rows = pa.concat_tables([match_state.rows, new]) if len(match_state.rows) else new
         of_rows = np.concatenate([np.repeat(match_state.codes, match_state.lengths), codes])
         before = np.full(len(match_state.rows), -1)

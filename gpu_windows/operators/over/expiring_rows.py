@@ -45,7 +45,9 @@ class ExpiringRows:
         lacking: pa.Schema = NOTHING,
     ) -> None:
         self._names, self._keys = names, keys
-        self.buffer = RowBuffer(log, name, BufferSpec(UNTIL, self._places, adapts=True), lacking)
+        self.buffer = RowBuffer(
+            log, name, BufferSpec(UNTIL, self._prefixes_of, adapts=True), lacking
+        )
 
     def find(self, codes: Ints, after: int) -> tuple[pa.Table, Ints] | None:
         """Return the rows of some keys that expire after a watermark, and their keys.
@@ -63,17 +65,17 @@ class ExpiringRows:
         """
         if len(codes) == 0 or after == LONG_MAX:
             return None
-        places = hash_prefixes(self._keys.hashes()[codes])
+        prefixes = hash_prefixes(self._keys.hashes()[codes])
         ends = (np.full(len(codes), end) for end in (after + 1, LONG_MAX))
-        found = self.buffer.find(places, *ends)
+        found = self.buffer.find(prefixes, *ends)
         if found is None:
             return None
         of_rows = codes_of(self._keys, self._names, found)
-        mine = are_among(of_rows, codes, self._keys.count)
-        mine &= found.column(UNTIL).to_numpy() > after
-        return (found.filter(pa.array(mine)), of_rows[mine]) if mine.any() else None
+        wanted = are_among(of_rows, codes, self._keys.count)
+        wanted &= found.column(UNTIL).to_numpy() > after
+        return (found.filter(pa.array(wanted)), of_rows[wanted]) if wanted.any() else None
 
-    def _places(self, rows: pa.Table) -> Ints:
+    def _prefixes_of(self, rows: pa.Table) -> Ints:
         codes = codes_of(self._keys, self._names, rows)
         return hash_prefixes(self._keys.hashes())[codes]
 

@@ -98,7 +98,7 @@ class KeyStateStore:
             self._state = self._concat([self._state, self._read_entries(found)])
 
     def last_of(self, codes: Ints) -> Ints:
-        """Return the time of the last row of keys; LONG_MIN if there is none.
+        """Return the time of the last row of keys, or LONG_MIN.
 
         Keys that are not in memory are read without loading them, because they do not change.
         """
@@ -164,10 +164,12 @@ class KeyStateStore:
     def _select_mask(self, selected: NDArray[np.bool_]) -> KeyState:
         """Return the state of the keys whose codes are ``selected``."""
         state = self._state
-        mine, of_rows = selected[state.codes], selected[state.of_rows]
-        totals = {p: self._columns[p].take(total, mine) for p, total in state.totals.items()}
+        of_keys, of_rows = selected[state.codes], selected[state.of_rows]
+        totals = {p: self._columns[p].take(total, of_keys) for p, total in state.totals.items()}
         rows = state.rows.filter(pa.array(of_rows))
-        return KeyState(state.codes[mine], state.last[mine], totals, rows, state.of_rows[of_rows])
+        return KeyState(
+            state.codes[of_keys], state.last[of_keys], totals, rows, state.of_rows[of_rows]
+        )
 
     def _concat(self, parts: Sequence[KeyState]) -> KeyState:
         totals = {

@@ -80,7 +80,7 @@ class OverOperator(StatefulOperator[StoredOver]):
         self._names, self._time = plan.query.keys, plan.query.time
         self._results = OverResults(plan, trace=trace)
         in_time = plan.over.arguments_of(plan.over.in_time)
-        self._kept = retained_schema(plan, (*self._names, *in_time))
+        self._retained_schema = retained_schema(plan, (*self._names, *in_time))
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
 
@@ -175,8 +175,8 @@ class OverOperator(StatefulOperator[StoredOver]):
         if over.in_time:
             needed = rows.column(UNTIL).to_numpy() > state.watermark
             if needed.any():
-                kept = rows.filter(pa.array(needed)).select(self._kept.names)
-                state.emitted.buffer.append(kept.cast(self._kept))
+                retained = rows.filter(pa.array(needed)).select(self._retained_schema.names)
+                state.emitted.buffer.append(retained.cast(self._retained_schema))
         return self._results.table(rows, states)
 
     def _select_keys(self, rows: pa.Table | None, some: Ints) -> tuple[pa.Table | None, Ints]:
@@ -184,8 +184,8 @@ class OverOperator(StatefulOperator[StoredOver]):
         if rows is None:
             return None, some[:0]
         codes = codes_of(self._keys, self._names, rows)
-        mine = are_among(codes, some, self._keys.count)
-        return rows.filter(pa.array(mine)), codes[mine]
+        is_one = are_among(codes, some, self._keys.count)
+        return rows.filter(pa.array(is_one)), codes[is_one]
 
     def _load_key_state(self, touched: Ints) -> KeyState:
         key_states = self._state.key_states
@@ -257,8 +257,8 @@ class OverOperator(StatefulOperator[StoredOver]):
         np.maximum.at(last, codes, rows.column(self._time).to_numpy())
         last_rows, of_rows = key_state.rows, key_state.of_rows
         if self._over.rows_before:
-            mine = rows.select(last_rows.schema.names).cast(last_rows.schema)
-            last_rows = pa.concat_tables([last_rows, mine])
+            new = rows.select(last_rows.schema.names).cast(last_rows.schema)
+            last_rows = pa.concat_tables([last_rows, new])
             of_rows = np.concatenate([of_rows, codes])
             last_rows, of_rows = self._select_last_rows(last_rows, of_rows)
         return KeyState(due.keys, last[due.keys], totals, last_rows, of_rows)
@@ -269,5 +269,5 @@ class OverOperator(StatefulOperator[StoredOver]):
         order = np.lexsort((numbers, ts, codes))
         sorted_codes = codes[order]
         ends = np.searchsorted(sorted_codes, sorted_codes, "right")
-        kept = order[ends - np.arange(len(order)) <= self._over.rows_before]
-        return rows.take(pa.array(kept)), codes[kept]
+        index = order[ends - np.arange(len(order)) <= self._over.rows_before]
+        return rows.take(pa.array(index)), codes[index]

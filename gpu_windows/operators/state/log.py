@@ -21,7 +21,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +30,6 @@ from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.state.block_index import BlockIndex
 from gpu_windows.operators.state.files import StateFiles
 from gpu_windows.operators.state.frames import unpack_batches
-from gpu_windows.operators.state.log_table import LogTable
 from gpu_windows.operators.state.manifest import (
     HEADER,
     Manifest,
@@ -39,12 +37,11 @@ from gpu_windows.operators.state.manifest import (
     missing_file,
     read_manifest,
 )
+from gpu_windows.operators.state.rescaling import Rescaling
 from gpu_windows.operators.state.runs import Run
 from gpu_windows.operators.state.schemas import conform, with_types
 from gpu_windows.operators.state.state_file_writer import StateFileWriter
-
-if TYPE_CHECKING:
-    from gpu_windows.operators.state.rescaling import Rescaling
+from gpu_windows.operators.state.writable_table import WritableTable
 
 Ints = NDArray[np.int64]
 
@@ -84,7 +81,7 @@ class StateLog:
     def _begin(self) -> None:
         self._segments: list[Segment] = [dict(each) for each in self._manifest.segments]
         self._numbers = {owner: dict(each) for owner, each in self._manifest.numbers.items()}
-        self._tables: dict[str, LogTable] = {}
+        self._tables: dict[str, WritableTable] = {}
         self._block_indexes: dict[tuple[str, int], BlockIndex] = {}
         self._stored_schemas: dict[tuple[str, int], tuple[pa.Schema, ...]] = {}
         self._small: dict[tuple[str, int], bytes] = {}
@@ -101,7 +98,7 @@ class StateLog:
         """Whether something was ever saved."""
         return self.newest is not None
 
-    def register(self, table: LogTable) -> None:
+    def register(self, table: WritableTable) -> None:
         """Add a table, which `finish` writes; tables are written in this order."""
         self._tables[table.name] = table
 
@@ -365,7 +362,7 @@ class StateLog:
         return name
 
     @property
-    def tables(self) -> Mapping[str, LogTable]:
+    def tables(self) -> Mapping[str, WritableTable]:
         """The registered tables, by name."""
         return self._tables
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
-
-from gpu_windows.operators.state.runs import Block, Run
-
-if TYPE_CHECKING:
-    from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.runs import Run
+from gpu_windows.operators.state.writable_table import WritableTable
 
 
-class LogTable(ABC):
-    """A table of a log: runs, and unflushed rows that are in none yet.
+class LogTable(WritableTable):
+    """A table that reads its runs from the log that writes it.
 
     Parameters
     ----------
@@ -29,37 +24,3 @@ class LogTable(ABC):
     def runs(self) -> list[Run]:
         """Its live runs, oldest first."""
         return self.log.runs(self.name)
-
-    @property
-    @abstractmethod
-    def new_bytes(self) -> int:
-        """Bytes in memory of unflushed rows; 0 if there are none."""
-
-    @abstractmethod
-    def merge(self, runs: Sequence[Run], *, with_new: bool, are_oldest: bool) -> Iterator[Block]:
-        """Compact runs that are neighbours in age; yield the blocks of the resulting run.
-
-        Parameters
-        ----------
-        runs : sequence of Run
-            Oldest first.
-        with_new : bool
-            Whether unflushed rows follow them.
-        are_oldest : bool
-            Whether no run is older.
-        """
-
-    @property
-    def needs_full_compaction(self) -> bool:
-        """Whether all runs are to become one, which drops consumed and superseded rows."""
-        return False
-
-    @abstractmethod
-    def note_written(self) -> None:
-        """Drop the unflushed rows, which are in a run now."""
-
-    def before_finish(self) -> None:  # noqa: B027 - most have nothing to do
-        """Save numbers of the table, before the log is written."""
-
-    def count_written(self, runs: Sequence[Run]) -> None:  # noqa: B027 - most do not change
-        """Save numbers of the runs that are live after the log is written."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpu_windows.errors import StateCorruptedError
-from gpu_windows.operators.state.log_table import LogTable
 from gpu_windows.operators.state.manifest import HEADER, Manifest, Segment
 from gpu_windows.operators.state.runs import RunWriter
+from gpu_windows.operators.state.writable_table import WritableTable
 
 #: Segments of a size class that are compacted into one.
 MERGE_FANIN = 8
@@ -26,7 +26,7 @@ class StateFileWriter:
     Parameters
     ----------
     name : str
-    tables : mapping of str to LogTable
+    tables : mapping of str to WritableTable
         By name.
     before : Manifest
         Of the last file, with the current numbers.
@@ -39,7 +39,7 @@ class StateFileWriter:
     def __init__(
         self,
         name: str,
-        tables: Mapping[str, LogTable],
+        tables: Mapping[str, WritableTable],
         before: Manifest,
         segments: Sequence[Segment],
         new_bytes: int,

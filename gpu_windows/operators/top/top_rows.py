@@ -128,11 +128,11 @@ class TopRows:
         if not self._buffered:
             return
         rows, self._buffered = SlotRows.concat([self._first, *self._buffered]), []
-        kept, self._numbers = self._find_first(rows)
+        first, self._numbers = self._find_first(rows)
         left = np.ones(len(rows), np.bool_)
-        left[kept] = False
+        left[first] = False
         self._note_removed(rows.take(np.flatnonzero(left & (rows.slots > 0))))
-        self._first = rows.take(kept)
+        self._first = rows.take(first)
 
     def _note_removed(self, rows: SlotRows) -> None:
         """Note rows that are no longer among the first, if they are in the result table."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.joins import match_flags
-from gpu_windows.operators.joins.stored_side import row_kind
+from gpu_windows.operators.joins.stored_side import buffer_spec
 from gpu_windows.operators.state import merge_input
 from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
@@ -155,7 +155,7 @@ def test_rows_that_have_met_are_left_out(
     made: list[Call], values: Constants, *, marks_some: bool
 ) -> None:
     """Of rows with an even number a later call may note that they have met."""
-    log, kind = StateLog(CountingFiles()), row_kind(no_prefix, keeps_matched=False)
+    log, kind = StateLog(CountingFiles()), buffer_spec(no_prefix, keeps_matched=False)
     alive: dict[int, int] = {}
     matched: set[int] = set()
     markers, count = rows([]), 0
@@ -329,7 +329,7 @@ def test_numbers_are_those_of_the_runs(made: list[Call], values: Constants) -> N
 
 
 def test_notes_are_no_rows() -> None:
-    log, kind = Counting(), row_kind(no_prefix, keeps_matched=True)
+    log, kind = Counting(), buffer_spec(no_prefix, keeps_matched=True)
     new = rows([(0, 1), (0, 2), (0, 3)])
     RowBuffer(log, "rows", kind).append(new)
     log.reopen()
