@@ -37,10 +37,6 @@ _STATE = 2
 class KeyedArrays:
     """State and timers of keys, by key codes of this object.
 
-    Parameters
-    ----------
-    query : ProcessQuery
-
     Attributes
     ----------
     watermark, processing_time : int

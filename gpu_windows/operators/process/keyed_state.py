@@ -36,11 +36,6 @@ _TIMERS = ("event_timers", "processing_timers")
 class KeyedState:
     """State and timers of keys.
 
-    Parameters
-    ----------
-    query : ProcessQuery
-    opened : OpenedFunction
-
     Attributes
     ----------
     watermark, processing_time : int

@@ -42,12 +42,7 @@ _INTEGER = pa.decimal128(38)
 
 @dataclass(frozen=True)
 class ContentsFormat:
-    """Conversion of a query's window contents to Arrow values and back.
-
-    Parameters
-    ----------
-    query : WindowQuery
-    """
+    """Conversion of a query's window contents to Arrow values and back."""
 
     query: WindowQuery
 

@@ -20,12 +20,7 @@ Evict = Callable[..., Sequence[Element]]
 
 
 class UserParts:
-    """The assigner and the evictor of a query, and the rows that they see.
-
-    Parameters
-    ----------
-    query : WindowQuery
-    """
+    """The assigner and the evictor of a query, and the rows that they see."""
 
     def __init__(self, query: WindowQuery) -> None:
         self._assigner, self._evictor = query.assigner, query.evictor

@@ -8,13 +8,7 @@ from gpu_windows.operators.state.writable_table import WritableTable
 
 
 class LogTable(WritableTable):
-    """A table that reads its runs from the log that writes it.
-
-    Parameters
-    ----------
-    log : StateLog
-    name : str
-    """
+    """A table that reads its runs from the log that writes it."""
 
     def __init__(self, log: StateLog, name: str) -> None:
         self.log, self.name = log, name
