@@ -1,10 +1,10 @@
 """Apache Flink's windows for PySpark, on CUDA and CPU kernels.
 
 Here are verbs, windows, triggers, aggregates and sinks; `gpu_windows.functions` has the classes
-that functions of yours extend, `gpu_windows.typing` those that annotations name.
+that your functions extend, `gpu_windows.typing` those for annotations.
 
-Names are imported when they are first asked for, each from its home, so that ``import gpu_windows``
-takes next to nothing, and a worker of Spark's loads what its operator needs.
+Names are imported from their modules at first access, so that ``import gpu_windows`` is fast, and
+a Spark worker loads only what its operator needs.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ _NAMES = LazyNames(
 #: Modules that users know by their names.
 _MODULES = ("checkpoints", "errors", "functions", "typing")
 
-#: Names that Spark, pandas or SQL have for what is here.
+#: Names of Spark, pandas or SQL to those of this package.
 _HABITS = {
     "approxCountDistinct": "approx_count_distinct",
     "approx_percentile": "approx_quantile",
@@ -173,7 +173,7 @@ del globals()["sql"]
 
 
 def _hint(name: str) -> str:
-    """Return what to write instead of a name that there is not, if that is known."""
+    """Return a hint for a missing name: what to write instead, if that is known."""
     if name.endswith("Error"):
         return ": errors are in gpu_windows.errors"
     for module in ("functions", "typing"):
@@ -188,16 +188,15 @@ if not TYPE_CHECKING:  # else no name would be a wrong one
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
             return import_module(f"{__name__}.{name}")
-        hint = "" if name in _NAMES.places or name.startswith("_") else _hint(name)
-        value = globals()[name] = _NAMES.load(name, hint)
-        return value
+        hint = "" if name in _NAMES.homes or name.startswith("_") else _hint(name)
+        return _NAMES.load(name, hint)
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_MODULES})
 
 
-#: All public names but those that need Spark: ``*`` asks for each.
+#: All public names other than those that need Spark: ``*`` imports each.
 __all__ = [
     "ContinuousEventTimeTrigger", "ContinuousProcessingTimeTrigger", "CountEvictor",
     "CountTrigger", "CumulativeEventTimeWindows", "CumulativeProcessingTimeWindows", "Delta",

@@ -1,4 +1,4 @@
-"""PySpark's classes, for annotations alone: at run time PySpark need not be there."""
+"""PySpark's classes, for annotations only: at run time PySpark may be missing."""
 
 from __future__ import annotations
 

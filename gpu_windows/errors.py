@@ -36,15 +36,15 @@ def _rebuild(
 
 
 class QueryError(GpuWindowsError):
-    """A query that cannot mean anything; raised on the driver while the query is built."""
+    """A query without a meaning; raised on the driver while the query is built."""
 
 
 class MissingStepError(QueryError, AttributeError):
-    """What comes after a step that was left out: ``aggregate`` before ``window``."""
+    """A step that needs an earlier one, which is missing: ``aggregate`` before ``window``."""
 
 
 class InvalidDurationError(QueryError):
-    """A duration that cannot be read, or is not a whole number of ticks."""
+    """A duration that cannot be parsed, or is not a whole number of ticks."""
 
 
 class InvalidWindowError(QueryError):
@@ -64,7 +64,7 @@ class InvalidFrameError(QueryError):
 
 
 class InvalidPatternError(QueryError):
-    """A pattern that cannot be read, or that no automaton of Flink's matches."""
+    """A pattern that cannot be parsed, or that no automaton of Flink's matches."""
 
 
 class InvalidFunctionError(QueryError):
@@ -104,18 +104,18 @@ class UnsupportedQueryError(QueryError):
 
 
 class ReadTwiceError(QueryError):
-    """A second reading of what can be read once, such as a `pyarrow.RecordBatchReader`."""
+    """A second reading of an input that can be read once, such as a `pyarrow.RecordBatchReader`."""
 
 
 class SqlError(QueryError):
-    """SQL that cannot be read, or that is not covered; it says where in the text.
+    """SQL that cannot be parsed, or is not supported; it says where in the text.
 
     Parameters
     ----------
     rule, value
         See `GpuWindowsError`.
     line, position : int, optional
-        Where in the text: line and position in it, from 1 on.
+        Line in the text, and position in the line, from 1.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ def _rebuild_sql(
 
 
 class SkipError(InvalidPatternError):
-    """A match after which the search cannot go on as AFTER MATCH says: known when it is found."""
+    """A match after which the search cannot continue as AFTER MATCH says; raised at the match."""
 
 
 class ExpressionError(GpuWindowsError):
@@ -162,13 +162,13 @@ class DeviceMemoryError(GpuWindowsError):
 class DeviceFailedError(GpuWindowsError):
     """The CUDA device failed, and no later call of this process can succeed; end it.
 
-    Spark ends the Python worker of a task that raises, and runs the task again in another one. A
-    process of your own continues on the CPU where it has ``device="auto"``.
+    Spark ends the Python worker of a task that raises, and runs the task again in another one. With
+    ``device="auto"`` a process of your own continues on the CPU.
     """
 
 
 class FunctionFailedError(GpuWindowsError):
-    """A function of the user's raised; the error names function, key, and row or timer."""
+    """A user's function raised an error; this one names function, key, and row or timer."""
 
 
 class OperatorFailedError(GpuWindowsError):
@@ -176,18 +176,18 @@ class OperatorFailedError(GpuWindowsError):
 
 
 class LatePartialError(GpuWindowsError):
-    """Rows were aggregated as if in time that are late: they can no longer be given back."""
+    """Late rows were aggregated as if on time, so they can no longer be rejected."""
 
 
 class StateError(GpuWindowsError):
     """State from which no query can resume; base class of the following.
 
-    Where it ends a running query, Spark raises a ``StreamingQueryException`` whose text names it.
+    If it ends a running query, Spark raises a ``StreamingQueryException`` whose text names it.
     """
 
 
 class StateCorruptedError(StateError):
-    """State that is not as it was written."""
+    """State that differs from what was written."""
 
 
 class StateVersionError(StateError):
@@ -195,11 +195,11 @@ class StateVersionError(StateError):
 
 
 class StateMismatchError(StateError):
-    """State of another query than the one that is started on it."""
+    """State of a query other than the one that is started on it."""
 
 
 class ConcurrentQueryError(StateError):
-    """Two drivers run a query on one checkpoint: this one has ended, its files do not count."""
+    """Two drivers run a query on one checkpoint: this one has ended, and its files are ignored."""
 
 
 class CheckpointError(StateError):
@@ -211,11 +211,11 @@ class ScanError(GpuWindowsError):
 
 
 class OutputError(GpuWindowsError):
-    """A path of results that belongs to another query, or that holds none."""
+    """A path of results that belongs to another query, or has no results."""
 
 
 class ArrayOverflowError(GpuWindowsError):
-    """Strings, binary or lists that have more than an array of Arrow holds, 2 GiB."""
+    """Strings, binary or lists above the limit of an Arrow array, 2 GiB."""
 
 
 class ArithmeticOverflowError(GpuWindowsError):

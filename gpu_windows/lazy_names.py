@@ -1,7 +1,8 @@
-"""Public names that are imported from their homes when they are first asked for."""
+"""Public names that are imported from their modules at first access."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -20,27 +21,33 @@ class LazyNames:
 
     Attributes
     ----------
-    places : dict of str to (str, str)
+    homes : dict of str to (str, str)
         The home of each name, and its name there.
     """
 
     def __init__(self, module: str, homes: Mapping[str, str]) -> None:
         self._module = module
-        self.places = {
+        self.homes = {
             name.rstrip("_"): (home, name)
             for home, names in homes.items()
             for name in names.split()
         }
 
     def load(self, name: str, hint: str = "") -> Any:
-        """Import a name.
+        """Import a name, and set it in the module so that it is looked up once.
 
         Raises
         ------
         AttributeError
             If there is no such name; ``hint`` ends its message.
         """
-        if name not in self.places:
+        if name not in self.homes:
             raise AttributeError(f"module {self._module!r} has no attribute {name!r}{hint}")
-        home, own_name = self.places[name]
-        return getattr(import_module(f"gpu_windows.{home}"), own_name)
+        home, own_name = self.homes[name]
+        value = getattr(import_module(f"gpu_windows.{home}"), own_name)
+        setattr(sys.modules[self._module], name, value)
+        return value
+
+    def list_names(self) -> list[str]:
+        """Return the names of the module, imported or not, in order: its ``__dir__``."""
+        return sorted({*vars(sys.modules[self._module]), *self.homes})

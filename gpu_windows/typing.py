@@ -1,8 +1,8 @@
-"""Classes that annotations name and nobody makes: steps of queries, contexts, states, batches."""
+"""Classes for annotations, which users do not build: steps, contexts, states, batches."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpu_windows.lazy_names import LazyNames
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     )
     from gpu_windows.functions.process import ProcessContext
     from gpu_windows.functions.vector_process import RowsBatch, TimersBatch
-    from gpu_windows.functions.vectorised import WindowBatch
+    from gpu_windows.functions.vector_window import WindowBatch
     from gpu_windows.runners.outputs import Outputs
     from gpu_windows.runners.sink import SinkBatch, SinkQuery
     from gpu_windows.sinks.upsert import Upsert
@@ -84,7 +84,7 @@ _NAMES = LazyNames(
         "functions.keyed_state": "AppendingState ListState MapState StateDescriptor ValueState",
         "functions.process": "ProcessContext",
         "functions.vector_process": "RowsBatch TimersBatch",
-        "functions.vectorised": "WindowBatch",
+        "functions.vector_window": "WindowBatch",
         "runners.outputs": "Outputs",
         "runners.sink": "SinkBatch SinkQuery",
         "sinks.upsert": "Upsert",
@@ -99,15 +99,7 @@ _NAMES = LazyNames(
 )
 
 if not TYPE_CHECKING:  # else no name would be a wrong one
-
-    def __getattr__(name: str) -> Any:
-        value = globals()[name] = _NAMES.load(name)
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
+    __getattr__, __dir__ = _NAMES.load, _NAMES.list_names
 
 __all__ = [
     "Aggregate",

@@ -1,7 +1,7 @@
-"""What crosses between functions of users and operators: copied, or lent to be read only.
+"""Values that users' functions and operators exchange: copies, or read-only arrays.
 
-What a function gives it may go on with, so it is copied. What a function is given is a copy, too,
-or an array that it cannot write into. So neither can change what the other one keeps.
+Results of a function are copied, because it may continue to use them. Arguments of a function are
+copies, too, or read-only arrays. So neither side can change values of the other.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
-#: Classes of values that nobody can change.
+#: Classes of immutable values.
 _CONSTANTS = frozenset(
     {int, float, bool, str, bytes, type(None), Decimal, date, datetime, time, timedelta}
 )
-#: Others, and their subclasses.
+#: Other immutable classes, which subclasses of values may have.
 _UNCHANGING = (*_CONSTANTS, np.generic, pa.Scalar)
 
 
 def copy_value(value: Any) -> Any:
-    """Return a value that nobody else can change: what may be changed is copied, at any depth.
+    """Return a value that nobody else can change: mutable parts are copied, at any depth.
 
     Parameters
     ----------
     value : object
-        What a function gave, or what it is given of what is kept.
+        A result of a function, or a stored value that it is given.
 
     Returns
     -------
     object
-        The value, if nobody can change it. Else a copy: of bytes as ``bytes``, of sets, views and
-        other sequences as a list.
+        The value, if it is immutable. Else a copy: bytes as ``bytes``; sets, views and other
+        sequences as a list.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def copy_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: copy_value(each) for name, each in value.items()}
     if isinstance(value, tuple):
-        return value if are_constant(value) else tuple(map(copy_value, value))
+        return value if are_immutable(value) else tuple(map(copy_value, value))
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, memoryview):
@@ -70,20 +70,20 @@ def copy_value(value: Any) -> Any:
         return value
 
 
-def are_constant(values: Sequence[Any]) -> bool:
-    """Tell whether nobody can change any of some values; it takes less time than `copy_value`."""
+def are_immutable(values: Sequence[Any]) -> bool:
+    """Return whether all values are immutable; faster than `copy_value`."""
     return _CONSTANTS.issuperset(map(type, values))
 
 
 def copy_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return values of a row that nobody else can change; see `copy_value`."""
-    return values if are_constant(values) else tuple(map(copy_value, values))
+    return values if are_immutable(values) else tuple(map(copy_value, values))
 
 
 def copy_table(table: pa.Table) -> pa.Table:
-    """Return a table whose buffers are nobody else's.
+    """Return a table that shares no buffer with others.
 
-    Arrow takes arrays of NumPy as they are, so who made a table of some may still write into them.
+    Arrow tables share the NumPy arrays that they are made of, which their owner may change.
     """
     if table.num_columns == 0:
         return table
@@ -94,7 +94,7 @@ def copy_table(table: pa.Table) -> pa.Table:
 
 
 def to_tick(value: Any) -> int | None:
-    """Return a time that a function gave, in ticks; None if it is no integer of 64 bits."""
+    """Return a time that a function returned, in ticks; None if it is not an integer of 64 bits."""
     if isinstance(value, bool | np.bool_):
         return None
     try:
@@ -105,13 +105,13 @@ def to_tick(value: Any) -> int | None:
 
 
 def as_read_only(values: Array) -> Array:
-    """Return a view of an array to lend to a function: writing into it raises `ValueError`."""
+    """Return a view of an array for a function: writing into it raises `ValueError`."""
     view = values.view()
     view.flags.writeable = False
     return view
 
 
-def lend_arrays(batch: Any) -> None:
+def make_read_only(batch: Any) -> None:
     """Make the arrays of a frozen dataclass read only, before a function is given it."""
     for each in fields(batch):
         value = getattr(batch, each.name)

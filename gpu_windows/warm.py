@@ -15,16 +15,16 @@ from gpu_windows.kernels.warm import warm
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel that is in the cache now.
+    """A kernel that was compiled or found in the cache.
 
     Parameters
     ----------
     backend : {"cpu", "cuda"}
-        For what it was compiled.
+        What it was compiled for.
     kernel : str
         Module and name.
     seconds : float
-        What it took; next to nothing where it was there already.
+        Time of the compilation; close to 0 if it was in the cache.
     """
 
     backend: str
@@ -33,10 +33,10 @@ class Compiled:
 
 
 def run(*, as_json: bool) -> int:
-    """Compile the CPU kernels, and the CUDA kernels if a device can be used; tell what it took."""
-    console, chosen = Console(), select("auto")
-    packages = ["cpu"] if chosen.name == "cpu" else ["cpu", "cuda"]
-    compiled = [Compiled(package, *found) for package in packages for found in warm(package)]
+    """Compile the CPU kernels, and the CUDA kernels if a device can be used; print the times."""
+    console, backend = Console(), select("auto")
+    packages = ["cpu"] if backend.name == "cpu" else ["cpu", "cuda"]
+    compiled = [Compiled(package, *timed) for package in packages for timed in warm(package)]
     if as_json:
         console.print_json(json.dumps([asdict(kernel) for kernel in compiled]))
         return 0
@@ -45,7 +45,7 @@ def run(*, as_json: bool) -> int:
         seconds = [kernel.seconds for kernel in compiled if kernel.backend == package]
         console.print(f"{package}: {len(seconds)} kernels in {sum(seconds):.1f} s")
     if "cuda" not in packages:
-        console.print(f"cuda: nothing to compile for, {chosen.reason}", soft_wrap=True)
+        console.print(f"cuda: nothing to compile for, {backend.reason}", soft_wrap=True)
     console.print(f"They are kept in {cache_directory()}", soft_wrap=True)
     return 0
 

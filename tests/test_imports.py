@@ -17,7 +17,8 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.plan import is_plan_of
 from gpu_windows.spark_glue.tasks.workers import MakePartials, RunShards
 
 #: Libraries that take long to import. PyArrow imports pandas for the first array that it makes.
@@ -97,14 +98,14 @@ def test_the_package_imports_nothing_heavy() -> None:
 
 def test_type_checkers_see_each_name_where_it_is_imported_from() -> None:
     modules = {name: ("gpu_windows", name) for name in gw._MODULES}
-    assert typed_names(gw) == {**gw._NAMES.places, **modules}
+    assert typed_names(gw) == {**gw._NAMES.homes, **modules}
     for module in (gw.functions, gw.typing):
-        assert typed_names(module) == module._NAMES.places
-        assert module._NAMES.places.keys() == {*module.__all__} <= {*dir(module)}
+        assert typed_names(module) == module._NAMES.homes
+        assert module._NAMES.homes.keys() == {*module.__all__} <= {*dir(module)}
 
 
 def test_there_are_no_more_names_than_one_can_know() -> None:
-    counts = [len(module._NAMES.places) for module in (gw, gw.functions, gw.typing)]
+    counts = [len(module._NAMES.homes) for module in (gw, gw.functions, gw.typing)]
     assert counts[0] <= 80
     assert sum(counts) <= 160
 
@@ -115,7 +116,7 @@ def test_all_public_names_are_there() -> None:
         "print(json.dumps(sorted({*globals()} - before - {'before'})))"
     )
     assert {*given} == {*gw.__all__}
-    assert gw._NAMES.places.keys() - {*gw.__all__} == {"MetricsListener"}  # it needs Spark
+    assert gw._NAMES.homes.keys() - {*gw.__all__} == {"MetricsListener"}  # it needs Spark
     assert {*gw.__all__} <= {*dir(gw)}
 
 
@@ -138,7 +139,7 @@ def test_a_name_is_looked_up_once() -> None:
 def test_no_package_hides_a_name() -> None:
     """A package takes the place of its name when it is first imported."""
     packages = {info.name for info in iter_modules(gw.__path__)}
-    assert packages & gw._NAMES.places.keys() == {"sql"}
+    assert packages & gw._NAMES.homes.keys() == {"sql"}
     for first in ("gpu_windows.sql.translate", "gpu_windows.sql.query", "gpu_windows.sql"):
         found = fresh(
             f"import json, {first}, gpu_windows as gw\nfrom gpu_windows import sql\n"
@@ -236,7 +237,7 @@ def test_a_worker_imports_what_its_operator_needs(tmp_path: Path) -> None:
     windows = gw.SlidingEventTimeWindows.of(timedelta(minutes=2), timedelta(minutes=1))
     options = timed.key_by("k").window(windows).options(device="cpu", shards=1)
     plan = options.with_outputs().aggregate(sum=gw.sum("v"), n=gw.count()).plan
-    assert isinstance(plan, WindowPlan)
+    assert is_plan_of(plan, WindowQuery)
     rows = TABLE.select(plan.input_columns)
     ticks = rows["ts"].cast(pa.int64())
     rows = rows.set_column(rows.column_names.index("ts"), "ts", ticks)

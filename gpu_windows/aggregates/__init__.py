@@ -1,1 +1,1 @@
-"""Aggregates: what is kept of a row, how it combines, how it becomes a result."""
+"""Aggregates: partial aggregates of rows, how they combine, how they become results."""

@@ -1,4 +1,4 @@
-"""What users say of an aggregate: its function, its columns, which rows, over which frame."""
+"""Descriptions of aggregates: function, columns, condition, part of the window, frame."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
 
-#: Functions of which each different value may count once.
-_OF_VALUES = (
+#: Functions that can aggregate distinct values.
+_DISTINCT_FUNCTIONS = (
     "count", "sum", "mean", "min", "max", "variance", "stddev", "bool_and", "bool_or",
     "collect_list", "quantile",
 )  # fmt: skip
@@ -53,10 +53,10 @@ class Aggregate:
         return tuple(name for name in read if isinstance(name, str))
 
     def filter(self, condition: str | Column) -> Aggregate:
-        """Return it over the rows only of which a condition is true (SQL: FILTER).
+        """Return it over the rows for which a condition is true (SQL: FILTER).
 
-        Windows are made of all rows: of one without a row of which it is true, a count is 0, and
-        all else null.
+        All rows make windows: in a window without a row for which it is true, a count is 0, and
+        other aggregates are null.
 
         Parameters
         ----------
@@ -70,38 +70,38 @@ class Aggregate:
             If it has a condition already, or ``condition`` is None.
         """
         if condition is None:
-            raise QueryError("a condition is a column of booleans", value=condition)
+            raise QueryError("a condition must be a column of booleans", value=condition)
         if self.where is not None:
-            rule = f"{self.function} has a condition already: give it one column of both"
+            rule = f"{self.function} has a condition already: combine both in one column"
             raise QueryError(rule, value=condition)
         return replace(self, where=condition)
 
     def distinct(self) -> Aggregate:
-        """Return it over each different value once, the one that came first (SQL: DISTINCT).
+        """Return it over distinct values, the first of equal ones (SQL: DISTINCT).
 
-        Windows keep their rows for it. All NaN are one value, and so are both zeros.
+        Windows store their rows for it. All NaN are equal, and so are both zeros.
 
         Raises
         ------
         UnsupportedAggregateError
-            If it is none of count, sum, mean, min, max, variance, stddev, bool_and, bool_or,
-            collect_list, quantile, median of a column.
+            Unless it is count, sum, mean, min, max, variance, stddev, bool_and, bool_or,
+            collect_list, quantile or median of a column.
         """
         if self.function == "count_distinct" or (
             self.function == "count" and self.column is not None
         ):
             return replace(self, function="count_distinct")
-        if self.function not in _OF_VALUES or self.column is None:
-            rule = f"distinct is for {', '.join(_OF_VALUES)} of a column"
+        if self.function not in _DISTINCT_FUNCTIONS or self.column is None:
+            rule = f"distinct is for {', '.join(_DISTINCT_FUNCTIONS)} of a column"
             raise UnsupportedAggregateError(rule, value=self.describe())
         return replace(self, is_distinct=True)
 
     def within(self, duration: Duration) -> Aggregate:
-        """Return it over the rows only of the last part of a window.
+        """Return it over the rows of the last part of a window.
 
-        ``gw.sum("amount").within("5 minutes")`` in a window of an hour is of its last five minutes:
-        several lengths in one pass. For sliding windows of event time that fire once; of a window
-        without rows there, a count is 0, and all else null.
+        ``gw.sum("amount").within("5 minutes")`` in a window of an hour sums its last five minutes:
+        one pass computes several lengths. For sliding windows of event time that fire once; without
+        rows in that part, a count is 0, and other aggregates are null.
 
         Parameters
         ----------
@@ -111,9 +111,9 @@ class Aggregate:
         Raises
         ------
         InvalidWindowError
-            If it is not positive; when windows are known, if it is no multiple of the slide.
+            If it is not positive; once windows are given, if it is not a multiple of the slide.
         QueryError
-            If it has such a part already.
+            If the aggregate has such a part already.
         """
         recent = ticks(duration)
         if recent <= 0:
@@ -131,11 +131,11 @@ class Aggregate:
         """Return the aggregate as SQL would write it."""
         fraction = () if self.fraction is None else (f"{self.fraction:g}",)
         size = (f"size {self.sketch_size}",) if self.sketch_size else ()
-        named = (name for name in (self.column, self.by) if isinstance(name, str))
+        columns = (name for name in (self.column, self.by) if isinstance(name, str))
         size = size if self.first else (*size, "last of equals")
         where = "" if self.where is None else f" FILTER (WHERE {self.where})"
         recent = "" if self.recent is None else f" within {show_ticks(self.recent)}"
-        arguments = ", ".join((*named, *fraction, *size)) or "*"
+        arguments = ", ".join((*columns, *fraction, *size)) or "*"
         arguments = f"DISTINCT {arguments}" if self.is_distinct else arguments
         return f"{self.function}({arguments}){where}{recent}"
 
@@ -163,7 +163,7 @@ class Framed:
             raise InvalidFrameError(rule, value=self.aggregate.describe())
 
     def filter(self, condition: str | Column) -> Framed:
-        """Refuse a condition: it comes before the frame; `lag`, `row_number` and such have none."""
+        """Raise `InvalidFrameError`: a condition comes before the frame."""
         rule = (
             "a condition comes before the frame, gw.sum('amount').filter('is_new').over(frame); "
             "lag, lead, row_number, rank and dense_rank take none"
@@ -171,6 +171,6 @@ class Framed:
         raise InvalidFrameError(rule, value=condition)
 
     def over(self, frame: Frame) -> Framed:
-        """Refuse another frame: it has one; so have `lag`, `row_number` and such."""
+        """Raise `InvalidFrameError`: it has a frame already, as `lag` and `row_number` have."""
         rule = f"{self.aggregate.describe()} has a frame already: {self.frame.describe()}"
         raise InvalidFrameError(rule, value=frame)

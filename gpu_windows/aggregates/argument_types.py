@@ -1,4 +1,4 @@
-"""Types of columns: what aggregates take of them, and what carries them in kernels."""
+"""Types of columns: which aggregates take them, and how kernels represent their values."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Literal
 import pyarrow as pa
 from pyarrow import types
 
-#: What carries values in kernels.
+#: Types that represent values in kernels.
 Lane = Literal["int64", "float64"]
 
-#: Decimals of up to this many digits are one lane, their unscaled value; of more digits, two.
+#: Decimals of up to this many digits are one lane, their unscaled value; wider ones are two.
 DECIMAL_DIGITS = 18
 
 
 def is_number(dtype: pa.DataType) -> bool:
-    """Whether it is a number that kernels add: integers but uint64, floats, small decimals."""
+    """Whether kernels add its values: integers except uint64, floats, small decimals."""
     if types.is_uint64(dtype):
         return False  # does not fit int64
     return bool(types.is_integer(dtype) or types.is_floating(dtype)) or is_small_decimal(dtype)
@@ -27,12 +27,12 @@ def is_small_decimal(dtype: pa.DataType) -> bool:
 
 
 def is_wide(dtype: pa.DataType) -> bool:
-    """Whether it is a decimal of more digits, whose values are an upper and a lower word."""
+    """Whether it is a wider decimal, whose values are an upper and a lower word."""
     return bool(types.is_decimal128(dtype) and dtype.precision > DECIMAL_DIGITS)
 
 
 def is_summed(dtype: pa.DataType) -> bool:
-    """Whether it is a number that is added up, in one lane or in two."""
+    """Whether its values can be summed, in one lane or in two."""
     return is_number(dtype) or is_wide(dtype)
 
 
@@ -43,7 +43,7 @@ def is_text(dtype: pa.DataType) -> bool:
 
 
 def is_sortable(dtype: pa.DataType) -> bool:
-    """Whether values of this type have an order: text by its bytes."""
+    """Whether values of this type have an order; strings are ordered by bytes."""
     return is_ordered(dtype) or is_wide(dtype) or is_text(dtype)
 
 
@@ -63,7 +63,7 @@ def is_hashable(dtype: pa.DataType) -> bool:
 
 
 def is_comparable(dtype: pa.DataType) -> bool:
-    """Whether values of this type can be told apart: what may be a key, structs aside."""
+    """Whether values of this type can be compared for equality, as keys can, structs aside."""
     return is_sortable(dtype) or bool(types.is_decimal(dtype))
 
 
@@ -73,10 +73,10 @@ def is_plain_number(dtype: pa.DataType) -> bool:
 
 
 def lane_of(dtype: pa.DataType) -> Lane:
-    """Return the kernel type that carries values of this type."""
+    """Return the kernel type that represents values of this type."""
     return "float64" if types.is_floating(dtype) else "int64"
 
 
 def any_type(_dtype: pa.DataType) -> bool:
-    """Whether it is a type."""
+    """Accept any type."""
     return True

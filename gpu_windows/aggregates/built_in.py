@@ -66,7 +66,7 @@ def last(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
 
 
 def arg_min(column: str | Column, by: str | Column, *, first: bool = True) -> Aggregate:
-    """Value of ``column`` in the row with the least ``by`` (Spark: min_by).
+    """Value of ``column`` in the row with the minimum of ``by`` (Spark: min_by).
 
     Rows whose ``by`` is null do not count; NaN is larger than any number. The value may be null.
 
@@ -80,10 +80,10 @@ def arg_min(column: str | Column, by: str | Column, *, first: bool = True) -> Ag
 
 
 def arg_max(column: str | Column, by: str | Column, *, first: bool = True) -> Aggregate:
-    """Value of ``column`` in the row with the greatest ``by`` (Spark: max_by).
+    """Value of ``column`` in the row with the maximum of ``by`` (Spark: max_by).
 
-    Nulls, NaN and ``first`` are as of `arg_min`: ``arg_max("price", "ts", first=False)`` is the
-    price in the last row of those with the latest time.
+    Nulls, NaN and ``first`` work as in `arg_min`: ``arg_max("price", "ts", first=False)`` is the
+    price in the last arrived row with the latest time.
     """
     return Aggregate("arg_max", column, by, first=_flag("first", first))
 
@@ -110,7 +110,7 @@ def _ddof(ddof: int) -> int:
     return ddof
 
 
-# ---- those that need all values of a window
+# ---- aggregates that need all values of a window
 
 
 def collect_list(column: str | Column) -> Aggregate:
@@ -119,7 +119,7 @@ def collect_list(column: str | Column) -> Aggregate:
 
 
 def count_distinct(column: str | Column) -> Aggregate:
-    """How many different values there are, null aside; all NaN are one. Result: BIGINT."""
+    """Number of distinct values that are not null; all NaN are equal. Result: BIGINT."""
     return Aggregate("count_distinct", column)
 
 
@@ -141,7 +141,7 @@ def median(column: str | Column) -> Aggregate:
 
 
 def approx_count_distinct(column: str | Column, *, lg_k: int = 12) -> Aggregate:
-    """About how many different values there are, null aside, by HyperLogLog. Result: BIGINT.
+    """Approximate number of distinct values that are not null, by HyperLogLog. Result: BIGINT.
 
     The relative standard error is about 0.83 / sqrt(2 ** lg_k): 1.3 % by default, in 4 KiB a window
     at most. The same rows always give the same estimate. Needs the extra ``sketches``.
@@ -159,10 +159,10 @@ def approx_count_distinct(column: str | Column, *, lg_k: int = 12) -> Aggregate:
 
 
 def approx_quantile(column: str | Column, fraction: float, *, k: int = 200) -> Aggregate:
-    """The least value whose rank is about ``fraction``, by a KLL sketch. Result: DOUBLE.
+    """The smallest value whose rank is about ``fraction``, by a KLL sketch. Result: DOUBLE.
 
-    It is a value of the column (as DOUBLE), not between two as of `quantile`: of 1 and 2 the
-    median is 1. The rank is off by at most about 2.3 / k ** 0.9 with 99 % confidence, 1.3 % by
+    It is a value of the column (as DOUBLE), not interpolated as in `quantile`: the median of 1 and
+    2 is 1. The rank is off by at most about 2.3 / k ** 0.9 with 99 % confidence, 1.3 % by
     default, and exact up to some k values. NaN is skipped; null over no other value. The library
     draws random numbers, so of many rows the result may differ from run to run, within that error.
     Needs the extra ``sketches``.
@@ -188,10 +188,10 @@ def _fraction(value: object) -> float:
     return number
 
 
-def _size(what: str, value: object, least: int, most: int) -> int:
+def _size(what: str, value: object, min_size: int, max_size: int) -> int:
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not (whole and least <= int(value) <= most):  # type: ignore[call-overload]
-        raise QueryError(f"{what} must be in [{least}, {most}]", value=repr(value))
+    if not (whole and min_size <= int(value) <= max_size):  # type: ignore[call-overload]
+        raise QueryError(f"{what} must be in [{min_size}, {max_size}]", value=repr(value))
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
@@ -205,19 +205,19 @@ def _require_datasketches() -> None:
 
 
 def lag(column: str | Column, rows: int = 1) -> Framed:
-    """Value of the row so many rows before, in order of time; null where there is none.
+    """Value of the row ``rows`` rows before, in order of time; null if it does not exist.
 
     For `KeyedStream.over`.
     """
-    return Framed(first(column), Rows(*_apart("lag", column, rows, before=True)))
+    return Framed(first(column), Rows(*_single_row("lag", column, rows, before=True)))
 
 
 def lead(column: str | Column, rows: int = 1) -> Framed:
-    """Value of the row so many rows after, in order of time; null where there is none.
+    """Value of the row ``rows`` rows after, in order of time; null if it does not exist.
 
     For `KeyedStream.over`; not on streams.
     """
-    return Framed(first(column), Rows(*_apart("lead", column, rows, before=False)))
+    return Framed(first(column), Rows(*_single_row("lead", column, rows, before=False)))
 
 
 def row_number() -> Framed:
@@ -226,17 +226,17 @@ def row_number() -> Framed:
 
 
 def rank() -> Framed:
-    """Number of the rows of the key with an earlier time, and 1. Result: BIGINT."""
+    """One more than the number of rows of the key with an earlier time. Result: BIGINT."""
     return Framed(Aggregate("rank"), Range(None, BEFORE_NOW))
 
 
 def dense_rank() -> Framed:
-    """Number of the row's time among the different times of the key, from 1. Result: BIGINT."""
+    """Number of the row's time among the distinct times of the key, from 1. Result: BIGINT."""
     return Framed(Aggregate("dense_rank"), Range())
 
 
-def _apart(name: str, column: str | Column, rows: int, *, before: bool) -> tuple[int, int]:
-    """Return the bounds of a frame that is one row."""
+def _single_row(name: str, column: str | Column, rows: int, *, before: bool) -> tuple[int, int]:
+    """Return the bounds of a frame of one row."""
     if column is None:
         raise InvalidFrameError(f"{name} takes a column", value=None)
     if not is_whole(rows) or rows < 1:

@@ -1,7 +1,7 @@
-"""Collated text: carried as it is, refused where its values are compared.
+"""Collated strings: passed through unchanged, refused where values are compared.
 
-Of text with a collation (Spark's ``STRING COLLATE UTF8_LCASE``) different bytes may be equal. What
-crosses to Python are bytes, so that to compare those is to give another answer than Spark's.
+With a collation (Spark's ``STRING COLLATE UTF8_LCASE``) different bytes may be equal. Python
+receives the bytes, and comparing those would give other results than Spark.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pyarrow import types
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.errors import ColumnTypeError
 
-#: What a field of Arrow's says of its text; text without it is compared by bytes.
+#: Metadata of an Arrow field with a collation; strings without it are compared by bytes.
 _COLLATION = b"gpu_windows.collation"
-#: Aggregates that take values as they are; others compare them.
+#: Aggregates that pass values through; others compare them.
 _CARRYING = frozenset(
     ("count", "first", "last", "any_value", "collect_list", "lag", "lead", "arg_min", "arg_max")
 )
-#: Lower case, with the sigma of ends of words as any other: Spark's own texts have both.
+#: Lower case with final sigma as sigma, as in Spark's collations.
 _LOWER = "translate(lower({}), '\u03c2', '\u03c3')"
 _BY_BYTES = "collate({}, 'UTF8_BINARY')"
-#: What gives text without a collation that is equal where that of a collation is.
+#: Expressions without a collation that are equal where strings of a collation are.
 _EQUAL_TEXTS = {
     "UTF8_LCASE": _LOWER.format(_BY_BYTES),
     "UTF8_BINARY_RTRIM": f"rtrim({_BY_BYTES})",
@@ -32,30 +32,30 @@ _EQUAL_TEXTS = {
 }
 
 
-class Compares(Protocol):
-    """What is known of a query here."""
+class ComparedQuery(Protocol):
+    """A query, as far as collations matter."""
 
     @property
     def compared_fields(self) -> Iterable[pa.Field]:
-        """The Arrow fields of columns and results of which values are compared."""
+        """The Arrow fields of columns and results whose values are compared."""
 
-    def shown(self, column: str) -> str:
-        """Return what the user calls a column."""
+    def display_name(self, column: str) -> str:
+        """Return the user's name of a column."""
 
 
 def with_collation(field: pa.Field, collation: str) -> pa.Field:
-    """Return a field of text that says how the text is compared."""
+    """Return a string field with a collation."""
     return field.with_metadata({_COLLATION: collation.encode()})
 
 
 def collation_of(field: pa.Field) -> str | None:
-    """Return how the text of a field is compared, where that is not by its bytes."""
+    """Return the collation of a field; None for comparison by bytes."""
     found = (field.metadata or {}).get(_COLLATION)
     return None if found is None else found.decode()
 
 
 def with_collations_of(field: pa.Field, aggregate: Aggregate, schema: pa.Schema) -> pa.Field:
-    """Return the result field of an aggregate, with the collations of the values that it carries.
+    """Return the result field of an aggregate, with the collations of values it passes through.
 
     Parameters
     ----------
@@ -76,22 +76,22 @@ def with_collations_of(field: pa.Field, aggregate: Aggregate, schema: pa.Schema)
     return field
 
 
-def check_collations(query: Compares) -> None:
-    """Refuse to compare collated text, also within structs, lists and maps.
+def check_collations(query: ComparedQuery) -> None:
+    """Refuse comparisons of collated strings, also within structs, lists and maps.
 
     Raises
     ------
     ColumnTypeError
-        With the column, its collation, and what may be compared instead.
+        With the column, its collation, and an expression to compare instead.
     """
     for field in query.compared_fields:
         for collation in _collations(field):
-            column = query.shown(field.name)
+            column = query.display_name(field.name)
             raise ColumnTypeError(_rule(column, collation), value=collation, column=column)
 
 
-def compared_by(aggregate: Aggregate) -> Iterator[str]:
-    """Yield the columns of which an aggregate compares values."""
+def compared_columns(aggregate: Aggregate) -> Iterator[str]:
+    """Yield the columns whose values an aggregate compares."""
     compares = aggregate.is_distinct or aggregate.function not in _CARRYING
     compared = (aggregate.column if compares else None, aggregate.by, aggregate.where)
     yield from (name for name in compared if isinstance(name, str))
@@ -110,8 +110,8 @@ def _rule(column: str, collation: str) -> str:
     quoted = f"`{column.replace('`', '``')}`"
     by_bytes = f"compare its bytes, {_BY_BYTES.format(quoted)}"
     equal = _EQUAL_TEXTS.get(collation.upper())
-    alike = "" if equal is None else f", or what is equal in it, {equal.format(quoted)}"
+    alike = "" if equal is None else f", or by the collation, {equal.format(quoted)}"
     return (
-        "collated text is no key, no order and no value that is compared here: "
-        f"make a column, by with_columns, to {by_bytes}{alike}"
+        "collated strings cannot be keys, orders or compared values: "
+        f"add a column, using with_columns, to {by_bytes}{alike}"
     )

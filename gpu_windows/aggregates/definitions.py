@@ -1,4 +1,4 @@
-"""Aggregates as data: what is kept of a row, how it combines, how it becomes the result.
+"""Aggregates as data: partials of a row, how they combine, how they become the result.
 
 An aggregate is a set of primitive *partials* (lift and combine, `gpu_windows.rules`) and a way
 to *lower* them. Null rules are SQL's: nulls are skipped, and an aggregate over no value is null
@@ -38,14 +38,14 @@ class Lower(Enum):
 
     COUNT = "count"
     RANK = "rank"  # a count, and one
-    VALUE = "value"  # a sum, minimum or maximum, null where nothing was counted
+    VALUE = "value"  # a sum, minimum or maximum; null if the count is 0
     RATIO = "ratio"  # sum / count
     SPREAD = "spread"  # m2 / (count - ddof)
     ROOT_SPREAD = "root spread"
     ROW = "row"  # the value column of the row that was picked
-    ESTIMATE = "estimate"  # of a sketch: how many different values
+    ESTIMATE = "estimate"  # of a sketch: the number of distinct values
     SKETCHED_QUANTILE = "sketched quantile"
-    LIST = "list"  # of no partials: it needs all values of a window
+    LIST = "list"  # without partials: it needs all values of a window
 
 
 # ---- definitions
@@ -67,7 +67,7 @@ def _mean_type(dtype: pa.DataType) -> pa.DataType:
     return pa.float64()
 
 
-def _counted(aggregate: Aggregate) -> Partial:
+def _count_partial(aggregate: Aggregate) -> Partial:
     return Partial(Combine.ADD, Lift.ONE, _column(aggregate))
 
 
@@ -75,12 +75,12 @@ def _column(aggregate: Aggregate) -> str | None:
     return aggregate.column if isinstance(aggregate.column, str) else None
 
 
-def _times(_aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial, ...]:
+def _times_partials(_aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial, ...]:
     return (TIMES,)
 
 
 def _count_partials(aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial, ...]:
-    return (_counted(aggregate),)
+    return (_count_partial(aggregate),)
 
 
 def _sum_partials(aggregate: Aggregate, dtype: pa.DataType) -> tuple[Partial, ...]:
@@ -92,16 +92,16 @@ def _sum_partials(aggregate: Aggregate, dtype: pa.DataType) -> tuple[Partial, ..
         for word in words
         for lift in lifts
     )
-    return (*sums, _counted(aggregate))
+    return (*sums, _count_partial(aggregate))
 
 
 def _extreme_partials(combine: Combine) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
     def partials(aggregate: Aggregate, dtype: pa.DataType) -> tuple[Partial, ...]:
         column = _column(aggregate)
-        if not is_ordered(dtype):  # no lane has the order of its values
-            descending = combine is Combine.GREATEST
+        if not is_ordered(dtype):  # no kernel type has the order of its values
+            descending = combine is Combine.MAX
             return (Partial(Combine.PICK, Lift.ROW, column, by=column, descending=descending),)
-        return (Partial(combine, Lift.VALUE, column, lane_of(dtype)), _counted(aggregate))
+        return (Partial(combine, Lift.VALUE, column, lane_of(dtype)), _count_partial(aggregate))
 
     return partials
 
@@ -148,7 +148,7 @@ class Definition:
     Parameters
     ----------
     accepts, accepts_text
-        The types of the argument, as a predicate and in words.
+        The types of the argument, as a predicate and as text.
     result_type
         Argument type to result type.
     partials
@@ -158,7 +158,7 @@ class Definition:
     order_dependent
         Whether the order of arrival decides the result (of ties, for arg_min and arg_max).
     of_frames
-        Whether it means something over frames only.
+        Whether it is for frames only.
     """
 
     accepts: Callable[[pa.DataType], bool]
@@ -176,19 +176,19 @@ _SMALL = "integers, floats and decimals of up to 18 digits"
 _NUMBERS = "integers, floats and decimals of up to 38 digits"
 _SORTABLE = f"{_NUMBERS}, booleans, dates, timestamps, strings and binary"
 
-_LEAST, _GREATEST = _extreme_partials(Combine.LEAST), _extreme_partials(Combine.GREATEST)
+_MIN_PARTIALS, _MAX_PARTIALS = _extreme_partials(Combine.MIN), _extreme_partials(Combine.MAX)
 
 DEFINITIONS = {
     "rank": Definition(
         any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.RANK, of_frames=True
     ),
     "dense_rank": Definition(
-        any_type, "any type", lambda _: pa.int64(), _times, Lower.COUNT, of_frames=True
+        any_type, "any type", lambda _: pa.int64(), _times_partials, Lower.COUNT, of_frames=True
     ),
     "count": Definition(any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.COUNT),
     "sum": Definition(is_summed, _NUMBERS, _sum_type, _sum_partials, Lower.VALUE),
-    "min": Definition(is_sortable, _SORTABLE, _same, _LEAST, Lower.VALUE),
-    "max": Definition(is_sortable, _SORTABLE, _same, _GREATEST, Lower.VALUE),
+    "min": Definition(is_sortable, _SORTABLE, _same, _MIN_PARTIALS, Lower.VALUE),
+    "max": Definition(is_sortable, _SORTABLE, _same, _MAX_PARTIALS, Lower.VALUE),
     "mean": Definition(is_summed, _NUMBERS, _mean_type, _sum_partials, Lower.RATIO),
     "variance": Definition(
         is_number, _SMALL, lambda _: pa.float64(), _moments_partials, Lower.SPREAD
@@ -217,8 +217,8 @@ DEFINITIONS = {
         _sketch_partials(Combine.QUANTILES_SKETCH),
         Lower.SKETCHED_QUANTILE,
     ),
-    "bool_and": Definition(types.is_boolean, "booleans", _same, _LEAST, Lower.VALUE),
-    "bool_or": Definition(types.is_boolean, "booleans", _same, _GREATEST, Lower.VALUE),
+    "bool_and": Definition(types.is_boolean, "booleans", _same, _MIN_PARTIALS, Lower.VALUE),
+    "bool_or": Definition(types.is_boolean, "booleans", _same, _MAX_PARTIALS, Lower.VALUE),
     **{
         name: Definition(
             any_type,
@@ -242,7 +242,7 @@ DEFINITIONS = {
 class BoundAggregate:
     """An aggregate with its name in the result, and its argument's type and nullability.
 
-    ``since``: see `Partial`; of rows from before its argument may be null.
+    ``since``: see `Partial`; for earlier rows its argument may be null.
     """
 
     name: str
@@ -267,7 +267,7 @@ class BoundAggregate:
 
     @property
     def needs_rows(self) -> bool:
-        """Whether it needs all values of a window, and not partials of them."""
+        """Whether it needs all values of a window instead of partials."""
         return self.aggregate.is_distinct or self.definition.lower is Lower.LIST
 
     @property
@@ -277,7 +277,7 @@ class BoundAggregate:
 
     @property
     def partials(self) -> tuple[Partial, ...]:
-        """The primitive partials that it needs; of what needs the rows, none."""
+        """The primitive partials that it needs; empty if it needs the rows."""
         if self.aggregate.is_distinct:
             return ()
         partials = self.definition.partials(self.aggregate, self.argument_type)
@@ -290,8 +290,8 @@ class BoundAggregate:
             partials = tuple(replace(each, since=self.since) for each in partials)
         return partials
 
-    def begun(self, since: int) -> BoundAggregate:
-        """Return the same of the rows from a start on: see `Partial`."""
+    def with_rows_since(self, since: int) -> BoundAggregate:
+        """Return the same over rows since a start of the query: see `Partial`."""
         return replace(self, since=since, nullable=True)
 
 

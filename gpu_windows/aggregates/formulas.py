@@ -1,7 +1,7 @@
-"""From partials to results: formulas that are written once, for whoever evaluates them.
+"""Formulas from partials to results, written once for all evaluators.
 
-Values are NumPy arrays in the operators and columns in Spark: both know ``+ - * / >``. What differs
-between the two is an `Evaluator`.
+Values are NumPy arrays in the operators and columns in Spark: both have ``+ - * / >``. An
+`Evaluator` covers what differs.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ State = Sequence[Any]
 
 
 class Evaluator(Protocol[Result_co]):
-    """Who evaluates formulas. ``some`` says where there is a result; elsewhere it is null."""
+    """Evaluates formulas. ``some`` is true where there is a result; elsewhere it is null."""
 
     def at_least_one(self, counts: Any) -> Any:
         """Return counts to divide by."""
 
     def result(self, bound: BoundAggregate, values: Any, some: Any | None) -> Result_co:
-        """Return a result column; ``some`` None: everywhere."""
+        """Return a result column; without ``some`` no result is null."""
 
     def exact_sum(self, bound: BoundAggregate, high: Any, low: Any, some: Any) -> Result_co:
         """Return ``high * 2**32 + low`` as a result column.
 
-        A sum that does not fit the result's type is an error: see `gpu_windows.errors`.
+        Raises `ArithmeticOverflowError` for a sum that does not fit the result's type.
         """
 
     def exact_ratio(
@@ -47,7 +47,7 @@ def lower(bound: BoundAggregate, states: Sequence[State], by: Evaluator[Result])
     Parameters
     ----------
     bound : BoundAggregate
-        Whose ``definition.lower`` is one of `FORMULAS`.
+        Its ``definition.lower`` must be in `FORMULAS`.
     states : sequence of sequence
         The values of each of ``bound.partials``.
     by : Evaluator
@@ -82,7 +82,7 @@ def _ratio(bound: BoundAggregate, states: Sequence[State], by: Evaluator[Result]
     return by.result(bound, parts[0][0] / n, some)
 
 
-#: The formula of each way to lower that is one.
+#: The formulas by way to lower.
 FORMULAS: dict[Lower, Callable[[BoundAggregate, Sequence[State], Evaluator[Any]], Any]] = {
     Lower.COUNT: _count,
     Lower.RANK: _rank,

@@ -1,4 +1,4 @@
-"""Primitive partials: what is taken of a row, and how it combines (`gpu_windows.rules`)."""
+"""Primitive partials: their value for a row, and how they combine (`gpu_windows.rules`)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Combine(Enum):
     """How two primitive partials become one."""
 
     ADD = "add"
-    LEAST = "least"
-    GREATEST = "greatest"
+    MIN = "least"
+    MAX = "greatest"
     MOMENTS = "moments"
     PICK = "pick"
     DISTINCT_SKETCH = "distinct sketch"
@@ -29,13 +29,13 @@ class Combine(Enum):
 
 
 class Lift(Enum):
-    """What a primitive partial takes from a row."""
+    """How a primitive partial begins with a row."""
 
     ONE = "one"  # 1 for a row whose column is not null (any row, if there is no column)
     VALUE = "value"
     HIGH = "high"  # value >> 32: with LOW an exact sum of any number of int64
     LOW = "low"  # value & (2**32 - 1)
-    NEW = "new"  # 1 for the first of the rows of its key that have its time
+    NEW = "new"  # 1 for the first row of a key with its time, 0 for others
     ROW = "row"  # the row itself, as the candidate of a PICK
 
 
@@ -43,14 +43,14 @@ class Lift(Enum):
 class Partial:
     """A primitive partial aggregate of one column.
 
-    ``by`` and ``descending`` belong to PICK: the row with the least (or greatest) ``by`` is kept,
-    the earlier one of equals, or with ``latest`` the later one; without ``by``, the earliest (or
-    latest) row. ``sketch_size``
-    is lg k of a distinct sketch, k of a quantiles sketch. Where there is ``where``, a column of
-    booleans, only rows count in which it is true. With ``once``, which is of frames alone, only the
-    first of equal values does. ``since`` is the number of the start of a streaming query from which
-    on rows count: 0 is its first one. So what begins empty shares no partial with what does not.
-    ``word`` is which one is lifted of values of two words: 1 the upper, 0 the lower.
+    ``by`` and ``descending`` belong to PICK: it picks the row with the minimum (or maximum) of
+    ``by``, the earlier one of equals, or with ``latest`` the later one; without ``by``, the
+    earliest (or latest) row. ``sketch_size`` is lg k of a distinct sketch, k of a quantiles sketch.
+    With ``where``, a column of booleans, only rows count in which it is true. With ``once``, for
+    frames alone, only the first of equal values counts. ``since`` is the number of the start of a
+    streaming query, 0 for the first, since which rows count: aggregates that were added later have
+    partials of their own. ``word`` is the word that is lifted of values of two words: 1 is the
+    upper, 0 the lower.
     """
 
     combine: Combine
@@ -69,9 +69,9 @@ class Partial:
 
     @cached_property
     def name(self) -> str:
-        """Name of its columns in tables of partials, the same whatever other partials there are.
+        """Name of its columns in tables of partials.
 
-        State is read by it, so it depends on what a partial is and nothing else.
+        State is read by name, so the name depends on the partial's own fields and nothing else.
         """
         given = {
             each.name: value.value if isinstance(value, Enum) else value
@@ -81,7 +81,7 @@ class Partial:
         return f"__p{sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:12]}"
 
 
-#: The partial that every plan has: how many rows there are, whatever their columns hold.
+#: The partial that every plan has: the number of rows, nulls or not.
 ROWS = Partial(Combine.ADD, Lift.ONE)
-#: How many different times there are, of frames.
+#: The number of distinct times, for frames.
 TIMES = Partial(Combine.ADD, Lift.NEW)

@@ -1,4 +1,4 @@
-"""Aggregates of the user's own: an accumulator, declared with its Arrow type, in Python."""
+"""User-defined aggregates: an accumulator in Python, declared with its Arrow type."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class AggregateFunction(ABC):
     Used as ``.aggregate(name=gw.user_aggregate(MyFunction(), "column", ...))``.
     """
 
-    #: Arrow type of the accumulator, which is what is kept of a window.
+    #: Arrow type of the accumulator, which is the state of a window.
     accumulator: pa.DataType
     #: Arrow type of the result.
     result: pa.DataType
 
     @abstractmethod
     def create_accumulator(self) -> Any:
-        """Return the accumulator of no row."""
+        """Return an empty accumulator."""
 
     @abstractmethod
     def add(self, row: Row, accumulator: Any) -> Any:
@@ -39,8 +39,8 @@ class AggregateFunction(ABC):
         """Return the result; more rows may come after it."""
 
     def merge(self, left: Any, right: Any) -> Any:
-        """Return two accumulators as one; needed for sessions only."""
-        rule = f"{type(self).__name__} has no merge(), which windows that merge need"
+        """Merge two accumulators; needed for sessions only."""
+        rule = f"{type(self).__name__} needs merge() for windows that merge"
         raise NotImplementedError(rule)
 
 
@@ -52,7 +52,7 @@ class UserAggregate:
     columns: tuple[str | Column, ...]
 
     def filter(self, condition: str | Column) -> UserAggregate:
-        """Refuse a condition: ``add`` can look at a column of it."""
+        """Raise `QueryError`: ``add`` decides which rows count."""
         rule = "an aggregate of your own decides in add() which rows count: give it the column"
         raise QueryError(rule, value=condition)
 

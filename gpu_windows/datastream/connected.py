@@ -13,7 +13,7 @@ from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.output_schema import Output, output_schema
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import Selection, TwoInputs, prefix_names, with_times
-from gpu_windows.functions.base import check_function
+from gpu_windows.functions.checks import check_function
 from gpu_windows.functions.keyed_process import (
     KeyedCoProcess,
     KeyedCoProcessFunction,

@@ -34,7 +34,7 @@ from gpu_windows.vocabulary.options import Duration, Options, change_options, ti
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
     from gpu_windows.functions.patterns.match import Measure
-    from gpu_windows.functions.patterns.program import Place
+    from gpu_windows.functions.patterns.program import RowReference
 
 _SKIPS: Mapping[str, Skip] = {
     "skip to next row": Skip.TO_NEXT_ROW,
@@ -104,7 +104,7 @@ class MatchStream(LastStep[R]):
         SqlError
             If a condition or a measure cannot be read, or is not covered.
         """
-        from gpu_windows.expressions.places import key_of, parsed_expression
+        from gpu_windows.expressions.sql_text import canonical_text, parse_expression
         from gpu_windows.functions.patterns.measures import Measures
         from gpu_windows.functions.patterns.navigation import Navigation
 
@@ -114,34 +114,32 @@ class MatchStream(LastStep[R]):
         results = _Results(_Added(self.keyed.source), {*measures})
         conditions = self._conditions(navigation, results.added)
         reader = Measures(navigation, results)
-        selected, keys_of_measures = {}, {}
+        selected, texts = {}, {}
         for name, text in measures.items():
             with _naming(f"the measure {name}"):
-                node = parsed_expression(text)
-                selected[name], keys_of_measures[name] = reader.read(name, node), key_of(node)
-        query = self._query(conditions, results, keys_of_measures)
+                node = parse_expression(text)
+                selected[name], texts[name] = reader.read(name, node), canonical_text(node)
+        query = self._query(conditions, results, texts)
         outputs = results.added.source.outputs(query)
         if all(text is None for text in selected.values()):
             return self._end(outputs)
-        keys = outputs.plan.query.shown_keys
+        keys = outputs.plan.query.display_keys
         columns = [{name: text or f"`{name}`"} for name, text in selected.items()]
         return self._end(outputs.select(*keys, *columns))
 
     def _conditions(self, navigation: Any, added: _Added) -> Any:
-        from gpu_windows.expressions.places import parsed_expression
+        from gpu_windows.expressions.sql_text import parse_expression
         from gpu_windows.functions.patterns.conditions import Compiler
 
         compiler = Compiler(navigation, added)
         for place, name in enumerate(self.pattern.names):
             text = self.define.get(name)
             with _naming(f"the condition of {name}"):
-                compiler.add(place, None if text is None else parsed_expression(text))
+                compiler.add(place, None if text is None else parse_expression(text))
         return compiler.conditions()
 
-    def _query(
-        self, conditions: Any, results: _Results, keys_of_measures: Mapping[str, str]
-    ) -> MatchQuery:
-        from gpu_windows.functions.patterns.automaton import states_of
+    def _query(self, conditions: Any, results: _Results, texts: Mapping[str, str]) -> MatchQuery:
+        from gpu_windows.functions.patterns.automaton import build_states
         from gpu_windows.functions.patterns.match import Match
 
         added, order, then = results.added, [], []
@@ -154,14 +152,14 @@ class MatchStream(LastStep[R]):
             order.append(name)
         match = Match(
             pattern=self.pattern,
-            states=states_of(self.pattern),
+            states=build_states(self.pattern),
             conditions=conditions,
             measures=tuple(results.measures),
             after=self.after,
             within=self.within,
-            told=dict(keys_of_measures),
+            measure_texts=dict(texts),
             then=tuple(then),
-            then_told=tuple(f"{each}{' descending' if down else ''}" for each, down in self.then),
+            then_texts=tuple(f"{each}{' descending' if down else ''}" for each, down in self.then),
         )
         return MatchQuery(
             schema=added.source.schema,
@@ -220,7 +218,7 @@ def _conditions_by_variable(pattern: Pattern, define: Mapping[str, str]) -> dict
         raise InvalidPatternError(rule, value=repr(define))
     found: dict[str, str] = {}
     for name, text in define.items():
-        place = pattern.place(str(name))
+        place = pattern.index_of(str(name))
         if place is None:
             rule = f"define names variables of the pattern: {', '.join(pattern.names)}"
             raise InvalidPatternError(rule, value=repr(name))
@@ -237,7 +235,7 @@ def _after(pattern: Pattern, text: object) -> After:
         return After(plain)
     for begins, skip in _SKIPS_TO.items():
         if words.lower().startswith(begins):
-            variable = pattern.place(words[len(begins) :])
+            variable = pattern.index_of(words[len(begins) :])
             if variable is not None:
                 _check_skip(pattern, skip, variable)
                 return After(skip, variable)
@@ -249,8 +247,8 @@ def _after(pattern: Pattern, text: object) -> After:
 def _check_skip(pattern: Pattern, skip: Skip, place: int) -> None:
     """Refuse to go on at the first row of a match, where it would be found for ever."""
     variable = pattern.variables[place]
-    is_first = place == 0 and (skip is Skip.TO_FIRST or variable.most == 1)
-    if is_first and variable.least > 0:
+    is_first = place == 0 and (skip is Skip.TO_FIRST or variable.max_rows == 1)
+    if is_first and variable.min_rows > 0:
         rule = "the search goes on after the first row of a match, or would find it for ever"
         raise InvalidPatternError(rule, value=variable.name)
 
@@ -281,12 +279,12 @@ class _Added:
         """Return the column of an expression over a row."""
         from sqlglot import exp
 
-        from gpu_windows.expressions.columns import names_of
-        from gpu_windows.expressions.places import parsed_expression
+        from gpu_windows.expressions.column_names import column_names
+        from gpu_windows.expressions.sql_text import parse_expression
 
-        node = parsed_expression(text)
+        node = parse_expression(text)
         if isinstance(node, exp.Column):
-            return names_of(self.source.user_columns).of(node)
+            return column_names(self.source.user_columns).resolve(node)
         if text not in self._added:
             # of the text, for kept rows have it: the same text is the same column at each start
             name = f"__match_{sha256(text.encode()).hexdigest()[:12]}"
@@ -310,19 +308,19 @@ class _Results:
         self._wanted = wanted
         self._names: dict[object, str] = {}
 
-    def picked(self, place: Place, text: str, wanted: str | None) -> str:
+    def add_row_value(self, row: RowReference, text: str, wanted: str | None) -> str:
         """Return the name of a result: an expression over one row of a match."""
-        from gpu_windows.functions.patterns.match import Picked
+        from gpu_windows.functions.patterns.match import RowValue
 
         column = self.added.name(text)
-        return self._add((place, column), wanted, lambda name: Picked(name, place, column))
+        return self._add((row, column), wanted, lambda name: RowValue(name, row, column))
 
-    def folded(
+    def add_aggregate(
         self, variable: int, function: Callable[..., Aggregate], text: str | None,
         wanted: str | None,
     ) -> str:  # fmt: skip
         """Return the name of a result: an aggregate over the rows of a variable."""
-        from gpu_windows.functions.patterns.match import Extreme, Folded
+        from gpu_windows.functions.patterns.match import VariableAggregate, VariableExtreme
 
         aggregate = count() if text is None else function(self.added.name(text))
         column = str(aggregate.column)
@@ -332,8 +330,10 @@ class _Results:
             kind = None if text is None else schema.field(column).type
             if aggregate.function in ("min", "max") and not is_ordered(kind):
                 check_order(schema, [column])
-                return Extreme(name, variable, column, greatest=aggregate.function == "max")
-            return Folded(variable, replace(bind(name, aggregate, schema), nullable=True))
+                return VariableExtreme(name, variable, column, greatest=aggregate.function == "max")
+            return VariableAggregate(
+                variable, replace(bind(name, aggregate, schema), nullable=True)
+            )
 
         return self._add((variable, aggregate.describe()), wanted, made)
 

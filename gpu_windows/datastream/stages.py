@@ -62,7 +62,7 @@ def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = Fa
         outputs.selections = selections
     query = outputs.plan.query
     times = query.results_in_time
-    time = query.shown(times.name)
+    time = query.display_name(times.name)
     _check_time_stays(selections, time)
     source = outputs.rows(stage)
     check_reserved(source.user_columns)

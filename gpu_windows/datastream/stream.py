@@ -25,7 +25,7 @@ from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.window_rows import with_windows
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import ColumnNotFoundError, QueryError
-from gpu_windows.planning.changes import FIRING
+from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.planning.kinds.window import WINDOW_END
 from gpu_windows.planning.query import NO_KEY, NO_TIME
 from gpu_windows.planning.result_times import WINDOW_TIME

@@ -26,8 +26,9 @@ from gpu_windows.datastream.two_inputs import (
 )
 from gpu_windows.datastream.windowed import Windowed, check_assigner
 from gpu_windows.errors import InvalidFunctionError, QueryError, UnsupportedQueryError
-from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
+from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.checks import RowsAs, check_function
 from gpu_windows.functions.co_group import (
     CoGroupFunction,
     CollectSides,

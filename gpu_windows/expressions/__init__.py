@@ -1,1 +1,1 @@
-"""Expressions in Spark's SQL, as texts: Spark reads them itself; here they become Arrow's."""
+"""Spark SQL expressions, evaluated over Arrow tables with Spark's results."""

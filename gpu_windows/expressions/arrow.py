@@ -1,7 +1,7 @@
-"""Expressions over Arrow tables: those of Spark's SQL that Arrow computes alike.
+"""Spark SQL expressions over Arrow tables: those that Arrow can compute with the same result.
 
-Nulls, NaN (greater than all numbers, and equal to itself), the types of results, which parts are
-asked for a row and what is an error are Spark's, in ANSI mode and in a session in UTC.
+Nulls, NaN (greater than all numbers, and equal to itself), result types, which parts are evaluated
+for a row and which values are errors follow Spark in ANSI mode, in a session in UTC.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.errors import ColumnTypeError, SqlError
-from gpu_windows.expressions.columns import names_of
-from gpu_windows.expressions.evaluated import Evaluator
-from gpu_windows.expressions.places import parsed_expression, refused
+from gpu_windows.expressions.column_names import column_names
+from gpu_windows.expressions.evaluator import Evaluator
+from gpu_windows.expressions.sql_text import parse_expression, sql_error
 from gpu_windows.expressions.values import Value
 
 
@@ -25,26 +25,26 @@ def compute(text: str | exp.Expr, table: pa.Table) -> pa.ChunkedArray:
     Raises
     ------
     SqlError
-        If it cannot be read, or is not among those that are computed here, or names a column that
-        is not there.
+        If it cannot be parsed, is not covered over Arrow tables, or names a column that does not
+        exist.
     ExpressionError
-        If it has no value for a row.
+        If a row has no value, such as a quotient by 0.
     """
     node = _node(text)
     if isinstance(node, exp.Column) and not node.table:
-        return table.column(names_of(table.column_names).of(node))
+        return table.column(column_names(table.column_names).resolve(node))
     return _column(_values(node, table), len(table))
 
 
-def holds(text: str, table: pa.Table) -> pa.ChunkedArray:
-    """Return for which rows of a table a condition is true.
+def evaluate_condition(text: str, table: pa.Table) -> pa.ChunkedArray:
+    """Return a mask of the rows for which a condition is true.
 
     Raises
     ------
     SqlError, ExpressionError
         See `compute`.
     ColumnTypeError
-        If it is neither true nor false.
+        If it is not a boolean expression.
     """
     found = _values(_node(text), table)
     if not (types.is_boolean(found.dtype) or types.is_null(found.dtype)):
@@ -55,7 +55,7 @@ def holds(text: str, table: pa.Table) -> pa.ChunkedArray:
 
 @dataclass(frozen=True)
 class ArrowExpressions:
-    """Makes expressions of Arrow over the columns of a schema, for conditions of joins.
+    """Builds Arrow expressions over the columns of a schema, for conditions of joins.
 
     Parameters
     ----------
@@ -64,42 +64,42 @@ class ArrowExpressions:
 
     schema: pa.Schema
 
-    def typed(self, text: str | exp.Expr) -> Value:
-        """Return an expression and its type.
+    def build(self, text: str | exp.Expr) -> Value:
+        """Return an Arrow expression and its type.
 
         Raises
         ------
         SqlError
             See `compute`.
         """
-        return _of(Evaluator(self.schema.empty_table(), builds=True), _node(text))
+        return _evaluate(Evaluator(self.schema.empty_table(), builds=True), _node(text))
 
 
 def _node(text: str | exp.Expr) -> exp.Expr:
-    return text if isinstance(text, exp.Expr) else parsed_expression(text)
+    return text if isinstance(text, exp.Expr) else parse_expression(text)
 
 
 def _values(node: exp.Expr, table: pa.Table) -> Value:
-    """Try it on no rows first: what fails there is of the text, and not of a row."""
+    """Evaluate on no rows first, to separate errors of the text from errors of a row."""
     try:
-        found = _of(Evaluator(table.schema.empty_table()), node)
+        found = _evaluate(Evaluator(table.schema.empty_table()), node)
     except SqlError as error:
         if error.line is not None:
             raise
-        # nothing in it knows its place, as in `-true`: it is the whole text
+        # no part has a position, as in `-true`: report the whole text
         raise SqlError(error.rule, value=error.value, line=1, position=1) from None
-    return _of(Evaluator(table), node) if len(table) else found
+    return _evaluate(Evaluator(table), node) if len(table) else found
 
 
-def _of(evaluator: Evaluator, node: exp.Expr) -> Value:
+def _evaluate(evaluator: Evaluator, node: exp.Expr) -> Value:
     try:
-        return evaluator.of(node)
+        return evaluator.evaluate(node)
     except RecursionError:
-        raise refused(node, "an expression has fewer parts within each other") from None
+        raise sql_error(node, "an expression is nested too deeply") from None
 
 
-def _column(of: Value, length: int) -> pa.ChunkedArray:
-    rows = of.rows
+def _column(value: Value, length: int) -> pa.ChunkedArray:
+    rows = value.rows
     if isinstance(rows, pa.Scalar):
         rows = pa.repeat(rows, length)
     return rows if isinstance(rows, pa.ChunkedArray) else pa.chunked_array([rows])

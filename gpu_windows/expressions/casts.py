@@ -1,4 +1,4 @@
-"""CAST, as Spark casts in ANSI mode; what Arrow casts otherwise is refused."""
+"""CAST with the results of Spark in ANSI mode; refused where Arrow's results differ."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.column_types.widening import decimal_of
-from gpu_windows.expressions.numbers import is_number, widened
-from gpu_windows.expressions.places import refused
+from gpu_windows.expressions.numbers import is_number, widen
+from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.expressions.types import INSTANT
 from gpu_windows.expressions.values import Guard, Value, call
 
 _SECOND = 1_000_000
-_MOST = (2**63 - 1) // _SECOND
-#: What Spark leaves out around a text that it casts.
+_MAX_SECONDS = (2**63 - 1) // _SECOND
+#: Characters that Spark trims from a string before it casts it.
 _BLANKS = "".join(map(chr, [*range(0x21), 0x7F]))
-#: Decimals of more digits than there are, for what is rounded.
+#: Wider than any decimal of Spark: holds a value before it is rounded.
 _WIDE = pa.decimal256(76, 38)
 
 
 def cast(node: exp.Expr, of: Value, to: pa.DataType, guard: Guard) -> Value:
-    """Return the values of another type.
+    """Return the values cast to a type.
 
     Raises
     ------
     SqlError
-        If Spark does not cast so, or Arrow would write or round otherwise.
+        If Spark has no such cast, or Arrow would format or round differently.
     """
     if of.dtype == to or types.is_null(of.dtype):
         return of.cast(to)
-    make = _cast_of(of.dtype, to)
+    make = _find_cast(of.dtype, to)
     if make is None:
-        rule = f"{of.dtype} AS {to} is not cast over Arrow tables as in Spark: cast it before"
-        raise refused(node, rule)
-    return make(guard.masked(of), to)
+        rule = f"over Arrow tables {of.dtype} AS {to} differs from Spark: cast it before"
+        raise sql_error(node, rule)
+    return make(guard.mask(of), to)
 
 
-def _cast_of(of: pa.DataType, to: pa.DataType) -> Callable[[Value, pa.DataType], Value] | None:
+def _find_cast(of: pa.DataType, to: pa.DataType) -> Callable[[Value, pa.DataType], Value] | None:
     for is_of, is_to, make in _CASTS:
         if is_of(of) and is_to(to):
             return make
@@ -52,32 +52,32 @@ def _plain(of: Value, to: pa.DataType) -> Value:
 
 
 def _to_float(of: Value, to: pa.DataType) -> Value:
-    return widened(of, to)
+    return widen(of, to)
 
 
-def _to_whole(of: Value, to: pa.DataType) -> Value:
-    """Return what is left without the digits after the point."""
+def _to_integer(of: Value, to: pa.DataType) -> Value:
+    """Return numbers truncated towards zero."""
     return call(pc.trunc, of).cast(to)
 
 
 def _to_decimal(of: Value, to: pa.DataType) -> Value:
-    """Return decimals of another scale, rounded half up."""
+    """Return decimals of a scale, rounded half up."""
     of = of.cast(decimal_of(of.dtype))
     if to.scale >= of.dtype.scale:
         return of.cast(to)
-    return _rounded(of.cast(pa.decimal256(of.dtype.precision + 1, of.dtype.scale)), to)
+    return _round(of.cast(pa.decimal256(of.dtype.precision + 1, of.dtype.scale)), to)
 
 
-def _rounded(of: Value, to: pa.DataType) -> Value:
+def _round(of: Value, to: pa.DataType) -> Value:
     return call(pc.round, of, ndigits=to.scale, round_mode="half_towards_infinity").cast(to)
 
 
-def _is_true(of: Value, to: pa.DataType) -> Value:
+def _to_boolean(of: Value, to: pa.DataType) -> Value:
     del to
     return call(pc.not_equal, of, pa.scalar(0, of.dtype))
 
 
-def _one_or_none(of: Value, to: pa.DataType) -> Value:
+def _from_boolean(of: Value, to: pa.DataType) -> Value:
     of = of.cast(pa.int8())
     return _to_decimal(of, to) if types.is_decimal(to) else of.cast(to)
 
@@ -85,7 +85,7 @@ def _one_or_none(of: Value, to: pa.DataType) -> Value:
 # ---- times
 
 
-def _seconds(of: Value, to: pa.DataType) -> Value:
+def _whole_seconds(of: Value, to: pa.DataType) -> Value:
     """Return the whole seconds since 1970, rounded down."""
     ticks = of.cast(pa.int64())
     whole = call(pc.divide, ticks, pa.scalar(_SECOND))
@@ -93,16 +93,16 @@ def _seconds(of: Value, to: pa.DataType) -> Value:
     return call(pc.subtract, whole, is_above.cast(pa.int64())).cast(to)
 
 
-def _parts_of_seconds(of: Value, to: pa.DataType) -> Value:
-    ticks = widened(of.cast(pa.int64()), pa.float64())
+def _fractional_seconds(of: Value, to: pa.DataType) -> Value:
+    ticks = widen(of.cast(pa.int64()), pa.float64())
     return call(pc.divide, ticks, pa.scalar(float(_SECOND))).cast(to)
 
 
-def _of_seconds(of: Value, to: pa.DataType) -> Value:
-    """Return the instants so many seconds after 1970; the first or the last if they do not fit."""
+def _from_seconds(of: Value, to: pa.DataType) -> Value:
+    """Return instants for seconds since 1970, clamped to the range of 64-bit microseconds."""
     seconds = of.cast(pa.int64())
-    is_low = call(pc.less, seconds, pa.scalar(-_MOST))
-    is_high = call(pc.greater, seconds, pa.scalar(_MOST))
+    is_low = call(pc.less, seconds, pa.scalar(-_MAX_SECONDS))
+    is_high = call(pc.greater, seconds, pa.scalar(_MAX_SECONDS))
     fits = call(pc.if_else, call(pc.or_kleene, is_low, is_high), pa.scalar(0), seconds)
     ticks = call(pc.multiply, fits, pa.scalar(_SECOND))
     ticks = call(pc.if_else, is_low, pa.scalar(-(2**63)), ticks)
@@ -112,74 +112,74 @@ def _of_seconds(of: Value, to: pa.DataType) -> Value:
 # ---- texts
 
 
-def _trimmed(of: Value) -> Value:
+def _trim(of: Value) -> Value:
     return call(pc.ascii_trim, of, characters=_BLANKS)
 
 
-def _replaced(of: Value, pattern: str, replacement: str) -> Value:
+def _replace(of: Value, pattern: str, replacement: str) -> Value:
     return call(pc.replace_substring_regex, of, pattern=pattern, replacement=replacement)
 
 
-def _whole_of_text(of: Value, to: pa.DataType) -> Value:
-    decimal = _replaced(_trimmed(of), "^([+-]?)0[xX]", "x")
-    return _replaced(decimal, r"^\+([0-9])", r"\1").cast(to)
+def _string_to_integer(of: Value, to: pa.DataType) -> Value:
+    decimal = _replace(_trim(of), "^([+-]?)0[xX]", "x")
+    return _replace(decimal, r"^\+([0-9])", r"\1").cast(to)
 
 
-def _float_of_text(of: Value, to: pa.DataType) -> Value:
-    text = _replaced(_trimmed(of), r"(?i)^[+-]?nan.+$|^[+-]nan$", "x")
-    text = _replaced(text, r"^\+([0-9.iI])", r"\1")
-    return _replaced(text, r"([0-9.])[dDfF]$", r"\1").cast(to)
+def _string_to_float(of: Value, to: pa.DataType) -> Value:
+    text = _replace(_trim(of), r"(?i)^[+-]?nan.+$|^[+-]nan$", "x")
+    text = _replace(text, r"^\+([0-9.iI])", r"\1")
+    return _replace(text, r"([0-9.])[dDfF]$", r"\1").cast(to)
 
 
-def _decimal_of_text(of: Value, to: pa.DataType) -> Value:
-    return _rounded(_trimmed(of).cast(_WIDE), to)
+def _string_to_decimal(of: Value, to: pa.DataType) -> Value:
+    return _round(_trim(of).cast(_WIDE), to)
 
 
-def _truth_of_text(of: Value, to: pa.DataType) -> Value:
-    text = _replaced(_trimmed(of), "(?i)^(t|true|y|yes|1)$", "true")
-    return _replaced(text, "(?i)^(f|false|n|no|0)$", "false").cast(to)
+def _string_to_boolean(of: Value, to: pa.DataType) -> Value:
+    text = _replace(_trim(of), "(?i)^(t|true|y|yes|1)$", "true")
+    return _replace(text, "(?i)^(f|false|n|no|0)$", "false").cast(to)
 
 
-def _date_of_text(of: Value, to: pa.DataType) -> Value:
-    text = _replaced(_trimmed(of), "(?s)^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})[ T].*$", r"\1")
-    text = _replaced(text, "^([0-9]{4})$", r"\1-01-01")
-    text = _replaced(text, "^([0-9]{4}-[0-9]{1,2})$", r"\1-01")
-    text = _replaced(text, "^([0-9]{4})-([0-9])-", r"\1-0\2-")
-    return _replaced(text, "^([0-9]{4}-[0-9]{2})-([0-9])$", r"\1-0\2").cast(to)
+def _string_to_date(of: Value, to: pa.DataType) -> Value:
+    text = _replace(_trim(of), "(?s)^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})[ T].*$", r"\1")
+    text = _replace(text, "^([0-9]{4})$", r"\1-01-01")
+    text = _replace(text, "^([0-9]{4}-[0-9]{1,2})$", r"\1-01")
+    text = _replace(text, "^([0-9]{4})-([0-9])-", r"\1-0\2-")
+    return _replace(text, "^([0-9]{4}-[0-9]{2})-([0-9])$", r"\1-0\2").cast(to)
 
 
 def _is_plain_decimal(dtype: pa.DataType) -> bool:
-    """Whether Arrow writes these decimals without an exponent, all of them."""
+    """Whether Arrow formats all decimals of the type without an exponent."""
     return bool(types.is_decimal128(dtype) and 0 <= dtype.scale <= 6)
 
 
-def _is_whole_or_decimal(dtype: pa.DataType) -> bool:
+def _is_integer_or_decimal(dtype: pa.DataType) -> bool:
     return is_number(dtype) and not types.is_floating(dtype)
 
 
-_Of = Callable[[pa.DataType], bool]
-#: What is cast: the type before, the type after, and how. Floats are not cast to decimals: Spark
-#: rounds what Java writes of them; they and times are not written as texts, as Java writes others.
-_CASTS: tuple[tuple[_Of, _Of, Callable[[Value, pa.DataType], Value]], ...] = (
+_TypeTest = Callable[[pa.DataType], bool]
+#: The casts: type before, type after, function. Missing: floats to decimals, because Spark rounds
+#: the decimal digits that Java prints; floats and times to strings, because Java prints others.
+_CASTS: tuple[tuple[_TypeTest, _TypeTest, Callable[[Value, pa.DataType], Value]], ...] = (
     (types.is_integer, types.is_integer, _plain),
     (is_number, types.is_floating, _to_float),
-    (_is_whole_or_decimal, types.is_decimal, _to_decimal),
-    (is_number, types.is_integer, _to_whole),
-    (is_number, types.is_boolean, _is_true),
+    (_is_integer_or_decimal, types.is_decimal, _to_decimal),
+    (is_number, types.is_integer, _to_integer),
+    (is_number, types.is_boolean, _to_boolean),
     (types.is_integer, types.is_string, _plain),
     (_is_plain_decimal, types.is_string, _plain),
     (types.is_boolean, types.is_string, _plain),
-    (types.is_boolean, is_number, _one_or_none),
-    (types.is_integer, INSTANT.equals, _of_seconds),
-    (INSTANT.equals, types.is_integer, _seconds),
-    (INSTANT.equals, types.is_floating, _parts_of_seconds),
+    (types.is_boolean, is_number, _from_boolean),
+    (types.is_integer, INSTANT.equals, _from_seconds),
+    (INSTANT.equals, types.is_integer, _whole_seconds),
+    (INSTANT.equals, types.is_floating, _fractional_seconds),
     (types.is_timestamp, types.is_date32, _plain),
     (types.is_timestamp, types.is_timestamp, _plain),
     (types.is_date32, types.is_timestamp, _plain),
     (types.is_date32, types.is_string, _plain),
-    (types.is_string, types.is_integer, _whole_of_text),
-    (types.is_string, types.is_floating, _float_of_text),
-    (types.is_string, types.is_decimal, _decimal_of_text),
-    (types.is_string, types.is_boolean, _truth_of_text),
-    (types.is_string, types.is_date32, _date_of_text),
+    (types.is_string, types.is_integer, _string_to_integer),
+    (types.is_string, types.is_floating, _string_to_float),
+    (types.is_string, types.is_decimal, _string_to_decimal),
+    (types.is_string, types.is_boolean, _string_to_boolean),
+    (types.is_string, types.is_date32, _string_to_date),
 )

@@ -6,44 +6,46 @@ import pyarrow as pa
 from sqlglot import exp
 
 from gpu_windows.errors import SqlError
-from gpu_windows.expressions.places import parse_ddl, refused
+from gpu_windows.expressions.sql_text import parse_ddl, sql_error
 from gpu_windows.expressions.types import TYPES, decimal_type
 
-#: Types that casts over Arrow tables do not have.
+#: Types that casts over Arrow tables do not cover.
 _MORE = {exp.DType.BINARY: pa.binary(), exp.DType.VARBINARY: pa.binary()}
 _NESTED = (exp.DType.ARRAY, exp.DType.STRUCT, exp.DType.MAP)
-_RULE = "output= has no such type"
+_RULE = "output= does not support this type"
 
 
 def read_ddl(text: str) -> pa.Schema:
-    """Return the columns of a DDL text, in order; ``NOT NULL`` ones are not nullable.
+    """Parse columns in DDL to a schema; ``NOT NULL`` columns are not nullable.
 
     Raises
     ------
     SqlError
-        If the text cannot be read or names a type that is not Spark's, with the place in it.
+        If the text cannot be parsed or names an unknown type, with the position in it.
     """
     columns = parse_ddl(text)
     if not columns:
-        raise SqlError("DDL has at least one column: 'total DOUBLE'", value=text)
+        raise SqlError("DDL needs at least one column: 'total DOUBLE'", value=text)
     try:
         return pa.schema([_field(column) for column in columns])
     except SqlError as error:
-        line = None if error.line is None else error.line - 1  # `parse_ddl` puts a line before
+        line = None if error.line is None else error.line - 1  # `parse_ddl` adds a line before
         raise SqlError(error.rule, value=error.value, line=line, position=error.position) from None
 
 
 def _field(column: exp.Expr) -> pa.Field:
     kind = column.args.get("kind") if isinstance(column, exp.ColumnDef) else None
     if not isinstance(kind, exp.DataType):
-        raise refused(column, "a column of DDL is a name and a type: 'total DOUBLE'")
+        raise sql_error(column, "a column of DDL needs a name and a type: 'total DOUBLE'")
     is_nullable = True
     for constraint in column.args.get("constraints") or ():
         rule = constraint.args.get("kind")
         if isinstance(rule, exp.NotNullColumnConstraint) and not rule.args.get("allow_null"):
             is_nullable = False
         elif not isinstance(rule, exp.CommentColumnConstraint):
-            raise refused(column, "a column of output= has a name, a type and NOT NULL alone")
+            raise sql_error(
+                column, "a column of output= can have a name, a type and NOT NULL alone"
+            )
     return pa.field(column.name, _type(kind), is_nullable)
 
 
@@ -53,11 +55,11 @@ def _type(kind: exp.DataType) -> pa.DataType:
         return decimal_type(kind, [part.name for part in parts])
     if kind.this in _NESTED:
         return _nested(kind)
-    known = {**TYPES, **_MORE}
+    supported = {**TYPES, **_MORE}
     takes_length = kind.this in (exp.DType.VARCHAR, exp.DType.CHAR)
-    if kind.this not in known or (parts and not takes_length):
-        raise refused(kind, _RULE)
-    return known[kind.this]
+    if kind.this not in supported or (parts and not takes_length):
+        raise sql_error(kind, _RULE)
+    return supported[kind.this]
 
 
 def _nested(kind: exp.DataType) -> pa.DataType:
@@ -66,6 +68,6 @@ def _nested(kind: exp.DataType) -> pa.DataType:
         return pa.struct([_field(part).with_nullable(True) for part in parts])
     count = {exp.DType.ARRAY: 1, exp.DType.MAP: 2}.get(kind.this)
     if len(parts) != count or not all(isinstance(part, exp.DataType) for part in parts):
-        raise refused(kind, f"{_RULE}: say what is in it, such as ARRAY<INT>")
+        raise sql_error(kind, f"{_RULE}: name its parts, such as ARRAY<INT>")
     types = [_type(part) for part in parts]
     return pa.list_(types[0]) if count == 1 else pa.map_(*types)

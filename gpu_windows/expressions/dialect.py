@@ -1,8 +1,8 @@
-"""The SQL that is read: Flink's statements, and Spark's expressions.
+"""The SQL dialects: Flink's statements, and Spark's expressions.
 
 Statements have ``TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTES)``, also within
-``TABLE(...)`` and with named arguments, precisions of intervals, as in ``SECOND(2, 3)``, and
-Flink's literals, in which a backslash is a backslash.
+``TABLE(...)`` and with named arguments, interval precisions such as ``SECOND(2, 3)``, and
+Flink's string literals, in which a backslash is an ordinary character.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-#: Functions that put rows into windows: of a table, or of a time in GROUP BY.
+#: Functions that assign windows, to the rows of a table in FROM or by a time in GROUP BY.
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
-#: Units whose precision may stand behind them, in parentheses.
+#: Interval units that may be followed by a precision in parentheses.
 _UNITS = {
     f"{unit}{s}" for unit in ("DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND") for s in ("", "S")
 }
@@ -57,26 +57,26 @@ class MatchRecognize(exp.MatchRecognize):
 
 
 def _percentile(arguments: list[Any]) -> exp.Expr:
-    """Return ``PERCENTILE(x, fraction)``; of more arguments the parser would drop some."""
+    """Return ``PERCENTILE(x, fraction)``; keep calls of other arity, which the parser truncates."""
     if len(arguments) == 2:
         return exp.Quantile(this=arguments[0], quantile=arguments[1])
     return exp.Anonymous(this="PERCENTILE", expressions=arguments)
 
 
-def _navigated(name: str) -> Callable[[list[Any]], exp.Expr]:
-    """Return what makes FIRST or LAST; with a number of rows, which the parser would drop."""
+def _row_function(name: str) -> Callable[[list[Any]], exp.Expr]:
+    """Return a builder of FIRST or LAST that keeps an offset, which the parser drops."""
     made: Callable[[list[Any]], exp.Expr] = SparkParser.FUNCTIONS[name]
 
-    def navigated(arguments: list[Any]) -> exp.Expr:
+    def build(arguments: list[Any]) -> exp.Expr:
         if len(arguments) < 2 or isinstance(arguments[1], exp.Boolean):
             return made(arguments)
         return exp.Anonymous(this=name, expressions=arguments)
 
-    return navigated
+    return build
 
 
-#: Nodes whose strings are the user's; those of all others are the parser's words.
-_OF_USERS = (
+#: Nodes whose strings come from the user; strings of other nodes are keywords.
+_USER_STRINGS = (
     exp.Anonymous,
     exp.Identifier,
     exp.Literal,
@@ -91,21 +91,20 @@ _OF_USERS = (
 )
 
 
-def fold_words(tree: exp.Expr) -> None:
-    """Write the keywords that the parser leaves as a text has them in upper case.
+def upper_keywords(tree: exp.Expr) -> None:
+    """Convert the keywords that the parser keeps as strings to upper case.
 
-    ``rows between 1 preceding and current row`` is then read as in any other case, by whoever
-    compares words.
+    ``rows between 1 preceding and current row`` then compares equal to its upper-case spelling.
     """
     for node in tree.walk():
-        if not isinstance(node, _OF_USERS):
+        if not isinstance(node, _USER_STRINGS):
             for name, value in node.args.items():
                 if isinstance(value, str):
                     node.set(name, value.upper())
 
 
 class FlinkParser(SparkParser):
-    """Reads Spark's SQL, and Flink's window functions."""
+    """Parses Spark's SQL with Flink's window functions."""
 
     STRICT_CAST = True  # CAST and TRY_CAST are two
     _within: Any = None
@@ -113,8 +112,8 @@ class FlinkParser(SparkParser):
     FUNCTIONS: ClassVar = {
         **SparkParser.FUNCTIONS,
         "PERCENTILE": _percentile,
-        "FIRST": _navigated("FIRST"),
-        "LAST": _navigated("LAST"),
+        "FIRST": _row_function("FIRST"),
+        "LAST": _row_function("LAST"),
     }
     FUNCTION_PARSERS: ClassVar = {
         **{n: parse for n, parse in SparkParser.FUNCTION_PARSERS.items() if n != "PERCENTILE"},
@@ -125,7 +124,7 @@ class FlinkParser(SparkParser):
     }
 
     def parse(self, raw_tokens: list[Token], sql: str) -> Any:
-        """Parse what is left without the precisions of intervals."""
+        """Parse tokens, without the precisions of intervals."""
         return super().parse(_without_precisions(raw_tokens), sql)
 
     def parse_into(self, types: Any, raw_tokens: list[Token], sql: str | None = None) -> Any:
@@ -135,11 +134,11 @@ class FlinkParser(SparkParser):
         return super().parse_into(types, raw_tokens, sql)
 
     def _find_sql(self, start: Token, end: Token) -> str:
-        """Return the text from one token to another with one space where there is any."""
+        """Return the text between two tokens with whitespace collapsed."""
         return " ".join(super()._find_sql(start, end).split())
 
     def _match_text_seq(self, *texts: str, **options: Any) -> Any:
-        """Match words; before DEFINE of MATCH_RECOGNIZE stands WITHIN, which is kept."""
+        """Match words; before DEFINE of MATCH_RECOGNIZE, also read WITHIN."""
         if texts == ("DEFINE",) and super()._match_text_seq("WITHIN"):
             self._within = self._parse_interval() or self._parse_unary()
         if texts == ("TO", "LAST") and self._next and self._next.text.upper() != "LAST":
@@ -147,7 +146,7 @@ class FlinkParser(SparkParser):
         return super()._match_text_seq(*texts, **options)
 
     def _parse_partition_by(self) -> Any:
-        """Parse the columns of PARTITION BY; without any it would be left out."""
+        """Parse the columns of PARTITION BY; the parser would accept an empty list."""
         index = self._index
         found = super()._parse_partition_by()
         if self._index != index and not found:
@@ -169,9 +168,9 @@ class FlinkParser(SparkParser):
     def _parse_window_argument(self) -> Any:
         following = self._next
         if following.token_type == TokenType.FARROW:
-            named = self._curr.text.upper()
+            name = self._curr.text.upper()
             self._advance(2)
-            return NamedArgument(this=named, expression=self._parse_window_argument())
+            return NamedArgument(this=name, expression=self._parse_window_argument())
         if self._match(TokenType.TABLE):
             return self._parse_table_argument()
         if self._match_text_seq("DESCRIPTOR"):
@@ -200,8 +199,8 @@ class FlinkParser(SparkParser):
         columns = [self._parse_column()]
         while True:
             index = self._index
-            named = self._next.text.upper() == "DESCRIPTOR"
-            if named or not self._match(TokenType.COMMA):
+            is_last = self._next.text.upper() == "DESCRIPTOR"
+            if is_last or not self._match(TokenType.COMMA):
                 self._retreat(index)
                 return columns
             if self._next.token_type == TokenType.FARROW:
@@ -210,70 +209,70 @@ class FlinkParser(SparkParser):
             columns.append(self._parse_column())
 
 
-#: Functions with a grammar of their own; aggregates and numbers of rows: other calls have names.
+#: Functions that keep a node class: those with a grammar of their own, row functions, aggregates.
 _OWN_GRAMMAR = ("CAST", "TRY_CAST", "CEIL", "FLOOR", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
-_OF_ROWS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "GROUPING", "GROUPING_ID")
-_OF_MANY = (
+_ROW_FUNCTIONS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "GROUPING", "GROUPING_ID")
+_AGGREGATES = (
     *("COLLECT_LIST", "COLLECT_SET", "PERCENTILE", "LISTAGG", "STRING_AGG"),
     *("MAX_BY", "ARG_MAX", "ARGMAX", "MIN_BY", "ARG_MIN", "ARGMIN"),
 )
-#: What the parser notes of a call: its name, as it is written.
-CALLED = "called"
-#: What it notes of types of texts that have a length.
-CUT = "cut"
+#: Metadata of a call: the function's name as written.
+FUNCTION_NAME = "called"
+#: Metadata of a string type: it has a length, to which values are cut or padded.
+HAS_LENGTH = "cut"
 
 
-def _is_of_many(name: str) -> bool:
+def _is_aggregate(name: str) -> bool:
     kind = exp.FUNCTION_BY_NAME.get(name)
     return kind is not None and issubclass(kind, exp.AggFunc)
 
 
 class StatementParser(FlinkParser):
-    """Reads statements, in which a call of a function of one row has the name that it is given."""
+    """Parses statements; calls of scalar functions stay anonymous, by the name that is written."""
 
     FUNCTIONS: ClassVar = {
         name: make
         for name, make in FlinkParser.FUNCTIONS.items()
-        if name in _OF_ROWS or name in _OF_MANY or _is_of_many(name)
+        if name in _ROW_FUNCTIONS or name in _AGGREGATES or _is_aggregate(name)
     }
     FUNCTION_PARSERS: ClassVar = {
         name: parse
         for name, parse in FlinkParser.FUNCTION_PARSERS.items()
-        if name in WINDOW_FUNCTIONS or name in _OWN_GRAMMAR or name in _OF_MANY
+        if name in WINDOW_FUNCTIONS or name in _OWN_GRAMMAR or name in _AGGREGATES
     }
 
     def _parse_function_call(self, *arguments: Any, **options: Any) -> Any:
-        """Parse a call, and note its name and its place."""
+        """Parse a call, and store its name and position as metadata."""
         token = self._curr
         found = super()._parse_function_call(*arguments, **options)
         call = found
         while isinstance(call, _AROUND_CALLS):
             call = call.this
-        if isinstance(call, exp.Expr) and CALLED not in call.meta:
+        if isinstance(call, exp.Expr) and FUNCTION_NAME not in call.meta:
             call.update_positions(token)
-            call.meta[CALLED] = token.text
+            call.meta[FUNCTION_NAME] = token.text
         return found
 
     def _parse_types(self, *arguments: Any, **options: Any) -> Any:
-        """Parse a type, and note if it has a length to which texts are cut or filled up."""
+        """Parse a type, and store as metadata whether strings are cut or padded to a length."""
         first = self._index
         found = super()._parse_types(*arguments, **options)
         if isinstance(found, exp.DataType):
             name, *following = (each.text.upper() for each in self._tokens[first : first + 3])
             has_length = following[:1] == ["("] and following[1:] != [_ANY_LENGTH]
             if name in ("CHAR", "CHARACTER") or (name == "VARCHAR" and has_length):
-                found.meta[CUT] = True
+                found.meta[HAS_LENGTH] = True
         return found
 
 
-#: The length of Flink's STRING, which it writes as a VARCHAR of it: such a cast cuts nothing.
+#: Flink writes STRING as a VARCHAR of this length: such a cast cuts nothing.
 _ANY_LENGTH = "2147483647"
-#: What stands around a call: OVER, FILTER and the like.
+#: Nodes that wrap a call: OVER, FILTER and the like.
 _AROUND_CALLS = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 
 
 class FlinkGenerator(SparkGenerator):
-    """Writes the same, for messages."""
+    """Formats the same SQL, for error messages."""
 
     TRANSFORMS: ClassVar = {
         **SparkGenerator.TRANSFORMS,
@@ -290,50 +289,50 @@ def _table_argument(generator: FlinkGenerator, node: TableArgument) -> str:
     return f"{table} PARTITION BY {', '.join(map(generator.sql, by))}" if by else table
 
 
-_WORDS = {"MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE}
+_KEYWORDS = {"MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE}
 
 
-class Expressions(Spark):
-    """Spark's expressions, as texts of the API have them."""
+class ExpressionDialect(Spark):
+    """Spark's expressions, as strings in calls of the API."""
 
     class Tokenizer(Spark.Tokenizer):
-        """A quote in a text is written twice, too."""
+        """Also reads a doubled quote as a quote."""
 
         STRING_ESCAPES: ClassVar = ["'", '"', "\\"]
-        KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, **_WORDS}
+        KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, **_KEYWORDS}
 
     Parser = FlinkParser
     Generator = FlinkGenerator
 
 
-class Flink(Spark):
-    """Flink's statements: texts stand in single quotes, and two of them are one within."""
+class FlinkDialect(Spark):
+    """Flink's statements: strings in single quotes, with a doubled quote for a quote."""
 
     class Tokenizer(Spark.Tokenizer):
-        """A backslash is a backslash; ``U&'...'`` has code points."""
+        """Reads backslashes as ordinary characters, and ``U&'...'`` as code points."""
 
         QUOTES: ClassVar = ["'"]
         STRING_ESCAPES: ClassVar = ["'"]
         RAW_STRINGS: ClassVar = []
         UNICODE_STRINGS: ClassVar = [("U&'", "'"), ("u&'", "'")]
-        KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, **_WORDS}
+        KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, **_KEYWORDS}
 
     Parser = StatementParser
     Generator = FlinkGenerator
 
 
-#: Texts, names and comments of a statement; hints are no comments.
+#: Strings, quoted names and comments of a statement; hints are not comments.
 _QUOTED = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*(?!\+).*?\*/", re.DOTALL)
 
 
 def without_comments(text: str) -> str:
-    """Return a statement with spaces in the place of its comments, so that places stay."""
-    text = " " + text[1:] if text.startswith("\ufeff") else text  # a mark of the order of bytes
+    """Return a statement with its comments blanked out, so that positions stay the same."""
+    text = " " + text[1:] if text.startswith("\ufeff") else text  # a byte order mark
     return _QUOTED.sub(lambda found: _blank(found[0]), text)
 
 
 def double_quote(text: str) -> int | None:
-    """Return where a statement has a double quote that is in no text, name or comment."""
+    """Return the offset of a double quote outside of strings, names and comments; None if none."""
     place = _QUOTED.sub(lambda found: " " * len(found[0]), text).find('"')
     return None if place < 0 else place
 
@@ -343,19 +342,19 @@ def _blank(part: str) -> str:
 
 
 def _without_precisions(tokens: list[Token]) -> list[Token]:
-    """Return the tokens without ``(2, 3)`` behind the unit of an interval."""
-    kept: list[Token] = []
+    """Return the tokens without ``(2, 3)`` after the unit of an interval."""
+    remaining: list[Token] = []
     place, is_interval = 0, False
     while place < len(tokens):
         token = tokens[place]
         if token.token_type == TokenType.INTERVAL:
             is_interval = True
-        elif is_interval and token.text.upper() in _UNITS and _opens(tokens, place + 1):
-            kept.append(token)
+        elif is_interval and token.text.upper() in _UNITS and _is_precision(tokens, place + 1):
+            remaining.append(token)
             place = next(
                 i for i in range(place, len(tokens)) if tokens[i].token_type == TokenType.R_PAREN
             )
-            place, is_interval = place + 1, _goes_on(tokens, place + 1)
+            place, is_interval = place + 1, _continues_span(tokens, place + 1)
             continue
         elif token.text.upper() not in _UNITS and token.token_type not in (
             TokenType.STRING,
@@ -363,18 +362,18 @@ def _without_precisions(tokens: list[Token]) -> list[Token]:
             TokenType.DASH,
         ):
             is_interval = token.text.upper() == "TO"
-        kept.append(token)
+        remaining.append(token)
         place += 1
-    return kept
+    return remaining
 
 
-def _opens(tokens: list[Token], place: int) -> bool:
-    """Whether a number in parentheses begins here that ends, too."""
+def _is_precision(tokens: list[Token], place: int) -> bool:
+    """Whether one or two numbers in parentheses, closed again, begin here."""
     kinds = [token.token_type for token in tokens[place : place + 5]]
     one = [TokenType.L_PAREN, TokenType.NUMBER, TokenType.R_PAREN]
     two = [*one[:2], TokenType.COMMA, *one[1:]]
     return kinds[:3] == one or kinds == two
 
 
-def _goes_on(tokens: list[Token], place: int) -> bool:
+def _continues_span(tokens: list[Token], place: int) -> bool:
     return place < len(tokens) and tokens[place].text.upper() == "TO"

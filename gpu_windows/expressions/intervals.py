@@ -1,4 +1,4 @@
-"""Durations as SQL writes them."""
+"""INTERVAL literals as durations in microseconds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from gpu_windows.expressions.places import refused
+from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.options import TICKS
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
-_ORDER = ("day", "hour", "minute", "second")
-#: What the units after the first are less than.
+_UNITS = ("day", "hour", "minute", "second")
+#: Exclusive upper bounds of the units after the first.
 _BOUNDS = {"hour": 24, "minute": 60, "second": 60}
-_LONGEST = 40
+_MAX_CHARACTERS = 40
 
 
-def ticks_of(interval: exp.Expr) -> int:
+def interval_ticks(interval: exp.Expr) -> int:
     """Return a duration in microseconds: ``INTERVAL '10' MINUTES``, ``'1:30' MINUTE TO SECOND``.
 
     Raises
     ------
     SqlError
-        If it is none, or one of months, which are of no fixed length.
+        If it is not a literal duration, or one of months, which have no fixed length.
     """
     ticks = _ticks(interval)
     if not LONG_MIN < ticks <= LONG_MAX:
-        raise refused(interval, "a duration fits 64 bits of microseconds")
+        raise sql_error(interval, "a duration must fit 64 bits of microseconds")
     return ticks
 
 
@@ -38,55 +38,56 @@ def _ticks(interval: exp.Expr) -> int:
     from sqlglot import exp
 
     if isinstance(interval, exp.Neg):
-        return -ticks_of(interval.this)
+        return -interval_ticks(interval.this)
     if isinstance(interval, exp.Paren):
-        return ticks_of(interval.this)
+        return interval_ticks(interval.this)
     if isinstance(interval, exp.Add):
-        return ticks_of(interval.this) + ticks_of(interval.expression)
+        return interval_ticks(interval.this) + interval_ticks(interval.expression)
     if not isinstance(interval, exp.Interval):
-        rule = "a duration is an INTERVAL that is written out: INTERVAL '10' MINUTES"
-        raise refused(interval, rule)
+        rule = "a duration must be an INTERVAL literal, such as INTERVAL '10' MINUTES"
+        raise sql_error(interval, rule)
     unit, of = interval.args.get("unit"), interval.this
     sign = -1 if isinstance(of, exp.Neg) else 1
     value = of.this if isinstance(of, exp.Neg) else of
-    if not isinstance(value, exp.Literal) or len(value.name) > _LONGEST:
-        raise refused(interval, "the number of an INTERVAL is written out, in up to 40 characters")
+    if not isinstance(value, exp.Literal) or len(value.name) > _MAX_CHARACTERS:
+        raise sql_error(interval, "an INTERVAL takes a literal of up to 40 characters")
     if isinstance(unit, exp.IntervalSpan):
-        return sign * _spanned(interval, value.name, unit.this.name, unit.expression.name)
-    return sign * _of_unit(interval, value.name, "" if unit is None else unit.name)
+        return sign * _span_ticks(interval, value.name, unit.this.name, unit.expression.name)
+    return sign * _unit_ticks(interval, value.name, "" if unit is None else unit.name)
 
 
-def _of_unit(interval: exp.Expr, number: str, unit: str) -> int:
+def _unit_ticks(interval: exp.Expr, number: str, unit: str) -> int:
     short = unit.lower().removesuffix("s")
     if short in ("month", "year", "quarter"):
-        rule = "a window is of a fixed length: days, hours, minutes, seconds and less"
-        raise refused(interval, rule)
+        rule = "months have no fixed length: use days, hours, minutes, seconds or finer units"
+        raise sql_error(interval, rule)
     if short not in TICKS or not _NUMBER.fullmatch(number.strip()):
-        rule = f"an INTERVAL is a number and one of {', '.join(TICKS)}"
-        raise refused(interval, rule)
-    return _whole(interval, Fraction(number.strip()) * TICKS[short])
+        rule = f"an INTERVAL must be a number and one of {', '.join(TICKS)}"
+        raise sql_error(interval, rule)
+    return _whole_ticks(interval, Fraction(number.strip()) * TICKS[short])
 
 
-def _whole(interval: exp.Expr, ticks: Fraction) -> int:
+def _whole_ticks(interval: exp.Expr, ticks: Fraction) -> int:
     if ticks.denominator != 1:
-        raise refused(interval, "a duration is a whole number of microseconds")
+        raise sql_error(interval, "a duration must be a whole number of microseconds")
     return int(ticks)
 
 
-def _spanned(interval: exp.Expr, text: str, first: str, last: str) -> int:
-    """Return ``'1 02:03:04.5' DAY TO SECOND``."""
+def _span_ticks(interval: exp.Expr, text: str, first: str, last: str) -> int:
+    """Return the microseconds of a span of units, such as ``'1 02:03:04.5' DAY TO SECOND``."""
     begin, end = first.lower().removesuffix("s"), last.lower().removesuffix("s")
-    known = begin in _ORDER and end in _ORDER and _ORDER.index(begin) < _ORDER.index(end)
-    units = _ORDER[_ORDER.index(begin) : _ORDER.index(end) + 1] if known else ()
-    match = _layout(units).fullmatch(text.strip()) if known else None
+    is_span = begin in _UNITS and end in _UNITS and _UNITS.index(begin) < _UNITS.index(end)
+    units = _UNITS[_UNITS.index(begin) : _UNITS.index(end) + 1] if is_span else ()
+    match = _layout(units).fullmatch(text.strip()) if is_span else None
     if match is None:
-        rule = "an INTERVAL of several units is written as '1 02:03:04' DAY TO SECOND"
-        raise refused(interval, rule)
+        rule = "an INTERVAL of several units must be written as '1 02:03:04' DAY TO SECOND"
+        raise sql_error(interval, rule)
     parts = {unit: Fraction(match[unit]) for unit in units}
     for unit in units[1:]:
         if parts[unit] >= _BOUNDS[unit]:
-            raise refused(interval, f"{unit}s after another unit are less than {_BOUNDS[unit]}")
-    ticks = _whole(interval, sum((parts[u] * TICKS[u] for u in units), Fraction(0)))
+            rule = f"{unit}s after another unit must be less than {_BOUNDS[unit]}"
+            raise sql_error(interval, rule)
+    ticks = _whole_ticks(interval, sum((parts[u] * TICKS[u] for u in units), Fraction(0)))
     return -ticks if match["sign"] == "-" else ticks
 
 

@@ -1,6 +1,6 @@
-"""Times and durations of nanoseconds in microseconds: what is none is refused, and never rounded.
+"""Converts times and durations from nanoseconds to microseconds, exactly: it never rounds.
 
-The one place where precision may be lost: whoever needs microseconds asks here.
+All code that needs microseconds converts here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -17,84 +17,84 @@ from gpu_windows.errors import PrecisionError
 _NANOSECONDS = 1_000
 
 
-def is_of_nanoseconds(dtype: pa.DataType) -> bool:
+def is_nanoseconds(dtype: pa.DataType) -> bool:
     """Whether values are times or durations that may be finer than a microsecond."""
     timed = types.is_timestamp(dtype) or types.is_duration(dtype) or types.is_time64(dtype)
     return bool(timed and dtype.unit == "ns")
 
 
-def in_microseconds(
+def to_microseconds(
     column: pa.Array | pa.ChunkedArray, name: str, use: str, *, of: str | None = None
 ) -> pa.Array | pa.ChunkedArray:
-    """Return times or durations of nanoseconds in microseconds, others as they are.
+    """Convert times or durations of nanoseconds to microseconds; return other columns unchanged.
 
     Parameters
     ----------
     column : pyarrow.Array or pyarrow.ChunkedArray
     name : str
-        What the user calls the column.
+        Display name of the column.
     use : str
-        What needs microseconds, in words ("an event time").
+        What needs microseconds, for the error message, such as "an event time".
     of : str, optional
-        The column that it is a field of.
+        The struct column that it is a field of.
 
     Raises
     ------
     PrecisionError
-        If a value that is not null is no whole microsecond.
+        If a value that is not null is not a whole number of microseconds.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> times = pa.array([1_000, None], pa.timestamp("ns", "UTC"))
-    >>> in_microseconds(times, "ts", "an event time").cast("int64").to_pylist()
+    >>> to_microseconds(times, "ts", "an event time").cast("int64").to_pylist()
     [1, None]
     """
     dtype = column.type
-    if not is_of_nanoseconds(dtype):
+    if not is_nanoseconds(dtype):
         return column
     try:
-        return column.cast(microseconds_of(dtype))  # Arrow's check looks at no value under a null
+        return column.cast(microsecond_type(dtype))  # Arrow's check looks at no value under a null
     except pa.ArrowInvalid:
-        raise refuse_nanoseconds(_first_finer(column), dtype, name, use, of=of) from None
+        raise nanoseconds_error(_first_finer(column), dtype, name, use, of=of) from None
 
 
 def python_values(column: pa.Array | pa.ChunkedArray, name: str) -> list[Any]:
-    """Return the values of a column as Python's own.
+    """Convert a column to a list of Python values.
 
     Raises
     ------
     PrecisionError
-        If one is a time of day, alone or in a struct or list, that is no whole microsecond:
-        `datetime.time` has none finer.
+        If one is a time of day, alone or in a struct or list, finer than a microsecond: the
+        resolution of `datetime.time`.
     """
     _check_times_of_day(column, name)
     values: list[Any] = column.to_pylist()
     return values
 
 
-def microseconds_of(dtype: pa.DataType) -> pa.DataType:
-    """Return the type of the same times or durations in microseconds."""
+def microsecond_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the microsecond type of a type of times or durations."""
     if types.is_timestamp(dtype):
         return pa.timestamp("us", dtype.tz)
     return pa.duration("us") if types.is_duration(dtype) else pa.time64("us")
 
 
-def refuse_nanoseconds(
+def nanoseconds_error(
     nanoseconds: int, dtype: pa.DataType, name: str, use: str, *, of: str | None = None
 ) -> PrecisionError:
-    """Return what is said of a value that is no whole microsecond, and how it becomes one.
+    """Return the error for a value finer than a microsecond, with the way to round it.
 
     Parameters
     ----------
     nanoseconds : int
-        The value: since 1970 if it is an instant.
+        The value; since 1970 for an instant.
     dtype : pyarrow.DataType
     name, use, of
-        See `in_microseconds`.
+        See `to_microseconds`.
     """
     rule = (
-        f"{use} is of whole microseconds, and what is finer is not rounded unasked: "
+        f"{use} must be whole microseconds, and finer values are not rounded silently: "
         f"{_remedy(name, dtype, of)}"
     )
     column = name if of is None else f"{of}.{name}"
@@ -102,7 +102,7 @@ def refuse_nanoseconds(
 
 
 def _remedy(name: str, dtype: pa.DataType, of: str | None) -> str:
-    """Return what rounds a column, as it is written."""
+    """Return the advice how to round a column."""
     if types.is_time64(dtype):
         return "cast it first, with pyarrow.compute.floor_temporal"
     to = "INTERVAL DAY TO SECOND" if types.is_duration(dtype) else "TIMESTAMP"
@@ -111,14 +111,14 @@ def _remedy(name: str, dtype: pa.DataType, of: str | None) -> str:
     path = ".".join(f"`{part.replace('`', '``')}`" for part in (of, name) if part is not None)
     text = f"CAST({path} AS {to})"
     plain = name.isidentifier() and not iskeyword(name)
-    said = f'{name}="{text}"' if plain else f"**{{{name!r}: {text!r}}}"
-    return f"round it first, with .with_columns({said})"
+    argument = f'{name}="{text}"' if plain else f"**{{{name!r}: {text!r}}}"
+    return f"round it first, with .with_columns({argument})"
 
 
 def _check_times_of_day(column: pa.Array | pa.ChunkedArray, name: str) -> None:
     dtype = column.type
     if types.is_time64(dtype):
-        in_microseconds(column, name, "a time of day in Python")
+        to_microseconds(column, name, "a time of day in Python")
     elif types.is_struct(dtype):
         for place, field in enumerate(dtype):
             _check_times_of_day(pc.struct_field(column, indices=[place]), f"{name}.{field.name}")
@@ -136,10 +136,10 @@ def _as_list(dtype: pa.MapType) -> pa.DataType:
 
 
 def _first_finer(column: pa.Array | pa.ChunkedArray) -> int:
-    """Return the first value that is no whole microsecond."""
-    known = column.drop_null().cast(pa.int64())
-    whole = pc.multiply(pc.divide(known, _NANOSECONDS), _NANOSECONDS)
-    found: int = known.filter(pc.not_equal(known, whole))[0].as_py()
+    """Return the first value that is finer than a microsecond."""
+    values = column.drop_null().cast(pa.int64())
+    whole = pc.multiply(pc.divide(values, _NANOSECONDS), _NANOSECONDS)
+    found: int = values.filter(pc.not_equal(values, whole))[0].as_py()
     return found
 
 

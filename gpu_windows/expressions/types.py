@@ -1,4 +1,4 @@
-"""Types of Arrow's that are Spark's: of its names, and of columns."""
+"""Arrow types for Spark's: of casts by name, and of columns."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sqlglot import exp
 
 from gpu_windows.column_types.logical import logical_type
 from gpu_windows.expressions.nanoseconds import (
-    in_microseconds,
-    is_of_nanoseconds,
-    microseconds_of,
+    is_nanoseconds,
+    microsecond_type,
+    to_microseconds,
 )
-from gpu_windows.expressions.places import refused
+from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.expressions.values import Value, call
 
-#: Spark's TIMESTAMP: an instant; what it shows of it is in the zone of the session, here UTC.
+#: Spark's TIMESTAMP, an instant; it is displayed in the session's zone, here UTC.
 INSTANT = pa.timestamp("us", "UTC")
 #: Spark's types without parts, by their names in SQL.
 TYPES = {
@@ -39,12 +39,12 @@ TYPES = {
 
 
 def arrow_type(cast: exp.Cast) -> pa.DataType:
-    """Return the type that a cast names.
+    """Return the Arrow type that a cast names.
 
     Raises
     ------
     SqlError
-        If Arrow has none that is the same.
+        If Arrow has no equivalent type.
     """
     to = cast.args["to"]
     if to.this == exp.DType.DECIMAL:
@@ -52,7 +52,7 @@ def arrow_type(cast: exp.Cast) -> pa.DataType:
     if _is_day_time(to.this):
         return pa.duration("us")
     if to.this not in TYPES or to.expressions:
-        raise refused(cast, "over Arrow tables there is no such type")
+        raise sql_error(cast, "over Arrow tables this type is not supported")
     return TYPES[to.this]
 
 
@@ -70,38 +70,40 @@ def decimal_type(node: exp.Expr, numbers: list[str]) -> pa.DataType:
         If it has more than 38 digits, or more after the point than in all.
     """
     if not all(each.isdecimal() and len(each) < 3 for each in numbers) or len(numbers) > 2:
-        raise refused(node, "a DECIMAL has up to 38 digits")
+        raise sql_error(node, "a DECIMAL may have up to 38 digits")
     precision = int(numbers[0]) if numbers else 10
     scale = int(numbers[1]) if numbers[1:] else 0
     if not 0 < precision <= 38 or not 0 <= scale <= precision:
-        raise refused(node, "a DECIMAL has up to 38 digits")
+        raise sql_error(node, "a DECIMAL may have up to 38 digits")
     return pa.decimal128(precision, scale)
 
 
-def as_in_spark(column: Value, name: str, *, of: str | None = None, rounds: bool = False) -> Value:
-    """Return the values of a column with the type that Spark has for them.
+def to_spark_type(
+    column: Value, name: str, *, of: str | None = None, rounds: bool = False
+) -> Value:
+    """Return the values of a column cast to the type that Spark has for them.
 
-    Texts of any kind are STRING, and times of any unit are of microseconds. Zones tell how an
-    instant is shown, and Spark has that of the session.
+    Strings of any encoding become STRING, times of any unit become microseconds. Zones only say
+    how an instant is displayed, and Spark uses the session's.
 
     Parameters
     ----------
     column : Value
     name : str
-        What the user calls it.
+        Its display name.
     of : str, optional
-        The column that it is a field of.
+        The struct column that it is a field of.
     rounds : bool
         Whether finer times are rounded down, and finer durations towards zero.
 
     Raises
     ------
     PrecisionError
-        If a time or duration is finer than a microsecond, and is not rounded. In conditions of
-        joins, where there are no rows yet, Arrow refuses it when it comes.
+        If a time or duration is finer than a microsecond and not rounded. For conditions of joins,
+        which are built without rows, Arrow raises when it evaluates them.
     """
     dtype = column.dtype
-    if is_of_nanoseconds(dtype) and not types.is_time(dtype):
+    if is_nanoseconds(dtype) and not types.is_time(dtype):
         column = _round_down(column) if rounds else _exact(column, name, of)
     if types.is_timestamp(dtype):
         return column.cast(pa.timestamp("us", None if dtype.tz is None else "UTC"))
@@ -111,17 +113,17 @@ def as_in_spark(column: Value, name: str, *, of: str | None = None, rounds: bool
 
 
 def _round_down(column: Value) -> Value:
-    """Return times and durations without what is finer than a microsecond."""
+    """Return times rounded down to microseconds, durations rounded towards zero."""
     if types.is_duration(column.dtype):
         return column.cast(pa.duration("us"), safe=False)
     return call(pc.floor_temporal, column, unit="microsecond")
 
 
 def _exact(column: Value, name: str, of: str | None) -> Value:
-    """Return times and durations in microseconds, if that is what they are."""
+    """Return times and durations in microseconds; raise if they are finer."""
     rows = column.rows
-    assert not isinstance(rows, pa.Scalar), "columns and their fields have a value for each row"
-    exact = in_microseconds(rows, name, "a time or duration in an expression", of=of)
+    assert not isinstance(rows, pa.Scalar), "columns and their fields are arrays"
+    exact = to_microseconds(rows, name, "a time or duration in an expression", of=of)
     if column.expression is None:
         return Value(exact)
-    return Value(exact, column.expression.cast(microseconds_of(column.dtype)), column.parts + 1)
+    return Value(exact, column.expression.cast(microsecond_type(column.dtype)), column.parts + 1)

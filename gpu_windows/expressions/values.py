@@ -1,4 +1,4 @@
-"""Values of expressions: arrays, and for conditions of joins the expressions of Arrow's of them."""
+"""Values of expressions: arrays, and for conditions of joins the Arrow expressions of them."""
 
 from __future__ import annotations
 
@@ -10,44 +10,43 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-#: Values of rows; one value for all of them is a scalar.
+#: The values of rows; a scalar is one value for all rows.
 Rows: TypeAlias = pa.Array | pa.ChunkedArray | pa.Scalar
 
 
 @dataclass(frozen=True)
 class Value:
-    """The values that an expression has.
+    """The values of an expression.
 
     Parameters
     ----------
     rows : pyarrow.Array, pyarrow.ChunkedArray or pyarrow.Scalar
-        Its values.
     expression : pyarrow.compute.Expression, optional
-        The same as an expression of Arrow's, where one is asked for.
+        The same as an Arrow expression, if one is built.
     parts : int
-        How many calls that expression is of, those that it repeats too.
-    written : pyarrow.Scalar, optional
-        The value, where it is written out in the text.
+        Number of calls in that expression, counting repeated ones.
+    literal : pyarrow.Scalar, optional
+        The value, if it is a literal in the text.
     """
 
     rows: Rows
     expression: pc.Expression | None = None
     parts: int = 0
-    written: pa.Scalar | None = None
+    literal: pa.Scalar | None = None
 
     @property
     def dtype(self) -> pa.DataType:
         """Type of the values."""
         return self.rows.type
 
-    def replaced(self, written: pa.Scalar) -> Value:
-        """Return another value that is written out, for the same rows."""
-        rows = written if isinstance(self.rows, pa.Scalar) else pa.array([], written.type)
-        expression = None if self.expression is None else pc.scalar(written)
-        return Value(rows, expression, self.parts, written)
+    def with_literal(self, literal: pa.Scalar) -> Value:
+        """Return the value of another literal, for the same rows."""
+        rows = literal if isinstance(self.rows, pa.Scalar) else pa.array([], literal.type)
+        expression = None if self.expression is None else pc.scalar(literal)
+        return Value(rows, expression, self.parts, literal)
 
     def cast(self, dtype: pa.DataType, *, safe: bool = True) -> Value:
-        """Return the values as Arrow casts them, or these if they are of that type."""
+        """Return the values cast by Arrow; unchanged if they have the type already."""
         if dtype == self.dtype:
             return self
         return call(_cast, self, dtype=dtype, safe=safe)
@@ -58,12 +57,12 @@ def _cast(of: Any, *, dtype: pa.DataType, safe: bool) -> Any:
 
 
 def call(function: Callable[..., Any], *arguments: Any, **options: Any) -> Value:
-    """Return what a function of `pyarrow.compute` gives for values, and for scalars besides.
+    """Call a function of `pyarrow.compute` with values and scalars, and build its expression.
 
     Raises
     ------
     pyarrow.ArrowException
-        If there is no such function for the types, or no value for a row.
+        If the function does not take the types, or a row has no value.
     """
     rows = function(*(_rows_of(each) for each in arguments), **options)
     given = [each for each in arguments if isinstance(each, Value)]
@@ -83,35 +82,35 @@ def _expression_of(argument: Any) -> Any:
     return argument.expression if isinstance(argument, Value) else pc.scalar(argument)
 
 
-def null_of(dtype: pa.DataType) -> pa.Scalar:
-    """Return no value, of a type."""
+def null(dtype: pa.DataType) -> pa.Scalar:
+    """Return the null of a type."""
     return pa.scalar(None, dtype)
 
 
 @dataclass(frozen=True)
 class Guard:
-    """The rows for which Spark evaluates an expression: those of a branch of CASE, for example.
+    """The rows for which Spark evaluates an expression, such as those of a branch of CASE.
 
     Parameters
     ----------
-    holds : Value, optional
-        True for these rows, and nowhere null; None for all.
+    included : Value, optional
+        True for these rows, never null; None means all rows.
     """
 
-    holds: Value | None = None
+    included: Value | None = None
 
     def where(self, condition: Value) -> Guard:
-        """Return those of them for which a condition is true, and neither false nor null."""
+        """Return the guard of those rows for which a condition is true, not false or null."""
         true = call(pc.coalesce, condition, False)
-        return Guard(true if self.holds is None else call(pc.and_kleene, self.holds, true))
+        return Guard(true if self.included is None else call(pc.and_kleene, self.included, true))
 
     def unless(self, condition: Value) -> Guard:
-        """Return those of them for which a condition is not true."""
+        """Return the guard of those rows for which a condition is false or null."""
         other = call(pc.invert, call(pc.coalesce, condition, False))
-        return Guard(other if self.holds is None else call(pc.and_kleene, self.holds, other))
+        return Guard(other if self.included is None else call(pc.and_kleene, self.included, other))
 
-    def masked(self, value: Value) -> Value:
-        """Return values that are null for other rows, so that these cannot fail."""
-        if self.holds is None or types.is_null(value.dtype):
+    def mask(self, value: Value) -> Value:
+        """Return values set to null for other rows, so that other rows cannot fail."""
+        if self.included is None or types.is_null(value.dtype):
             return value
-        return call(pc.if_else, self.holds, value, null_of(value.dtype))
+        return call(pc.if_else, self.included, value, null(value.dtype))

@@ -1,12 +1,11 @@
-"""What becomes of the rows of a window, or of two inputs.
+"""Functions over the rows of windows, keys and joins.
 
-Public are the classes that functions, triggers and evictors of yours extend, and descriptors of
-state.
+Public are the classes that your functions, triggers and evictors extend, and descriptors of state.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpu_windows.lazy_names import LazyNames
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from gpu_windows.functions.process import ProcessWindowFunction
     from gpu_windows.functions.vector_process import VectorProcessFunction
     from gpu_windows.functions.vector_results import VectorResult
-    from gpu_windows.functions.vectorised import VectorWindowFunction
+    from gpu_windows.functions.vector_window import VectorWindowFunction
     from gpu_windows.vocabulary.evictors import Evictor
     from gpu_windows.vocabulary.triggers import Trigger, TriggerResult
     from gpu_windows.vocabulary.windows import MergingWindowAssigner, WindowAssigner
@@ -47,7 +46,7 @@ _NAMES = LazyNames(
         "functions.process": "ProcessWindowFunction",
         "functions.vector_process": "VectorProcessFunction",
         "functions.vector_results": "VectorResult",
-        "functions.vectorised": "VectorWindowFunction",
+        "functions.vector_window": "VectorWindowFunction",
         "vocabulary.evictors": "Evictor",
         "vocabulary.triggers": "Trigger TriggerResult",
         "vocabulary.windows": "MergingWindowAssigner WindowAssigner",
@@ -55,15 +54,7 @@ _NAMES = LazyNames(
 )
 
 if not TYPE_CHECKING:  # else no name would be a wrong one
-
-    def __getattr__(name: str) -> Any:
-        value = globals()[name] = _NAMES.load(name)
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
+    __getattr__, __dir__ = _NAMES.load, _NAMES.list_names
 
 __all__ = [
     "AggregateFunction", "AggregatingStateDescriptor", "CoGroupFunction", "Evictor",

@@ -1,48 +1,42 @@
-"""What is asked of every window function, and how those of users are declared.
+"""The base of all window functions, built in or of users.
 
-A function answers for itself: its result columns, whether it keeps rows, why kernels cannot make
-it, what of it depends on order. So no other place asks of what kind it is.
+A function describes itself: its result columns, whether it keeps rows, why kernels cannot evaluate
+it, and which of its parts depend on order. So no other module checks its class.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+from typing import Self
 
 import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.partials import Partial
-from gpu_windows.errors import QueryError
+from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.vocabulary.rich_functions import RichFunction
-
-if TYPE_CHECKING:
-    from gpu_windows.functions.join_function import PairProcess
-
-#: How a function of the user's sees rows: as a pyarrow.Table or a pandas.DataFrame.
-RowsAs: TypeAlias = Literal["arrow", "pandas"]
 
 
 class WindowFunction(ABC):
-    """What becomes of the rows of a window that fires; a frozen value.
+    """A function of the rows of a window that fires; a frozen value.
 
     Attributes
     ----------
     columns : tuple of str
-        What it reads of the rows, each once.
+        Columns of the rows that it reads, each once.
     """
 
     columns: tuple[str, ...]
 
     @property
     def read_columns(self) -> tuple[str, ...]:
-        """Columns of the rows that are read for it, each once."""
+        """Columns of the rows that are read for its results, each once."""
         return self.columns
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
-        """Columns of which values are compared with each other, and not only handed on."""
+        """Columns whose values are compared, not only passed on."""
         return self.read_columns
 
     @abstractmethod
@@ -51,114 +45,98 @@ class WindowFunction(ABC):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether it needs the rows of a window themselves when it fires."""
+        """Whether it needs the rows of a window when it fires, not only partials."""
         return True
 
     @property
     def why_rows(self) -> str | None:
-        """Why partial aggregates are not enough for it, in words; None if they are."""
+        """Reason why partial aggregates are not enough; None if they are."""
         return f"{self.kind} needs the rows, not partial aggregates"
 
     @property
-    def gives_one(self) -> bool:
+    def has_one_result(self) -> bool:
         """Whether each window that fires has one result."""
         return False
 
     @property
     def result_time(self) -> str | None:
-        """The result that is the last tick of the window, if one is."""
+        """The result column with the last tick of the window, if one has it."""
         return None
 
     @property
     def built_in(self) -> tuple[BoundAggregate, ...]:
-        """The aggregates that it is made of and kernels know."""
+        """The aggregates of its results that kernels evaluate."""
         return ()
 
     @property
-    def accumulated(self) -> tuple[BoundAggregate, ...]:
-        """The built-in aggregates that are made as rows come, whoever sees them."""
+    def incremental_aggregates(self) -> tuple[BoundAggregate, ...]:
+        """The built-in aggregates that rows are added to, for results or for a user's function."""
         return self.built_in
 
     @property
     def partials(self) -> tuple[Partial, ...]:
-        """The partials that it needs of the rows, besides their number."""
+        """The partials that it needs, other than the number of rows."""
         return ()
 
     @property
     def why_in_python(self) -> str | None:
-        """Why kernels cannot make it, in words; None if they can."""
+        """Reason why kernels cannot evaluate it; None if they can."""
         return f"{self.kind}: user code"
 
     @property
     def takes_rows(self) -> bool:
-        """Whether rows are given to it as they are, by what is not a kernel."""
+        """Whether it is given whole rows, outside of kernels."""
         return self.why_in_python is not None
 
     @property
     def ordered_parts(self) -> Iterator[str]:
-        """What of it depends on the order in which rows arrive, in words."""
+        """Descriptions of its parts that depend on the order of arrival."""
         yield from ()
 
     @property
     def owners(self) -> Mapping[str, str]:
-        """What errors call the user's functions, by the result column that each gives."""
+        """Names of the user's functions for errors, by the result column of each."""
         return {}
 
     @property
-    def of_user(self) -> RichFunction | None:
-        """The function of the user's that is opened and may have side outputs, if there is one."""
+    def user_function(self) -> RichFunction | None:
+        """The user's function, which is opened and may have side outputs, if there is one."""
         return None
 
     @property
     def pair_process(self) -> PairProcess | None:
-        """What takes the pairs that it gives, where a function of the user's does."""
+        """The user's function that its pairs go to, if there is one."""
         return None
 
     @property
-    def of_pairs(self) -> Self:
-        """What gives the pairs themselves."""
+    def without_process(self) -> Self:
+        """The same function with pairs as results, not those of a user's function of them."""
         return self
 
     @property
     def kind(self) -> str:
-        """What kind of function it is, in a word."""
+        """One word for the kind of function."""
         return type(self).__name__.lower()
 
     def describe(self) -> str:
-        """Return what is computed, for ``explain()``."""
+        """Return a description for ``explain()``."""
         return f"{self.kind}({', '.join(self.read_columns)})"
 
     def without(self, names: Container[str]) -> Self | None:
-        """Return the same without some result columns; None where it is one thing."""
+        """Return the function without some result columns; None if it cannot do without them."""
         del names
         return None
 
-    def begun(self, since: Mapping[str, int]) -> Self:
-        """Return the same with results that have rows from a start on: see `Partial`."""
+    def with_rows_since(self, since: Mapping[str, int]) -> Self:
+        """Return the function with results that cover only rows since a start: see `Partial`."""
         del since
         return self
 
     def check_merging(self) -> None:
-        """Refuse what has no meaning for windows that merge.
+        """Refuse functions that windows that merge cannot have.
 
         Raises
         ------
         InvalidFunctionError
         """
         return
-
-
-def check_function(function: Any, *kinds: type) -> None:
-    """Raise `QueryError` for what is no function of one of some kinds."""
-    if not isinstance(function, kinds):
-        names = " or ".join(f"a {kind.__name__}" for kind in kinds)
-        raise QueryError(f"process takes {names}", value=repr(function))
-
-
-def check_declared(output: Any, rows: Any = "arrow") -> None:
-    """Raise `QueryError` for results or rows that are not declared as functions need them."""
-    if not isinstance(output, pa.Schema):
-        rule = "output= is a pyarrow.Schema, such as pa.schema([('total', pa.float64())])"
-        raise QueryError(rule, value=repr(output))
-    if rows not in get_args(RowsAs):
-        raise QueryError(f"rows= is one of {', '.join(get_args(RowsAs))}", value=repr(rows))

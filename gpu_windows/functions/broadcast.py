@@ -1,4 +1,4 @@
-"""Functions of users over a keyed stream and a small one whose rows are everywhere."""
+"""Users' functions over a keyed stream and a broadcast one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpu_windows.functions.keyed_process import (
 )
 from gpu_windows.functions.keyed_state import MapState, MapStateDescriptor, check_states
 from gpu_windows.functions.two_inputs import COPY, SIDE
-from gpu_windows.vocabulary.rich_functions import declared
+from gpu_windows.vocabulary.rich_functions import declaration
 from gpu_windows.vocabulary.triggers.base import Row
 
 
@@ -31,10 +31,10 @@ class ReadOnlyBroadcastState(Protocol):
     """A map that rows of the broadcast stream fill (Flink: ReadOnlyBroadcastState)."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return the value of an entry; ``default`` if there is none."""
+        """Return the value of an entry, or ``default`` without one."""
 
     def contains(self, key: Any) -> bool:
-        """Tell whether there is an entry."""
+        """Return whether there is an entry."""
 
     def keys(self) -> KeysView[Any]:
         """Return the keys, in the order in which they were first put."""
@@ -46,30 +46,30 @@ class ReadOnlyBroadcastState(Protocol):
         """Return keys and values."""
 
     def is_empty(self) -> bool:
-        """Tell whether there is no entry."""
+        """Return whether there is no entry."""
 
 
 class ReadOnlyContext(KeyedContext, Protocol):
-    """What a function may ask for a row of the keyed stream."""
+    """The context of a row of the keyed stream."""
 
     def broadcast_state(self, name: str) -> ReadOnlyBroadcastState:
-        """Return the broadcast state of this name, to be read.
+        """Return the broadcast state of this name, for reading.
 
         Raises
         ------
         InvalidFunctionError
-            If it was not declared, or when it is written.
+            If it is not declared, or when it is written.
         """
 
 
 class ReadOnlyTimerContext(ReadOnlyContext, TimerContext, Protocol):
-    """What a function may ask when a timer fires."""
+    """The context of a timer."""
 
 
 class BroadcastContext(BaseContext, Protocol):
-    """What a function may ask for a row of the broadcast stream.
+    """The context of a row of the broadcast stream.
 
-    No key is at hand: keyed state and timers raise `InvalidFunctionError`, and the key columns of
+    It has no current key: keyed state and timers raise `InvalidFunctionError`, and key columns of
     side outputs are null.
     """
 
@@ -78,39 +78,39 @@ class BroadcastContext(BaseContext, Protocol):
 
 
 class KeyedBroadcastProcessFunction(Stateful, ABC):
-    """Sees the rows of a keyed stream, and those of a small one that is broadcast.
+    """Processes the rows of a keyed stream, and those of a small one that is broadcast.
 
     Flink: KeyedBroadcastProcessFunction.
 
-    Each shard of the keys sees all rows of the broadcast stream, in the same order, and keeps
+    Each shard of the keys gets all rows of the broadcast stream, in the same order, and has
     broadcast state of its own. So `process_broadcast_element` must do the same everywhere: it may
-    depend on its rows and on broadcast state only. What it gives comes once, with null keys.
+    depend on its rows and on broadcast state only. Its results come once, with null keys.
     """
 
-    @declared
+    @declaration
     def broadcast_state(self) -> Mapping[str, MapStateDescriptor]:
         """Maps that are the same for all keys, by name; without a time to live."""
         return {}
 
     @abstractmethod
     def process_element(self, row: Row, context: ReadOnlyContext) -> Given:
-        """Take a row of the keyed stream; broadcast state can be read only."""
+        """Process a row of the keyed stream; broadcast state can be read only."""
 
     @abstractmethod
     def process_broadcast_element(self, row: Row, context: BroadcastContext) -> Given:
-        """Take a row of the broadcast stream: what writes broadcast state."""
+        """Process a row of the broadcast stream; broadcast state can be written."""
 
 
 @dataclass(frozen=True)
 class KeyedBroadcastProcess(RowProcess):
-    """A `KeyedBroadcastProcessFunction`, and the columns that it sees of each side.
+    """A `KeyedBroadcastProcessFunction`, and the columns of each side that it is given.
 
     Parameters
     ----------
     function : KeyedBroadcastProcessFunction
     output : pyarrow.Schema
     keyed, broadcast : tuple of (str, str)
-        Names as the function sees them, and the columns of the two inputs as one.
+        Names that the function is given, and columns of the united inputs.
     """
 
     keyed: tuple[tuple[str, str], ...] = ()
@@ -121,9 +121,9 @@ class KeyedBroadcastProcess(RowProcess):
     def __post_init__(self) -> None:
         super().__post_init__()
         what = "broadcast_state"
-        declared: Mapping[str, Any] = self.broadcast_state
-        check_states(declared, self.name, what)
-        for name, descriptor in declared.items():
+        descriptors: Mapping[str, Any] = self.broadcast_state
+        check_states(descriptors, self.name, what)
+        for name, descriptor in descriptors.items():
             if not isinstance(descriptor, MapStateDescriptor) or descriptor.ttl is not None:
                 rule = f"{self.name}.{what} is of MapStateDescriptors without a time to live"
                 raise InvalidFunctionError(rule, value=f"{name!r}: {descriptor!r}")
@@ -140,21 +140,21 @@ class KeyedBroadcastProcess(RowProcess):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those that tell sides and copies apart, and those of both."""
+        """The columns of the side and of copies, and those of both sides."""
         return (SIDE, COPY, *(column for _, column in (*self.keyed, *self.broadcast)))
 
     def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
-        """Yield the handler and each row, of the keyed side."""
+        """Yield the handler and each row of the keyed side."""
         rows = dicts(batch, dict(self.keyed))
         return zip(repeat(self._user.process_element), rows, strict=False)
 
     def broadcast_rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
-        """Yield the handler and each row, of the broadcast side."""
+        """Yield the handler and each row of the broadcast side."""
         rows = dicts(batch, dict(self.broadcast))
         return zip(repeat(self._user.process_broadcast_element), rows, strict=False)
 
     def describe(self) -> str:
-        """Return what is computed, for ``explain()``."""
+        """Return a description for ``explain()``."""
         keyed, broadcast = (
             ", ".join(name for name, _ in side) for side in (self.keyed, self.broadcast)
         )

@@ -1,4 +1,4 @@
-"""Window functions over the rows as they come: aggregates, lists, two rows into one."""
+"""Built-in window functions: aggregates, lists of values, reduction of rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.collations import compared_by, with_collations_of
+from gpu_windows.aggregates.collations import compared_columns, with_collations_of
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.aggregates.user import AggregateFunction, BoundUserAggregate
@@ -18,7 +18,7 @@ from gpu_windows.vocabulary.triggers.base import Row
 
 @dataclass(frozen=True)
 class Aggregates(WindowFunction):
-    """Incremental aggregates: only accumulators are kept, unless there is an evictor."""
+    """Incremental aggregates: only accumulators are stored, unless there is an evictor."""
 
     bound: tuple[BoundAggregate | BoundUserAggregate, ...]
 
@@ -29,13 +29,13 @@ class Aggregates(WindowFunction):
         return tuple(dict.fromkeys(names))
 
     @property
-    def gives_one(self) -> bool:
-        """A row of them."""
+    def has_one_result(self) -> bool:
+        """Whether a window has one result: it has a row of the aggregates."""
         return True
 
     @property
     def built_in(self) -> tuple[BoundAggregate, ...]:
-        """The aggregates that kernels know."""
+        """The aggregates that kernels evaluate."""
         return tuple(bound for bound in self.bound if isinstance(bound, BoundAggregate))
 
     @property
@@ -49,34 +49,34 @@ class Aggregates(WindowFunction):
         return tuple(bound for bound in self.bound if isinstance(bound, BoundUserAggregate))
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
-        """Return a column for each aggregate; values that it carries keep their collation."""
+        """Return a column for each aggregate; values picked from rows keep their collation."""
         fields = [pa.field(bound.name, bound.result_type) for bound in self.bound]
-        for place, bound in enumerate(self.bound):
+        for i, bound in enumerate(self.bound):
             if isinstance(bound, BoundAggregate):
-                fields[place] = with_collations_of(fields[place], bound.aggregate, schema)
+                fields[i] = with_collations_of(fields[i], bound.aggregate, schema)
         return tuple(fields)
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
         """Columns that built-in aggregates compare."""
-        return tuple(name for bound in self.built_in for name in compared_by(bound.aggregate))
+        return tuple(name for bound in self.built_in for name in compared_columns(bound.aggregate))
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether an aggregate needs all values."""
+        """Whether an aggregate needs all values of a window."""
         return bool(self.needs_rows)
 
     @property
     def why_rows(self) -> str | None:
-        """The aggregates that need all values."""
+        """The aggregates that need all values of a window."""
         names = ", ".join(bound.describe() for bound in self.needs_rows)
         return f"{names} needs all values of a window" if names else None
 
     @property
     def partials(self) -> tuple[Partial, ...]:
-        """Those of the built-in aggregates, each once."""
-        wanted = (partial for bound in self.built_in for partial in bound.partials)
-        return tuple(dict.fromkeys(wanted))
+        """Partials of the built-in aggregates, each once."""
+        partials = (partial for bound in self.built_in for partial in bound.partials)
+        return tuple(dict.fromkeys(partials))
 
     @property
     def why_in_python(self) -> str | None:
@@ -86,25 +86,27 @@ class Aggregates(WindowFunction):
 
     @property
     def ordered_parts(self) -> Iterator[str]:
-        """Those that pick rows, and those of users."""
+        """Aggregates that pick rows, and those of users."""
         yield from (b.describe() for b in self.built_in if b.definition.order_dependent)
         yield from (b.describe() for b in self.of_users)
 
     @property
     def owners(self) -> Mapping[str, str]:
-        """The names of the users' classes."""
+        """Names of the users' classes, by result column."""
         return {bound.name: type(bound.function).__name__ for bound in self.of_users}
 
     def without(self, names: Container[str]) -> Aggregates:
-        """Return the other aggregates."""
+        """Return the function with the other aggregates."""
         return replace(self, bound=tuple(b for b in self.bound if b.name not in names))
 
-    def begun(self, since: Mapping[str, int]) -> Aggregates:
-        """Return the same, where some have rows from a start on."""
+    def with_rows_since(self, since: Mapping[str, int]) -> Aggregates:
+        """Return the function with some aggregates that cover only rows since a start."""
         return replace(
             self,
             bound=tuple(
-                b.begun(since[b.name]) if isinstance(b, BoundAggregate) and b.name in since else b
+                b.with_rows_since(since[b.name])
+                if isinstance(b, BoundAggregate) and b.name in since
+                else b
                 for b in self.bound
             ),
         )
@@ -124,18 +126,18 @@ class Aggregates(WindowFunction):
 
 @dataclass(frozen=True)
 class Collect(WindowFunction):
-    """All rows of a window in order of arrival: one list per column."""
+    """The rows of a window in order of arrival: a list for each column."""
 
     columns: tuple[str, ...]
 
     @property
-    def gives_one(self) -> bool:
-        """One row."""
+    def has_one_result(self) -> bool:
+        """Whether a window has one result: it has one row."""
         return True
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
-        """None: values are handed on."""
+        """No column: values are passed on."""
         return ()
 
     def without(self, names: Container[str]) -> Collect:
@@ -143,13 +145,13 @@ class Collect(WindowFunction):
         return replace(self, columns=tuple(name for name in self.columns if name not in names))
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
-        """Return a list of each column."""
+        """Return a list for each column."""
         fields = (schema.field(name) for name in self.columns)
         return tuple(pa.field(field.name, pa.list_(field.type)) for field in fields)
 
     @property
     def why_in_python(self) -> str | None:
-        """Kernels collect."""
+        """None: kernels collect lists."""
         return None
 
     @property
@@ -160,7 +162,7 @@ class Collect(WindowFunction):
 
 @dataclass(frozen=True)
 class Reduce(WindowFunction):
-    """Two rows become one of the same columns (Flink: ReduceFunction); row at a time, in Python.
+    """Combines two rows into one of the same columns (Flink: ReduceFunction), in Python.
 
     ``function(earlier, later)`` takes and returns rows of exactly ``columns``.
     """
@@ -169,23 +171,23 @@ class Reduce(WindowFunction):
     columns: tuple[str, ...]
 
     @property
-    def gives_one(self) -> bool:
-        """One row."""
+    def has_one_result(self) -> bool:
+        """Whether a window has one result: it has one row."""
         return True
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
-        """None: values are handed on."""
+        """No column: values are passed on."""
         return ()
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
-        """Return the columns themselves."""
+        """Return the columns of the rows."""
         fields = (schema.field(name) for name in self.columns)
         return tuple(pa.field(field.name, field.type) for field in fields)
 
     @property
     def keeps_rows(self) -> bool:
-        """One row is kept, whatever their number."""
+        """Whether the rows are needed: one reduced row is stored instead."""
         return False
 
     @property
@@ -195,6 +197,6 @@ class Reduce(WindowFunction):
 
     @property
     def owners(self) -> Mapping[str, str]:
-        """The name of the user's function."""
+        """The name of the user's function, for each column."""
         name = getattr(self.function, "__name__", type(self.function).__name__)
         return dict.fromkeys(self.columns, name)

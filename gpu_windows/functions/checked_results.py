@@ -1,4 +1,4 @@
-"""What functions of the user's return, checked: an error names the function and the column."""
+"""Checks of the results of users' functions; errors name the function and the column."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.user_values import copy_table, to_tick
 from gpu_windows.vocabulary.triggers.base import Row
 
-#: Tells whether a value has a fraction that would be cut off.
+#: Returns whether a value has a fraction that would be cut off.
 Cuts: TypeAlias = Callable[[Any], bool]
 #: Types of values that may have a fraction.
 _FRACTIONAL = (float, np.floating, Decimal)
 
-#: Types of values that have none.
+#: Types of values without one.
 _WHOLE = frozenset({int, bool, type(None), str, bytes})
 
-#: What functions mostly give rows in.
+#: Usual types of iterables of rows.
 _ROWS = frozenset({list, tuple, GeneratorType})
 
-#: What pyarrow raises for values that are not of a type.
-REFUSED = (
+#: Errors of pyarrow for values that are not of a type.
+CONVERSION_ERRORS = (
     pa.ArrowInvalid,
     pa.ArrowTypeError,
     pa.ArrowNotImplementedError,
@@ -39,12 +39,12 @@ REFUSED = (
 )
 
 
-def typed(values: Sequence[object], dtype: pa.DataType) -> pa.Array:
-    """Build a column. A fraction is refused where an integer is declared; pyarrow cuts it off.
+def as_array(values: Sequence[object], dtype: pa.DataType) -> pa.Array:
+    """Build a column, but refuse fractions for integers, which pyarrow would cut off.
 
     Raises
     ------
-    one of `REFUSED`
+    one of `CONVERSION_ERRORS`
     """
     if is_cut(values, dtype):
         raise pa.ArrowInvalid(f"a fraction is no {dtype}")
@@ -52,7 +52,7 @@ def typed(values: Sequence[object], dtype: pa.DataType) -> pa.Array:
 
 
 def is_cut(values: Sequence[object], dtype: pa.DataType) -> bool:
-    """Tell whether pyarrow would cut off a fraction in one of the values, at any depth."""
+    """Return whether pyarrow would cut off a fraction in one of the values, at any depth."""
     cuts = _cuts(dtype)
     if cuts is None or _WHOLE.issuperset(map(type, values)):  # the latter takes no time
         return False
@@ -61,7 +61,7 @@ def is_cut(values: Sequence[object], dtype: pa.DataType) -> bool:
 
 @cache
 def _cuts(dtype: pa.DataType) -> Cuts | None:
-    """Return what tells whether a value would be cut; None where none of a type can be."""
+    """Return a check whether a value of a type would be cut off; None if none can be."""
     if types.is_integer(dtype):
         return _has_fraction
     if types.is_temporal(dtype):
@@ -86,19 +86,19 @@ def _has_fraction(value: Any) -> bool:
 
 
 def _is_finer(value: Any) -> bool:
-    """Tell whether a time or duration, such as one of pandas', is no whole microsecond."""
+    """Return whether a time or duration, such as one of pandas, has parts of microseconds."""
     nanoseconds = getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)
     return bool(nanoseconds) or _has_fraction(value)
 
 
 def _any_part(fields: list[tuple[int, str, pa.DataType]]) -> Cuts | None:
-    """Return what tells whether a part of a mapping, or of a tuple, would be cut."""
+    """Return a check whether a part of a mapping, or of a tuple, would be cut off."""
     parts = [(i, name, cuts) for i, name, dtype in fields if (cuts := _cuts(dtype)) is not None]
 
     def cuts_one(value: Any) -> bool:
-        named = isinstance(value, Mapping)
+        is_mapping = isinstance(value, Mapping)
         for i, name, cuts in parts:
-            part = value.get(name) if named else value[i] if i < len(value) else None
+            part = value.get(name) if is_mapping else value[i] if i < len(value) else None
             if part is not None and cuts(part):
                 return True
         return False
@@ -106,8 +106,8 @@ def _any_part(fields: list[tuple[int, str, pa.DataType]]) -> Cuts | None:
     return cuts_one if parts else None
 
 
-def uncut(value: object, dtype: pa.DataType, owner: str) -> object:
-    """Return what a function keeps.
+def check_not_cut(value: object, dtype: pa.DataType, owner: str) -> object:
+    """Return a value that a function stores.
 
     Raises
     ------
@@ -121,12 +121,12 @@ def uncut(value: object, dtype: pa.DataType, owner: str) -> object:
 
 
 def checked_tick(time: Any, owner: str) -> int:
-    """Return the time of a timer that a function sets.
+    """Return the time of a timer that a function sets, in ticks.
 
     Raises
     ------
     InvalidFunctionError
-        If it is no integer of 64 bits.
+        If it is not an integer of 64 bits.
     """
     tick = to_tick(time)
     if tick is None:
@@ -136,7 +136,7 @@ def checked_tick(time: Any, owner: str) -> int:
 
 
 def checked_column(values: Sequence[object], field: pa.Field, owner: str) -> pa.Array:
-    """Build a column of what a function gave.
+    """Build a column from values that a function returned.
 
     Raises
     ------
@@ -144,8 +144,8 @@ def checked_column(values: Sequence[object], field: pa.Field, owner: str) -> pa.
         With the first value that is not of the declared type.
     """
     try:
-        return typed(values, field.type)
-    except REFUSED as error:
+        return as_array(values, field.type)
+    except CONVERSION_ERRORS as error:
         wrong = next((v for v in values if not _is_of(v, field.type)), error)
         rule = f"{owner} must return {field.type}"
         raise InvalidFunctionError(rule, value=repr(wrong), column=field.name) from error
@@ -153,43 +153,43 @@ def checked_column(values: Sequence[object], field: pa.Field, owner: str) -> pa.
 
 def _is_of(value: object, dtype: pa.DataType) -> bool:
     try:
-        typed([value], dtype)
-    except REFUSED:
+        as_array([value], dtype)
+    except CONVERSION_ERRORS:
         return False
     return True
 
 
-def rows_given(found: Any) -> Iterable[Any]:
-    """Return the rows that a function gave for a row, a timer or a pair; None is none.
+def as_rows(returned: Any) -> Iterable[Any]:
+    """Return the rows that a function returned for a row, a timer or a pair; None is no row.
 
     Raises
     ------
     InvalidFunctionError
-        If it gave anything but rows, such as one row alone.
+        If it returned anything but rows, such as a single row.
     """
-    if found.__class__ in _ROWS:
-        rows: Iterable[Any] = found
+    if returned.__class__ in _ROWS:
+        rows: Iterable[Any] = returned
         return rows
-    if found is None:
+    if returned is None:
         return ()
-    if isinstance(found, Mapping) or not isinstance(found, Iterable):
-        rule = "a function gives rows: a list of dicts, a generator of them, or None"
-        raise InvalidFunctionError(rule, value=repr(found))
-    return found
+    if isinstance(returned, Mapping) or not isinstance(returned, Iterable):
+        rule = "a function must return rows: a list of dicts, a generator of them, or None"
+        raise InvalidFunctionError(rule, value=repr(returned))
+    return returned
 
 
-def checked_rows(found: Any, output: pa.Schema, owner: str) -> Iterator[Row]:
-    """Yield the rows that a function gave for a window.
+def checked_rows(returned: Any, output: pa.Schema, owner: str) -> Iterator[Row]:
+    """Yield the rows that a function returned for a window.
 
     Raises
     ------
     InvalidFunctionError
-        If they are no mappings of just the columns that were declared.
+        If they are not mappings of exactly the declared columns.
     """
     rule = f"{owner} must return an iterable of dicts of exactly {', '.join(output.names)}"
-    if not isinstance(found, Iterable) or isinstance(found, Mapping):
-        raise InvalidFunctionError(rule, value=repr(found))
-    for row in found:
+    if not isinstance(returned, Iterable) or isinstance(returned, Mapping):
+        raise InvalidFunctionError(rule, value=repr(returned))
+    for row in returned:
         if not isinstance(row, Mapping):
             raise InvalidFunctionError(rule, value=repr(row))
         if set(row) != set(output.names):
@@ -198,18 +198,18 @@ def checked_rows(found: Any, output: pa.Schema, owner: str) -> Iterator[Row]:
 
 
 def checked_table(
-    found: Any, count: int, output: pa.Schema, owner: str, of: str = "windows"
+    returned: Any, count: int, output: pa.Schema, owner: str, of: str = "windows"
 ) -> tuple[pa.Table, NDArray[np.int64]]:
-    """Return what a function gave for ``count`` windows, and the window of each row.
+    """Return the table that a function returned for ``count`` windows, and the window of each row.
 
-    ``of``: what they are, if not windows.
+    ``of``: what messages call the windows.
 
     Raises
     ------
     InvalidFunctionError
-        If that is not what was declared.
+        If they are not as declared.
     """
-    table, places = _with_places(found, count, owner)
+    table, places = _with_places(returned, count, owner)
     if not isinstance(table, pa.Table):
         rule = f"{owner} must return a pyarrow.Table"
         raise InvalidFunctionError(rule, value=type(table).__name__)
@@ -226,22 +226,22 @@ def checked_table(
         raise InvalidFunctionError(rule, value=f"{places[wrong]} at row {wrong}")
     try:
         return copy_table(table.cast(output)), places
-    except REFUSED as error:
+    except CONVERSION_ERRORS as error:
         rule = f"{owner} must return columns of the declared types"
         raise InvalidFunctionError(rule, value=str(table.schema)) from error
 
 
-def _with_places(found: Any, count: int, owner: str) -> tuple[Any, NDArray[np.int64]]:
-    """Return a table and the place of each of its rows, which is a window."""
-    if not isinstance(found, tuple):
-        return found, np.arange(count)
+def _with_places(returned: Any, count: int, owner: str) -> tuple[Any, NDArray[np.int64]]:
+    """Return a table and, for each of its rows, the index of its window in the batch."""
+    if not isinstance(returned, tuple):
+        return returned, np.arange(count)
     rule = f"{owner} must return a table, or a table and the places of its rows, int64[rows]"
-    if len(found) != 2:
-        raise InvalidFunctionError(rule, value=f"{len(found)} values")
+    if len(returned) != 2:
+        raise InvalidFunctionError(rule, value=f"{len(returned)} values")
     try:
-        places = np.asarray(found[1])
+        places = np.asarray(returned[1])
     except ValueError as error:
-        raise InvalidFunctionError(rule, value=repr(found[1])) from error
+        raise InvalidFunctionError(rule, value=repr(returned[1])) from error
     if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
-        raise InvalidFunctionError(rule, value=repr(found[1]))
-    return found[0], places.astype(np.int64)
+        raise InvalidFunctionError(rule, value=repr(returned[1]))
+    return returned[0], places.astype(np.int64)

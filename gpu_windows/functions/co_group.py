@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.base import RowsAs, check_declared
 from gpu_windows.functions.checked_results import checked_rows
+from gpu_windows.functions.checks import RowsAs, check_declaration
 from gpu_windows.functions.counts import Counts
-from gpu_windows.functions.failures import shown_pane, told
+from gpu_windows.functions.failures import describe_pane, errors_located
 from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.functions.two_inputs import Sides
 from gpu_windows.functions.vector_results import VectorResult
-from gpu_windows.functions.vectorised import Found, VectorWindowFunction, WindowBatch
+from gpu_windows.functions.vector_window import Found, VectorWindowFunction, WindowBatch
 from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction
 from gpu_windows.vocabulary.triggers.base import Row
 from gpu_windows.vocabulary.windows.base import Window, window_of
@@ -59,18 +59,18 @@ class VectorCoGroupFunction(RichFunction, ABC):
     def co_group(self, batch: CoGroupBatch) -> Found:
         """Return the declared output columns: a row for each window, in their order.
 
-        Or any number of rows, and for each the place of its window in the batch (int64[m],
+        Or any number of rows, and for each the index of its window in the batch (int64[m],
         ascending). Or a `VectorResult` of such rows, side outputs and counters.
         """
 
     @property
-    def of_user(self) -> RichFunction:
-        """What is opened, and has the side outputs."""
+    def user_function(self) -> RichFunction:
+        """The function that is opened, and has the side outputs."""
         return self
 
 
 class WindowContext(FunctionContext, Protocol):
-    """What a function may ask for a window of two inputs."""
+    """The context of a window of two inputs."""
 
     @property
     def window(self) -> Window:
@@ -86,21 +86,20 @@ class CoGroupFunction(RichFunction, ABC):
     ) -> Iterable[Mapping[str, object]]:
         """Return the result rows of a window, each a mapping of the declared output columns.
 
-        ``left`` and ``right`` are pyarrow.Tables, or pandas.DataFrames where that was asked for, in
-        order of arrival; either may have no row. Windows may be worked at in several threads at
-        once.
+        ``left`` and ``right`` are pyarrow.Tables, or pandas.DataFrames with ``rows="pandas"``, in
+        order of arrival; either may have no row. Several threads may call it at once.
         """
 
 
 @dataclass(frozen=True)
 class SplitSides(VectorWindowFunction):
-    """Gives both sides of windows to a function.
+    """Splits the rows of windows by side for a co-group function.
 
     Parameters
     ----------
     function : VectorCoGroupFunction
     left, right : mapping of str to str
-        The name of a column to what the function shall see.
+        Names of columns to the names that the function is given.
     """
 
     function: VectorCoGroupFunction
@@ -112,9 +111,9 @@ class SplitSides(VectorWindowFunction):
         return "co-group"
 
     @property
-    def of_user(self) -> RichFunction:
-        """What the function says."""
-        return self.function.of_user
+    def user_function(self) -> RichFunction:
+        """The user's function that it calls."""
+        return self.function.user_function
 
     def process(self, batch: WindowBatch) -> Found:
         """Call the function."""
@@ -139,7 +138,7 @@ class WindowByWindow(VectorCoGroupFunction):
     output : pyarrow.Schema
         Columns of the function's results.
     rows : {"arrow", "pandas"}
-        How the function sees the rows of a side.
+        How the function is given the rows of a side.
     """
 
     function: CoGroupFunction
@@ -147,49 +146,47 @@ class WindowByWindow(VectorCoGroupFunction):
     rows: RowsAs = "arrow"
 
     def __post_init__(self) -> None:
-        check_declared(self.output, self.rows)
+        check_declaration(self.output, self.rows)
 
     @property
-    def of_user(self) -> RichFunction:
+    def user_function(self) -> RichFunction:
         """The function."""
         return self.function
 
     def co_group(self, batch: CoGroupBatch) -> VectorResult:
         """Call the function for every window."""
-        function, called = self.function, type(self.function).__name__
-        found: GatheredRows[int] = GatheredRows(self.output, called)
-        context = _OfOneWindow(GatheredSides(function.side_outputs, called))
+        function, owner = self.function, type(self.function).__name__
+        results: GatheredRows[int] = GatheredRows(self.output, owner)
+        context = _OfOneWindow(GatheredSides(function.side_outputs, owner))
         names = batch.windows.column_names
         for i, window in enumerate(batch.windows.to_pylist()):
             key = {name: window[name] for name in names[:-2]}
             context.place, context.window = i, window_of(*(window[name] for name in names[-2:]))
             rows = [
-                self._shown(side.slice(edges[i], edges[i + 1] - edges[i]))
+                self._as_declared(side.slice(edges[i], edges[i + 1] - edges[i]))
                 for side, edges in (
                     (batch.left, batch.left_offsets),
                     (batch.right, batch.right_offsets),
                 )
             ]
-            at = partial(shown_pane, key, context.window)
-            with told(f"{called}.co_group", at):
-                for row in checked_rows(
-                    function.co_group(key, context, *rows), self.output, called
-                ):
-                    found.add(i, row)
-        return context.result(found)
+            at = partial(describe_pane, key, context.window)
+            with errors_located(f"{owner}.co_group", at):
+                for row in checked_rows(function.co_group(key, context, *rows), self.output, owner):
+                    results.add(i, row)
+        return context.result(results)
 
-    def _shown(self, rows: pa.Table) -> Any:
+    def _as_declared(self, rows: pa.Table) -> Any:
         return rows.to_pandas() if self.rows == "pandas" else rows
 
 
 class _OfOneWindow:
-    """A `WindowContext`: of one window after the other.
+    """A `WindowContext` for one window after the other.
 
     Attributes
     ----------
     window : Window
     place : int
-        Of the window in the batch.
+        Index of the window in the batch.
     """
 
     window: Window
@@ -206,10 +203,10 @@ class _OfOneWindow:
         """Add to a counter of the user's."""
         self._counts.add(counter, by)
 
-    def result(self, found: GatheredRows[int]) -> VectorResult:
-        """Return what was given for all windows."""
-        sides = {tag: _with_places(*taken) for tag, taken in self._sides.take().items()}
-        return VectorResult(rows=_with_places(*found.take()), sides=sides, counts=self._counts)
+    def result(self, results: GatheredRows[int]) -> VectorResult:
+        """Return the results and side outputs of all windows."""
+        sides = {tag: _with_places(*rows) for tag, rows in self._sides.take().items()}
+        return VectorResult(rows=_with_places(*results.take()), sides=sides, counts=self._counts)
 
 
 def _with_places(places: list[int], rows: pa.Table) -> tuple[pa.Table, Ints]:

@@ -1,4 +1,4 @@
-"""What is told of functions of the user's that raise: which one, and where."""
+"""Errors in users' functions: which function failed, at which input, and in which line."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from gpu_windows.errors import (
     StateError,
 )
 
-#: Where this package is, and Python: neither has a line of the user's, as compiled modules have
-#: none, nor what Python is started with.
-_OURS, _PYTHON = (f"{Path(file).parent}{os.sep}" for file in (Path(__file__).parent, os.__file__))
+#: Where files are that have no line of the user's: this package, Python, compiled modules, and the
+#: frozen modules that Python starts with.
+_PACKAGE, _PYTHON = (
+    f"{Path(file).parent}{os.sep}" for file in (Path(__file__).parent, os.__file__)
+)
 _COMPILED, _FROZEN = (".pyx", ".pxi"), "<frozen"
 
 
 def failure(error: Exception, where: str) -> GpuWindowsError:
-    """Return what says which function failed, and at what (``where``)."""
+    """Return an error that says which function failed, and at which input (``where``)."""
     if isinstance(error, InvalidFunctionError):
         rule = f"{error.rule} (in {where})"
         return InvalidFunctionError(rule, value=error.value, column=error.column)
@@ -31,27 +33,27 @@ def failure(error: Exception, where: str) -> GpuWindowsError:
 
 
 def _line(error: Exception) -> str:
-    """Return the user's line that raised an error, in words: Spark leaves tracebacks out."""
+    """Describe the user's line that raised an error: Spark leaves tracebacks out."""
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [each for each in frames if _is_theirs(each.filename)]
-    return f" ({Path(theirs[-1].filename).name}, line {theirs[-1].lineno})" if theirs else ""
+    of_user = [each for each in frames if _is_of_user(each.filename)]
+    return f" ({Path(of_user[-1].filename).name}, line {of_user[-1].lineno})" if of_user else ""
 
 
-def _is_theirs(file: str) -> bool:
+def _is_of_user(file: str) -> bool:
     is_installed = "site-packages" in file or "dist-packages" in file or file.endswith(_COMPILED)
-    return not is_installed and not file.startswith((_OURS, _PYTHON, _FROZEN))
+    return not is_installed and not file.startswith((_PACKAGE, _PYTHON, _FROZEN))
 
 
 @contextmanager
-def told(called: str, at: Callable[[], str]) -> Iterator[None]:
-    """Have errors say in which function they are raised, and at what.
+def errors_located(function: str, at: Callable[[], str]) -> Iterator[None]:
+    """Make errors say in which function they were raised, and at which input.
 
     Parameters
     ----------
-    called : str
+    function : str
         The function and its method: ``MyFunction.process``.
     at : callable
-        Returns what it was called with, in words.
+        Returns a description of the input.
 
     Raises
     ------
@@ -62,19 +64,19 @@ def told(called: str, at: Callable[[], str]) -> Iterator[None]:
     except StateError:
         raise
     except Exception as error:
-        raise failure(error, f"{called}, at {at()}") from error
+        raise failure(error, f"{function}, at {at()}") from error
 
 
 def call_user(function: Callable[..., Any], where: Callable[[], str], *arguments: Any) -> Any:
-    """Call a function of the user's and return what it gives; errors of ours stay as they are.
+    """Call a user's function and return its result; errors of this package stay as they are.
 
     Parameters
     ----------
     function : callable
     where : callable
-        Returns in words which function it is, and at what it is called.
+        Returns a description of the function and the input.
     *arguments
-        What it is called with.
+        Its arguments.
 
     Raises
     ------
@@ -88,16 +90,16 @@ def call_user(function: Callable[..., Any], where: Callable[[], str], *arguments
         raise failure(error, where()) from error
 
 
-def shown_pane(key: Mapping[str, Any], window: object) -> str:
-    """Return a key and its window in words; ``key``: as functions see it."""
-    return f"{shown_key(key)}, {window}"
+def describe_pane(key: Mapping[str, Any], window: object) -> str:
+    """Describe a key and its window; ``key``: as functions see it."""
+    return f"{describe_key(key)}, {window}"
 
 
-def shown_key(key: Mapping[str, Any]) -> str:
-    """Return a key in words: names of key columns to values."""
+def describe_key(key: Mapping[str, Any]) -> str:
+    """Describe a key: names of key columns to values."""
     return "key " + ", ".join(f"{name}={part!r}" for name, part in key.items()) if key else "no key"
 
 
-def shown_row(row: Mapping[str, Any]) -> str:
-    """Return a row in words: what a function sees of it."""
+def describe_row(row: Mapping[str, Any]) -> str:
+    """Describe a row as a function sees it."""
     return f"row {row!r}" if row else "a row of no columns: the query names none for it"

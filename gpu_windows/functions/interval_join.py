@@ -21,26 +21,25 @@ Nearest = Literal["before", "after", "either"]
 class IntervalJoinSpec:
     """Every left row with the right rows of its key within bounds of its time.
 
-    A pair is given when the later of its rows arrives, and a row is kept for as long as the
-    watermark lets a partner come.
+    A pair is emitted when the later of its rows arrives. A row is stored until the watermark says
+    that no match can arrive any longer.
 
     Parameters
     ----------
     pair : Pair
     lower, upper : int
-        ``left_ts + lower <= right_ts <= left_ts + upper``, in ticks; nothing joins where ``lower``
-        is greater, as it may be after a bound was made exclusive.
+        ``left_ts + lower <= right_ts <= left_ts + upper``, in ticks; nothing joins if ``lower`` is
+        greater, as it may be after a bound was made exclusive.
     output : pyarrow.Schema
         The columns of the pairs, after the keys.
     nearest : {"before", "after", "either"}, optional
-        Of the right rows within the bounds only the nearest one that is not later, not earlier, or
-        any; of two that are equally near the earlier one. Then a left row gives its pair when
-        it is dropped, for a nearer one may come until then.
+        Joins only the nearest right row within the bounds that is not later, not earlier, or any;
+        of two that are equally near the earlier one. Then the pair of a left row is emitted when
+        the row expires, because a nearer match may arrive until then.
     joins_late : bool
-        Whether late rows join the rows that are there, as in Flink's SQL. A bounded input has
-        none.
+        Whether late rows join stored rows, as in Flink's SQL. A bounded input has no late rows.
     process : PairProcess, optional
-        What takes the pairs; then its results are those of the join.
+        A user's function of the pairs; its results are then those of the join.
 
     Notes
     -----
@@ -58,28 +57,28 @@ class IntervalJoinSpec:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What it reads."""
+        """Columns that are read."""
         return (SIDE, *self.pair.left, *self.pair.right)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no row can have a partner."""
+        """Whether no row can have a match."""
         return self.lower > self.upper
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """First and last time of a row for which all bounds fit int64; the first int64 is none."""
+        """First and last event time of a row for which all bounds fit int64 above the least."""
         margin = max(abs(self.lower), abs(self.upper), *self.retention)
         return LONG_MIN + 1 + margin, LONG_MAX - margin
 
     @property
     def retention(self) -> tuple[int, int]:
-        """How long a left row, and a right row, is kept after its time, in ticks.
+        """How long a left row, and a right row, is stored after its time, in ticks.
 
-        A row is dropped when the watermark reaches its time plus this. With ``nearest`` a left row
-        looks for its partner only when it is dropped, so right rows are kept longer by as much. In
-        SQL a row is dropped when the watermark is past its last partner's time: a tick later than
-        elsewhere, and before its own time where all its partners are earlier than itself.
+        A row expires when the watermark reaches its time plus this. With ``nearest`` a left row is
+        matched only when it expires, so right rows are stored longer by the same time. In SQL a row
+        expires when the watermark is past its last possible match: a tick later than elsewhere, and
+        before the row's own time if all its matches are earlier.
         """
         if self.joins_late:
             return self.upper + 1, 1 - self.lower
@@ -88,11 +87,11 @@ class IntervalJoinSpec:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """How much later than a left row, and than a right row, its last partner may be."""
+        """How much later than a left row, and than a right row, its last match may be, in ticks."""
         return self.upper, -self.lower
 
     def clock(self, watermark: int) -> int:
-        """Return the time at which rows are judged."""
+        """Return the time by which rows are late or expire."""
         return rules.sql_clock(watermark) if self.joins_late else watermark
 
     @property
@@ -110,17 +109,17 @@ class IntervalJoinSpec:
         return self.nearest is not None or how in (*KEEPS_LEFT, "anti"), how in KEEPS_RIGHT
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
-        """Return what depends on the order of arrival, in words."""
+        """Return descriptions of what depends on the order of arrival."""
         if self.nearest is not None:
             return ("which of several nearest rows of one time it is",)
         return ("what late rows meet",) if self.joins_late and not bounded else ()
 
     def describe(self) -> str:
-        """Return what is computed, for ``explain()``."""
+        """Return a description for ``explain()``."""
         bounds = f"between {show_ticks(self.lower)} and {show_ticks(self.upper)}"
-        held = "" if self.pair.condition is None else f" where {self.pair.condition}"
-        held += ", null keys too" if self.pair.null_safe else ""
+        extra = "" if self.pair.condition is None else f" where {self.pair.condition}"
+        extra += ", null keys too" if self.pair.null_safe else ""
         which = "right rows" if self.nearest is None else f"the nearest right row ({self.nearest})"
         late = ", late ones too" if self.joins_late else ""
-        taken = "" if self.process is None else f", pairs for {self.process.describe()}"
-        return f"{self.pair.how} join, {which} {bounds} from left ones{held}{late}{taken}"
+        pairs_to = "" if self.process is None else f", pairs for {self.process.describe()}"
+        return f"{self.pair.how} join, {which} {bounds} from left ones{extra}{late}{pairs_to}"

@@ -19,9 +19,9 @@ from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.vocabulary.rich_functions import RichFunction
 
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
-#: Join types that keep left rows, and right rows, that found no partner.
+#: Join types that emit left rows, and right rows, without a match.
 KEEPS_LEFT, KEEPS_RIGHT = ("left", "full"), ("right", "full")
-#: Join types that give left rows alone, each once.
+#: Join types that emit left rows alone, each once.
 LEFT_ALONE = ("semi", "anti")
 
 
@@ -44,17 +44,17 @@ def join_type(how: str) -> JoinType:
     InvalidOptionError
         If there is no such join type.
     """
-    kinds: dict[str, JoinType] = {**{kind: kind for kind in get_args(JoinType)}, **_SPARK_NAMES}
-    found = kinds.get(str(how).lower().replace("_", ""))
-    if found is None:
+    kinds: dict[str, JoinType] = {**{each: each for each in get_args(JoinType)}, **_SPARK_NAMES}
+    kind = kinds.get(str(how).lower().replace("_", ""))
+    if kind is None:
         raise InvalidOptionError(f"how is one of {', '.join(get_args(JoinType))}", value=how)
-    return found
+    return kind
 
 
 def joined_schema(
     schema: pa.Schema, left: Sequence[str], right: Sequence[str], how: JoinType
 ) -> pa.Schema:
-    """Return the columns that a join gives: of a side that may have no row they are nullable."""
+    """Return the result columns of a join, all nullable."""
     lefts = [schema.field(name).with_nullable(True) for name in left]
     rights = [schema.field(name).with_nullable(True) for name in right]
     return pa.schema(lefts if how in LEFT_ALONE else [*lefts, *rights])
@@ -85,9 +85,9 @@ class Pair:
     how : str
         A `JoinType`.
     condition : pyarrow.compute.Expression, optional
-        What must hold for a pair besides.
+        What must also hold for a pair.
     null_safe : bool
-        Whether keys with nulls are keys like others; else they match nothing.
+        Whether keys with nulls match equal keys; else they match nothing.
     """
 
     left: tuple[str, ...]
@@ -95,16 +95,17 @@ class Pair:
     how: JoinType = "inner"
     condition: pc.Expression | None = field(default=None, compare=False)
     null_safe: bool = False
-    _shown: str = field(init=False, repr=False)  # what is compared in place of an expression
+    _condition_text: str = field(init=False, repr=False)  # compared in place of the expression
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_shown", str(self.condition))
+        object.__setattr__(self, "_condition_text", str(self.condition))
 
     def table(self, left: pa.Table, at_left: Any, right: pa.Table, at_right: Any) -> pa.Table:
-        """Return pairs: places in the tables of the sides, null for no row."""
-        ours = left.select(self.left).take(at_left)
-        its = right.select(self.right).take(at_right)
-        return pa.Table.from_arrays([*ours.columns, *its.columns], names=[*self.left, *self.right])
+        """Return pairs by the row indices of each side, null for no row."""
+        lefts = left.select(self.left).take(at_left)
+        rights = right.select(self.right).take(at_right)
+        names = [*self.left, *self.right]
+        return pa.Table.from_arrays([*lefts.columns, *rights.columns], names=names)
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class WindowJoin(BatchFunction):
     output : pyarrow.Schema
         Columns of the pairs.
     process : PairProcess, optional
-        What takes the pairs; then its results are those of the join.
+        A user's function of the pairs; its results are then those of the join.
     """
 
     pair: Pair
@@ -131,16 +132,16 @@ class WindowJoin(BatchFunction):
 
     @property
     def in_pieces(self) -> bool:
-        """Whether its results may be too many to be made at once: pairs are."""
+        """Whether its results may be too many for one batch: pairs may be."""
         return True
 
     def describe(self) -> str:
-        """Return what is computed."""
+        """Return a description for ``explain()``."""
         condition = self.pair.condition
         where = "" if condition is None else f" where {condition}"
         where += ", null keys too" if self.pair.null_safe else ""
-        taken = "" if self.process is None else f", pairs for {self.process.describe()}"
-        return f"{self.pair.how} join{where}({', '.join(self.columns)}){taken}"
+        pairs_to = "" if self.process is None else f", pairs for {self.process.describe()}"
+        return f"{self.pair.how} join{where}({', '.join(self.columns)}){pairs_to}"
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
@@ -148,21 +149,21 @@ class WindowJoin(BatchFunction):
         return () if self.pair.condition is None else self.columns
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
-        """Return the columns of the pairs, or those that were declared."""
+        """Return the columns of the pairs, or those that the function declares."""
         del schema
         return tuple(self.output if self.process is None else self.process.output)
 
     @property
-    def of_user(self) -> RichFunction | None:
-        """What takes the pairs, if anything does."""
+    def user_function(self) -> RichFunction | None:
+        """The user's function of the pairs, if there is one."""
         return None if self.process is None else self.process.function
 
     @property
     def pair_process(self) -> PairProcess | None:
-        """What takes the pairs."""
+        """The user's function that the pairs go to, if there is one."""
         return self.process
 
     @property
-    def of_pairs(self) -> Self:
-        """The join alone."""
+    def without_process(self) -> Self:
+        """The join without the user's function."""
         return replace(self, process=None)

@@ -1,4 +1,4 @@
-"""Functions of users over the pairs of joins: any number of rows for each pair."""
+"""Users' functions over the pairs of joins: any number of rows for each pair."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
-from gpu_windows.functions.base import check_declared, check_function
+from gpu_windows.functions.checks import check_declaration, check_function
 from gpu_windows.functions.co_group import WindowContext
 from gpu_windows.functions.keyed_process import Given
 from gpu_windows.functions.side_outputs import check_side_outputs
@@ -17,7 +17,7 @@ from gpu_windows.vocabulary.triggers.base import Row
 
 
 class PairContext(FunctionContext, Protocol):
-    """What a function may ask for a pair. Times in ticks (microseconds)."""
+    """The context of a pair. Times in ticks (microseconds)."""
 
     @property
     def key(self) -> Row:
@@ -25,15 +25,15 @@ class PairContext(FunctionContext, Protocol):
 
 
 class IntervalPairContext(PairContext, Protocol):
-    """What a function may ask for a pair of an interval join."""
+    """The context of a pair of an interval join."""
 
     @property
     def left_timestamp(self) -> int | None:
-        """The time of the left row; None if there is none."""
+        """The time of the left row; None without a left row."""
 
     @property
     def right_timestamp(self) -> int | None:
-        """The time of the right row; None if there is none."""
+        """The time of the right row; None without a right row."""
 
     @property
     def timestamp(self) -> int:
@@ -41,29 +41,29 @@ class IntervalPairContext(PairContext, Protocol):
 
 
 class WindowPairContext(PairContext, WindowContext, Protocol):
-    """What a function may ask for a pair of a window join."""
+    """The context of a pair of a window join."""
 
 
 class ProcessJoinFunction(RichFunction, ABC):
-    """Sees every pair of an interval join (Flink: ProcessJoinFunction); keeps no state."""
+    """Processes every pair of an interval join (Flink: ProcessJoinFunction); has no state."""
 
     @abstractmethod
     def process_element(
         self, left: Row | None, right: Row | None, context: IntervalPairContext
     ) -> Given:
-        """Take a pair; return rows of the declared columns: a list, a generator, or None.
+        """Process a pair; return rows of the declared columns: a list, a generator, or None.
 
-        ``left`` and ``right`` are names of the chosen columns to values; None where the join gives
-        a row without a partner.
+        ``left`` and ``right`` are names of the selected columns to values; None for a row without
+        a match.
         """
 
 
 class FlatJoinFunction(RichFunction, ABC):
-    """Sees every pair of a window join (Flink: FlatJoinFunction); keeps no state."""
+    """Processes every pair of a window join (Flink: FlatJoinFunction); has no state."""
 
     @abstractmethod
     def join(self, left: Row | None, right: Row | None, context: WindowPairContext) -> Given:
-        """Take a pair; see `ProcessJoinFunction.process_element`."""
+        """Process a pair; see `ProcessJoinFunction.process_element`."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class PairProcess(ABC):
     output : pyarrow.Schema
         Columns of its results.
     left, right : tuple of (str, str)
-        Names as the function sees them, and the columns of the pairs.
+        Names that the function is given, and columns of the pairs.
     """
 
     function: RichFunction
@@ -85,39 +85,39 @@ class PairProcess(ABC):
     left: tuple[tuple[str, str], ...]
     right: tuple[tuple[str, str], ...]
 
-    #: The class that the function must be of, and the method that takes pairs.
+    #: The class that the function must be of, and its method for pairs.
     kind: ClassVar[type[RichFunction]]
     method: ClassVar[str]
 
     def __post_init__(self) -> None:
         check_function(self.function, self.kind)
-        check_declared(self.output)
+        check_declaration(self.output)
         check_side_outputs(self.function.side_outputs, self.name)
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name of the function for errors."""
         return type(self.function).__name__
 
     @property
     def handler(self) -> Any:
-        """Takes left and right row and the context."""
+        """The method for pairs: it takes left row, right row and context."""
         return getattr(self.function, self.method)
 
     def describe(self) -> str:
-        """Return what is computed, for ``explain()``."""
+        """Return a description for ``explain()``."""
         return f"{self.name}({', '.join(name for name, _ in (*self.left, *self.right))})"
 
 
 class IntervalPairs(PairProcess):
-    """A `ProcessJoinFunction`, and what it sees; marks are times. Parameters: see `PairProcess`."""
+    """A `ProcessJoinFunction`; `MARKS` have the times of rows. Parameters: see `PairProcess`."""
 
     kind = ProcessJoinFunction
     method = "process_element"
 
 
 class WindowPairs(PairProcess):
-    """A `FlatJoinFunction`, and what it sees. Parameters: see `PairProcess`."""
+    """A `FlatJoinFunction`. Parameters: see `PairProcess`."""
 
     kind = FlatJoinFunction
     method = "join"

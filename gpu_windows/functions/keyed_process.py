@@ -1,4 +1,4 @@
-"""Functions of users that see the rows of a key one by one, with state, timers and side outputs."""
+"""Users' functions over the rows of a key one by one, with state, timers and side outputs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.expressions.nanoseconds import python_values
-from gpu_windows.functions.base import check_declared, check_function
-from gpu_windows.functions.declared import Declares
+from gpu_windows.functions.checks import check_declaration, check_function
+from gpu_windows.functions.declarations import ProcessDeclarations
 from gpu_windows.functions.keyed_state import (
     AppendingState,
     ListState,
@@ -25,30 +25,30 @@ from gpu_windows.functions.keyed_state import (
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.vocabulary.rich_functions import FunctionContext, RuntimeContext, declared
+from gpu_windows.vocabulary.rich_functions import FunctionContext, RuntimeContext, declaration
 from gpu_windows.vocabulary.triggers.base import Row
 
-#: What a function gives for a row or a timer: rows of the declared columns, or nothing.
+#: Results of a function for a row or a timer: rows of the declared columns, or None.
 Given: TypeAlias = Iterable[Mapping[str, object]] | None
-#: Takes a row and the context.
+#: A method that takes a row and the context.
 Handler: TypeAlias = Callable[[Row, Any], Given]
-#: State that a function declared.
+#: State that a function declares.
 AnyState: TypeAlias = ValueState | ListState | MapState | AppendingState
 
 
 class OpenContext(RuntimeContext, Protocol):
-    """What a function may ask before the first row."""
+    """The context in which a function is opened, before its first row."""
 
     def state(self, name: str) -> Any:
-        """Return the state of this name: always that of the key at hand, so it may be kept."""
+        """Return the state of this name; it is that of the current key, so it may be kept."""
 
 
 class BaseContext(FunctionContext, Protocol):
-    """What a process function may ask for every row and timer. Times in ticks (microseconds)."""
+    """The context of a row or timer, with or without a key. Times in ticks (microseconds)."""
 
     @property
     def timestamp(self) -> int | None:
-        """The row's event time, or the time of the timer; None where rows were given no time."""
+        """The row's event time, or the time of the timer; None if rows have no event time."""
 
     @property
     def current_watermark(self) -> int:
@@ -60,53 +60,53 @@ class BaseContext(FunctionContext, Protocol):
 
 
 class KeyedContext(BaseContext, Protocol):
-    """What a process function may ask where a key is at hand."""
+    """The context of a row or timer of a key."""
 
     @property
     def key(self) -> Row:
-        """The key at hand: names of key columns to values."""
+        """The current key: names of key columns to values."""
 
     def register_event_time_timer(self, time: int) -> None:
-        """Have `on_timer` called for this key once the watermark reaches ``time``.
+        """Set a timer: `on_timer` is called for this key once the watermark reaches ``time``.
 
-        The same time again is the same timer. A time that the watermark has passed already is due
-        at its next advance, as in Flink.
+        The same time again is the same timer. A time that the watermark has passed already fires
+        when it next advances, as in Flink.
         """
 
     def delete_event_time_timer(self, time: int) -> None:
-        """Take a timer of this key back; nothing happens if there is none."""
+        """Delete a timer of this key, if it is set."""
 
     def register_processing_time_timer(self, time: int) -> None:
-        """Have `on_timer` called for this key once processing time reaches ``time``.
+        """Set a timer: `on_timer` is called for this key once processing time reaches ``time``.
 
-        The function must say `uses_processing_time`. On a bounded input such timers never fire;
+        The function must declare `uses_processing_time`. On a bounded input such timers never fire;
         they are counted as ``processing_time_timers_left``.
 
         Raises
         ------
         InvalidFunctionError
-            If the function does not say that it uses processing time.
+            If the function does not declare that it uses processing time.
         """
 
     def delete_processing_time_timer(self, time: int) -> None:
-        """Take a timer of this key back; nothing happens if there is none."""
+        """Delete a timer of this key, if it is set."""
 
     def state(self, name: str) -> Any:
-        """Return the state of this name: always that of the key at hand."""
+        """Return the state of this name; it is that of the current key."""
 
 
 class TimerContext(KeyedContext, Protocol):
-    """What a function may ask when a timer fires."""
+    """The context of a timer."""
 
     @property
     def time_domain(self) -> Literal["event_time", "processing_time"]:
-        """Of which time the timer is."""
+        """The kind of time of the timer."""
 
 
-class Stateful(Declares):
-    """What functions over single rows of keys declare, and may override."""
+class Stateful(ProcessDeclarations):
+    """The declarations of functions over single rows of keys, to be overridden."""
 
-    @declared
+    @declaration
     def state(self) -> Mapping[str, StateDescriptor]:
         """State of each key, by name."""
         return {}
@@ -115,36 +115,36 @@ class Stateful(Declares):
         """Get ready, once in a Python worker, before its first row."""
 
     def on_timer(self, time: int, context: TimerContext) -> Given:
-        """Take a timer of the key at hand; return result rows."""
+        """Handle a timer of the current key; return result rows."""
         del context
         raise NotImplementedError(f"{type(self).__name__} sets timers, and has no on_timer: {time}")
 
 
 class KeyedProcessFunction(Stateful, ABC):
-    """Sees every row of a key in order of arrival (Flink: KeyedProcessFunction).
+    """Processes every row of a key in order of arrival (Flink: KeyedProcessFunction).
 
     Returns rows of the declared columns: a list or an iterator of mappings (so it may be a
-    generator), or None. It may keep state, which it declares, and set timers.
+    generator), or None. It may have state, which it declares, and set timers.
     """
 
     @abstractmethod
     def process_element(self, row: Row, context: KeyedContext) -> Given:
-        """Take a row of the key at hand: names of the chosen columns to values."""
+        """Process a row of the current key: names of the selected columns to values."""
 
 
 class KeyedCoProcessFunction(Stateful, ABC):
-    """Sees the rows of two connected streams; state and timers are of both.
+    """Processes the rows of two connected streams, which share state and timers.
 
     Flink: KeyedCoProcessFunction.
     """
 
     @abstractmethod
     def process_element1(self, row: Row, context: KeyedContext) -> Given:
-        """Take a row of the left stream."""
+        """Process a row of the left stream."""
 
     @abstractmethod
     def process_element2(self, row: Row, context: KeyedContext) -> Given:
-        """Take a row of the right stream."""
+        """Process a row of the right stream."""
 
 
 @dataclass(frozen=True)
@@ -153,38 +153,38 @@ class UserProcess(ABC):
 
     Parameters
     ----------
-    function : Declares
+    function : ProcessDeclarations
     output : pyarrow.Schema
         Columns of its results, after the keys.
     """
 
-    function: Declares
+    function: ProcessDeclarations
     output: pa.Schema
-    #: Whether rows were given a time.
+    #: Whether rows have an event time.
     is_timed: bool = field(default=True, kw_only=True)
 
     #: The class that the function must be of.
-    kind: ClassVar[type[Declares]]
+    kind: ClassVar[type[ProcessDeclarations]]
     #: Whether it takes the rows of many keys at once, as arrays.
     in_batches: ClassVar[bool] = False
-    #: The column of its results that is never before the time of the row, where one is known to be.
+    #: A column of its results that is known to be never before the time of the row.
     result_time: ClassVar[str | None] = None
     #: Whether the rows of one of its inputs go to every shard.
     broadcasts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_function(self.function, self.kind)
-        check_declared(self.output)
+        check_declaration(self.output)
         self._check_state()
         check_side_outputs(self.function.side_outputs, self.name)
 
     @abstractmethod
     def _check_state(self) -> None:
-        """Raise `InvalidFunctionError` for state that is not declared as it has to be."""
+        """Raise `InvalidFunctionError` unless state is declared by the right types."""
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name of the function for errors."""
         return type(self.function).__name__
 
     @property
@@ -194,16 +194,16 @@ class UserProcess(ABC):
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """First and last time of a row that it can take: all."""
+        """First and last event time of a row that it accepts: all."""
         return LONG_MIN, LONG_MAX
 
     @property
     def order_free(self) -> bool:
-        """Whether the order in which rows arrive means nothing to it."""
+        """Whether its results do not depend on the order of arrival."""
         return False
 
     def describe(self) -> str:
-        """Return what is computed, for ``explain()``."""
+        """Return a description for ``explain()``."""
         return f"{self.name}({', '.join(self.columns)})"
 
 
@@ -218,21 +218,21 @@ class RowProcess(UserProcess):
 
     @abstractmethod
     def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
-        """Yield what takes each row of a batch, and the row as it sees it."""
+        """Yield the handler of each row of a batch, and the row."""
 
 
 @dataclass(frozen=True)
 class KeyedProcess(RowProcess):
-    """A `KeyedProcessFunction`, and the columns that it sees.
+    """A `KeyedProcessFunction`, and the columns that it is given.
 
     Parameters
     ----------
     function : KeyedProcessFunction
     output : pyarrow.Schema
     seen : tuple of str
-        The columns that it sees.
+        The columns that it is given.
     shown : tuple of str
-        What it calls them.
+        The names by which it is given them.
     """
 
     seen: tuple[str, ...] = ()
@@ -241,11 +241,11 @@ class KeyedProcess(RowProcess):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it sees."""
+        """The columns that it is given."""
         return self.seen
 
     def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
-        """Yield the one handler and each row."""
+        """Yield the handler and each row."""
         assert isinstance(self.function, KeyedProcessFunction)
         names = dict(zip(self.shown, self.seen, strict=True))
         return zip(repeat(self.function.process_element), dicts(batch, names), strict=False)
@@ -253,14 +253,14 @@ class KeyedProcess(RowProcess):
 
 @dataclass(frozen=True)
 class KeyedCoProcess(RowProcess):
-    """A `KeyedCoProcessFunction`, and the columns that it sees of each side.
+    """A `KeyedCoProcessFunction`, and the columns of each side that it is given.
 
     Parameters
     ----------
     function : KeyedCoProcessFunction
     output : pyarrow.Schema
     left, right : tuple of (str, str)
-        Names as the function sees them, and the columns of the two inputs as one.
+        Names that the function is given, and columns of the united inputs.
     """
 
     left: tuple[tuple[str, str], ...] = ()
@@ -269,7 +269,7 @@ class KeyedCoProcess(RowProcess):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column that tells sides apart, and those of both."""
+        """The column of the side, and those of both sides."""
         return (SIDE, *(column for _, column in (*self.left, *self.right)))
 
     def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
@@ -284,9 +284,9 @@ class KeyedCoProcess(RowProcess):
 
 
 def dicts(batch: pa.Table, names: Mapping[str, str]) -> Iterator[Row]:
-    """Return rows: names to values of columns, as Python's own."""
+    """Return rows as dicts: names to Python values of columns."""
     if not names:
         return ({} for _ in range(batch.num_rows))  # each its own: functions may write into it
     columns = [python_values(batch.column(column), name) for name, column in names.items()]
-    shown = tuple(names)
-    return (dict(zip(shown, row, strict=True)) for row in zip(*columns, strict=True))
+    keys = tuple(names)
+    return (dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True))

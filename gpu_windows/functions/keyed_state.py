@@ -1,4 +1,4 @@
-"""State of a key, as process functions declare it: kinds, Arrow types, and how long it lives."""
+"""State of a key, as process functions declare it: kinds, Arrow types, and time to live."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 class StateTtlConfig:
     """How long state lives after it was last written (Flink: StateTtlConfig).
 
-    The time is processing time: on a stream that of the micro-batch, so that one that runs again
-    sees the same. A value that is over is never returned, and is dropped from the state when the
-    clock has passed. Elements of lists and entries of maps each have a time of their own. On a
-    bounded input no time passes.
+    The time is processing time: on a stream that of the micro-batch, which is the same when the
+    micro-batch runs again. An expired value is never returned, and is removed from the state when
+    processing time has passed. Elements of lists and entries of maps each have a time of their own.
+    On a bounded input nothing expires.
 
     Parameters
     ----------
     time_to_live : int
         In ticks; `of` takes a duration.
     update_on_read : bool
-        Whether reading begins the time anew too (Flink: OnReadAndWrite).
+        Whether reading restarts the time, too (Flink: OnReadAndWrite).
 
     Raises
     ------
     InvalidDurationError
-        If it is no whole number of ticks above 0.
+        If it is not an integer of ticks above 0.
     """
 
     time_to_live: int
@@ -62,7 +62,7 @@ class StateDescriptor(ABC):
     Parameters
     ----------
     ttl : StateTtlConfig, optional
-        How long it lives; default: until it is cleared.
+        Its time to live; default: until it is cleared.
     """
 
     ttl: StateTtlConfig | None = None
@@ -70,16 +70,16 @@ class StateDescriptor(ABC):
     @property
     @abstractmethod
     def dtypes(self) -> tuple[pa.DataType, ...]:
-        """Arrow types of what is kept."""
+        """Arrow types of the stored values."""
 
     def check(self, name: str, owner: str) -> None:
-        """Raise `InvalidFunctionError` unless types are types."""
+        """Raise `InvalidFunctionError` unless types are Arrow's, and ``ttl`` a `StateTtlConfig`."""
         for dtype in self.dtypes:
             if not isinstance(dtype, pa.DataType):
                 rule = f"{owner} declares its state {name!r} by Arrow types, such as pa.int64()"
                 raise InvalidFunctionError(rule, value=repr(dtype))
         if not (self.ttl is None or isinstance(self.ttl, StateTtlConfig)):
-            rule = f"{owner} gives its state {name!r} a StateTtlConfig"
+            rule = f"{owner} must give its state {name!r} a StateTtlConfig"
             raise InvalidFunctionError(rule, value=repr(self.ttl))
 
 
@@ -91,7 +91,7 @@ class ValueStateDescriptor(StateDescriptor):
 
     @property
     def dtypes(self) -> tuple[pa.DataType, ...]:
-        """That of the value."""
+        """The type of the value."""
         return (self.dtype,)
 
 
@@ -109,11 +109,11 @@ class MapStateDescriptor(StateDescriptor):
 
     @property
     def dtypes(self) -> tuple[pa.DataType, ...]:
-        """Those of keys and values."""
+        """The types of keys and values."""
         return self.key_type, self.value_type
 
     def check(self, name: str, owner: str) -> None:
-        """Refuse keys that are lists or structs, too: a dict of Python's cannot have them."""
+        """Refuse keys that are lists or structs, too: a Python dict cannot have them."""
         super().check(name, owner)
         if types.is_nested(self.key_type):
             rule = f"{owner} declares {name!r} with keys that are neither lists nor structs"
@@ -122,7 +122,7 @@ class MapStateDescriptor(StateDescriptor):
 
 @dataclass(frozen=True)
 class ReducingStateDescriptor(StateDescriptor):
-    """What a function makes of all values that were added, two at a time; see `ReducingState`.
+    """One value that a function combines all added values to, two at a time; see `AppendingState`.
 
     Parameters
     ----------
@@ -136,11 +136,11 @@ class ReducingStateDescriptor(StateDescriptor):
 
     @property
     def dtypes(self) -> tuple[pa.DataType, ...]:
-        """That of the value."""
+        """The type of the value."""
         return (self.dtype,)
 
     def check(self, name: str, owner: str) -> None:
-        """Refuse what cannot be called, too."""
+        """Refuse functions that are not callable, too."""
         super().check(name, owner)
         if not callable(self.function):
             rule = f"{owner} reduces its state {name!r} by a function of two values"
@@ -149,81 +149,81 @@ class ReducingStateDescriptor(StateDescriptor):
 
 @dataclass(frozen=True)
 class AggregatingStateDescriptor(StateDescriptor):
-    """The accumulator of an `AggregateFunction`; see `AggregatingState`.
+    """The accumulator of an `AggregateFunction`; see `AppendingState`.
 
-    Its ``add`` sees what is added to the state.
+    Its ``add`` gets the values that are added to the state.
     """
 
     function: AggregateFunction
 
     @property
     def dtypes(self) -> tuple[pa.DataType, ...]:
-        """That of the accumulator."""
+        """The type of the accumulator."""
         return (self.function.accumulator,)
 
     def check(self, name: str, owner: str) -> None:
-        """Refuse what is no aggregate function, too."""
+        """Refuse functions that are not an `AggregateFunction`, too."""
         if not isinstance(self.function, AggregateFunction):
             rule = f"{owner} aggregates its state {name!r} by an AggregateFunction"
             raise InvalidFunctionError(rule, value=repr(self.function))
         super().check(name, owner)
 
 
-def check_states(declared: Any, owner: str, what: str = "state") -> None:
-    """Raise `InvalidFunctionError` for state that is not declared as it has to be.
+def check_states(descriptors: Any, owner: str, what: str = "state") -> None:
+    """Raise `InvalidFunctionError` unless names are mapped to valid state descriptors.
 
     ``what``: the attribute of the owner that declares it.
     """
-    if not isinstance(declared, Mapping):
+    if not isinstance(descriptors, Mapping):
         rule = f"{owner}.{what} maps names to state descriptors"
-        raise InvalidFunctionError(rule, value=repr(declared))
-    for name, descriptor in declared.items():
+        raise InvalidFunctionError(rule, value=repr(descriptors))
+    for name, descriptor in descriptors.items():
         if not isinstance(name, str) or not isinstance(descriptor, StateDescriptor):
             rule = f"{owner}.{what} maps names to state descriptors"
             raise InvalidFunctionError(rule, value=f"{name!r}: {descriptor!r}")
         descriptor.check(name, owner)
 
 
-# ---- what a function sees of it: always of the key at hand
+# ---- state as functions are given it: always that of the current key
 
 
 class ValueState(Protocol):
-    """One value of the key at hand (Flink: ValueState)."""
+    """One value of the current key (Flink: ValueState)."""
 
     def value(self, default: Any = None) -> Any:
-        """Return the value; ``default`` if there is none."""
+        """Return the value, or ``default`` without one."""
 
     def update(self, value: Any) -> None:
-        """Keep a value; None clears."""
+        """Set the value; None clears it."""
 
     def clear(self) -> None:
-        """Forget it."""
+        """Remove the value."""
 
 
 class ListState(Protocol):
-    """A list of the key at hand (Flink: ListState)."""
+    """A list of the current key (Flink: ListState)."""
 
     def get(self) -> list[Any]:
-        """Return the elements, in the order in which they were added; a list of its own."""
+        """Return the elements, in the order in which they were added, as a new list."""
 
     def add(self, value: Any) -> None:
-        """Append an element; None is none."""
+        """Append an element; None is ignored."""
 
     def add_all(self, values: Iterable[Any]) -> None:
         """Append elements."""
 
     def update(self, values: Iterable[Any]) -> None:
-        """Keep these elements instead."""
+        """Replace the elements."""
 
     def clear(self) -> None:
-        """Forget them."""
+        """Remove all elements."""
 
 
 class MapState(Protocol):
-    """A map of the key at hand (Flink: MapState). All NaN are one key, and -0.0 is 0.0."""
+    """A map of the current key (Flink: MapState). All NaN are one key, and -0.0 is 0.0."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return the value of an entry; ``default`` if there is none."""
+        """Return the value of an entry, or ``default`` without one."""
 
     def put(self, key: Any, value: Any) -> None:
         """Set an entry; its value may be None, its key may not."""
@@ -232,10 +232,10 @@ class MapState(Protocol):
         """Set entries."""
 
     def remove(self, key: Any) -> None:
-        """Forget an entry."""
+        """Remove an entry."""
 
     def contains(self, key: Any) -> bool:
-        """Tell whether there is an entry."""
+        """Return whether there is an entry."""
 
     def keys(self) -> KeysView[Any]:
         """Return the keys, in the order in which they were first put."""
@@ -247,20 +247,23 @@ class MapState(Protocol):
         """Return keys and values."""
 
     def is_empty(self) -> bool:
-        """Tell whether there is no entry."""
+        """Return whether there is no entry."""
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all entries."""
 
 
 class AppendingState(Protocol):
-    """What was made of all values of the key at hand (Flink: ReducingState, AggregatingState)."""
+    """The aggregate of all values added for the current key.
+
+    Flink: ReducingState, AggregatingState.
+    """
 
     def get(self) -> Any:
-        """Return what was made of them; None if none was added."""
+        """Return the aggregate; None if no value was added."""
 
     def add(self, value: Any) -> None:
-        """Add a value: of a `ReducingStateDescriptor`, or a row of an aggregate."""
+        """Add a value of a `ReducingStateDescriptor`, or a row of an aggregate."""
 
     def clear(self) -> None:
-        """Forget it."""
+        """Remove the value."""

@@ -1,4 +1,4 @@
-"""What an OVER query computes: for each row aggregates over a frame of the rows of its key."""
+"""OVER aggregates: for each row, aggregates over a frame of the rows of its key."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.frames import Frame
 
-#: Reserved at both ends of int64 for times that are none: of what is put before the first row.
+#: Ticks reserved at both ends of int64 for markers, such as the time before the first row.
 _RESERVED = 4
 
 
 class Lateness(Enum):
-    """By what a row is too late; each as Flink's function for such frames has it."""
+    """The bound up to which rows are late, as in Flink's function for such frames."""
 
-    #: Up to the watermark. RowTimeRangeUnboundedPrecedingFunction; frames with rows to come, too.
+    #: The watermark. RowTimeRangeUnboundedPrecedingFunction; also frames with following rows.
     WATERMARK = "watermark"
-    #: Up to the last row of the key that has been given. RowTimeRowsBoundedPrecedingFunction.
+    #: The last row of the key that was emitted. RowTimeRowsBoundedPrecedingFunction.
     LAST_ROW = "last row"
-    #: Up to the last timer of the key, until its state is cleared.
+    #: The last timer of the key, until its state is cleared.
     #: RowTimeRangeBoundedPrecedingFunction.
     LAST_TIMER = "last timer"
 
@@ -42,8 +42,8 @@ class OverColumn:
     frame: Frame
 
     @property
-    def made(self) -> BoundAggregate:
-        """The aggregate that is made of `partials`: of different values, what it is of all."""
+    def combined_aggregate(self) -> BoundAggregate:
+        """The aggregate that `partials` are combined to: the same without DISTINCT."""
         if not self.of_different_values:
             return self.bound
         aggregate = self.bound.aggregate
@@ -59,20 +59,20 @@ class OverColumn:
 
     @property
     def partials(self) -> tuple[Partial, ...]:
-        """The primitive partials that it needs; of different values, sums are of these."""
+        """The primitive partials that it needs; DISTINCT sums add each different value once."""
         once = self.of_different_values
         return tuple(
             replace(each, once=True) if once and each.combine is Combine.ADD else each
-            for each in self.made.partials
+            for each in self.combined_aggregate.partials
         )
 
     @property
     def counts_once(self) -> bool:
-        """Whether which values a frame holds has to be known."""
+        """Whether it needs the count of each different value in a frame."""
         return any(partial.once for partial in self.partials)
 
     def describe(self) -> str:
-        """Return it as SQL would write it."""
+        """Return the column as in SQL."""
         return f"{self.bound.name} = {self.bound.describe()} OVER {self.frame.describe()}"
 
 
@@ -85,7 +85,7 @@ class Over:
     columns : tuple of OverColumn
         The results.
     carried : tuple of str
-        Columns of a row that stand in its result.
+        Columns of a row that its result carries.
     """
 
     columns: tuple[OverColumn, ...]
@@ -98,8 +98,8 @@ class Over:
 
     def partials(self, frame: Frame) -> tuple[Partial, ...]:
         """Return the partials that are needed over a frame, each once."""
-        mine = (column for column in self.columns if column.frame == frame)
-        return tuple(dict.fromkeys(partial for each in mine for partial in each.partials))
+        in_frame = (column for column in self.columns if column.frame == frame)
+        return tuple(dict.fromkeys(partial for each in in_frame for partial in each.partials))
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -108,10 +108,10 @@ class Over:
 
     def arguments_of(self, frames: Sequence[Frame]) -> tuple[str, ...]:
         """Return the columns that aggregates over some frames read, each once."""
-        mine = (column.bound for column in self.columns if column.frame in frames)
-        return tuple(dict.fromkeys(name for bound in mine for name in bound.columns))
+        aggregates = (column.bound for column in self.columns if column.frame in frames)
+        return tuple(dict.fromkeys(name for bound in aggregates for name in bound.columns))
 
-    # ---- what of the rows of a key is needed later
+    # ---- which rows of a key later results need
 
     @property
     def in_time(self) -> tuple[Frame, ...]:
@@ -124,34 +124,34 @@ class Over:
         return tuple(f for f in self.frames if not f.in_time and not f.is_unbounded_before)
 
     @property
-    def unbounded(self) -> tuple[Frame, ...]:
+    def unbounded_frames(self) -> tuple[Frame, ...]:
         """The frames that begin with the first row of the key."""
         return tuple(frame for frame in self.frames if frame.is_unbounded_before)
 
     @property
     def ticks_before(self) -> int:
-        """How much earlier than a row those may be that are in its frames of time."""
+        """How far the frames of time reach before a row, in ticks."""
         return max((frame.preceding for frame in self.in_time), default=0)
 
     @property
     def rows_before(self) -> int:
-        """How many rows before a row are in its frames of rows."""
+        """How far the frames of rows reach before a row, in rows."""
         return max((frame.preceding for frame in self.in_rows), default=0)
 
     @property
     def ticks_after(self) -> int:
-        """How long after a row's time its frames are complete."""
+        """How far the frames of time reach after a row, in ticks: then they are complete."""
         return max((frame.following for frame in self.frames if frame.in_time), default=0)
 
     @property
     def rows_after(self) -> int:
-        """How many rows after a row its frames are complete."""
+        """How far the frames of rows reach after a row, in rows: then they are complete."""
         return max((frame.following for frame in self.frames if not frame.in_time), default=0)
 
     @property
     def lateness(self) -> Lateness:
-        """By what a row is too late."""
-        if self.unbounded or self.ticks_after or self.rows_after:
+        """The bound up to which rows are late."""
+        if self.unbounded_frames or self.ticks_after or self.rows_after:
             return Lateness.WATERMARK
         if not self.in_time:
             return Lateness.LAST_ROW
@@ -159,13 +159,13 @@ class Over:
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """First and last time of a row with which all that is computed of it fits int64."""
+        """First and last event time of a row for which all computed times fit int64 ticks."""
         margin = _RESERVED + 2 * self.ticks_before + (min(self.ticks_after, LONG_MAX // 4))
         return LONG_MIN + margin, LONG_MAX - margin
 
     @property
-    def ordered(self) -> tuple[str, ...]:
-        """Which results depend on the order of rows of the same time, in words."""
+    def order_dependent(self) -> tuple[str, ...]:
+        """Descriptions of the results that depend on the order of rows of the same time."""
         return tuple(
             column.describe()
             for column in self.columns
@@ -173,7 +173,7 @@ class Over:
         )
 
     def describe(self) -> str:
-        """Return what is computed."""
+        """Return a description for ``explain()``."""
         return ", ".join(column.describe() for column in self.columns)
 
 

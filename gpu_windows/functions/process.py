@@ -1,4 +1,4 @@
-"""Functions of users that see the rows of one window."""
+"""Users' functions over the rows of one window."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.errors import InvalidFunctionError, QueryError
-from gpu_windows.functions.base import RowsAs, WindowFunction, check_declared, check_function
+from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Reduce
-from gpu_windows.functions.declared import check_state_types
-from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction, declared
+from gpu_windows.functions.checks import RowsAs, check_declaration, check_function
+from gpu_windows.functions.declarations import check_state_types
+from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction, declaration
 from gpu_windows.vocabulary.triggers.base import AnyWindow, Row
 
 
-class KeptState(Protocol):
-    """State that a process function keeps; names and Arrow types are declared by the function."""
+class WindowState(Protocol):
+    """State of a process function, whose names and Arrow types the function declares."""
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return what was kept under ``name``."""
+        """Return the value of this name, or ``default`` without one."""
 
     def put(self, name: str, value: Any) -> None:
-        """Keep a value of the declared type."""
+        """Set a value of the declared type."""
 
     def remove(self, name: str) -> None:
-        """Forget what was kept under ``name``."""
+        """Remove the value of this name."""
 
 
 class ProcessContext(FunctionContext, Protocol):
-    """What a process function may ask of the operator. Times in ticks."""
+    """The context of a window that fires. Times in ticks."""
 
     @property
     def window(self) -> AnyWindow:
@@ -47,25 +48,25 @@ class ProcessContext(FunctionContext, Protocol):
         """Processing time, in ticks."""
 
     @property
-    def window_state(self) -> KeptState:
+    def window_state(self) -> WindowState:
         """State of this key and window; not for windows that merge."""
 
     @property
-    def key_state(self) -> KeptState:
+    def key_state(self) -> WindowState:
         """State of this key, for all its windows."""
 
 
 class ProcessWindowFunction(RichFunction, ABC):
-    """Gets all rows of a window at once (Flink: ProcessWindowFunction)."""
+    """Processes all rows of a window at once (Flink: ProcessWindowFunction)."""
 
-    @declared
+    @declaration
     def window_state(self) -> Mapping[str, pa.DataType]:
-        """Name to Arrow type of what is kept for each key and window."""
+        """Names to Arrow types of the state of each key and window."""
         return {}
 
-    @declared
+    @declaration
     def key_state(self) -> Mapping[str, pa.DataType]:
-        """Name to Arrow type of what is kept for each key."""
+        """Names to Arrow types of the state of each key."""
         return {}
 
     @abstractmethod
@@ -74,35 +75,35 @@ class ProcessWindowFunction(RichFunction, ABC):
     ) -> Iterable[Mapping[str, object]]:
         """Return the result rows of a window, each a mapping of the declared output columns.
 
-        ``rows`` is a pyarrow.Table, or a pandas.DataFrame where that was asked for, in order of
+        ``rows`` is a pyarrow.Table, or a pandas.DataFrame with ``rows="pandas"``, in order of
         arrival.
         """
 
     def clear(self, context: ProcessContext) -> None:
-        """Called when the window is dropped; forgets its window state unless overridden."""
+        """Called when the window is dropped; removes its window state unless overridden."""
         for name in self.window_state:
             context.window_state.remove(name)
 
 
 @dataclass(frozen=True)
 class Process(WindowFunction):
-    """A user's function of the rows of a window, or of the one row that they were aggregated to.
+    """A user's function of the rows of a window, or of one row that they are aggregated to.
 
     Parameters
     ----------
     function : ProcessWindowFunction
     columns : tuple of str
-        Columns of the rows that it sees.
+        Columns of the rows that it is given.
     output : pyarrow.Schema
         Columns of its results.
     rows : {"arrow", "pandas"}
-        How the function sees rows: as a pyarrow.Table or a pandas.DataFrame.
+        How the function is given rows: as a pyarrow.Table or a pandas.DataFrame.
     aggregates : Aggregates, optional
-        Then the function sees one row, of these (Flink: incremental aggregation with
-        ProcessWindowFunction), and the rows of the window are not kept.
+        If given, the function gets one row of these (Flink: incremental aggregation with
+        ProcessWindowFunction), and the rows of the window are not stored.
     reduce : callable, optional
-        Then the function sees the one row that this makes of ``columns``, as in `Reduce`; the rows
-        of the window are not kept either.
+        If given, the function gets the one row that this makes of ``columns``, as in `Reduce`; the
+        rows of the window are not stored either.
     """
 
     function: ProcessWindowFunction
@@ -114,7 +115,7 @@ class Process(WindowFunction):
 
     def __post_init__(self) -> None:
         check_function(self.function, ProcessWindowFunction)
-        check_declared(self.output, self.rows)
+        check_declaration(self.output, self.rows)
         for what in ("window_state", "key_state"):
             check_state_types(getattr(self.function, what), type(self.function).__name__, what)
         if self.aggregates is not None and self.reduce is not None:
@@ -125,37 +126,37 @@ class Process(WindowFunction):
 
     @property
     def incremental(self) -> Aggregates | Reduce | None:
-        """What is made of the rows as they come; None if the function sees the rows."""
+        """The incremental aggregation of the rows; None if the function gets the rows."""
         return self.aggregates if self.reduce is None else Reduce(self.reduce, self.columns)
 
     @property
-    def accumulated(self) -> tuple[BoundAggregate, ...]:
-        """Those that the function sees."""
+    def incremental_aggregates(self) -> tuple[BoundAggregate, ...]:
+        """The built-in aggregates that the function is given."""
         return () if self.aggregates is None else self.aggregates.built_in
 
     @property
     def read_columns(self) -> tuple[str, ...]:
-        """What is made of the rows as they come reads them, if anything is."""
+        """The columns that the function reads, or the incremental aggregation before it."""
         return self.columns if self.incremental is None else self.incremental.columns
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
-        """None: values are handed on."""
+        """No column: values are passed on."""
         return ()
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
-        """Return the columns that were declared."""
+        """Return the columns that the function declares."""
         del schema
         return tuple(self.output)
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether the function sees the rows."""
+        """Whether the function gets the rows."""
         return self.incremental is None
 
     @property
     def takes_rows(self) -> bool:
-        """Whether user code sees the rows: of built-in aggregates the function sees results."""
+        """Whether user code gets the rows, not only results of built-in aggregates."""
         made = self.incremental
         return True if made is None else made.takes_rows
 
@@ -165,19 +166,19 @@ class Process(WindowFunction):
         yield "the process function"
 
     @property
-    def of_user(self) -> ProcessWindowFunction:
+    def user_function(self) -> ProcessWindowFunction:
         """The function."""
         return self.function
 
     @property
     def owners(self) -> Mapping[str, str]:
-        """The name of the user's class."""
+        """The name of the user's class, for each result column."""
         return dict.fromkeys(self.output.names, type(self.function).__name__)
 
     def check_merging(self) -> None:
-        """Refuse state for each window: there is no telling whose it would be."""
+        """Refuse state for each window: merged windows would share it."""
         if self.function.window_state:
-            rule = "windows that merge cannot keep state for each window"
+            rule = "windows that merge cannot have state for each window"
             raise InvalidFunctionError(rule, value=", ".join(self.function.window_state))
         if self.incremental is not None:
             self.incremental.check_merging()

@@ -1,9 +1,9 @@
-"""Side outputs of functions of the user's: what is declared, and the rows that are given."""
+"""Side outputs of users' functions: checks of their declarations, and buffers of their rows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
@@ -14,16 +14,16 @@ from gpu_windows.functions.checked_results import checked_column
 from gpu_windows.user_values import copy_values
 
 _TAG = re.compile(r"[A-Za-z0-9_-]+")
-#: What a row is of: a key, or the place of what it was made of.
-Of = TypeVar("Of")
+#: The origin of a row: a key, or the index of an input.
+Origin = TypeVar("Origin")
 
 
-def check_side_outputs(declared: Any, owner: str) -> None:
-    """Raise `InvalidFunctionError` for side outputs that are not declared as they have to be."""
+def check_side_outputs(schemas: Any, owner: str) -> None:
+    """Raise `InvalidFunctionError` unless tags are mapped to Arrow schemas."""
     rule = f"{owner}.side_outputs maps tags to pyarrow schemas"
-    if not isinstance(declared, Mapping):
-        raise InvalidFunctionError(rule, value=repr(declared))
-    for tag, schema in declared.items():
+    if not isinstance(schemas, Mapping):
+        raise InvalidFunctionError(rule, value=repr(schemas))
+    for tag, schema in schemas.items():
         if not (isinstance(tag, str) and isinstance(schema, pa.Schema)):
             raise InvalidFunctionError(rule, value=f"{tag!r}: {schema!r}")
         if not _TAG.fullmatch(tag):
@@ -31,43 +31,43 @@ def check_side_outputs(declared: Any, owner: str) -> None:
             raise InvalidFunctionError(rule, value=repr(tag))
 
 
-def check_tag(tag: object, declared: Mapping[str, object], owner: str) -> None:
-    """Raise `InvalidFunctionError` for a side output that was not declared."""
-    if tag not in declared:
-        rule = f"{owner} must declare its side outputs; it declared {', '.join(declared) or 'none'}"
+def check_tag(tag: object, tags: Collection[str], owner: str) -> None:
+    """Raise `InvalidFunctionError` unless a tag is one of the declared ones."""
+    if tag not in tags:
+        rule = f"{owner} must declare its side outputs; it declared {', '.join(tags) or 'none'}"
         raise InvalidFunctionError(rule, value=repr(tag))
 
 
-class GatheredRows(Generic[Of]):
-    """Rows that a function gives to one output, and what each is of.
+class GatheredRows(Generic[Origin]):
+    """Rows that a function emits to one output, and the origin of each.
 
     Parameters
     ----------
     schema : pyarrow.Schema
-        The columns that were declared.
+        The declared columns.
     owner : str
-        What errors call the function.
+        The name of the function for errors.
 
     Attributes
     ----------
     rows : list of tuple
-        The values of those that are not taken yet: a function may change a row that it has given.
+        Values of the rows since the last `take`; copies, as a function may change a row later.
     """
 
     def __init__(self, schema: pa.Schema, owner: str) -> None:
         self._schema, self._owner = schema, owner
         self._names = frozenset(schema.names)
         self._values = _values_of(schema.names)
-        self._of: list[Of] = []
+        self._origins: list[Origin] = []
         self.rows: list[tuple[object, ...]] = []
 
-    def add(self, of: Of, row: Mapping[str, object]) -> None:
+    def add(self, origin: Origin, row: Mapping[str, object]) -> None:
         """Add a row.
 
         Raises
         ------
         InvalidFunctionError
-            If it is no mapping of just the columns that were declared.
+            If it is not a mapping of exactly the declared columns.
         """
         if row.__class__ is not dict or len(row) != len(self._names):
             self._check(row)
@@ -76,19 +76,19 @@ class GatheredRows(Generic[Of]):
         except KeyError:
             self._check(row)
             raise
-        self._of.append(of)
+        self._origins.append(origin)
         self.rows.append(copy_values(values))
 
     def _check(self, row: Any) -> None:
-        wanted = ", ".join(self._schema.names)
-        rule = f"{self._owner} must give dicts of exactly {wanted}"
+        names = ", ".join(self._schema.names)
+        rule = f"{self._owner} must give dicts of exactly {names}"
         if not isinstance(row, Mapping):
             raise InvalidFunctionError(rule, value=repr(row))
         if set(row) != self._names:
             raise InvalidFunctionError(rule, value=", ".join(map(str, row)) or "none")
 
-    def take(self) -> tuple[list[Of], pa.Table]:
-        """Return what the rows are of, and the rows; begin anew.
+    def take(self) -> tuple[list[Origin], pa.Table]:
+        """Remove and return the origins of the rows, and the rows.
 
         Raises
         ------
@@ -100,12 +100,12 @@ class GatheredRows(Generic[Of]):
             checked_column(each, field, self._owner)
             for each, field in zip(values, self._schema, strict=True)
         ]
-        of, self._of, self.rows = self._of, [], []
-        return of, pa.Table.from_arrays(columns, schema=self._schema)
+        origins, self._origins, self.rows = self._origins, [], []
+        return origins, pa.Table.from_arrays(columns, schema=self._schema)
 
 
 def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[object, ...]]:
-    """Return what takes the values of these names from a mapping."""
+    """Return a function from a mapping to its values of these names."""
     match names:
         case []:
             return lambda _: ()
@@ -114,41 +114,41 @@ def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[object, ...]]:
     return itemgetter(*names)
 
 
-class GatheredSides(Generic[Of]):
-    """Rows that a function gives to its side outputs.
+class GatheredSides(Generic[Origin]):
+    """Rows that a function emits to its side outputs.
 
     Parameters
     ----------
-    declared : mapping of str to pyarrow.Schema
+    schemas : mapping of str to pyarrow.Schema
         The columns of each, by tag.
     owner : str
-        What errors call the function.
+        The name of the function for errors.
     """
 
-    def __init__(self, declared: Mapping[str, pa.Schema], owner: str) -> None:
+    def __init__(self, schemas: Mapping[str, pa.Schema], owner: str) -> None:
         self._owner = owner
-        self._sides = {tag: GatheredRows[Of](schema, owner) for tag, schema in declared.items()}
+        self._sides = {tag: GatheredRows[Origin](schema, owner) for tag, schema in schemas.items()}
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def add(self, tag: str, of: Of, row: Mapping[str, object]) -> None:
+    def add(self, tag: str, origin: Origin, row: Mapping[str, object]) -> None:
         """Add a row.
 
         Raises
         ------
         InvalidFunctionError
-            If the tag was not declared, or the row is not as it was.
+            If the tag is not declared, or the row is not as declared.
         """
         side = self._sides.get(tag)
         if side is None:
             check_tag(tag, self._sides, self._owner)
             return
-        side.add(of, row)
+        side.add(origin, row)
         self._count += 1
 
-    def take(self) -> dict[str, tuple[list[Of], pa.Table]]:
-        """Return what the rows of each are of, and the rows, by tag; begin anew."""
+    def take(self) -> dict[str, tuple[list[Origin], pa.Table]]:
+        """Remove and return the origins of the rows, and the rows, by tag."""
         self._count = 0
         return {tag: side.take() for tag, side in self._sides.items()}

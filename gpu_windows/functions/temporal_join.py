@@ -17,8 +17,8 @@ from gpu_windows.vocabulary.options import show_ticks
 class TemporalJoinSpec:
     """Every left row with the newest right row of its key that is not later.
 
-    A left row waits for the watermark to reach its time, for until then a newer version may come. A
-    version is kept until the watermark reaches a newer one.
+    A left row is buffered until the watermark reaches its time, because a newer version may arrive
+    until then. A version is stored until the watermark reaches a newer one.
 
     Parameters
     ----------
@@ -27,11 +27,11 @@ class TemporalJoinSpec:
     output : pyarrow.Schema
         The columns of the pairs, after the keys.
     deleted : str, optional
-        A column of booleans of the right rows: true where the key has no version from then on.
+        A boolean column of the right rows: true if the key has no version from then on.
     valid_for : int, optional
-        For how long a version is one, in ticks; default: until the next one.
+        How long a version is valid, in ticks; default: until the next one.
     process : PairProcess, optional
-        What takes the pairs; then its results are those of the join.
+        A user's function of the pairs; its results are then those of the join.
 
     Notes
     -----
@@ -52,29 +52,31 @@ class TemporalJoinSpec:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What it reads."""
+        """Columns that are read."""
         return (SIDE, *self.pair.left, *self.right)
 
     @property
     def lower(self) -> int:
-        """From how long before a left row on a version is still valid, in ticks: not positive."""
+        """Lower bound of a valid version's time relative to the left row's, in ticks: at most 0."""
         return rules.oldest_version(self.valid_for)
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """First and last time of a row: any two of them are less than 2^63 ticks apart."""
+        """First and last event time of a row: any two are less than 2^63 ticks apart."""
         return rules.VERSIONED_TICKS
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
-        """Return what depends on the order of arrival, in words."""
+        """Return descriptions of what depends on the order of arrival."""
         del bounded
         return ("which of several versions of one time it is",)
 
     def describe(self) -> str:
-        """Return what is computed, for ``explain()``."""
-        held = "" if self.pair.condition is None else f" where {self.pair.condition}"
-        held += ", null keys too" if self.pair.null_safe else ""
-        held += "" if self.deleted is None else ", unless it is deleted"
-        held += "" if self.valid_for is None else f", valid for {show_ticks(self.valid_for)}"
-        taken = "" if self.process is None else f", pairs for {self.process.describe()}"
-        return f"{self.pair.how} join, the version of the right side at the left time{held}{taken}"
+        """Return a description for ``explain()``."""
+        extra = "" if self.pair.condition is None else f" where {self.pair.condition}"
+        extra += ", null keys too" if self.pair.null_safe else ""
+        extra += "" if self.deleted is None else ", unless it is deleted"
+        extra += "" if self.valid_for is None else f", valid for {show_ticks(self.valid_for)}"
+        pairs_to = "" if self.process is None else f", pairs for {self.process.describe()}"
+        return (
+            f"{self.pair.how} join, the version of the right side at the left time{extra}{pairs_to}"
+        )

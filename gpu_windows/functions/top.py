@@ -16,17 +16,17 @@ from gpu_windows.vocabulary.options import is_whole
 
 @dataclass(frozen=True)
 class Top(BatchFunction):
-    """The first rows of a window, and the number of each from 1 on; of equals the earlier first.
+    """The first rows of a window, numbered from 1; of equal rows the earlier is first.
 
     Parameters
     ----------
     count : int
-        How many at most.
+        How many rows at most.
     by : tuple of (int, bool)
-        The order: places in ``columns``, the first one counting most, and whether it descends.
+        The order: indices in ``columns``, the most significant first, and whether it descends.
         Nulls are less than any value.
     columns : tuple of str
-        Those of the results, then the others that rows are ordered by.
+        Columns of the results, then the others that rows are ordered by.
     output : pyarrow.Schema
         Columns of the results; the last one is the number.
     """
@@ -38,22 +38,22 @@ class Top(BatchFunction):
 
     @property
     def in_pieces(self) -> bool:
-        """Whether its results may be too many to be made at once: they are fewer than the rows."""
+        """Whether its results may be too many for one batch: they are fewer than the rows."""
         return False
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
-        """What rows are ordered by."""
-        return tuple(self.columns[place] for place, _ in self.by)
+        """Columns that rows are ordered by."""
+        return tuple(self.columns[i] for i, _ in self.by)
 
     @property
-    def carried(self) -> int:
-        """How many columns stand in the results."""
+    def carried_count(self) -> int:
+        """How many of `columns` the results carry."""
         return len(self.output) - 1
 
     @property
     def why_rows(self) -> str:
-        """Rows, of which some are enough."""
+        """Reason for rows, though not all of them are needed."""
         return (
             "top needs rows; where windows fire once, without an evictor, those are left out that "
             "cannot be among the first"
@@ -61,7 +61,7 @@ class Top(BatchFunction):
 
     @property
     def ordered_parts(self) -> Iterator[str]:
-        """Rows that are equal in all that they are ordered by."""
+        """Rows that are equal in all columns of the order."""
         yield "which of equal rows are among the top"
 
     @property
@@ -70,32 +70,29 @@ class Top(BatchFunction):
         return str(self.output.names[-1])
 
     def describe(self) -> str:
-        """Return what is computed."""
+        """Return a description for ``explain()``."""
         order = ", ".join(
-            f"{self.columns[place]}{' descending' if descending else ''}"
-            for place, descending in self.by
+            f"{self.columns[i]}{' descending' if descending else ''}" for i, descending in self.by
         )
-        return f"top {self.count} by {order}({', '.join(self.columns[: self.carried])})"
+        return f"top {self.count} by {order}({', '.join(self.columns[: self.carried_count])})"
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Of every window the keys whose results come first, and the number of each from 1 on.
+    """Keeps the first keys of every window, or window and category, by their results.
 
-    Or of every window and category.
-
-    Of equal results those of lesser keys come first.
+    Keys are numbered from 1. Of equal results those of lesser keys are first.
 
     Parameters
     ----------
     count : int
-        How many at most.
+        How many rows at most.
     by : tuple of (str, bool)
         The order: keys or results by the user's names, and whether it descends.
     number : str
         The result column of the number.
     per : tuple of str
-        Keys or results that say which category a result is of.
+        Keys or results that are the category of a result.
     """
 
     count: int
@@ -104,7 +101,7 @@ class Ranking:
     per: tuple[str, ...] = ()
 
     def describe(self) -> str:
-        """Return what is kept."""
+        """Return a description for ``explain()``."""
         order = ", ".join(f"{name}{' descending' if down else ''}" for name, down in self.by)
         of = ", ".join(("a window", *self.per))
         return f"the first {self.count} keys of {of} by {order}"
@@ -115,7 +112,7 @@ class Ranking:
         Raises
         ------
         ColumnNotFoundError, ColumnTypeError
-            If there is no column of a name, or rows cannot be ordered by it.
+            If a name is not that of a column, or rows cannot be ordered by it.
         """
         names = [*(name for name, _ in self.by), *self.per]
         for name in names:
@@ -127,14 +124,14 @@ class Ranking:
 
 
 def check_count(count: Any) -> int:
-    """Return how many rows are wanted; raise `QueryError` unless it is an integer from 1 on."""
+    """Return a number of rows; raise `QueryError` unless it is an integer of at least 1."""
     if not is_whole(count) or count < 1:
         raise QueryError("top takes the number of rows, an integer of at least 1", value=count)
     return int(count)
 
 
 def directions(descending: Any, columns: int) -> tuple[bool, ...]:
-    """Return whether each of some columns descends.
+    """Return for each of the columns of an order whether it descends.
 
     Raises
     ------
@@ -151,7 +148,7 @@ def directions(descending: Any, columns: int) -> tuple[bool, ...]:
 
 
 def check_order(schema: pa.Schema, columns: Sequence[str]) -> None:
-    """Raise `ColumnTypeError` unless rows can be ordered by columns."""
+    """Raise `ColumnTypeError` unless rows can be ordered by these columns."""
     for name in columns:
         dtype = schema.field(name).type
         if not is_comparable(dtype):
@@ -160,12 +157,12 @@ def check_order(schema: pa.Schema, columns: Sequence[str]) -> None:
 
 
 def check_number(name: Any, what: str = "number") -> str:
-    """Return the name of the column of numbers, or of something else.
+    """Return the name of a result column, such as that of numbers.
 
     Raises
     ------
     QueryError
-        If it is none, or one that is used inside the package.
+        If it is not a string, or empty; ``what`` names the parameter.
     """
     if not isinstance(name, str) or not name:
         raise QueryError(f"{what} is the name of a result column", value=repr(name))

@@ -15,41 +15,41 @@ from gpu_windows.vocabulary.options import show_ticks
 
 
 class Change(IntEnum):
-    """What a result says of the table that results keep up to date (Flink: RowKind)."""
+    """The kind of change that a result makes in the table of results (Flink: RowKind)."""
 
     DELETE = 0
     INSERT = 1
     UPDATE_AFTER = 2
 
 
-def words_of(changes: NDArray[np.integer[Any]] | Sequence[int]) -> pa.Array:
-    """Return what the column of changes says, by the numbers of `Change`: string[n]."""
+def change_names(changes: NDArray[np.integer[Any]] | Sequence[int]) -> pa.Array:
+    """Return the column of changes, string[n], by the numbers of `Change`."""
     return pa.array([each.name.lower() for each in Change]).take(pa.array(changes))
 
 
 @dataclass(frozen=True)
 class TopChanges:
-    """The first rows of a key, and how they change; of equal rows the earlier one is first.
+    """The first rows of a key, as changes; of equal rows the earlier is first.
 
     Parameters
     ----------
     count : int
-        How many at most.
+        How many rows at most.
     by : tuple of (int, bool)
-        The order: places in ``columns``, the first one counting most, and whether it descends.
+        The order: indices in ``columns``, the most significant first, and whether it descends.
         Nulls are less than any value.
     columns : tuple of str
-        Those of the results, then the others that rows are ordered by.
+        Columns of the results, then the others that rows are ordered by.
     carried : pyarrow.Schema
-        Columns of the rows that stand in the results, by the user's names.
+        Columns of the rows that results carry, by the user's names.
     number : str, optional
-        The result column of a row's number, from 1 on: a change tells what has this number now.
-        None: a change tells which row is among the first, or no more; of one row a key, what the
-        key has now.
+        The result column of a row's number, from 1: a change replaces the row of this number.
+        None: a change inserts or deletes a row among the first; with a ``count`` of 1, it replaces
+        the row of the key.
     change : str
-        The result column that tells which `Change` it is.
+        The result column with the kind of `Change`.
     time_to_live : int, optional
-        Ticks after which a key without rows is forgotten, and has no first rows any more.
+        Ticks after which the state of a key without rows expires, with its first rows.
     """
 
     count: int
@@ -62,7 +62,7 @@ class TopChanges:
 
     @property
     def by_number(self) -> bool:
-        """Whether a change tells what has a number now; the first row has one that is not told."""
+        """Whether a change replaces the row of a number; one first row needs no column for it."""
         return self.number is not None or self.count == 1
 
     @property
@@ -74,11 +74,10 @@ class TopChanges:
         return (*self.carried, *numbers, pa.field(self.change, pa.string(), nullable=False))
 
     def describe(self) -> str:
-        """Return what is kept."""
+        """Return a description for ``explain()``."""
         order = ", ".join(
-            f"{self.columns[place]}{' descending' if descending else ''}"
-            for place, descending in self.by
+            f"{self.columns[i]}{' descending' if descending else ''}" for i, descending in self.by
         )
-        lives = self.time_to_live
-        forgotten = "" if lives is None else f", forgotten after {show_ticks(lives)} without rows"
-        return f"the first {self.count} rows of a key by {order}{forgotten}"
+        ttl = self.time_to_live
+        expiry = "" if ttl is None else f", forgotten after {show_ticks(ttl)} without rows"
+        return f"the first {self.count} rows of a key by {order}{expiry}"

@@ -1,4 +1,4 @@
-"""Functions of users that see the rows and timers of many keys at once, as columns."""
+"""Users' functions over the rows and timers of many keys at once, as columns."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.declared import Declares, check_state_types
+from gpu_windows.functions.declarations import ProcessDeclarations, check_state_types
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
-from gpu_windows.user_values import as_read_only, lend_arrays
-from gpu_windows.vocabulary.rich_functions import RuntimeContext, declared
+from gpu_windows.user_values import as_read_only, make_read_only
+from gpu_windows.vocabulary.rich_functions import RuntimeContext, declaration
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class KeysBatch:
-    """Some keys, and what is known of them. Times are ticks (microseconds).
+    """A batch of keys with their state. Times are ticks (microseconds).
 
     Arrays are read only: writing into one raises `ValueError`. Copy those that you want to change.
 
@@ -31,10 +31,10 @@ class KeysBatch:
     keys : pyarrow.Table
         n rows: the key columns.
     state : pyarrow.Table
-        n rows: the columns that the function declared, null where nothing is kept. A table without
-        columns has no length: take that of the batch.
+        n rows: the columns that the function declares, null where nothing is stored. A table
+        without columns has no length: take that of the batch.
     offsets : int64[n + 1]
-        What is of key i, rows or timers, is ``[offsets[i]:offsets[i + 1]]``; each key has some.
+        The rows or timers of key i are ``[offsets[i]:offsets[i + 1]]``; each key has at least one.
     current_watermark : int
         -2**63 before the first one.
     current_processing_time : int
@@ -48,7 +48,7 @@ class KeysBatch:
     current_processing_time: int
 
     def __post_init__(self) -> None:
-        lend_arrays(self)
+        make_read_only(self)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -71,9 +71,9 @@ class RowsBatch(KeysBatch):
     Parameters
     ----------
     rows : pyarrow.Table
-        The chosen columns, one key after the other, those of a key in order of arrival.
+        The selected columns, one key after the other, rows of a key in order of arrival.
     timestamps : int64[rows], optional
-        Their event times; None where rows were given no time.
+        Their event times; None if rows have no event time.
     """
 
     rows: pa.Table
@@ -82,12 +82,12 @@ class RowsBatch(KeysBatch):
 
 @dataclass(frozen=True)
 class TimersBatch(KeysBatch):
-    """The timers of some keys that are due. Other parameters: see `KeysBatch`.
+    """The due timers of some keys. Other parameters: see `KeysBatch`.
 
     Parameters
     ----------
     times : int64[timers]
-        One key after the other, those of a key in order of time. None is set any more.
+        One key after the other, timers of a key in order of time. They are no longer set.
     time_domain : {"event_time", "processing_time"}
     """
 
@@ -95,21 +95,20 @@ class TimersBatch(KeysBatch):
     time_domain: Literal["event_time", "processing_time"]
 
 
-class VectorProcessFunction(Declares, ABC):
-    """Takes the rows of many keys at once, as Arrow, with state of each key and timers.
+class VectorProcessFunction(ProcessDeclarations, ABC):
+    """Processes the rows of many keys at once, as Arrow, with state of each key and timers.
 
-    It is called once for the rows that come together and once for the timers that are due together,
-    so Python's own speed does not matter. The keys of a batch come in no order that means
-    something. How rows are cut into batches means nothing either, and must not matter: a batch may
-    have one row.
+    It is called once for the rows that arrive together and once for the timers that are due
+    together, so Python's own speed does not matter. The keys of a batch come in arbitrary order.
+    Results must not depend on how rows are cut into batches, which may have one row.
     """
 
-    #: Whether the order of the rows of a key means nothing to it, which spares a sort on Spark.
+    #: Whether results do not depend on the order of rows of a key, which spares a sort on Spark.
     order_free: ClassVar[bool] = False
 
-    @declared
+    @declaration
     def state(self) -> Mapping[str, pa.DataType]:
-        """State of each key: columns of these types, which may be null; kept until all are."""
+        """State of each key: nullable columns of these types; removed once all are null."""
         return {}
 
     def open(self, context: RuntimeContext) -> None:
@@ -117,25 +116,25 @@ class VectorProcessFunction(Declares, ABC):
 
     @abstractmethod
     def process_batch(self, batch: RowsBatch) -> VectorResult | None:
-        """Take rows; None is a `VectorResult` of nothing."""
+        """Process rows; None is an empty `VectorResult`."""
 
     def on_timers(self, batch: TimersBatch) -> VectorResult | None:
-        """Take timers that are due; those set here that are due too come in another call."""
+        """Handle due timers; those set here that are due, too, come in another call."""
         raise NotImplementedError(f"{type(self).__name__} sets timers, and has no on_timers")
 
 
 @dataclass(frozen=True)
 class VectorProcess(UserProcess):
-    """A `VectorProcessFunction`, and the columns that it sees.
+    """A `VectorProcessFunction`, and the columns that it is given.
 
     Parameters
     ----------
     function : VectorProcessFunction
     output : pyarrow.Schema
     seen : tuple of str
-        The columns that it sees.
+        The columns that it is given.
     shown : tuple of str
-        What it calls them.
+        The names by which it is given them.
     """
 
     function: VectorProcessFunction
@@ -149,25 +148,25 @@ class VectorProcess(UserProcess):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it sees."""
+        """The columns that it is given."""
         return self.seen
 
     @property
     def order_free(self) -> bool:
-        """What the function says."""
+        """Whether the function declares it."""
         return self.function.order_free
 
     def rows(self, batch: pa.Table) -> pa.Table:
-        """Return what the function sees of rows."""
+        """Return the columns that the function is given, with its names."""
         names = zip(self.shown, self.seen, strict=True)
-        return pa.table({shown: batch.column(seen) for shown, seen in names})
+        return pa.table({name: batch.column(column) for name, column in names})
 
-    def checked(self, found: Any, count: int) -> CheckedResult:
-        """Return what the function gave for ``count`` keys.
+    def check_result(self, returned: Any, count: int) -> CheckedResult:
+        """Return the checked result of the function for ``count`` keys.
 
         Raises
         ------
         InvalidFunctionError
-            If that is not what was declared.
+            If it is not as declared.
         """
-        return checked_result(found, count, self.output, self.function, self.name)
+        return checked_result(returned, count, self.output, self.function, self.name)

@@ -1,4 +1,4 @@
-"""What a function over the rows of many keys, or of many windows, returns, checked."""
+"""Results of functions over the rows of many keys or windows, and their checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.checked_results import checked_table
 from gpu_windows.functions.counts import checked_count
-from gpu_windows.functions.declared import Declares
+from gpu_windows.functions.declarations import ProcessDeclarations
 from gpu_windows.functions.side_outputs import check_tag
 
 Ints = NDArray[np.int64]
@@ -26,11 +26,11 @@ Rows: TypeAlias = pa.Table | tuple[pa.Table, Ints]
 
 @dataclass(frozen=True, kw_only=True)
 class VectorResult:
-    """What becomes of a batch: results, state, timers. Keys go by their places in the batch.
+    """Results, new state and timers of a batch. Keys are given by their index in the batch.
 
-    All of it is copied: a function may go on with arrays that it made tables of.
+    Everything is copied: a function may reuse arrays that it made tables of.
 
-    Of a batch of windows: results, side outputs and counters; what is said of keys is of windows.
+    For a batch of windows, read windows for keys; it has results, side outputs and counters only.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ class VectorResult:
         Keys, in any order, and the times at which `on_timers` is to be called for them, in ticks.
         The same time of the same key again is the same timer.
     deleted_event_timers, deleted_processing_timers : pair of int64[m], optional
-        Timers that are taken back, before those above are set; nothing happens where there is none.
+        Timers to delete, if they are set, before those above are set.
     sides : mapping of str to rows
         Rows of side outputs by tag, given as ``rows`` are.
     counts : mapping of str to int
-        What is added to counters of yours, which `Outputs.metrics` shows.
+        Amounts to add to counters of yours, which `Outputs.metrics` shows.
     """
 
     rows: Rows | None = None
@@ -62,7 +62,7 @@ class VectorResult:
 
 @dataclass(frozen=True)
 class CheckedResult:
-    """A `VectorResult` that is as it should be.
+    """A `VectorResult` that was checked.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class CheckedResult:
     set_timers, deleted_timers : list of (int64[m], int64[m])
         Keys and times, of event time and of processing time.
     sides : dict of str to (pyarrow.Table, int64[m])
-        All that were declared.
+        All declared side outputs.
     counts : dict of str to int
     """
 
@@ -85,7 +85,7 @@ class CheckedResult:
 
 @dataclass(frozen=True)
 class Piece:
-    """What a function gave for some windows.
+    """Results of a function for some windows.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Piece:
     sides : mapping of str to (pyarrow.Table, int64[m])
         Rows of side outputs by tag, and the window of each.
     counts : mapping of str to int
-        What is added to counters of the user's.
+        Amounts to add to counters of the user's.
     """
 
     rows: pa.Table
@@ -106,104 +106,107 @@ class Piece:
 
 
 def checked_piece(
-    found: Any, count: int, output: pa.Schema, declared: Mapping[str, pa.Schema], owner: str
+    returned: Any, count: int, output: pa.Schema, sides: Mapping[str, pa.Schema], owner: str
 ) -> Piece:
-    """Return what a function gave for ``count`` windows.
+    """Return the checked result of a function for ``count`` windows.
 
-    ``declared``: columns of the side outputs, by tag.
+    ``sides``: columns of the side outputs, by tag.
 
     Raises
     ------
     InvalidFunctionError
-        If that is not what was declared; it names ``owner``.
+        If it is not as declared; the error names ``owner``.
     """
-    given = found if isinstance(found, VectorResult) else VectorResult(rows=found)
-    kept = [name for name in _OF_KEYS if getattr(given, name) is not None]
-    if kept:
+    result = returned if isinstance(returned, VectorResult) else VectorResult(rows=returned)
+    misplaced = [name for name in _OF_KEYS if getattr(result, name) is not None]
+    if misplaced:
         rule = f"{owner} is given windows, which have neither state nor timers of its own"
-        raise InvalidFunctionError(rule, value=", ".join(kept))
-    rows = _rows if given is found else checked_table  # None is no table
+        raise InvalidFunctionError(rule, value=", ".join(misplaced))
+    rows = _rows if result is returned else checked_table  # None is no table
     return Piece(
-        *rows(given.rows, count, output, owner, "windows"),
-        _sides(given.sides, count, declared, owner, "windows"),
-        _counts(given.counts, owner),
+        *rows(result.rows, count, output, owner, "windows"),
+        _sides(result.sides, count, sides, owner, "windows"),
+        _counts(result.counts, owner),
     )
 
 
-#: What a `VectorResult` may have of keys only.
+#: Parts of a `VectorResult` that only keys may have.
 _OF_KEYS = ("state", "event_timers", "processing_timers", "deleted_event_timers",
             "deleted_processing_timers")  # fmt: skip
 
 
 def checked_result(
-    found: Any, count: int, output: pa.Schema, function: Declares, owner: str
+    returned: Any, count: int, output: pa.Schema, function: ProcessDeclarations, owner: str
 ) -> CheckedResult:
-    """Return what a function gave for ``count`` keys.
+    """Return the checked result of a function for ``count`` keys.
 
     Raises
     ------
     InvalidFunctionError
-        If that is not what was declared; it names ``owner``.
+        If it is not as declared; the error names ``owner``.
     """
-    given = VectorResult() if found is None else found
-    if not isinstance(given, VectorResult):
+    result = VectorResult() if returned is None else returned
+    if not isinstance(result, VectorResult):
         rule = f"{owner} must return a VectorResult or None"
-        raise InvalidFunctionError(rule, value=type(found).__name__)
+        raise InvalidFunctionError(rule, value=type(returned).__name__)
     timers = _CheckedTimers(count, owner, in_processing_time=function.uses_processing_time)
     return CheckedResult(
-        _rows(given.rows, count, output, owner),
-        _state(given.state, count, function, owner),
-        timers.both(given.event_timers, given.processing_timers),
-        timers.both(given.deleted_event_timers, given.deleted_processing_timers),
-        _sides(given.sides, count, function.side_outputs, owner, "keys"),
-        _counts(given.counts, owner),
+        _rows(result.rows, count, output, owner),
+        _state(result.state, count, function, owner),
+        timers.both(result.event_timers, result.processing_timers),
+        timers.both(result.deleted_event_timers, result.deleted_processing_timers),
+        _sides(result.sides, count, function.side_outputs, owner, "keys"),
+        _counts(result.counts, owner),
     )
 
 
 def _rows(
-    found: Any, count: int, output: pa.Schema, owner: str, of: str = "keys"
+    returned: Any, count: int, output: pa.Schema, owner: str, of: str = "keys"
 ) -> tuple[pa.Table, Ints]:
-    if found is None:
+    if returned is None:
         return output.empty_table(), np.empty(0, np.int64)
-    return checked_table(found, count, output, owner, of)
+    return checked_table(returned, count, output, owner, of)
 
 
-def _state(found: Any, count: int, function: Declares, owner: str) -> pa.Table | None:
-    if found is None:
+def _state(returned: Any, count: int, function: ProcessDeclarations, owner: str) -> pa.Table | None:
+    if returned is None:
         return None
     if not function.state:
         rule = f"{owner} must declare its state; it declared none"
-        raise InvalidFunctionError(rule, value=type(found).__name__)
+        raise InvalidFunctionError(rule, value=type(returned).__name__)
     what = f"{owner}, as state,"
-    table, _ = checked_table(_alone(found, what), count, pa.schema(function.state), what, of="keys")
+    table, _ = checked_table(
+        _alone(returned, what), count, pa.schema(function.state), what, of="keys"
+    )
     return table
 
 
-def _alone(found: Any, what: str) -> Any:
-    if isinstance(found, tuple):
+def _alone(returned: Any, what: str) -> Any:
+    if isinstance(returned, tuple):
         raise InvalidFunctionError(f"{what} must return a row for each key", value="a tuple")
-    return found
+    return returned
 
 
 def _sides(
-    found: Any, count: int, declared: Mapping[str, pa.Schema], owner: str, of: str
+    returned: Any, count: int, schemas: Mapping[str, pa.Schema], owner: str, of: str
 ) -> dict[str, tuple[pa.Table, Ints]]:
-    if not isinstance(found, Mapping):
+    if not isinstance(returned, Mapping):
         rule = f"{owner} must return its side outputs by tag"
-        raise InvalidFunctionError(rule, value=type(found).__name__)
-    for tag in found:
-        check_tag(tag, declared, owner)
-    what = {tag: f"{owner}, to the side output {tag!r}," for tag in declared}
+        raise InvalidFunctionError(rule, value=type(returned).__name__)
+    for tag in returned:
+        check_tag(tag, schemas, owner)
+    what = {tag: f"{owner}, to the side output {tag!r}," for tag in schemas}
     return {
-        tag: _rows(found.get(tag), count, schema, what[tag], of) for tag, schema in declared.items()
+        tag: _rows(returned.get(tag), count, schema, what[tag], of)
+        for tag, schema in schemas.items()
     }
 
 
-def _counts(found: Any, owner: str) -> dict[str, int]:
-    if not isinstance(found, Mapping):
+def _counts(returned: Any, owner: str) -> dict[str, int]:
+    if not isinstance(returned, Mapping):
         rule = f"{owner} must count by names and integers"
-        raise InvalidFunctionError(rule, value=type(found).__name__)
-    return {name: checked_count(name, by, owner) for name, by in found.items()}
+        raise InvalidFunctionError(rule, value=type(returned).__name__)
+    return {name: checked_count(name, by, owner) for name, by in returned.items()}
 
 
 @dataclass(frozen=True)
@@ -217,17 +220,17 @@ class _CheckedTimers:
     def both(self, event: Any, processing: Any) -> list[Timers]:
         """Return timers of event time and of processing time."""
         if processing is not None and not self.in_processing_time:
-            rule = f"{self.owner} must say uses_processing_time = True to set such timers"
+            rule = f"{self.owner} must declare uses_processing_time = True to set such timers"
             raise InvalidFunctionError(rule, value="timers of processing time")
         return [self._timers(event), self._timers(processing)]
 
-    def _timers(self, found: Any) -> Timers:
-        if found is None:
+    def _timers(self, returned: Any) -> Timers:
+        if returned is None:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         rule = f"{self.owner} must return timers as their keys' places and their times, int64[m]"
-        if not isinstance(found, tuple) or len(found) != 2:
-            raise InvalidFunctionError(rule, value=type(found).__name__)
-        places, times = (self._integers(each, rule) for each in found)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise InvalidFunctionError(rule, value=type(returned).__name__)
+        places, times = (self._integers(each, rule) for each in returned)
         if len(places) != len(times):
             raise InvalidFunctionError(rule, value=f"{len(places)} places, {len(times)} times")
         outside = (places < 0) | (places >= self.count)
@@ -236,11 +239,11 @@ class _CheckedTimers:
             raise InvalidFunctionError(rule, value=int(places[outside][0]))
         return places, times
 
-    def _integers(self, found: Any, rule: str) -> Ints:
+    def _integers(self, returned: Any, rule: str) -> Ints:
         try:
-            values = np.asarray(found)
+            values = np.asarray(returned)
         except ValueError as error:
-            raise InvalidFunctionError(rule, value=repr(found)) from error
+            raise InvalidFunctionError(rule, value=repr(returned)) from error
         is_whole = values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
         if values.ndim != 1 or (values.size and not is_whole):
             raise InvalidFunctionError(rule, value=f"{values.dtype}{list(values.shape)}")

@@ -1,4 +1,4 @@
-"""Rows with the windows that they are in: Flink's window functions alone."""
+"""Rows with the windows that they are in: Flink's windowing table-valued functions alone."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.functions.vector_process import RowsBatch, VectorProcess, VectorProcessFunction
 from gpu_windows.functions.vector_results import Rows, VectorResult
-from gpu_windows.functions.vectorised import VectorWindowFunction, WindowBatch
+from gpu_windows.functions.vector_window import VectorWindowFunction, WindowBatch
 from gpu_windows.vocabulary.windows import SlicedAssigner
 
 Ints = NDArray[np.int64]
 
-#: Columns that rows get: the bounds of a window, and its last tick.
+#: Columns that are added to rows: the bounds of a window, and its last tick.
 WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
 
 
 @dataclass(frozen=True)
 class WindowRows(VectorProcessFunction):
-    """Gives each row once for every window that it is in; a row in a gap is in none.
+    """Emits each row once for every window that it is in, so not in gaps between windows.
 
     Parameters
     ----------
     assigner : SlicedAssigner
     instant : pyarrow.DataType
-        Of the columns of windows.
+        The type of the columns of windows.
     """
 
     assigner: SlicedAssigner
@@ -40,27 +40,27 @@ class WindowRows(VectorProcessFunction):
         """Return the rows, each with its windows in Flink's order."""
         assert batch.timestamps is not None
         places, starts, ends = windows_of(batch.timestamps, self.assigner)
-        found = batch.rows.take(pa.array(places))
+        rows = batch.rows.take(pa.array(places))
         bounds = zip(WINDOW_COLUMNS, (starts, ends, ends - 1), strict=True)
         for name, ticks in bounds:
-            found = found.append_column(name, pa.array(ticks).cast(self.instant))
-        return VectorResult(rows=(found, batch.places[places]))
+            rows = rows.append_column(name, pa.array(ticks).cast(self.instant))
+        return VectorResult(rows=(rows, batch.places[places]))
 
 
 def windows_of(times: Ints, assigner: SlicedAssigner) -> tuple[Ints, Ints, Ints]:
-    """Return the windows that rows are in.
+    """Find the windows that rows are in.
 
     Parameters
     ----------
     times : int64[n]
-        Ticks, usable ones.
+        Ticks within the assigner's ``usable_ticks``.
     assigner : SlicedAssigner
 
     Returns
     -------
     places : int64[m]
-        The row of each, ascending. Of a row's windows the latest comes first, of those with one
-        start the shortest: Flink's order.
+        The row of each window, ascending. The latest window of a row comes first, of those with the
+        same start the shortest: Flink's order.
     starts, ends : int64[m]
     """
     grid = assigner.grid()
@@ -76,19 +76,19 @@ def windows_of(times: Ints, assigner: SlicedAssigner) -> tuple[Ints, Ints, Ints]
 
 @dataclass(frozen=True)
 class InWindows(VectorProcess):
-    """`WindowRows`, and the columns that it sees; see `VectorProcess`."""
+    """`WindowRows`, and the columns that it is given; see `VectorProcess`."""
 
     result_time: ClassVar[str | None] = WINDOW_COLUMNS[2]
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """Those whose windows fit."""
+        """The times whose windows fit int64 ticks."""
         function = self.function
         assert isinstance(function, WindowRows)
         return function.assigner.usable_ticks
 
     def describe(self) -> str:
-        """Return the windows, and what rows have besides."""
+        """Return a description of the windows and the columns of rows."""
         function = self.function
         assert isinstance(function, WindowRows)
         return f"rows in windows, {function.assigner.describe()}: {', '.join(self.shown)}"
@@ -96,12 +96,12 @@ class InWindows(VectorProcess):
 
 @dataclass(frozen=True)
 class MergedWindowRows(VectorWindowFunction):
-    """Gives the rows of windows that have merged, in order of arrival.
+    """Emits the rows of windows that have merged, in order of arrival.
 
     Parameters
     ----------
     instant : pyarrow.DataType
-        Of the time of windows.
+        The type of the time of windows.
     """
 
     instant: pa.DataType
@@ -115,5 +115,5 @@ class MergedWindowRows(VectorWindowFunction):
         return batch.rows.append_column(WINDOW_COLUMNS[2], time), places
 
     def describe(self) -> str:
-        """Return what is computed, for ``explain()``."""
+        """Return a description for ``explain()``."""
         return "rows in windows"

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from gpu_windows.functions.join import WindowJoin
 from gpu_windows.functions.top import Top
 from gpu_windows.functions.vector_results import Piece
-from gpu_windows.functions.vectorised import BatchFunction, Vectorised, WindowBatch
+from gpu_windows.functions.vector_window import WindowBatch
+from gpu_windows.functions.vectorised import BatchFunction, Vectorised
 from gpu_windows.operators.columns.top_n import evaluate_top
 from gpu_windows.operators.joins.window import join_windows
 

@@ -11,17 +11,15 @@ from gpu_windows.operators.base import Operator, StatefulOperator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.open_functions import open_functions_of
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.plan import (
-    IntervalJoinPlan,
-    MatchPlan,
-    OverPlan,
-    Plan,
-    ProcessPlan,
-    Strategy,
-    TemporalJoinPlan,
-    TopPlan,
-    WindowPlan,
-)
+from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, IntervalJoinQuery
+from gpu_windows.planning.kinds.match import MatchPlan, MatchQuery
+from gpu_windows.planning.kinds.over import OverPlan, OverQuery
+from gpu_windows.planning.kinds.process import ProcessPlan, ProcessQuery
+from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan, TemporalJoinQuery
+from gpu_windows.planning.kinds.top import TopPlan, TopQuery
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import Plan, Strategy, is_plan_of
 from gpu_windows.vocabulary.options import Device
 
 
@@ -57,7 +55,7 @@ def build_operator(
     kernels = partial(Kernels, device or plan.query.options.device, threads)
     if process is None:
         return _build(plan, kernels, trace=trace, in_order=in_order)
-    joins = replace(plan, query=plan.query.of_pairs)
+    joins = replace(plan, query=plan.query.without_process)
     pairs = _build(joins, kernels, trace=trace, in_order=in_order)
 
     from gpu_windows.operators.process.pairs import PairsOperator
@@ -68,50 +66,54 @@ def build_operator(
 def _build(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order: bool) -> Operator:
     """Build the operator of a plan whose functions are open."""
     by_row = plan.strategy is Strategy.ROW_AT_A_TIME
-    if isinstance(plan, TopPlan):
+    if is_plan_of(plan, TopQuery):
         return _top(plan, trace=trace)
-    if isinstance(plan, MatchPlan):
+    if is_plan_of(plan, MatchQuery):
         return _match(plan, trace=trace, in_order=in_order, compiled=not by_row)
-    if isinstance(plan, ProcessPlan):
+    if is_plan_of(plan, ProcessQuery):
         return _process(plan, trace=trace)
     if by_row:
         return _by_row(plan, trace=trace)
-    if isinstance(plan, OverPlan):
+    if is_plan_of(plan, OverQuery):
         return _over(plan, kernels(), trace=trace, in_order=in_order)
-    if isinstance(plan, IntervalJoinPlan | TemporalJoinPlan):
-        return _join(plan, kernels(), trace=trace, in_order=in_order)
-    assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"
+    if is_plan_of(plan, IntervalJoinQuery):
+        return _interval_join(plan, kernels(), trace=trace, in_order=in_order)
+    if is_plan_of(plan, TemporalJoinQuery):
+        return _temporal_join(plan, kernels(), trace=trace, in_order=in_order)
+    assert is_plan_of(plan, WindowQuery), f"no operator for {type(plan).__name__}"
     return _WINDOWS[plan.strategy](plan, kernels(), trace=trace, in_order=in_order)
 
 
 def _by_row(plan: Plan, *, trace: bool) -> Operator:
     """Build an operator in plain Python."""
-    if isinstance(plan, IntervalJoinPlan):
+    if is_plan_of(plan, IntervalJoinQuery):
         from gpu_windows.operators.row_at_a_time.interval_join import ReferenceJoinOperator
 
         return ReferenceJoinOperator(plan, trace=trace)
-    if isinstance(plan, TemporalJoinPlan):
+    if is_plan_of(plan, TemporalJoinQuery):
         from gpu_windows.operators.row_at_a_time.temporal_join import ReferenceTemporalJoinOperator
 
         return ReferenceTemporalJoinOperator(plan, trace=trace)
-    if isinstance(plan, OverPlan):
+    if is_plan_of(plan, OverQuery):
         from gpu_windows.operators.row_at_a_time.over import ReferenceOverOperator
 
         return ReferenceOverOperator(plan, trace=trace)
-    assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"
+    assert is_plan_of(plan, WindowQuery), f"no operator for {type(plan).__name__}"
 
     from gpu_windows.operators.row_at_a_time.operator import ReferenceOperator
 
     return ReferenceOperator(plan, trace=trace)
 
 
-def _join(plan: IntervalJoinPlan | TemporalJoinPlan, kernels: Kernels, **options: bool) -> Operator:
-    """Build the operator of a join of two sides."""
-    if isinstance(plan, IntervalJoinPlan):
-        from gpu_windows.operators.joins.operator import IntervalJoinOperator
+def _interval_join(plan: IntervalJoinPlan, kernels: Kernels, **options: bool) -> Operator:
+    """Build the operator of a join in time."""
+    from gpu_windows.operators.joins.operator import IntervalJoinOperator
 
-        return IntervalJoinOperator(plan, kernels, **options)
+    return IntervalJoinOperator(plan, kernels, **options)
 
+
+def _temporal_join(plan: TemporalJoinPlan, kernels: Kernels, **options: bool) -> Operator:
+    """Build the operator of a join with versions."""
     from gpu_windows.operators.joins.temporal_join import TemporalJoinOperator
 
     return TemporalJoinOperator(plan, kernels, **options)

@@ -110,7 +110,7 @@ class OpenedParts:
     def __init__(self, query: Query) -> None:
         copies = {id(part): copy(part) for part in query.rich_parts}
         self.query: Query = _with_copies(query, copies)
-        self.keys = query.shown_keys
+        self.keys = query.display_keys
         self._open: list[Openable] = []
         for part in self.query.rich_parts:
             self._open.append(part)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpu_windows.functions.top_changes import Change, words_of
-from gpu_windows.planning.changes import CHANGE, FIRING, INSERT, UPDATE_AFTER
+from gpu_windows.functions.top_changes import Change, change_names
+from gpu_windows.planning.kinds.firing_columns import CHANGE, FIRING, INSERT, UPDATE_AFTER
 
 #: Extra result columns of a traced operator: what caused the firing ("element" or "event_time")
 #: and the timer's time in ticks (null for "element").
@@ -59,7 +59,7 @@ class Fired:
         if np.ndim(self.number) == 0:
             return INSERT if self.number == 0 else UPDATE_AFTER
         kinds = np.where(self.number == 0, Change.INSERT, Change.UPDATE_AFTER)
-        return words_of(kinds)
+        return change_names(kinds)
 
 
 def result_table(

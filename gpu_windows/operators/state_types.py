@@ -9,7 +9,9 @@ import pyarrow as pa
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.columns.partials import PartialColumn
 from gpu_windows.operators.over.partial_columns import framed_columns
-from gpu_windows.planning.plan import OverPlan, Plan, WindowPlan
+from gpu_windows.planning.kinds.over import OverQuery
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.plan import Plan, is_plan_of
 
 
 def state_types(plan: Plan) -> dict[str, pa.DataType]:
@@ -24,9 +26,9 @@ def state_types(plan: Plan) -> dict[str, pa.DataType]:
 
 
 def _columns(plan: Plan) -> Iterable[PartialColumn]:
-    if isinstance(plan, WindowPlan):
+    if is_plan_of(plan, WindowQuery):
         return partial_columns(plan)
-    if isinstance(plan, OverPlan):
-        over = plan.over
+    if is_plan_of(plan, OverQuery):
+        over = plan.query.over
         return framed_columns(plan, [p for frame in over.frames for p in over.partials(frame)])
     return ()

@@ -1,4 +1,4 @@
-"""A plan in words."""
+"""The human-readable description of a plan."""
 
 from __future__ import annotations
 

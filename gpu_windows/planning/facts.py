@@ -1,9 +1,9 @@
-"""What state depends on, as plain JSON values; of two plans, what has changed, from what to what.
+"""The facts that state depends on, as JSON values, and the changes between those of two plans.
 
-Descriptions may be reworded at any time. Facts are names, numbers and types, so they may not: a
-class of this package counts by its name and its parameters (those that are not at their default, so
-that a parameter may be added), user code by its qualified name, its public plain attributes and the
-types that it declares.
+Descriptions may be reworded at any time, facts may not: they are names, numbers and types. A class
+of this package counts by its name and its parameters (other than those at their default, so that a
+parameter may be added), user code by its qualified name, its public plain attributes and the types
+that it declares.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from gpu_windows.vocabulary.options import show_ticks, ticks
 #: A JSON value.
 Fact = Any
 
-#: What user code declares, wherever it is asked for: columns, and types of what is kept.
-_DECLARED = ("columns", "state", "window_state", "key_state", "accumulator", "result",
+#: Attributes in which user code declares columns and types of state.
+_DECLARATIONS = ("columns", "state", "window_state", "key_state", "accumulator", "result",
              "is_event_time", "has_bounds", "order_free", "parts", "side_outputs",
              "broadcast_state")  # fmt: skip
-#: What public attributes count if they are of, and fields of user code do not count if of.
+#: Types of public attributes of user code that count; fields of user code of mutable types do not.
 _PLAIN = (bool, int, float, str, bytes, tuple, frozenset, timedelta, date, time, Decimal, Enum,
           np.generic, pa.DataType, FunctionType)  # fmt: skip
 _MUTABLE = (dict, list, set)
 _PACKAGE = __name__.partition(".")[0]
-#: Name of the fact that says of which class a part is.
+#: Name of the fact with the class of a part.
 _CLASS = "class"
-#: What is a duration where a class of ours, or a query, has it; bounds are, of these classes alone.
+#: Parameters of our classes and of queries that are durations; bounds are, in these classes only.
 _DURATIONS = {"size", "slide", "offset", "gap", "max_size", "step", "lengths", "lateness",
               "out_of_orderness", "idleness", "most_ahead", "interval", "timeout", "time_to_live",
               "recent", "valid_for", "within"}  # fmt: skip
 _BOUNDS, _BOUNDED = {"lower", "upper"}, {"Range", "IntervalJoinSpec"}
-#: What columns of our own are called where people read of them.
-_IN_WORDS = {NO_TIME: "no time", NO_KEY: "no key", SPREAD: "no key", ARRIVAL: "arrival"}
+#: How messages call columns of our own.
+_DISPLAY_NAMES = {NO_TIME: "no time", NO_KEY: "no key", SPREAD: "no key", ARRIVAL: "arrival"}
 
 
 def facts_of(plan: Plan) -> dict[str, Fact]:
-    """Return what the state of a plan depends on, by name."""
+    """Return the facts that the state of a plan depends on, by name."""
     query, schema = plan.query, plan.query.schema
     whole = {
         **{name: fact_of(part) for name, part in query.parts.items()},
@@ -110,10 +110,10 @@ def _plain(value: Any) -> Fact:
             return _function(value) if callable(value) else _part(value)
 
 
-def changes(before: Fact, after: Fact, name: str = "", of: str = "") -> Iterator[str]:
-    """Yield what differs between two facts, in words: ``window.size was 1 min, is 2 min``.
+def describe_changes(before: Fact, after: Fact, name: str = "", owner: str = "") -> Iterator[str]:
+    """Yield a description of each change between two facts: ``window.size was 1 min, is 2 min``.
 
-    ``of``: the class of the part that has them.
+    ``name``: the path of the facts; ``owner``: the class of the part that has them.
     """
     if before == after:
         return
@@ -122,11 +122,11 @@ def changes(before: Fact, after: Fact, name: str = "", of: str = "") -> Iterator
     alike = isinstance(before, dict) and isinstance(after, dict)
     if not alike or before.get(_CLASS) != after.get(_CLASS):
         leaf = name.rpartition(".")[2]
-        yield f"{name} was {_told(before, leaf, of)}, is {_told(after, leaf, of)}"
+        yield f"{name} was {_describe(before, leaf, owner)}, is {_describe(after, leaf, owner)}"
         return
     for each in sorted(before.keys() | after.keys()):
         path = f"{name}.{each}" if name else each
-        yield from changes(before.get(each), after.get(each), path, before.get(_CLASS, ""))
+        yield from describe_changes(before.get(each), after.get(each), path, before.get(_CLASS, ""))
 
 
 def _is_schema(fact: Fact) -> bool:
@@ -140,45 +140,49 @@ def _names(schema: list[Any]) -> list[str]:
     return [name for name, _ in schema]
 
 
-def _told(fact: Fact, name: str, of: str) -> str:
-    """Return a fact of this name, of a part of this class, in words; ticks as durations."""
-    is_duration = name in _DURATIONS and "." not in of  # the class of user code has a module
-    if is_duration or (name in _BOUNDS and of in _BOUNDED):
+def _describe(fact: Fact, name: str, owner: str) -> str:
+    """Describe a fact of this name, of a part of this class, with ticks as durations."""
+    is_duration = name in _DURATIONS and "." not in owner  # the class of user code has a module
+    if is_duration or (name in _BOUNDS and owner in _BOUNDED):
         match fact:
             case int():
                 return "unbounded" if fact in (LONG_MIN, LONG_MAX) else show_ticks(fact)
             case list():
-                return ", ".join(_told(each, name, of) for each in fact)
-    return _shown(fact)
+                return ", ".join(_describe(each, name, owner) for each in fact)
+    return _describe_value(fact)
 
 
-def _shown(fact: Fact) -> str:
+def _describe_value(fact: Fact) -> str:
     match fact:
         case None:
             return "not there"
         case {"class": "BoundAggregate", "aggregate": {"function": str()} as aggregate}:
-            return f"{aggregate['function']}({', '.join(map(_shown, _arguments(aggregate)))})"
+            return (
+                f"{aggregate['function']}({', '.join(map(_describe_value, _arguments(aggregate)))})"
+            )
         case dict():
             inner = sorted(name for name in fact if name != _CLASS)
             kind = fact.get(_CLASS, "")
-            shown = ", ".join(f"{name}={_told(fact[name], name, kind)}" for name in inner)
-            return f"{fact[_CLASS]}({shown})" if _CLASS in fact else f"({shown})"
+            parameters = ", ".join(f"{name}={_describe(fact[name], name, kind)}" for name in inner)
+            return f"{fact[_CLASS]}({parameters})" if _CLASS in fact else f"({parameters})"
         case [[str(), _], *_]:
-            return ", ".join(f"{_shown(name)} {_shown(each)}" for name, each in fact)
+            return ", ".join(
+                f"{_describe_value(name)} {_describe_value(each)}" for name, each in fact
+            )
         case list():
-            return ", ".join(map(_shown, fact)) or "nothing"
+            return ", ".join(map(_describe_value, fact)) or "nothing"
         case str():
-            return _IN_WORDS.get(fact, fact)
+            return _DISPLAY_NAMES.get(fact, fact)
         case _:
             return str(fact)
 
 
 def _arguments(aggregate: Mapping[str, Fact]) -> Iterator[Fact]:
-    """Yield the parameters of an aggregate, the columns first."""
+    """Yield descriptions of the parameters of an aggregate, the columns first."""
     first = ("column", "by")
     yield from (aggregate[name] for name in first if name in aggregate)
     rest = sorted(aggregate.keys() - {_CLASS, "function", *first})
-    yield from (f"{name}={_told(aggregate[name], name, aggregate[_CLASS])}" for name in rest)
+    yield from (f"{name}={_describe(aggregate[name], name, aggregate[_CLASS])}" for name in rest)
 
 
 # ---- parts
@@ -188,8 +192,8 @@ def _part(value: Any) -> Fact:
     kind = type(value)
     if _is_ours(kind):
         return {_CLASS: kind.__name__, **_parameters(value)}
-    facts = {**_attributes(value), **_parameters(value), **_declared(value)}
-    return {_CLASS: _qualified(kind), **facts}
+    facts = {**_attributes(value), **_parameters(value), **_declarations(value)}
+    return {_CLASS: _qualified_name(kind), **facts}
 
 
 def _is_ours(kind: type) -> bool:
@@ -199,38 +203,38 @@ def _is_ours(kind: type) -> bool:
 def _parameters(value: Any) -> dict[str, Fact]:
     """Return the public fields of a dataclass.
 
-    A field of a class of ours is left out at its default, a field of user code where its value may
-    change as it runs.
+    A field of a class of ours is left out at its default, a field of user code if its value is
+    mutable.
     """
     bases: tuple[type, ...] = type(value).__mro__
     if not is_dataclass(value):
         return {}
-    ours = [kind for kind in bases if _is_ours(kind) and is_dataclass(kind)]
-    of_ours = {field.name for kind in ours for field in fields(kind)}
-    found = {}
+    own_classes = [kind for kind in bases if _is_ours(kind) and is_dataclass(kind)]
+    own_fields = {field.name for kind in own_classes for field in fields(kind)}
+    facts = {}
     for field in fields(value):
-        held = getattr(value, field.name)
-        is_ours = field.name in of_ours
-        if field.name.startswith("_") or (not is_ours and isinstance(held, _MUTABLE)):
+        parameter = getattr(value, field.name)
+        is_own = field.name in own_fields
+        if field.name.startswith("_") or (not is_own and isinstance(parameter, _MUTABLE)):
             continue
-        fact = fact_of(held)
-        if not (is_ours and field.default is not MISSING and fact == fact_of(field.default)):
-            found[field.name] = fact
-    return found
+        fact = fact_of(parameter)
+        if not (is_own and field.default is not MISSING and fact == fact_of(field.default)):
+            facts[field.name] = fact
+    return facts
 
 
 def _attributes(value: Any) -> dict[str, Fact]:
-    """Return the public attributes of an object that are no fields and do not change."""
-    of_class = {field.name for field in fields(value)} if is_dataclass(value) else set()
+    """Return the immutable public attributes of an object that are not fields."""
+    field_names = {field.name for field in fields(value)} if is_dataclass(value) else set()
     return {
         name: fact_of(each)
         for name, each in getattr(value, "__dict__", {}).items()
-        if isinstance(each, _PLAIN) and not name.startswith("_") and name not in of_class
+        if isinstance(each, _PLAIN) and not name.startswith("_") and name not in field_names
     }
 
 
 def _expression(value: pc.Expression) -> Fact:
-    """Return the text of an expression; Arrow leaves some of long lists out of it."""
+    """Return the text of an expression, and a digest if Arrow abbreviates long lists in it."""
     text = str(value)
     if "..." not in text:
         return text
@@ -238,30 +242,31 @@ def _expression(value: pc.Expression) -> Fact:
     return [text, sha256(reduced[1][0]).hexdigest()]
 
 
-def _declared(value: Any) -> dict[str, Fact]:
-    found = {name: fact_of(getattr(value, name, None)) for name in _DECLARED}
-    return {name: each for name, each in found.items() if each not in (None, [], {})}
+def _declarations(value: Any) -> dict[str, Fact]:
+    facts = {name: fact_of(getattr(value, name, None)) for name in _DECLARATIONS}
+    return {name: each for name, each in facts.items() if each not in (None, [], {})}
 
 
 def _function(value: Any) -> Fact:
-    """Return a function by its name, with what is bound to it."""
+    """Return a function by its name, with the arguments bound to it."""
     if isinstance(value, partial):
         bound = {"arguments": fact_of(value.args), "keywords": fact_of(value.keywords)}
         return {_CLASS: "partial", "of": fact_of(value.func), **bound}
     if isinstance(value, MethodType):
         return {_CLASS: "method", "name": value.__name__, "of": fact_of(value.__self__)}
-    return _qualified(value) if hasattr(value, "__qualname__") else _part(value)
+    return _qualified_name(value) if hasattr(value, "__qualname__") else _part(value)
 
 
-def _qualified(value: Any) -> str:
+def _qualified_name(value: Any) -> str:
     module = getattr(value, "__module__", None) or "builtins"  # methods written in C have none
     return f"{module}.{value.__qualname__}"
 
 
 def _type(dtype: pa.DataType) -> Fact:
-    """Return a type without what does not matter: names of list entries, and who may be null.
+    """Return a type by the values that it holds.
 
-    Nor does the width of offsets: large strings, binary and lists hold the same values.
+    Neither names and nullability of nested fields count nor the width of offsets (large strings,
+    binary and lists).
     """
     if types.is_large_string(dtype):
         return str(pa.string())

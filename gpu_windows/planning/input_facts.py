@@ -1,7 +1,7 @@
-"""Which inputs a query reads, in order: Spark's offsets belong to positions, not to inputs.
+"""The inputs of a query, in order: Spark's offsets belong to positions, not to inputs.
 
-A checkpoint has the offsets of a first source, of a second one, and so on. Of inputs that change
-places each would go on from the offsets of another: rows are read again, or never.
+A checkpoint has the offsets of a first source, of a second one, and so on. Inputs that swap
+positions would each resume from the offsets of another: rows are read again, or never.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class InputFacts:
-    """What is known of an input of a query.
+    """The facts that identify an input of a query.
 
     Parameters
     ----------
     name : str or None
-        The one that the user gave it.
+        The user's name of it.
     shape : str
         A digest of its columns, their types, and which one is the event time.
     sources : tuple of str
-        A digest of each of Spark's sources that it reads, in Spark's order; none if unknown.
+        A digest of each of Spark's sources that it reads, in Spark's order; empty if unknown.
     """
 
     name: str | None
@@ -31,9 +31,9 @@ class InputFacts:
     sources: tuple[str, ...]
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
+    def from_json(cls, facts: dict[str, Any]) -> Self:
         """Read what `as_json` returns."""
-        return cls(found["name"], found["shape"], tuple(found["sources"]))
+        return cls(facts["name"], facts["shape"], tuple(facts["sources"]))
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -42,11 +42,11 @@ class InputFacts:
 
 
 def find_moved_inputs(before: Sequence[InputFacts], after: Sequence[InputFacts]) -> Iterator[str]:
-    """Yield, in words, what shows that inputs are others than before, or in another order.
+    """Yield a description of each sign that inputs were replaced or reordered.
 
-    An input may be read from another place, and get a name or lose it. It may not be at the
-    position of another one: by its name, by what it reads, or, where both are new, by its columns.
-    Nothing is said where nothing is known of the inputs before.
+    An input may be read from another location, and get a name or lose it. It may not be at the
+    position of another one: by its name, by its sources, or, if both are new, by its columns.
+    Yields nothing if the earlier inputs are unknown.
     """
     if not before:
         return
@@ -61,7 +61,7 @@ def find_moved_inputs(before: Sequence[InputFacts], after: Sequence[InputFacts])
 def merge_inputs(
     before: Sequence[InputFacts], after: Sequence[InputFacts]
 ) -> tuple[InputFacts, ...]:
-    """Return what is known of inputs at a later start, with what only an earlier one knew."""
+    """Return the facts of inputs at a later start, completed by those of an earlier one."""
     if not before:
         return tuple(after)
     return tuple(
@@ -71,14 +71,14 @@ def merge_inputs(
 
 
 def _by_name(before: Sequence[InputFacts], after: Sequence[InputFacts]) -> Iterator[str]:
-    known = {each.name: at for at, each in enumerate(before) if each.name is not None}
+    positions = {each.name: at for at, each in enumerate(before) if each.name is not None}
     for at, (was, is_) in enumerate(zip(before, after, strict=True)):
         if is_.name is None or is_.name == was.name:
             continue
         if was.name is not None:
             yield f"input {at + 1} was {was.name}, is {is_.name}"
-        elif is_.name in known:
-            yield f"input {at + 1} is {is_.name}, which was input {known[is_.name] + 1}"
+        elif is_.name in positions:
+            yield f"input {at + 1} is {is_.name}, which was input {positions[is_.name] + 1}"
 
 
 def _by_source(before: Sequence[InputFacts], after: Sequence[InputFacts]) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _by_shape(before: Sequence[InputFacts], after: Sequence[InputFacts]) -> Iter
 
 
 def _is_same(was: InputFacts, is_: InputFacts) -> bool:
-    """Whether an input is surely the one that it was."""
+    """Whether an input is known to be the same as before."""
     by_source = bool(was.sources) and was.sources == is_.sources
     return by_source or (was.name is not None and was.name == is_.name)
 

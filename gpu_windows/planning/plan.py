@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Generic, TypeAlias, TypeGuard, TypeVar
 
 import pyarrow as pa
 
 from gpu_windows.aggregates.partials import Partial
-from gpu_windows.functions.interval_join import IntervalJoinSpec
-from gpu_windows.functions.over import Over
-from gpu_windows.functions.patterns.match import Match
-from gpu_windows.functions.temporal_join import TemporalJoinSpec
-from gpu_windows.functions.top_changes import TopChanges
-from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery
-from gpu_windows.planning.kinds.match import MatchQuery
-from gpu_windows.planning.kinds.over import OverQuery
-from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.planning.kinds.temporal_join import TemporalJoinQuery
-from gpu_windows.planning.kinds.top import TopQuery
-from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.query import NO_KEY, SPREAD, Query
 from gpu_windows.rules import Grid
-from gpu_windows.vocabulary.watermarks import stages_in
 
 #: Rows that are gathered for a call, where the query does not say: on a CPU, and on a device, where
 #: a call costs some dozen launches and transfers however few its rows are.
 BATCH_ROWS, DEVICE_ROWS = 1 << 17, 1 << 23
+#: Batches in a call of an operator that scans all state of the keys of the call.
+BATCHES_PER_SCAN = 8
 #: Name of the column that carries the order of arrival inside the package.
 ARRIVAL = "__arrival"
 #: Name of the column that carries the number of a slice in tables of partials; for sessions, the
@@ -35,6 +25,9 @@ ARRIVAL = "__arrival"
 SLICE = "__slice"
 #: Name of the column that carries the end of a session in tables of partials.
 END = "__end"
+
+Q = TypeVar("Q", bound=Query)
+Q_co = TypeVar("Q_co", bound=Query, covariant=True)
 
 
 class Strategy(Enum):
@@ -60,18 +53,13 @@ class PartialsBy(Enum):
     SPARK = "spark"
 
 
-#: Those of which a call goes through all that is kept of some keys.
-_AT_ONCE = (
-    Strategy.BUFFER, Strategy.INTERVAL_JOIN, Strategy.TEMPORAL_JOIN, Strategy.OVER, Strategy.TOP,
-    Strategy.MATCH,
-)  # fmt: skip
-#: Those that no kernel of a device runs.
+#: Strategies without a kernel for a device.
 _WITHOUT_KERNELS = (Strategy.PROCESS, Strategy.TOP, Strategy.MATCH, Strategy.ROW_AT_A_TIME)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """A query with the decisions of the planner; a subclass for each kind of query.
+class QueryPlan(Generic[Q_co]):
+    """A query with the decisions of the planner, by the type of the query.
 
     Parameters
     ----------
@@ -85,22 +73,31 @@ class Plan:
         What a user should know before trusting the result.
     bounded : bool
         Whether the whole input comes before the watermark moves.
+    batches_per_call : int
+        Batches of ``options.batch_rows`` in a call on a CPU.
+    grid : Grid, optional
+        The slices of windows; None for strategies without.
     partials : tuple of Partial
         Distinct partials that rows become, `ROWS` first; empty where they become none.
     partials_by : PartialsBy
+    makes_partials : bool
+        Whether rows become partials before a shuffle; else rows are shuffled, in order.
     lacking : pyarrow.Schema
-        Columns, times as ticks, that rows in state may lack, for results of them began empty: see
-        `gpu_windows.planning.begun`.
+        Columns, times as ticks, that rows in state may lack because results of them were added
+        later: see `gpu_windows.planning.added_results`.
     """
 
-    query: Query
+    query: Q_co
     strategy: Strategy
     order: tuple[str, ...]
     reasons: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     bounded: bool = False
+    batches_per_call: int = 1
+    grid: Grid | None = None
     partials: tuple[Partial, ...] = ()
     partials_by: PartialsBy = PartialsBy.KERNELS
+    makes_partials: bool = False
     lacking: pa.Schema = field(default_factory=lambda: pa.schema([]))
 
     def lacking_of(self, names: Iterable[str]) -> pa.Schema:
@@ -108,26 +105,16 @@ class Plan:
         some = {*names}
         return pa.schema([each for each in self.lacking if each.name in some])
 
-    @property
-    def makes_partials(self) -> bool:
-        """Whether rows become partials before a shuffle; else rows are shuffled, in order."""
-        return False
-
     def call_rows(self, *, on_device: bool = False) -> int:
         """Return how many rows are gathered for a call of the operator.
 
-        More at once where a call goes through all that is kept, or goes to a device.
+        More at once where a call scans all state of its keys, or goes to a device.
         """
-        given = self.query.options.batch_rows
-        if on_device and given is None:
+        asked = self.query.options.batch_rows
+        if on_device and asked is None:
             return DEVICE_ROWS
-        rows = BATCH_ROWS if given is None else given
-        return rows * self.batches_a_call
-
-    @property
-    def batches_a_call(self) -> int:
-        """Batches of ``options.batch_rows`` in a call on a CPU."""
-        return 8 if self.strategy in _AT_ONCE else 1
+        rows = BATCH_ROWS if asked is None else asked
+        return rows * self.batches_per_call
 
     @property
     def calls_kernels(self) -> bool:
@@ -159,131 +146,10 @@ class Plan:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class WindowPlan(Plan):
-    """How windows are evaluated. Other parameters: see `Plan`.
-
-    Parameters
-    ----------
-    query : WindowQuery
-    grid : Grid, optional
-        The slices; None for strategies without.
-    """
-
-    query: WindowQuery
-    grid: Grid | None = None
-
-    @property
-    def makes_partials(self) -> bool:
-        """Whether rows become partials before a shuffle: slices, or bounded sessions.
-
-        On streams, late rows do not, and processing time may go back: then rows are late of which
-        nobody knows before the shuffle. Results of an earlier stage are few.
-        """
-        watermarks = self.query.watermarks
-        unknown = watermarks.in_processing_time or stages_in(watermarks)
-        if not self.bounded and unknown:
-            return False
-        return self.strategy in (Strategy.SLICES, Strategy.SESSIONS)
+#: A plan of a query of any kind.
+Plan: TypeAlias = QueryPlan[Query]
 
 
-@dataclass(frozen=True, kw_only=True)
-class IntervalJoinPlan(Plan):
-    """How two inputs are joined in time. Other parameters: see `Plan`.
-
-    Parameters
-    ----------
-    query : IntervalJoinQuery
-    """
-
-    query: IntervalJoinQuery
-
-    @property
-    def join(self) -> IntervalJoinSpec:
-        """What is joined; a bounded input has no late rows that join."""
-        return replace(self.query.join, joins_late=False) if self.bounded else self.query.join
-
-
-@dataclass(frozen=True, kw_only=True)
-class TemporalJoinPlan(Plan):
-    """How rows are joined with versions. Other parameters: see `Plan`.
-
-    Parameters
-    ----------
-    query : TemporalJoinQuery
-    """
-
-    query: TemporalJoinQuery
-
-    @property
-    def join(self) -> TemporalJoinSpec:
-        """What is joined."""
-        return self.query.join
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProcessPlan(Plan):
-    """How rows are given to a function of the user's. Other parameters: see `Plan`.
-
-    Parameters
-    ----------
-    query : ProcessQuery
-    """
-
-    query: ProcessQuery
-
-    @property
-    def batches_a_call(self) -> int:
-        """More where the function takes many rows at once."""
-        return 8 if self.query.process.in_batches else 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class OverPlan(Plan):
-    """How aggregates over frames are evaluated. Other parameters: see `Plan`.
-
-    Parameters
-    ----------
-    query : OverQuery
-    """
-
-    query: OverQuery
-
-    @property
-    def over(self) -> Over:
-        """What is computed."""
-        return self.query.over
-
-
-@dataclass(frozen=True, kw_only=True)
-class TopPlan(Plan):
-    """How the first rows of keys are kept. Other parameters: see `Plan`.
-
-    Parameters
-    ----------
-    query : TopQuery
-    """
-
-    query: TopQuery
-
-    @property
-    def top(self) -> TopChanges:
-        """What is kept."""
-        return self.query.top
-
-
-@dataclass(frozen=True, kw_only=True)
-class MatchPlan(Plan):
-    """How patterns are found. Other parameters: see `Plan`.
-
-    Parameters
-    ----------
-    query : MatchQuery
-    """
-
-    query: MatchQuery
-
-    @property
-    def match(self) -> Match:
-        """What is found."""
-        return self.query.match
+def is_plan_of(plan: Plan, kind: type[Q]) -> TypeGuard[QueryPlan[Q]]:
+    """Whether a plan is one of a kind of query, such as `OverQuery`."""
+    return isinstance(plan.query, kind)

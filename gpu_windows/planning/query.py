@@ -1,4 +1,4 @@
-"""What every query is: a frozen, validated value that says what is computed of which rows."""
+"""The base of all queries: a frozen, validated value that says what to compute of which rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gpu_windows.vocabulary.windows.row_checks import DurationCheck
 #: Name of the column that says why a row was rejected or late.
 REASON = "rejection_reason"
 
-#: What a column is that carries watermarks, in words.
+#: How messages call the column that carries watermarks.
 CARRIER = "the column of watermarks"
 
 #: Columns of our own, which users do not see: the time of rows that have none is null, the key of
@@ -45,7 +45,7 @@ _TAGS = "tags of side outputs, which name folders, must differ in more than uppe
 
 @dataclass(frozen=True, kw_only=True)
 class Query(ABC):
-    """What is computed of the rows of each key of one input.
+    """A computation over the rows of each key of one input.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ class Query(ABC):
     arrival_order : tuple of str
         Columns that give the order of arrival where a shuffle loses it.
     carried : tuple of str
-        Columns that nothing reads, for rows that are given back.
+        Columns that nothing reads, but that rejected and late rows have.
     options : Options
-    public : mapping of str to str
-        Name of an expression's column to the name that the user gave it.
+    display_names : mapping of str to str
+        Internal name of an expression's column to the name that the user gave it.
     ranking : Ranking, optional
-        Of results of windows, which keys of a window are kept; None: all.
+        Which keys of a window have results, by these; None: all.
 
     Raises
     ------
@@ -79,9 +79,9 @@ class Query(ABC):
     arrival_order: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
     options: Options = Options()  # noqa: RUF009 - frozen
-    public: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    display_names: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     ranking: Ranking | None = None
-    #: Tells this query from others in every process, so that its functions are opened once in each.
+    #: Identifies this query in every process, so that its functions are opened once in each.
     token: str = field(init=False, repr=False, compare=False, default_factory=lambda: uuid4().hex)
 
     def __post_init__(self) -> None:
@@ -91,8 +91,8 @@ class Query(ABC):
         if not self.keys:
             raise QueryError("key_by needs at least one column; windows of all rows: window_all")
         if self.needs_time and not self.has_time:
-            rule = "rows need a time: say event_time(column, watermarks)"
-            raise QueryError(rule, value=self.timed_part)
+            rule = "rows need a time: call event_time(column, watermarks)"
+            raise QueryError(rule, value=self.time_dependent_part)
         for name in (*self.keys, *self.used_columns, *self.arrival_order):
             require_column(self.schema, name)
         for name in self.keys:
@@ -102,16 +102,16 @@ class Query(ABC):
         self._check_names()
         self._check_parts()
         if self.pair_process is not None:
-            _ = self.of_pairs  # which is checked, too
+            _ = self.without_process  # which is checked, too
 
     def _check_names(self) -> None:
-        """Refuse names of columns, and of side outputs, that clash for those who read them."""
+        """Refuse names of columns, and of side outputs, that clash in results."""
         check_reserved({*self.schema.names} - {*OWN})
         marks = {*MARKS} if self.pair_process is None else set()  # of pairs, for a function
         check_reserved({*self.result_names} - (marks & {*self.schema.names}))
-        keys = tuple(map(self.shown, self.keys))
-        names = (*keys, *self.window_columns, *map(self.shown, self.result_names))
-        check_distinct(names, self.clash_rule)
+        keys = tuple(map(self.display_name, self.keys))
+        names = (*keys, *self.window_columns, *map(self.display_name, self.result_names))
+        check_distinct(names, self.clash_message)
         check_distinct(self.declared_sides, _TAGS)
         for tag, side in self.declared_sides.items():
             rule = f"keys and columns of the side output {tag!r} must have different names"
@@ -119,26 +119,26 @@ class Query(ABC):
             check_reserved(side.names)
 
     def _check_own(self) -> None:  # noqa: B027 - most have none
-        """Refuse numbers and results that a kind of query cannot have."""
+        """Refuse parameters and results that this kind of query cannot have."""
 
     def _check_parts(self) -> None:  # noqa: B027 - most have none
-        """Refuse parts that do not go together."""
+        """Refuse parts that do not fit together."""
 
-    # ---- what a kind of query says of itself
+    # ---- different for each kind of query
 
     @property
     @abstractmethod
     def used_columns(self) -> tuple[str, ...]:
-        """Columns that are read besides time and keys, each once."""
+        """Columns that are read in addition to time and keys, each once."""
 
     @property
     def carried_columns(self) -> frozenset[str]:
-        """Columns besides time and keys of which no value is compared with another; here none."""
+        """The `used_columns` whose values are passed on, never compared; by default none."""
         return frozenset()
 
     @property
     def compared_fields(self) -> tuple[pa.Field, ...]:
-        """What is compared: keys, orders, what is not merely carried, results that are ranked."""
+        """Fields whose values are compared: keys, orders, arguments, results that rank keys."""
         carried = self.carried_columns
         others = (name for name in self.used_columns if name not in carried)
         names = dict.fromkeys((*self.keys, *self.arrival_order, *others))
@@ -146,7 +146,7 @@ class Query(ABC):
 
     @property
     def _ranked_fields(self) -> tuple[pa.Field, ...]:
-        """Results by which keys of windows are ranked."""
+        """Fields of the results by which keys of windows are ranked."""
         if self.ranking is None:
             return ()
         names = (*self.ranking.per, *(name for name, _ in self.ranking.by))
@@ -159,11 +159,11 @@ class Query(ABC):
 
     @property
     def bound_fields(self) -> tuple[pa.Field, ...]:
-        """Arrow fields of the bounds of windows (int64 ticks); none if results are of no window."""
+        """Arrow fields of the bounds of windows (int64 ticks); none if results have no windows."""
         return ()
 
     def in_ticks(self, names: Iterable[str]) -> pa.Schema:
-        """Return the schema of columns of the input as they are kept: times are int64 ticks."""
+        """Return the schema of input columns as state stores them: event time as int64 ticks."""
         fields = (
             pa.field(name, pa.int64()) if name == self.time else self.schema.field(name)
             for name in dict.fromkeys(names)
@@ -173,32 +173,32 @@ class Query(ABC):
     @property
     @abstractmethod
     def usable_ticks(self) -> tuple[int, int]:
-        """First and last time of a row with which all that is computed of it fits int64."""
+        """First and last event time of a row for which all computed times fit int64 ticks."""
 
     @property
     def row_checks(self) -> tuple[DurationCheck, ...]:
-        """What values of a row must be, besides its time; a row that breaks it is given back."""
+        """Conditions on values of a row other than its time; rows that break one are rejected."""
         return ()
 
     @property
     @abstractmethod
     def needs_time(self) -> bool:
-        """Whether a row without a time has no place; elsewhere it has the first of all times."""
+        """Whether a row without a time is rejected; else it has the first of all times."""
 
     @property
     @abstractmethod
-    def timed_part(self) -> str:
-        """What needs the time, in words."""
+    def time_dependent_part(self) -> str:
+        """Description of the part that needs event time."""
 
     def without(self, names: Container[str]) -> Query | None:
-        """Return the query without some result columns; None where it has to have them."""
+        """Return the query without some result columns; None if it cannot do without them."""
         del names
         return None
 
-    def begun(self, since: Mapping[str, int]) -> Query:
-        """Return the query whose results of some names have rows from a start on.
+    def with_rows_since(self, since: Mapping[str, int]) -> Query:
+        """Return the query whose results of some names cover only rows since a start.
 
-        ``since``: their names to the numbers of starts, see `gpu_windows.aggregates.partials`.
+        ``since``: their names to the numbers of starts, see `gpu_windows.planning.added_results`.
         """
         del since
         return self
@@ -210,33 +210,33 @@ class Query(ABC):
 
     @property
     def reads_processing_time(self) -> bool:
-        """Whether anything asks what processing time it is."""
+        """Whether anything reads the current processing time."""
         return self.uses_processing_time
 
     @property
     def pair_process(self) -> PairProcess | None:
-        """What takes the pairs of a join, where a function of the user's does."""
+        """The user's function that the pairs of a join go to, if there is one."""
         return None
 
     @property
-    def of_pairs(self) -> Query:
-        """What gives the pairs themselves; the query, if there are none."""
+    def without_process(self) -> Query:
+        """The same query with the pairs of a join as results, not those of a function of them."""
         return self
 
     @property
     def rich_parts(self) -> tuple[Openable, ...]:
-        """What is to be opened before the first call, besides process functions."""
+        """User functions to open before the first call, other than process functions."""
         return ()
 
     @property
     def declared_sides(self) -> Mapping[str, pa.Schema]:
-        """Columns of the side outputs as functions declare them, by tag; most have none."""
+        """Columns of side outputs, as functions declare them, by tag."""
         return {}
 
     @property
     @abstractmethod
     def ends_with_time(self) -> bool:
-        """Whether nothing that is kept is of use once event time has ended."""
+        """Whether all state may be dropped once event time has ended."""
 
     @property
     def broadcasts(self) -> bool:
@@ -245,61 +245,61 @@ class Query(ABC):
 
     @property
     def is_upserted(self) -> bool:
-        """Whether results have what names the row that each replaces."""
+        """Whether results identify the row that each replaces, as upsert needs."""
         return False
 
     @property
-    def gives_one(self) -> bool:
-        """Whether no two results of one firing have the same keys, window and number."""
+    def is_unique_per_firing(self) -> bool:
+        """Whether keys, window and number identify a result within its firing."""
         return False
 
     @property
     def change_column(self) -> str | None:
-        """The result column that tells new rows from changed and deleted ones, if there is one."""
+        """The result column with the kind of change (insert, update, delete), if there is one."""
         return None
 
     @property
-    def upsert_rule(self) -> str:
-        """What is said where they do not."""
+    def upsert_message(self) -> str:
+        """Error message for upsert of results that are not `is_upserted`."""
         return "upsert keeps one result for each key and window: these results have no windows"
 
     @property
     def results_in_time(self) -> ResultTimes:
-        """When results happen, for a query of these.
+        """The event time of results, for a query over these.
 
         Raises
         ------
         UnsupportedQueryError
-            If they do not happen once, at a time.
+            If results have no event time, or are replaced later.
         """
-        raise UnsupportedQueryError(self.no_time_rule, value=type(self).__name__)
+        raise UnsupportedQueryError(self.no_time_message, value=type(self).__name__)
 
     @property
-    def no_time_rule(self) -> str:
-        """What is said where results have no time."""
-        return "a query goes on from results that happen once, at a time: these do not"
+    def no_time_message(self) -> str:
+        """Error message for a query over results without `results_in_time`."""
+        return "a later stage needs final results with an event time: these have none"
 
     @abstractmethod
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
-        """Return the parts whose result depends on the order of arrival, in words.
+        """Return descriptions of the parts whose result depends on the order of arrival.
 
-        ``bounded``: whether the input is, so that no row is late.
+        ``bounded``: whether the input is bounded, so that no row is late.
         """
 
     @abstractmethod
     def describe(self) -> Mapping[str, str]:
-        """Return what is computed, part by part, in words."""
+        """Return a description of each part, by its name."""
 
     @property
     @abstractmethod
     def parts(self) -> Mapping[str, object]:
-        """What state depends on besides time, keys and columns, by name: values, None if absent."""
+        """Parts that state depends on other than time, keys and columns, by name; or None."""
 
     # ---- the same for all kinds
 
     @property
     def side_outputs(self) -> Mapping[str, pa.Schema]:
-        """Arrow schemas of the side outputs by tag: the keys, and what was declared."""
+        """Arrow schemas of the side outputs by tag: the keys, then the declared columns."""
         keys = [self.schema.field(name) for name in self.keys]
         return {tag: pa.schema([*keys, *side]) for tag, side in self.declared_sides.items()}
 
@@ -310,27 +310,32 @@ class Query(ABC):
 
     @property
     def shard_keys(self) -> tuple[str, ...]:
-        """The keys whose values are in one shard together; none: all rows are."""
+        """The keys by whose values rows are sharded; none: all rows go to one shard."""
         return self.keys
 
     @property
-    def shown_sides(self) -> Mapping[str, str]:
-        """The side outputs in words, as a part of `describe`; nothing if there are none."""
+    def sides_description(self) -> Mapping[str, str]:
+        """The part of `describe` about side outputs; empty if there are none."""
         return {"sides": ", ".join(self.declared_sides)} if self.declared_sides else {}
 
     @property
-    def clash_rule(self) -> str:
-        """What is said where two columns of the result have one name."""
+    def clash_message(self) -> str:
+        """Error message for two result columns of one name."""
         return DISTINCT
 
     @property
     def has_windows(self) -> bool:
-        """Whether results are of windows, which ``window_columns`` tell."""
+        """Whether results are of windows, with their bounds in ``window_columns``."""
         return bool(self.window_columns)
 
     @property
+    def is_always_ordered(self) -> bool:
+        """Whether rows are put in order of arrival even where no result depends on it."""
+        return False
+
+    @property
     def order_columns(self) -> tuple[str, ...]:
-        """Columns that give the order of rows of the same time, where none are named."""
+        """Columns that order rows of the same time, if ``arrival_order`` names none."""
         return self.used_columns
 
     @property
@@ -346,43 +351,47 @@ class Query(ABC):
 
     @property
     def number_columns(self) -> tuple[str, ...]:
-        """The result column that numbers the results of a key and window, if there is one."""
+        """The result column that numbers the results of a key and window, as a tuple of 0 or 1."""
         return ()
 
     @property
     def window_columns(self) -> tuple[str, ...]:
-        """Names of the result columns with the bounds of a window, if results are of windows."""
+        """Names of the result columns with the bounds of a window; empty without windows."""
         return tuple(field.name for field in self.bound_fields)
 
     @property
     def has_time(self) -> bool:
-        """Whether the rows were given a time."""
+        """Whether rows have an event time."""
         return self.time != NO_TIME
 
     @property
     def has_key(self) -> bool:
-        """Whether the rows were given a key; else all of them are together."""
+        """Whether rows have a key; else all of them are in one group."""
         return self.keys != (NO_KEY,)
 
     @property
-    def shown_keys(self) -> tuple[str, ...]:
-        """The keys that users see, by their names for them."""
-        return tuple(map(self.shown, self.keys)) if self.has_key and self.keys != (SPREAD,) else ()
+    def display_keys(self) -> tuple[str, ...]:
+        """The users' names of the keys; empty if rows have no key."""
+        return (
+            tuple(map(self.display_name, self.keys))
+            if self.has_key and self.keys != (SPREAD,)
+            else ()
+        )
 
-    def shown(self, column: str) -> str:
-        """Return what the user calls a column."""
-        return self.public.get(column, column)
+    def display_name(self, column: str) -> str:
+        """Return the user's name of a column."""
+        return self.display_names.get(column, column)
 
-    def shown_fields(self, columns: Iterable[str]) -> list[pa.Field]:
-        """Return the Arrow fields of columns of the input, by the user's names for them."""
-        return [self.schema.field(name).with_name(self.shown(name)) for name in columns]
+    def display_fields(self, columns: Iterable[str]) -> list[pa.Field]:
+        """Return the Arrow fields of input columns, with the user's names."""
+        return [self.schema.field(name).with_name(self.display_name(name)) for name in columns]
 
     @property
-    def shown_key_fields(self) -> list[pa.Field]:
-        """The Arrow fields of `shown_keys`."""
-        return self.shown_fields(self.keys if self.has_key else ())
+    def display_key_fields(self) -> list[pa.Field]:
+        """The Arrow fields of `display_keys`."""
+        return self.display_fields(self.keys if self.has_key else ())
 
     @property
-    def shown_time(self) -> str:
-        """The time and its watermarks, in words."""
+    def time_description(self) -> str:
+        """Description of the event time and its watermarks."""
         return f"{self.time}, watermark {self.watermarks.describe()}" if self.has_time else "none"

@@ -1,29 +1,29 @@
-"""When the results of a query happen, for a query of these results."""
+"""The event time of results, for a query over these results."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Names of the columns with the time of results, where they have none of their own: of results of
-#: windows, and of others.
+#: Names of the columns with the event time of results that have no time column of their own: of
+#: results of windows, and of others.
 WINDOW_TIME, RESULT_TIME = "window_time", "result_time"
 
 
 @dataclass(frozen=True)
 class ResultTimes:
-    """When results happen.
+    """Which columns have the event time of results.
 
     Parameters
     ----------
     name : str
-        The column that tells it.
+        The column with the event time.
     end : str, optional
-        The column with the end of a window, if it is made of that: a result happens at the last
-        tick before (Flink: ``window.maxTimestamp()``).
+        The column with the end of a window, if the time is the last tick before it (Flink:
+        ``window.maxTimestamp()``).
     sides : tuple of str
-        The columns with the times of both rows of a pair, if it is made of these: the greater.
+        The columns with the times of both rows of a pair, if the time is the greater one.
     behind : int
-        How long after their time results may come, in ticks: the watermark is held back by it.
+        How long after their event time results may come, in ticks; holds the watermark back.
     """
 
     name: str

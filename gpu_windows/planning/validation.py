@@ -38,7 +38,7 @@ _RESERVED = re.compile(
     r"group|piece|status|hash|event|processing)"
 )
 
-#: What names must be, where results are of windows.
+#: Error message for clashing names in results of windows.
 DISTINCT = "keys, window_start, window_end and results must have different names"
 
 
@@ -49,7 +49,7 @@ def check_parts(
     evictor: Evictor | None,
     function: WindowFunction,
 ) -> None:
-    """Refuse what Flink refuses of assigner, trigger, evictor and function together.
+    """Refuse assigners, triggers, evictors and functions that do not fit together in Flink.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def _check_trigger(assigner: WindowAssigner, trigger: Trigger) -> None:
 
 
 def is_user_code(part: object) -> bool:
-    """Whether a part of a query is a class (or calls a function) of the user's."""
+    """Whether a part of a query is of a user's class, or calls a user's function."""
     delta = getattr(part, "delta", None)
     if isinstance(delta, Delta) and delta.function is not None:
         return True
@@ -110,13 +110,13 @@ def require_column(schema: pa.Schema, name: str) -> None:
         raise NameClashError("the input has several columns of this name", value=repr(name))
     if not indices:
         fields = [each for each in schema if not _RESERVED.fullmatch(each.name.lower())]
-        known = ", ".join(each.name for each in fields)
-        rule = f"the input has no such column{_remedy(name, fields)}; it has {known}"
+        names = ", ".join(each.name for each in fields)
+        rule = f"the input has no such column{_remedy(name, fields)}; it has {names}"
         raise ColumnNotFoundError(rule, column=name)
 
 
 def _remedy(name: str, fields: Sequence[pa.Field]) -> str:
-    """Return what to write instead of the name of a column that there is not; empty: unknown."""
+    """Return a hint for the name of a missing column: what to write; empty if unknown."""
     names = [field.name for field in fields]
     plain = name.replace("`", "")
     if plain != name and plain in names:
@@ -132,14 +132,14 @@ def _remedy(name: str, fields: Sequence[pa.Field]) -> str:
 
 
 def check_free(schema: pa.Schema, name: str) -> None:
-    """Raise `NameClashError` if the input has a column of a name that we give one of our own."""
+    """Raise `NameClashError` if the input has a column of a name that this package adds."""
     if name.lower() in (other.lower() for other in schema.names):
         rule = "this name is used inside gpu_windows: rename the column"
         raise NameClashError(rule, value=repr(name))
 
 
 def check_distinct(names: Iterable[str], rule: str = DISTINCT) -> None:
-    """Raise `NameClashError` if a name comes twice; Spark does not tell upper from lower case."""
+    """Raise `NameClashError` if a name comes twice; case does not count, as in Spark."""
     names = [*names]
     times = Counter(name.lower() for name in names)
     twice = sorted({name for name in names if times[name.lower()] > 1})
@@ -161,31 +161,31 @@ def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
     dtype = schema.field(name).type
     if types.is_timestamp(dtype) and dtype.tz is None:
         rule = (
-            f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: say the time zone that it "
+            f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: name the time zone that it "
             "was written in, as event_time(..., time_zone='Europe/Zurich'), or --time-zone of the "
             "command"
         )
         raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
     if not (types.is_timestamp(dtype) or types.is_int64(dtype)):
-        raise no_instant(role, dtype, str(dtype), name)
+        raise not_a_timestamp(role, dtype, str(dtype), name)
 
 
-def no_instant(role: str, dtype: pa.DataType, shown: str, name: str) -> ColumnTypeError:
-    """Return what is said of a column that is no TIMESTAMP, and how it becomes one."""
+def not_a_timestamp(role: str, dtype: pa.DataType, display_type: str, name: str) -> ColumnTypeError:
+    """Return the error for a column that is not a TIMESTAMP, with how to make it one."""
     how = "convert it first"
     if types.is_integer(dtype) or types.is_floating(dtype):
         how = (
-            "make one of seconds with timestamp_seconds, of milliseconds with timestamp_millis (of "
-            "int64 in Arrow: cast(pa.timestamp('s', 'UTC')), or 'ms')"
+            "convert seconds with timestamp_seconds, milliseconds with timestamp_millis (int64 in "
+            "Arrow: cast(pa.timestamp('s', 'UTC')), or 'ms')"
         )
     elif is_text(dtype):
         how = (
-            "make one of texts with to_timestamp (in Arrow: pyarrow.compute.strptime, then "
+            "convert strings with to_timestamp (in Arrow: pyarrow.compute.strptime, then "
             "assume_timezone)"
         )
     elif types.is_date(dtype):
-        how = "make one of dates with cast('timestamp') (in Arrow: cast(pa.timestamp('s', 'UTC')))"
-    return ColumnTypeError(f"{role} must be TIMESTAMP: {how}", value=shown, column=name)
+        how = "convert dates with cast('timestamp') (in Arrow: cast(pa.timestamp('s', 'UTC')))"
+    return ColumnTypeError(f"{role} must be TIMESTAMP: {how}", value=display_type, column=name)
 
 
 def union_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
@@ -194,26 +194,26 @@ def union_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
     Raises
     ------
     QueryError
-        If inputs have other columns, or types that no type holds together.
+        If inputs have different columns, or no type holds those of all.
     """
-    wanted = schemas[0]
-    for found in schemas[1:]:
-        odd = set(wanted.names) ^ set(found.names) or {
-            name for name in found.names if found.names.count(name) > 1
+    united = schemas[0]
+    for other in schemas[1:]:
+        odd = set(united.names) ^ set(other.names) or {
+            name for name in other.names if other.names.count(name) > 1
         }
         if odd:
             rule = "inputs of a union have the same columns"
             raise QueryError(rule, value=", ".join(sorted(odd)))
         rule = "inputs of a union have columns of the same types"
-        wanted = pa.schema(
-            field.with_type(require_common(field.type, found.field(field.name), rule))
-            for field in wanted
+        united = pa.schema(
+            field.with_type(require_common(field.type, other.field(field.name), rule))
+            for field in united
         )
-    return wanted
+    return united
 
 
 def require_common(one: pa.DataType, other: pa.Field, rule: str) -> pa.DataType:
-    """Return the type that columns of two inputs have together: see `common_type`.
+    """Return the type that holds the columns of two inputs: see `common_type`.
 
     Raises
     ------

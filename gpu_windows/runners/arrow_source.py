@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from gpu_windows.column_types.local_times import check_local, instants_of
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.errors import ColumnTypeError, QueryError
-from gpu_windows.expressions.nanoseconds import in_microseconds, is_of_nanoseconds
+from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.top_n import select_top_results
@@ -80,10 +80,10 @@ class ArrowSource(Source):
         """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
         dtype = self.schema.field(column).type
-        if not is_of_nanoseconds(dtype):
+        if not is_nanoseconds(dtype):
             return self
         to = pa.timestamp("us", dtype.tz)
-        return self._replaced(column, to, lambda times: in_microseconds(times, column, role))
+        return self._replaced(column, to, lambda times: to_microseconds(times, column, role))
 
     def localized(self, column: str, zone: str) -> Source:
         """Return this source with instants, which are shown in the zone."""
@@ -288,7 +288,7 @@ class ArrowOutputs(Outputs):
         results, query = without_own(found.results), self.plan.query
         if query.ranking is None:
             return results
-        return select_top_results(query.ranking, query.shown_keys, query.window_columns, results)
+        return select_top_results(query.ranking, query.display_keys, query.window_columns, results)
 
     def _check_selection(self) -> None:
         """Try it on no rows."""
@@ -329,7 +329,7 @@ class ArrowOutputs(Outputs):
         del stage
         query, times = self.plan.query, self.plan.query.results_in_time
         results = self._run.results if times.sides else self._results(self._run)
-        time = query.shown(times.name)
+        time = query.display_name(times.name)
         chosen = (each.keeping(time) for each in self.selections)
         from gpu_windows.runners.physical_source import source_of_arrow
 

@@ -108,7 +108,7 @@ def _check_changes(before: Outputs, selection: Selection) -> None:
         _check_told(
             before,
             selection.where,
-            (*query.shown_keys, *query.window_columns, *query.number_columns),
+            (*query.display_keys, *query.window_columns, *query.number_columns),
         )
 
 

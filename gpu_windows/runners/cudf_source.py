@@ -11,7 +11,7 @@ from pyarrow import types
 
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.column_types.logical import logical_schema, logical_table, logical_type
-from gpu_windows.expressions.nanoseconds import refuse_nanoseconds
+from gpu_windows.expressions.nanoseconds import nanoseconds_error
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.batch_size import is_on_device, rows_per_call
 from gpu_windows.operators.columns.device_table import (
@@ -30,7 +30,7 @@ from gpu_windows.runners.local import LocalRun, batches_for, emissions, run_batc
 from gpu_windows.runners.outputs import Outputs, Source
 
 #: How partials are combined, and what they take of a row, that are made of lanes.
-_FOLDED = (Combine.ADD, Combine.LEAST, Combine.GREATEST, Combine.MOMENTS)
+_FOLDED = (Combine.ADD, Combine.MIN, Combine.MAX, Combine.MOMENTS)
 _LIFTED = (Lift.ONE, Lift.VALUE, Lift.HIGH, Lift.LOW)
 #: So many microseconds are one of a unit.
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
@@ -105,7 +105,7 @@ def _check_whole(numbers: Any, dtype: pa.DataType, name: str, role: str) -> None
     """Raise `PrecisionError` if one of int64 nanoseconds is no whole microsecond."""
     finer = numbers[(numbers % 1_000 != 0).fillna(False)]
     if len(finer):
-        raise refuse_nanoseconds(int(finer.iloc[0]), dtype, name, role)
+        raise nanoseconds_error(int(finer.iloc[0]), dtype, name, role)
 
 
 def _microseconds(numbers: Any, unit: str) -> Any:

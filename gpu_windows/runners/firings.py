@@ -227,7 +227,7 @@ def _carried(row: Mapping[str, Any], query: WindowQuery) -> int:
         carried = row[query.watermark_column]
         return LONG_MIN if carried is None else carried
     time = row[query.time]
-    return LONG_MIN if time is None else query.watermarks.allowed(np.array([time]))
+    return LONG_MIN if time is None else query.watermarks.watermark_of(np.array([time]))
 
 
 def _numbered(sample: pa.Table, query: WindowQuery) -> pa.Table:

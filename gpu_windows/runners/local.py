@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.aggregates.partials import Combine
-from gpu_windows.expressions.nanoseconds import in_microseconds
+from gpu_windows.expressions.nanoseconds import to_microseconds
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.batch_size import gather_batches, is_on_device, rows_per_call
 from gpu_windows.operators.build import build_operator
@@ -101,7 +101,7 @@ def emissions(
     threads = planned.query.options.threads or cores()
     operator = build_operator(planned, in_order=in_order, threads=threads)
     alone = threads == 1 or is_on_device(planned)
-    together = 1 if alone else max(1, _BATCHES_PER_THREAD * threads // planned.batches_a_call)
+    together = 1 if alone else max(1, _BATCHES_PER_THREAD * threads // planned.batches_per_call)
     with closing(operator):
         for some in batched(batches, together):
             yield from operator.process(some[0] if len(some) == 1 else pa.concat_tables(some))
@@ -160,7 +160,7 @@ def cores() -> int:
 
 def to_ticks(column: pa.ChunkedArray, name: str, use: str = "an event time") -> pa.ChunkedArray:
     """Return event times as int64 microseconds; int64 stays as it is."""
-    return in_microseconds(column, name, use).cast(pa.int64())
+    return to_microseconds(column, name, use).cast(pa.int64())
 
 
 def with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:

@@ -173,7 +173,7 @@ class Outputs(WritesParquet):
     def explain(self) -> str:
         """Return what is computed, how, where and why; expressions by the user's names."""
         text = explain(self.plan)
-        for fresh, name in self.plan.query.public.items():
+        for fresh, name in self.plan.query.display_names.items():
             text = text.replace(fresh, name)
         return text
 

@@ -66,7 +66,7 @@ class FilterRows(RowChange):
         if any(types.is_floating(field.type) for field in fields):
             return None
         try:
-            condition = ArrowExpressions(schema).typed(self.condition).expression
+            condition = ArrowExpressions(schema).build(self.condition).expression
         except GpuWindowsError:
             return None  # it is computed of rows, and is no expression of Arrow's
         return None if condition is None else Pruning(condition, tuple(fields))
@@ -245,8 +245,8 @@ def columns_of_texts(texts: Iterable[str], schema: pa.Schema) -> frozenset[str]:
 def _columns_of_text(text: str, known: tuple[str, ...]) -> frozenset[str]:
     from sqlglot import exp
 
-    from gpu_windows.expressions.columns import names_of
-    from gpu_windows.expressions.places import parsed_expression
+    from gpu_windows.expressions.column_names import column_names
+    from gpu_windows.expressions.sql_text import parse_expression
 
-    names = names_of(known)
-    return frozenset(names.of(each) for each in parsed_expression(text).find_all(exp.Column))
+    names = column_names(known)
+    return frozenset(names.resolve(each) for each in parse_expression(text).find_all(exp.Column))

@@ -11,10 +11,10 @@ from gpu_windows.runners.choosing import Selection
 
 
 def filtered(table: pa.Table, condition: str) -> pa.Table:
-    """Return the rows for which a condition is true; see `gpu_windows.expressions.arrow.holds`."""
-    from gpu_windows.expressions.arrow import holds
+    """Return the rows for which a condition is true; see `evaluate_condition`."""
+    from gpu_windows.expressions.arrow import evaluate_condition
 
-    return table.filter(holds(condition, table))
+    return table.filter(evaluate_condition(condition, table))
 
 
 def extended(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:

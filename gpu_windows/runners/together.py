@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from gpu_windows.column_types.logical import logical_array
-from gpu_windows.expressions.nanoseconds import in_microseconds, is_of_nanoseconds
+from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.runners.outputs import Side
 
@@ -40,7 +40,7 @@ def in_types(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 def _in_type(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if column.type == field.type:
         return column
-    if not is_of_nanoseconds(field.type):
-        column = in_microseconds(column, field.name, "a column of two inputs")
+    if not is_nanoseconds(field.type):
+        column = to_microseconds(column, field.name, "a column of two inputs")
     pieces = (logical_array(chunk, field.type, field.name) for chunk in column.chunks)
     return pa.chunked_array([each for piece in pieces for each in piece], field.type)

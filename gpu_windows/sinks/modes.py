@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
-from gpu_windows.planning.changes import FIRING
+from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.columns.names import quoted
 
@@ -68,8 +68,8 @@ def check_upserted(plan: Plan) -> None:
     if query.is_upserted:
         return
     if not query.has_windows:
-        raise UnsupportedQueryError(query.upsert_rule, value=plan.strategy.value)
-    raise QueryError(query.upsert_rule, value=", ".join(query.result_names))
+        raise UnsupportedQueryError(query.upsert_message, value=plan.strategy.value)
+    raise QueryError(query.upsert_message, value=", ".join(query.result_names))
 
 
 def check_mode(plan: Plan, mode: Mode) -> None:
@@ -82,7 +82,7 @@ def check_mode(plan: Plan, mode: Mode) -> None:
     if mode == "append":
         return
     check_upserted(plan)
-    if not plan.query.gives_one:
+    if not plan.query.is_unique_per_firing:
         rule = 'mode="upsert" is for one result of a key and window: this function may give several'
         raise UnsupportedQueryError(rule, value=plan.query.describe().get("function"))
 

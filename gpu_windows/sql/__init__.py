@@ -1,1 +1,1 @@
-"""Flink's window SQL as calls of the API: `query` is where it begins, `translate` the way."""
+"""Flink's window SQL, translated to calls of the API; start reading at `query`."""

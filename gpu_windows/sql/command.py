@@ -1,4 +1,4 @@
-"""The command ``gpu-windows sql``: from a text and files to an exit status."""
+"""The command ``gpu-windows sql``: runs a query over files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from gpu_windows.column_types.local_times import check_zone
 from gpu_windows.errors import GpuWindowsError, QueryError
-from gpu_windows.sql.files import reader, streams_of
+from gpu_windows.sql.files import open_streams, table_reader
 from gpu_windows.sql.query import SqlQuery, sql
 
 OK, BAD_INPUT = 0, 2
@@ -24,28 +24,28 @@ OK, BAD_INPUT = 0, 2
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for.
+    """Arguments of the command.
 
     Parameters
     ----------
     query : str, optional
         The text of the query.
     file : str, optional
-        Where the text is instead; ``-`` is the standard input.
+        The file with the text instead; ``-`` is the standard input.
     tables : sequence of str
-        ``NAME=PATH`` of files of Parquet or CSV, or of folders of Parquet files.
+        ``NAME=PATH`` of Parquet or CSV files, or of folders of Parquet files.
     event_times : sequence of str
         ``COLUMN`` for all tables, or ``NAME=COLUMN`` for one.
     time_zone : str, optional
-        Of event times without one.
+        Of event times without a time zone.
     on_spark : bool
-        Whether Spark runs it.
+        Whether to run the query on Spark.
     rows : int
-        How many rows are shown at most.
+        Maximum rows to print.
     output : Path, optional
-        A Parquet file for the results, which are not shown then.
+        Write the results to this Parquet file instead of printing them.
     explain : bool
-        Whether to show the query in Python and its plan, and to run nothing.
+        Print the query in Python and its plan instead of running it.
     """
 
     query: str | None
@@ -60,7 +60,7 @@ class Request:
 
 
 def run(request: Request) -> int:
-    """Ask a query, and show or write its results.
+    """Run a query, and print or write its results.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ def run(request: Request) -> int:
     console, errors = Console(), Console(stderr=True)
     try:
         text = _text(request)
-        with reader(on_spark=request.on_spark) as read:
+        with table_reader(on_spark=request.on_spark) as read:
             zone = None if request.time_zone is None else check_zone(request.time_zone)
-            streams = streams_of(request.tables, request.event_times, read, zone)
+            streams = open_streams(request.tables, request.event_times, read, zone)
             query = sql(text, **streams)
             if request.explain:
                 console.print(Text(query.explain()), soft_wrap=True)
@@ -92,7 +92,7 @@ def run(request: Request) -> int:
 
 def _text(request: Request) -> str:
     if (request.query is None) == (request.file is None):
-        raise QueryError("a query is a FILE (- is the standard input) or --query TEXT, one of them")
+        raise QueryError("give a query as FILE (- is the standard input) or as --query TEXT")
     if request.query is not None:
         return request.query
     return sys.stdin.read() if request.file == "-" else Path(str(request.file)).read_text("utf-8")
@@ -118,4 +118,4 @@ def _show(console: Console, result: pa.Table, rows: int) -> None:
     console.print(table)
     more = len(result) - rows
     if more > 0:
-        console.print(Text(f"{more:,} rows more: --rows shows them, --output writes all"))
+        console.print(Text(f"{more:,} more rows: use --rows to print them, --output to write all"))

@@ -1,4 +1,4 @@
-"""The tables of the command ``gpu-windows sql``: files as streams."""
+"""Files as streams: the tables of the command ``gpu-windows sql``."""
 
 from __future__ import annotations
 
@@ -15,85 +15,89 @@ from gpu_windows.column_types.logical import logical_table
 from gpu_windows.datastream.event_times import has_no_zone
 from gpu_windows.datastream.stream import stream
 from gpu_windows.errors import QueryError
-from gpu_windows.expressions.nanoseconds import in_microseconds
-from gpu_windows.planning.validation import no_instant, require_column
+from gpu_windows.expressions.nanoseconds import to_microseconds
+from gpu_windows.planning.validation import not_a_timestamp, require_column
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 
 
-def streams_of(
+def open_streams(
     tables: Sequence[str],
     event_times: Sequence[str],
     read: Callable[[Path], Any],
     time_zone: str | None = None,
 ) -> dict[str, Any]:
-    """Return streams by name.
+    """Open files as streams, by name.
 
     Parameters
     ----------
     tables : sequence of str
-        ``NAME=PATH`` of each.
+        ``NAME=PATH`` of each table.
     event_times : sequence of str
         ``COLUMN`` for all tables, or ``NAME=COLUMN`` for one.
     read : callable
-        Returns the table at a path: see `reader`.
+        Returns the table at a path: see `table_reader`.
     time_zone : str, optional
-        Of event times without one.
+        Of event times without a time zone.
 
     Raises
     ------
     QueryError
-        If one cannot be read, or has no such time.
+        If a file cannot be read, or has no such event time.
     """
     times = _event_times(event_times)
     streams: dict[str, Any] = {}
-    for said in tables:
-        name, path = _pair(said, "a table is NAME=PATH")
+    for argument in tables:
+        name, path = _pair(argument, "give a table as NAME=PATH")
         if name in streams:
-            raise QueryError("a table is named once", value=name)
-        begun = stream(read(Path(path)))
+            raise QueryError("two tables have the same name", value=name)
+        untimed = stream(read(Path(path)))
         column = times.get(name, times.get(None))
-        waits = WatermarkStrategy.for_monotonous_timestamps()  # files are waited for to their end
+        watermarks = WatermarkStrategy.for_monotonous_timestamps()  # used after the last row alone
         if column is None:
-            streams[name] = begun
+            streams[name] = untimed
             continue
-        require_column(begun.source.schema, column)
-        dtype = begun.source.schema.field(column).type
-        if types.is_integer(dtype) and _is_csv(Path(path)):  # seconds, as likely as microseconds
-            raise no_instant("event time", dtype, str(dtype), column)
-        zone = time_zone if has_no_zone(begun.source, column) else None
-        streams[name] = begun.event_time(column, waits, time_zone=zone)
+        require_column(untimed.source.schema, column)
+        dtype = untimed.source.schema.field(column).type
+        if types.is_integer(dtype) and _is_csv(Path(path)):  # seconds or microseconds?
+            raise not_a_timestamp("event time", dtype, str(dtype), column)
+        zone = time_zone if has_no_zone(untimed.source, column) else None
+        streams[name] = untimed.event_time(column, watermarks, time_zone=zone)
     unknown = [name for name in times if name is not None and name not in streams]
     if unknown:
-        raise QueryError("--event-time names one of the tables", value=unknown[0])
+        raise QueryError("--event-time names a table that is not given", value=unknown[0])
     return streams
 
 
-def _event_times(said: Sequence[str]) -> Mapping[str | None, str]:
-    """Return columns by table; that of None is for all others."""
+def _event_times(argument: Sequence[str]) -> Mapping[str | None, str]:
+    """Return event time columns by table; the key None is for all other tables."""
     times: dict[str | None, str] = {}
-    for each in said:
-        name, column = _pair(each, "a time is TABLE=COLUMN") if "=" in each else (None, each)
+    for each in argument:
+        name, column = (
+            _pair(each, "give an event time as TABLE=COLUMN") if "=" in each else (None, each)
+        )
         if name in times:
-            raise QueryError("a table has one event time", value=each)
+            raise QueryError("a table can have one event time", value=each)
         times[name] = column
     return times
 
 
-def _pair(said: str, rule: str) -> tuple[str, str]:
-    name, _, value = said.partition("=")
+def _pair(argument: str, rule: str) -> tuple[str, str]:
+    name, _, value = argument.partition("=")
     if not name.isidentifier() or not value:
-        raise QueryError(f"{rule}, and NAME is one word", value=said)
+        raise QueryError(f"{rule}, where the name is an identifier", value=argument)
     return name, value
 
 
 @contextmanager
-def reader(*, on_spark: bool) -> Iterator[Callable[[Path], Any]]:
-    """Give what reads a path: as an Arrow table, or as a DataFrame of a session for a while.
+def table_reader(*, on_spark: bool) -> Iterator[Callable[[Path], Any]]:
+    """Yield a function that reads a path as an Arrow table, or as a DataFrame of a session.
+
+    A session that is created here stops at the end.
 
     Raises
     ------
     QueryError
-        For errors of Spark's while it lasts.
+        For errors of Spark in the body.
     """
     if not on_spark:
         yield lambda path: _dataset(path).to_table()
@@ -105,13 +109,13 @@ def reader(*, on_spark: bool) -> Iterator[Callable[[Path], Any]]:
     from gpu_windows.spark_glue.session.local_session import reason
     from gpu_windows.spark_glue.session.settings import session
 
-    # tells of errors what is told below; of Spark's class, or Spark could not log afterwards
+    # logs the errors that are reported below; of Spark's class, or Spark could not log afterwards
     logged = PySparkLogger.getLogger("SQLQueryContextLogger")
     was_off, logged.disabled = logged.disabled, True
     running = SparkSession.getActiveSession()
     spark = session(config={} if running else _QUIET)
     try:
-        yield lambda path: _frame(spark, path)
+        yield lambda path: _read_frame(spark, path)
     except PySparkException as error:
         raise QueryError(f"Spark cannot run it: {reason(error)}") from error
     finally:
@@ -120,7 +124,7 @@ def reader(*, on_spark: bool) -> Iterator[Callable[[Path], Any]]:
             spark.stop()
 
 
-#: Of a session of our own: its JVM does not talk over the results.
+#: Settings of a session that is created here, so that Spark does not print between results.
 _QUIET = {
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
@@ -129,25 +133,25 @@ _QUIET = {
 
 
 def _dataset(path: Path) -> Any:
-    """Return the files at a path; what cannot be read is refused here."""
+    """Return the files at a path as a dataset, or raise `QueryError`."""
     kind = "csv" if _is_csv(path) else "parquet"
     try:
         return ds.dataset(path, format=kind, partitioning="hive" if path.is_dir() else None)
     except (OSError, pa.ArrowException) as error:
-        said = str(error).partition("\n")[0]
-        raise QueryError(f"{path} cannot be read as {kind}: {said}") from error
+        argument = str(error).partition("\n")[0]
+        raise QueryError(f"{path} cannot be read as {kind}: {argument}") from error
 
 
 def _is_csv(path: Path) -> bool:
-    """Whether files are CSV, which may be compressed; a folder is what its first file is."""
+    """Whether files are CSV, maybe compressed; the first file decides for a folder."""
     if path.is_dir():
         files = (each for each in sorted(path.rglob("*")) if each.is_file())
         path = next((each for each in files if each.name[0] not in "._"), path)
     return path.name.lower().endswith((".csv", ".csv.gz"))
 
 
-def _frame(spark: Any, path: Path) -> Any:
-    """Return the same rows as a DataFrame; CSV is read by Arrow, for Spark has other nulls there.
+def _read_frame(spark: Any, path: Path) -> Any:
+    """Read files as a DataFrame; Arrow reads CSV, because Spark's nulls in CSV differ.
 
     Raises
     ------
@@ -164,7 +168,7 @@ def _frame(spark: Any, path: Path) -> Any:
         return spark.read.parquet(str(path)).select(*columns)
     table = logical_table(_dataset(path).to_table())
     for at, field in enumerate(table.schema):
-        times = in_microseconds(table.column(at), field.name, "a time of CSV on Spark")
+        times = to_microseconds(table.column(at), field.name, "a time of CSV on Spark")
         column = times.cast(pa.string()) if types.is_null(times.type) else times
         table = table.set_column(at, field.name, column)
     return spark.createDataFrame(table, schema=to_spark_schema(table.schema, StructType()))

@@ -1,4 +1,4 @@
-"""``gw.sql``: Flink's window queries, as queries of the API."""
+"""``gw.sql``: queries in Flink's window SQL."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gpu_windows.runners.outputs import Frame, Outputs
 from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
-    from gpu_windows.sql.said import Said
+    from gpu_windows.sql.api_call import ApiCall
 
-_WHERE = "\nWHERE: rows that it leaves out do not move the watermark, as they do in Flink"
+_WHERE = "\nWHERE: rows that it filters out do not advance the watermark, as they do in Flink"
 
 
 @dataclass(frozen=True)
 class SqlQuery:
-    """A query in SQL over streams; see `sql`. Every method returns a new one.
+    """A query in SQL over streams; see `sql`. Immutable: settings return a new query.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ class SqlQuery:
     options_: Mapping[str, Any] = None  # type: ignore[assignment]
 
     def arrival_order(self, *columns: str) -> SqlQuery:
-        """Name the columns that give the order of arrival, which a shuffle in Spark loses.
+        """Name the columns that define the order of arrival, which a shuffle in Spark loses.
 
-        Ignored on an Arrow table, whose order it is.
+        Ignored on an Arrow table, whose rows are in order of arrival.
         """
         return replace(self, order=columns)
 
     def options(self, **options: Any) -> SqlQuery:
-        """Change how the query runs, not what it gives: see `Options`."""
+        """Change how the query runs, not what it returns: see `Options`."""
         change_options(Options(), options)
         return replace(self, options_={**(self.options_ or {}), **options})
 
@@ -53,7 +53,7 @@ class SqlQuery:
         -------
         pyspark.sql.DataFrame or pyarrow.Table
         """
-        with self._with_place():
+        with self._with_position():
             return self.outputs().result()
 
     def outputs(self) -> Outputs:
@@ -62,30 +62,30 @@ class SqlQuery:
         Raises
         ------
         SqlError
-            If the text cannot be read or is not covered, with the place in it.
+            If the text cannot be parsed or is not covered, with the position in it.
         """
         return self._outputs
 
     @cached_property
     def _outputs(self) -> Outputs:
-        """The outputs; where queries within run at once, they run once."""
-        from gpu_windows.sql.inputs import tables_of
+        """The outputs; cached, because subqueries may run while outputs are built."""
+        from gpu_windows.sql.tables.inputs import tables_by_name
 
-        outputs = self._said(tables_of(self.streams)).value
+        outputs = self._translate(tables_by_name(self.streams)).value
         assert isinstance(outputs, Outputs)
         return outputs
 
     def explain(self) -> str:
-        """Return the query in Python, by the API, and its plan."""
-        with self._with_place():
-            said = self._without_rows()
-            filters = ".where(" in said.text and said.value.is_streaming
-            return f"{said.text}\n\n{said.value.explain()}{_WHERE if filters else ''}"
+        """Return the query as Python code that calls the API, and its plan."""
+        with self._with_position():
+            traced = self._without_rows()
+            filters = ".where(" in traced.code and traced.value.is_streaming
+            return f"{traced.code}\n\n{traced.value.explain()}{_WHERE if filters else ''}"
 
     @contextmanager
-    def _with_place(self) -> Iterator[None]:
-        """Raise `SqlError` for what Spark refuses only when it is asked, of the whole statement."""
-        from gpu_windows.expressions.places import parsed, placed
+    def _with_position(self) -> Iterator[None]:
+        """Convert errors that Spark raises lazily to `SqlError` for the whole statement."""
+        from gpu_windows.expressions.sql_text import errors_at, parse_tree
         from gpu_windows.spark_glue.columns.expressions import is_of_spark, refuses_as_query
 
         try:
@@ -93,53 +93,53 @@ class SqlQuery:
         except Exception as error:
             if not is_of_spark(error):
                 raise
-            with placed(parsed(self.text)), refuses_as_query():
+            with errors_at(parse_tree(self.text)), refuses_as_query():
                 raise
 
-    def _without_rows(self) -> Said:
-        """Return the same of tables without rows, where these are there: nothing is computed."""
-        from gpu_windows.sql.inputs import tables_of, without_rows
+    def _without_rows(self) -> ApiCall:
+        """Translate over the same tables without rows, so that nothing is computed."""
+        from gpu_windows.sql.tables.inputs import tables_by_name, without_rows
 
-        return self._said(without_rows(tables_of(self.streams)))
+        return self._translate(without_rows(tables_by_name(self.streams)))
 
-    def _said(self, tables: Mapping[str, Said]) -> Said:
-        from gpu_windows.sql.reading import read_statement
-        from gpu_windows.sql.results import Settings
-        from gpu_windows.sql.translate import translated
+    def _translate(self, tables: Mapping[str, ApiCall]) -> ApiCall:
+        from gpu_windows.sql.syntax.parse import parse_statement
+        from gpu_windows.sql.tables.results import Settings
+        from gpu_windows.sql.translate import translate
 
         settings = Settings(self.order, self.options_ or {})
         on_arrow = not any(each.value.source.is_of_spark for each in tables.values())
-        tree = read_statement(self.text, on_arrow=on_arrow)
-        return translated(tree, tables, settings).outputs
+        tree = parse_statement(self.text, on_arrow=on_arrow)
+        return translate(tree, tables, settings).outputs
 
 
 def sql(text: str, /, **streams: Any) -> SqlQuery:
-    """Ask in Flink's SQL for windows: window functions, OVER, top-N, joins in time.
+    """Query streams in Flink's SQL: window functions, OVER, top-N, MATCH_RECOGNIZE, joins in time.
 
     ``gw.sql("SELECT origin, window_start, COUNT(*) AS n FROM TUMBLE(TABLE flights, DESCRIPTOR(ts),
     INTERVAL '1' HOUR) GROUP BY origin, window_start, window_end", flights=stream).result()``
 
-    Names, types and nulls are Spark's; what windows, literals and functions mean is Flink's. The
-    text becomes calls of this package, which `SqlQuery.explain` shows. Needs the extra ``sql``.
+    Names, types and nulls follow Spark; windows, literals and functions follow Flink. The text is
+    translated to calls of this package, which `SqlQuery.explain` shows. Needs the extra ``sql``.
 
     Parameters
     ----------
     text : str
         One SELECT.
     **streams : TimedStream
-        The tables: ``gw.stream(table).event_time(column, watermarks)``, whose column is the time.
+        The tables by name: ``gw.stream(table).event_time(column, watermarks)``.
 
     Returns
     -------
     SqlQuery
-        Of which ``.result()`` are the results, ``.outputs()`` what `write_stream` takes.
+        Call ``.result()`` for the results, or pass ``.outputs()`` to `write_stream`.
 
     Raises
     ------
     SqlError
-        When it is asked for: if the text cannot be read or is not covered, with the place in it.
+        If the text cannot be parsed or is not covered, with the position in it.
     QueryError
-        If a table is no stream with a time.
+        If a table is not a stream with an event time.
     """
     query = SqlQuery(text, dict(streams), options_={})
     query._without_rows()

@@ -1,1 +1,1 @@
-"""What queries are said in: windows, triggers, evictors, watermarks, frames, options."""
+"""The vocabulary of queries: windows, triggers, evictors, watermarks, frames, options."""

@@ -10,7 +10,7 @@ from gpu_windows.errors import QueryError
 
 #: The built-in deltas; kernels know them.
 DeltaKind = Literal["old_minus_new", "new_minus_old", "abs_diff", "user"]
-#: What is compared: a value, or those of several columns.
+#: Compared values: one, or those of several columns.
 Point = float | tuple[float, ...]
 
 
@@ -18,18 +18,18 @@ Point = float | tuple[float, ...]
 class Delta:
     """A distance between the values of two rows in numeric columns (Flink: DeltaFunction).
 
-    A trigger compares the row that fired last (old) with the row at hand (new), an evictor a row
-    of the window (old) with the window's last row (new).
+    A trigger compares the row that fired last (old) with the current row (new), an evictor a row of
+    the window (old) with the window's last row (new).
 
     Parameters
     ----------
     column : str
-        A column of numbers; a null counts as NaN, which is farther than nothing.
+        A column of numbers; a null counts as NaN, whose distance exceeds no threshold.
     kind : {"old_minus_new", "new_minus_old", "abs_diff", "user"}
         How two values are compared; only "user" runs in Python.
     function : callable, optional
-        ``function(old, new)``, for the kind "user": row at a time, in Python. Of two floats, or of
-        two tuples of floats where there are several columns.
+        ``function(old, new)``, for the kind "user": row at a time, in Python. It takes two floats,
+        or two tuples of floats with several columns.
     others : tuple of str
         More columns, for the kind "user".
     """
@@ -56,15 +56,15 @@ class Delta:
 
     @classmethod
     def of(cls, columns: str | Sequence[str], function: Callable[[Any, Any], float]) -> Self:
-        """Ask a function of your own, of one column or of several.
+        """Use a function of your own, of one column or of several.
 
-        ``Delta.of(["x", "y"], math.dist)`` is how far a row is from another in a plane. A function
-        of a column by its name sees floats, one of a list of columns tuples of floats.
+        ``Delta.of(["x", "y"], math.dist)`` is the distance of two rows in a plane. The function is
+        given floats for a column by its name, and tuples of floats for a list of columns.
 
         Raises
         ------
         QueryError
-            If there is no column, or the function cannot be called.
+            If there is no column, or the function is not callable.
         """
         several = (columns,) if isinstance(columns, str) else columns
         is_list = isinstance(several, list | tuple) and len(several) > 0
@@ -84,9 +84,9 @@ class Delta:
         return (self.column, *self.others)
 
     def value(self, row: Mapping[str, object]) -> Point:
-        """Return what of a row is compared."""
-        found = tuple(map(_number, map(row.__getitem__, self.columns)))
-        return found if self.others else found[0]
+        """Return the values of a row that are compared."""
+        values = tuple(map(_number, map(row.__getitem__, self.columns)))
+        return values if self.others else values[0]
 
     def between(self, old: Any, new: Any) -> float:
         """Return the distance of two `value`; those of several columns may come as lists."""
@@ -100,16 +100,16 @@ class Delta:
         return distance
 
     def describe(self) -> str:
-        """Return it in words."""
-        words = {
+        """Return a description for ``explain()``."""
+        descriptions = {
             "old_minus_new": f"old {self.column} - new {self.column}",
             "new_minus_old": f"new {self.column} - old {self.column}",
             "abs_diff": f"the change of {self.column}",
         }
         name = getattr(self.function, "__name__", "function")
-        shown = ", ".join(self.columns)
-        shown = f"({shown})" if self.others else shown
-        return words.get(self.kind, f"{name}(old {shown}, new {shown})")
+        names = ", ".join(self.columns)
+        names = f"({names})" if self.others else names
+        return descriptions.get(self.kind, f"{name}(old {names}, new {names})")
 
 
 def _number(value: Any) -> float:

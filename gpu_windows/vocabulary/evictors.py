@@ -1,7 +1,7 @@
 """Evictors: which rows of a window are dropped, before or after its function is called.
 
-What an evictor keeps replaces the contents of the window. An evictor keeps every row of a window in
-memory until the window is dropped; without one, aggregates keep accumulators only.
+The rows that an evictor keeps replace the contents of the window. With an evictor, all rows of a
+window are stored until the window is dropped; without one, aggregates store accumulators only.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Element(NamedTuple):
     row : mapping
         The columns `Evictor.columns`.
     timestamp : int
-        In ticks; -2**63 of a row without a time.
+        In ticks; -2**63 for a row without a time.
     place : int
-        Its number in the window's list; only what an evictor returns is kept.
+        Its index in the window's list.
     """
 
     row: Mapping[str, object]
@@ -37,7 +37,7 @@ class Element(NamedTuple):
 
 
 class EvictorContext(FunctionContext, Protocol):
-    """What an evictor may ask of the operator. Times in ticks."""
+    """The context of an evictor. Times in ticks."""
 
     @property
     def current_watermark(self) -> int:
@@ -49,7 +49,7 @@ class EvictorContext(FunctionContext, Protocol):
 
 
 class Evictor(RichFunction):
-    """Drops rows of a window (Flink: Evictor). Subclasses of your own run row at a time."""
+    """Drops rows of a window (Flink: Evictor). Your own subclasses run row at a time."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class Evictor(RichFunction):
 
 @dataclass(frozen=True)
 class _BuiltIn(Evictor):
-    """An evictor that does the same before or after the window function."""
+    """A built-in evictor, which runs before or after the window function."""
 
     evict_after_function: bool
 
@@ -128,7 +128,7 @@ class CountEvictor(_BuiltIn):
 class TimeEvictor(_BuiltIn):
     """Keeps the rows less than ``size`` older than the window's newest one (Flink: TimeEvictor).
 
-    Where the first row of a window has no time, all rows stay, as in Flink; elsewhere a row without
+    If the first row of a window has no time, all rows stay, as in Flink; otherwise a row without
     one is older than all others (Flink fails).
     """
 

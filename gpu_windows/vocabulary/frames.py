@@ -1,4 +1,4 @@
-"""Frames: which rows of its key an OVER aggregate sees of a row."""
+"""Frames: the rows of its key that an OVER aggregate of a row covers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Frame(ABC):
     Attributes
     ----------
     lower, upper : int
-        Where it begins and ends, counted from the row: negative is before it. LONG_MIN and LONG_MAX
-        are without an end.
+        Where it begins and ends relative to the row: negative is before it. LONG_MIN and LONG_MAX
+        are unbounded.
     """
 
     lower: int
@@ -29,7 +29,7 @@ class Frame(ABC):
     in_time: ClassVar[bool]
 
     def _set(self, preceding: int | None, following: int | None) -> None:
-        """Check and keep the bounds: None is without an end."""
+        """Check and set the bounds; None is unbounded."""
         lower = LONG_MIN if preceding is None else -preceding
         upper = LONG_MAX if following is None else following
         for name, bound in (("preceding", preceding), ("following", following)):
@@ -71,11 +71,11 @@ class Frame(ABC):
 
     @property
     def length(self) -> int:
-        """How many rows or ticks it spans; LONG_MAX where it has no end. Two at least."""
+        """How many rows or ticks it spans, at least 2; LONG_MAX if it is unbounded."""
         return min(max(self.upper - self.lower + 1, 2), LONG_MAX)
 
     def describe(self) -> str:
-        """Return it as SQL would write it."""
+        """Return the frame as in SQL."""
         kind = "RANGE" if self.in_time else "ROWS"
         return f"{kind} BETWEEN {self._bound(self.lower)} AND {self._bound(self.upper)}"
 
@@ -86,11 +86,11 @@ class Frame(ABC):
         return f"{self._distance(bound)} {word}"
 
     def _distance(self, bound: int) -> str:
-        return "UNBOUNDED" if bound in (LONG_MIN, LONG_MAX) else self._shown(abs(bound))
+        return "UNBOUNDED" if bound in (LONG_MIN, LONG_MAX) else self._describe_distance(abs(bound))
 
     @abstractmethod
-    def _shown(self, distance: int) -> str:
-        """Return a distance in words."""
+    def _describe_distance(self, distance: int) -> str:
+        """Return a description of a distance in rows or ticks."""
 
 
 @dataclass(frozen=True, init=False)
@@ -114,7 +114,7 @@ class Range(Frame):
     InvalidFrameError
         If it ends before it begins, or a bound does not fit 64 bits.
     InvalidDurationError
-        If a bound is no duration.
+        If a bound is not a duration.
     """
 
     in_time = True
@@ -127,7 +127,7 @@ class Range(Frame):
             None if following is None else ticks(following),
         )
 
-    def _shown(self, distance: int) -> str:
+    def _describe_distance(self, distance: int) -> str:
         return show_ticks(distance)
 
 
@@ -150,7 +150,7 @@ class Rows(Frame):
     Raises
     ------
     InvalidFrameError
-        If it ends before it begins, or a bound is no whole number of 64 bits.
+        If it ends before it begins, or a bound is not an integer of 64 bits.
     """
 
     in_time = False
@@ -162,21 +162,21 @@ class Rows(Frame):
                 raise InvalidFrameError(rule, value=repr(bound))
         self._set(preceding, following)
 
-    def _shown(self, distance: int) -> str:
+    def _describe_distance(self, distance: int) -> str:
         return str(distance)
 
 
-#: The tick before a row: what a rank counts ends there.
+#: The tick before a row, where the rows that a rank counts end.
 BEFORE_NOW = "-1 us"
 
 
 def check_frame(frame: object) -> Frame:
-    """Return a frame.
+    """Return a frame that was given as one.
 
     Raises
     ------
     InvalidFrameError
-        If it is none.
+        If it is not a `Frame`.
     """
     if not isinstance(frame, Frame):
         rule = "over takes a frame, such as Range('1 minute') or Rows(100)"

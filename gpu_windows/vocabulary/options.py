@@ -28,20 +28,20 @@ _ABBREVIATIONS = {
     "h": "hour",
     "d": "day",
 }
-#: What is taken for a unit, and what to say instead.
-_NO_LENGTH = "months, quarters and years have no fixed length: say days"
+#: Words that are mistaken for units, with hints.
+_NO_LENGTH = "months, quarters and years have no fixed length: write days"
 _NOT_UNITS = {
     "month": _NO_LENGTH,
     "quarter": _NO_LENGTH,
     "year": _NO_LENGTH,
-    "m": "m may be minutes or months: say min",
+    "m": "m may be minutes or months: write min",
 }
 _PART = re.compile(r"\s*([+-]?\d+)\s*([a-zA-Z]+)\s*")
 
-#: Shards at most.
-MOST_SHARDS = 1 << 16
-#: Threads at most.
-MOST_THREADS = 1 << 10
+#: Upper bound of the number of shards.
+MAX_SHARDS = 1 << 16
+#: Upper bound of the number of threads.
+MAX_THREADS = 1 << 10
 
 Duration = timedelta | str
 Device = Literal["auto", "cpu", "cuda"]
@@ -50,7 +50,7 @@ Engine = Literal["auto", "reference"]
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is an integer that a count can be; a bool is none."""
+    """Whether a value is an integer; a bool is not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -112,18 +112,19 @@ def show_ticks(value: int) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """How a query is run; none of these changes its result.
+    """How a query is executed; no option changes its result.
 
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}
         Which kernels the executors call. ``"auto"``: CUDA where the task has a usable device
-        and the batch is worth the trip, else CPU; logged and counted, never silent. A Spark task
-        has the GPU that Spark granted it, or one that ``CUDA_VISIBLE_DEVICES`` names, else none.
-        ``"cuda"``: a device is used, granted or not; `DeviceUnavailableError` where none can be.
+        and the batch is large enough for the transfer, else CPU; logged and counted, never
+        silent. A Spark task has the GPU that Spark assigned to it, or one that
+        ``CUDA_VISIBLE_DEVICES`` names, else none. ``"cuda"``: a device is used, assigned or not;
+        `DeviceUnavailableError` if there is none.
     partials : {"auto", "kernels", "spark"}
         Who makes the partial aggregates of slices on Spark batch: our kernels, to which every
-        row crosses, or Spark's own aggregation, so that only partials cross. Same answer.
+        row crosses, or Spark's own aggregation, so that only partials cross. Same results.
         ``"auto"``: Spark where it can if nothing crosses then, or if rows cross slowly
         (`gpu_windows.configure`).
     engine : {"auto", "reference"}
@@ -152,15 +153,15 @@ class Options:
         _one_of("partials", self.partials, get_args(Partials))
         _one_of("engine", self.engine, get_args(Engine))
         for name in ("shards", "batch_rows", "threads"):
-            given = getattr(self, name)
-            if given is not None and not is_whole(given):
-                raise InvalidOptionError(f"{name} must be a whole number", value=repr(given))
-        if self.shards is not None and not 0 < self.shards <= MOST_SHARDS:
-            raise InvalidOptionError(f"shards must be in 1..{MOST_SHARDS}", value=self.shards)
+            value = getattr(self, name)
+            if value is not None and not is_whole(value):
+                raise InvalidOptionError(f"{name} must be a whole number", value=repr(value))
+        if self.shards is not None and not 0 < self.shards <= MAX_SHARDS:
+            raise InvalidOptionError(f"shards must be in 1..{MAX_SHARDS}", value=self.shards)
         if self.batch_rows is not None and self.batch_rows <= 0:
             raise InvalidOptionError("batch_rows must be positive", value=self.batch_rows)
-        if self.threads is not None and not 0 < self.threads <= MOST_THREADS:
-            raise InvalidOptionError(f"threads must be in 1..{MOST_THREADS}", value=self.threads)
+        if self.threads is not None and not 0 < self.threads <= MAX_THREADS:
+            raise InvalidOptionError(f"threads must be in 1..{MAX_THREADS}", value=self.threads)
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -174,7 +175,7 @@ def change_options(options: Options, changes: Mapping[str, Any]) -> Options:
     Raises
     ------
     InvalidOptionError
-        If one is not known, or has no such value.
+        If there is no such option, or it does not take the value.
     """
     unknown = [name for name in changes if name not in vars(options)]
     if unknown:

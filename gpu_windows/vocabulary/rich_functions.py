@@ -1,6 +1,6 @@
-"""What functions of users have besides what they compute (Flink: RichFunction).
+"""The life cycle of users' functions, their side outputs and counters (Flink: RichFunction).
 
-They are opened and closed once in a Python worker, add rows to side outputs, and count.
+They are opened and closed once in a Python worker.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from gpu_windows.errors import InvalidFunctionError
 
 
 class RuntimeContext(Protocol):
-    """What a function may ask when it is opened."""
+    """The context in which a function is opened."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Names of the key columns, with which side outputs begin; none where rows have no key."""
+        """Names of the key columns, with which side outputs begin; empty if rows have no key."""
 
 
 class FunctionContext(Protocol):
-    """What a function may do wherever it is called."""
+    """The context of every call of a function."""
 
     def output(self, tag: str, row: Mapping[str, object]) -> None:
-        """Add a row to a side output that was declared.
+        """Add a row to a side output that the function declares.
 
         Raises
         ------
         InvalidFunctionError
-            If it was not, or the row has other columns.
+            If it is not declared, or the row has other columns.
         """
 
     def count(self, counter: str, by: int = 1) -> None:
@@ -38,53 +38,53 @@ class FunctionContext(Protocol):
 
 
 if TYPE_CHECKING:
-    declared = property
+    declaration = property
 else:
 
-    class declared(property):  # noqa: N801 - a decorator
-        """What a function declares: in its class, or as a property of it."""
+    class declaration(property):  # noqa: N801 - a decorator
+        """A declaration of a function: an attribute of its class, or a property."""
 
         def __set_name__(self, owner: type, name: str) -> None:
             self._name = name
 
         def __set__(self, function: object, value: object) -> NoReturn:
-            """Refuse: whoever assigns in ``__init__`` is told what to write."""
+            """Refuse assignments, as in ``__init__``, with a message that says what to write."""
             name, kind = self._name, type(function).__name__
             rule = f"{kind} declares {name} in the class or as a property, it is not assigned"
             raise InvalidFunctionError(rule, value=f"self.{name} = {value!r}")
 
 
 class Closable:
-    """What is let go of."""
+    """A function that may be closed."""
 
     def close(self) -> None:
-        """Let go of what `open` took: after a bounded input without Spark, and after an error.
+        """Release what `open` acquired: after a bounded input without Spark, and after an error.
 
-        Elsewhere on a best effort: Spark ends its Python workers without a word.
+        Otherwise on a best effort: Spark ends its Python workers without notice.
         """
 
 
 class Openable(Closable):
-    """What gets ready before it is called."""
+    """A function that may be opened before its first call."""
 
     def open(self, context: RuntimeContext) -> None:
         """Get ready, once in a Python worker, before the first call."""
 
 
-class GivesAside:
-    """What has side outputs."""
+class HasSideOutputs:
+    """A function with side outputs."""
 
-    @declared
+    @declaration
     def side_outputs(self) -> Mapping[str, pa.Schema]:
         """Columns of each side output, by tag; the keys come before them."""
         return {}
 
 
-class RichFunction(Openable, GivesAside):
-    """What functions and evictors of users declare, and may override."""
+class RichFunction(Openable, HasSideOutputs):
+    """The declarations of users' functions and evictors, to be overridden."""
 
 
 def opens(part: Openable) -> bool:
-    """Whether there is something to open or to close."""
+    """Whether a function overrides `open` or `close`."""
     kind = type(part)
     return kind.open is not Openable.open or kind.close is not Closable.close

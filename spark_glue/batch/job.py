@@ -11,7 +11,9 @@ from pyspark.sql.types import LongType, MapType, StringType, StructType
 
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.counters import Counters
-from gpu_windows.planning.plan import PartialsBy, Plan, WindowPlan
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import PartialsBy, Plan, is_plan_of
 from gpu_windows.spark_glue.batch.partials import spark_partials
 from gpu_windows.spark_glue.columns.names import quoted
 from gpu_windows.spark_glue.columns.projections import columns_of
@@ -73,7 +75,7 @@ def packs_rows(plan: Plan) -> bool:
     """Whether the first step takes rows as they come, and packs what it makes of them by shard."""
     if not plan.order:  # it means nothing, or the operator sorts the rows itself
         return True
-    makes_partials = isinstance(plan, WindowPlan) and plan.makes_partials
+    makes_partials = is_plan_of(plan, WindowQuery) and plan.makes_partials
     return makes_partials and plan.partials_by is PartialsBy.KERNELS
 
 
@@ -106,13 +108,13 @@ def run_shards(
     share, most = gpu_share(conf), fragment_bytes(conf)
     if packs_rows(plan):
         first: MakePartials | PackRows = PackRows(plan, most=most)
-        if isinstance(plan, WindowPlan) and plan.order:
+        if is_plan_of(plan, WindowQuery) and plan.order:
             first = MakePartials(plan, most, share)
         packed = rows.map(plan, first, to_spark_schema(PACKED, StructType()))
         together = packed.repartition(SHARD).sortWithinPartitions(SHARD, NUMBER)
         return together.mapInArrow(make(True), schema)
     columns = columns_of(frame, plan)
-    if isinstance(plan, WindowPlan) and plan.makes_partials:
+    if is_plan_of(plan, WindowQuery) and plan.makes_partials:
         sorted_rows = _sharded(spark_partials(columns, plan), plan, ())
     else:
         sorted_rows = _sharded(columns, plan, plan.order)

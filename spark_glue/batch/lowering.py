@@ -18,9 +18,10 @@ from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.preaggregation import UNUSED
 from gpu_windows.operators.slices.table import grid_of
-from gpu_windows.planning.changes import CHANGE, FIRING, INSERT
-from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
-from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, WindowPlan
+from gpu_windows.planning.kinds.firing_columns import CHANGE, FIRING, INSERT
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, is_plan_of
 from gpu_windows.spark_glue.batch.partials import Ticks, epoch
 from gpu_windows.spark_glue.columns.names import quoted
 from gpu_windows.spark_glue.columns.types import to_spark
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 def finishes_in_spark(plan: Plan) -> TypeGuard[WindowPlan]:
     """Whether Spark's partials are the results already."""
-    if not (isinstance(plan, WindowPlan) and plan.partials_by is PartialsBy.SPARK):
+    if not (is_plan_of(plan, WindowQuery) and plan.partials_by is PartialsBy.SPARK):
         return False
     return grid_of(plan).span == 1 and plan.query.grouping is None
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.functions.two_inputs import DELETED, MARKS
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import NO_KEY, REASON, SPREAD, Query
 from gpu_windows.runners.outputs import Outputs, Source
@@ -52,7 +52,7 @@ class SparkOutputs(SelectedInSpark):
         session = source.frame.sparkSession
         shards = query.options.shards or default_shards(session)
         options = replace(query.options, shards=shards)
-        query = replace(query, options=options, public=source.public)
+        query = replace(query, options=options, display_names=source.public)
         quickly = crosses_quickly(session.conf)
         self._source = source
         self._scanned = None if source.scan is None else source.scan.rows
@@ -139,7 +139,7 @@ class SparkOutputs(SelectedInSpark):
         """Return the results as rows."""
         del stage
         query, times = self.plan.query, self.plan.query.results_in_time
-        chosen = (each.keeping(query.shown(times.name)) for each in self.selections)
+        chosen = (each.keeping(query.display_name(times.name)) for each in self.selections)
         return BatchSource(selected(with_result_time(self._all_results(), times), chosen))
 
     def late(self) -> DataFrame:

@@ -14,7 +14,8 @@ from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.slices.preaggregation import UNUSED
 from gpu_windows.operators.slices.table import grid_of
-from gpu_windows.planning.plan import SLICE, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import SLICE
 from gpu_windows.spark_glue.columns.names import quoted
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
         value = F.shiftright(value, 32)
     elif partial.lift is Lift.LOW:
         value = value.bitwiseAND(F.lit(0xFFFFFFFF))
-    fold = {Combine.ADD: F.sum, Combine.LEAST: F.min, Combine.GREATEST: F.max}
+    fold = {Combine.ADD: F.sum, Combine.MIN: F.min, Combine.MAX: F.max}
     yield fold[partial.combine](value)
 
 

@@ -10,8 +10,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
-from gpu_windows.planning.begun import Since, add_begun, facts_without, find_added
-from gpu_windows.planning.facts import Fact, changes, facts_of
+from gpu_windows.planning.added_results import Since, facts_without, find_added, record_added
+from gpu_windows.planning.facts import Fact, describe_changes, facts_of
 from gpu_windows.planning.input_facts import InputFacts, find_moved_inputs, merge_inputs
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.spark_glue.contract.times import follows_clock
@@ -97,7 +97,7 @@ class Manifest:
         before, moves = dict(other.facts), _moves(other, self)
         if moves:
             before["strategy"] = facts["strategy"]
-        changed = list(changes(before, facts))
+        changed = list(describe_changes(before, facts))
         if changed:
             refused = [result for name in added.keys() - allowed for result in added[name]]
             raise StateMismatchError(_rule_of_changes(refused), value="; ".join(changed))
@@ -109,7 +109,7 @@ class Manifest:
             )
             raise StateMismatchError(rule, value="; ".join(moved))
         begun = {
-            name: add_begun(other.begun.get(name, {}), results) if results else other.begun[name]
+            name: record_added(other.begun.get(name, {}), results) if results else other.begun[name]
             for name, results in allowed.items()
             if results or name in other.begun
         }

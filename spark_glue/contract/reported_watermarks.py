@@ -68,7 +68,7 @@ class ReportedWatermarks:
             if watermarks.column is not None:
                 self._add_greatest(number, carried, is_own)
             elif (is_own & counts).any():
-                self.add(number, watermarks.allowed(times.values[is_own & counts]))
+                self.add(number, watermarks.watermark_of(times.values[is_own & counts]))
 
     def _add_greatest(
         self, number: int, carried: NumericColumn | None, is_own: NDArray[np.bool_]

@@ -41,11 +41,11 @@ def _depends_on_zone(text: str, schema: pa.Schema) -> bool:
     """Whether an expression is over times, or makes some."""
     from sqlglot import exp
 
-    from gpu_windows.expressions.places import parsed_expression
+    from gpu_windows.expressions.sql_text import parse_expression
 
     try:
         names = columns_of_texts([text], schema)
-        node = parsed_expression(text)
+        node = parse_expression(text)
     except GpuWindowsError:
         return False  # tasks cannot compute it, which is said elsewhere
     if any(types.is_temporal(schema.field(name).type) for name in names):

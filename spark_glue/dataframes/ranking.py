@@ -54,5 +54,5 @@ def kept_results(frame: DataFrame, query: Query, files: int | None = None) -> Da
     bounds = [F.col(quoted(name)) for name in query.window_columns]
     together = frame.repartition(*bounds) if files is None else frame.repartition(files, *bounds)
     number = StructField(query.ranking.number, LongType(), nullable=False)
-    rank = Rank(query.ranking, query.shown_keys, query.window_columns)
+    rank = Rank(query.ranking, query.display_keys, query.window_columns)
     return together.mapInArrow(rank, StructType([*frame.schema.fields, number]))

@@ -19,7 +19,7 @@ from gpu_windows.planning.query import OWN
 from gpu_windows.planning.validation import (
     check_free,
     check_time,
-    no_instant,
+    not_a_timestamp,
     require_column,
     union_schema,
 )
@@ -230,7 +230,7 @@ class SparkSource(Source):
         dtype = self.frame.schema[column].dataType
         if not isinstance(dtype, TimestampType):
             found = self.schema.field(column).type
-            raise no_instant(role, found, dtype.simpleString(), column)
+            raise not_a_timestamp(role, found, dtype.simpleString(), column)
         return replace(self, inputs=time_inputs(self.inputs, self.public_name(column)))
 
     def localized(self, column: str, zone: str) -> Source:

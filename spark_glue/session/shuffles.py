@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpu_windows.vocabulary.options import MOST_SHARDS
+from gpu_windows.vocabulary.options import MAX_SHARDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,7 +18,7 @@ def default_shards(session: SparkSession) -> int:
 
     Shards are small integers: hashed onto as many partitions they would leave some empty.
     """
-    return min(4 * shuffle_partitions(session), MOST_SHARDS)
+    return min(4 * shuffle_partitions(session), MAX_SHARDS)
 
 
 def shuffle_partitions(session: SparkSession) -> int:

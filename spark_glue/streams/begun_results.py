@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from gpu_windows.checkpointing.state_commit import StateCommit
-from gpu_windows.planning.begun import begin
+from gpu_windows.planning.added_results import with_rows_since
 from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.streams.outputs import StreamOutputs
 from gpu_windows.spark_glue.streams.stages import StageOfQuery
@@ -36,5 +36,5 @@ def resume_manifest(
 
 def begin_stage(stage: StageOfQuery, manifest: Manifest) -> StageOfQuery:
     """Return a stage of a query whose results that began later have rows from then on."""
-    plan = begin(stage.reader.plan, manifest.begun.get(stage.name, {}))
+    plan = with_rows_since(stage.reader.plan, manifest.begun.get(stage.name, {}))
     return replace(stage, reader=replace(stage.reader, plan=plan))

@@ -33,7 +33,7 @@ from gpu_windows.spark_glue.streams.stages import (
     whole_manifest,
     with_stages,
 )
-from gpu_windows.vocabulary.options import MOST_SHARDS
+from gpu_windows.vocabulary.options import MAX_SHARDS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,10 +58,10 @@ class StreamOutputs(SelectedInSpark):
         if self.earlier:
             check_stage(query)
         self.adopted = source.adopt(query.time, query.watermarks)
-        some = min(shuffle_partitions(session), MOST_SHARDS)
+        some = min(shuffle_partitions(session), MAX_SHARDS)
         shards = query.options.shards or (some if query.has_key and query.shard_keys else 1)
         options = replace(query.options, shards=shards)
-        query = replace(query, options=options, public=source.public)
+        query = replace(query, options=options, display_names=source.public)
         quickly = crosses_quickly(session.conf)
         planned = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
         self.session = session

@@ -81,7 +81,7 @@ class Reader:
         """Return what another stage sees of rows of the plan's results: with their time."""
         query = self.plan.query
         times = query.results_in_time
-        chosen = (each.keeping(query.shown(times.name)) for each in self.selections)
+        chosen = (each.keeping(query.display_name(times.name)) for each in self.selections)
         return selected(with_result_time(self._as_kept(rows, None), times), chosen)
 
     def _as_kept(self, rows: DataFrame, files: int | None) -> DataFrame:

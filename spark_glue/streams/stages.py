@@ -96,7 +96,7 @@ def check_stage(query: Query) -> None:
     watermarks = query.watermarks
     if query.uses_processing_time or watermarks.in_processing_time:
         rule = f"stages of a streaming query are of event time, all of them: {advice}"
-        raise UnsupportedQueryError(rule, value=query.timed_part)
+        raise UnsupportedQueryError(rule, value=query.time_dependent_part)
     if any(each.closes for each in watermarks.inputs):
         rule = f"in a query of several stages no event time goes on by the clock: {advice}"
         raise UnsupportedQueryError(rule, value=watermarks.describe())

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from gpu_windows.operators.batch_size import gather_batches
 from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation
-from gpu_windows.planning.plan import Plan, WindowPlan
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.contract.guard import are_rejected, set_aside
 from gpu_windows.spark_glue.contract.reported_watermarks import ReportedWatermarks
@@ -54,7 +55,7 @@ class PackMicroBatch:
             yield send_to_all(self.plan, reported.as_bytes, self.rows.ids)
 
     def _with_partials(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        assert isinstance(self.plan, WindowPlan)
+        assert is_plan_of(self.plan, WindowQuery)
         use_task_device(self.gpu_share)
         stage = OnTimePreaggregation(self.plan, self.watermark, threads=task_threads(self.plan))
         return chain.from_iterable(

@@ -28,7 +28,8 @@ from gpu_windows.operators.slices.on_time_preaggregation import are_partials
 from gpu_windows.operators.slices.preaggregation import split_counts
 from gpu_windows.operators.state.large_strings import naming_overflow
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.plan import Plan, WindowPlan
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.spark_glue.contract.guard import are_rejected, given_back
 from gpu_windows.spark_glue.contract.meter import Measures, Meter
 
@@ -173,7 +174,7 @@ class _Intake:
             self._rejected = []
 
     def _merge(self, tables: list[pa.Table]) -> None:
-        assert isinstance(self._plan, WindowPlan)
+        assert is_plan_of(self._plan, WindowQuery)
         assert isinstance(self._operator, FiringOperator)
         partials, counters = split_counts(self._plan, pa.concat_tables(tables).combine_chunks())
         self._operator.merge(partials)

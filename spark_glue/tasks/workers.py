@@ -16,7 +16,9 @@ from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.preaggregation import Preaggregation, split_counts
-from gpu_windows.planning.plan import Plan, WindowPlan
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.tasks.crossing import as_planned
 from gpu_windows.spark_glue.tasks.device import task_threads, use_task_device
@@ -226,4 +228,4 @@ def _null_lists(length: int, dtype: pa.ListType) -> pa.Array:
 
 def _of_partials(plan: Plan) -> TypeGuard[WindowPlan]:
     """Whether operators are fed partials."""
-    return isinstance(plan, WindowPlan) and plan.makes_partials
+    return is_plan_of(plan, WindowQuery) and plan.makes_partials

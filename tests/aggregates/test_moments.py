@@ -18,7 +18,8 @@ import gpu_windows as gw
 from gpu_windows.aggregates.partials import Combine
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.columns.partials import MomentsColumn
-from gpu_windows.planning.plan import PartialsBy, WindowPlan
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.plan import PartialsBy, is_plan_of
 from tests.examples import examples
 from tests.kernels.moments_cases import ACCURACY, FAR, squares_of
 from tests.operators.state.restarted import Restarted
@@ -169,7 +170,7 @@ def test_state_of_another_form_is_refused() -> None:
         .with_outputs()
         .aggregate(of_f=gw.variance("f"))
     )
-    assert isinstance(outputs.plan, WindowPlan)
+    assert is_plan_of(outputs.plan, WindowQuery)
     partial = next(each for each in outputs.plan.partials if each.combine is Combine.MOMENTS)
     column = MomentsColumn(partial, partial.name)
     names = [f"{partial.name}{end}" for end in "nms"]

@@ -144,7 +144,7 @@ def test_keys_that_no_type_holds_are_refused() -> None:
     fine = pa.array([1_001], pa.timestamp("ns", "UTC"))
     coarse = pa.array([1], pa.timestamp("us", "UTC"))
     join = keyed(table(coarse, "lt", "v"), "lt").interval_join(keyed(table(fine, "rt", "w"), "rt"))
-    with pytest.raises(PrecisionError, match="a column of two inputs is of whole microseconds"):
+    with pytest.raises(PrecisionError, match="a column of two inputs must be whole microseconds"):
         join.between("0 s", "0 s").select(["v"], ["w"])
 
 

@@ -201,7 +201,7 @@ class SqlText(Case):
         assert self._asked is not None
         plan = self._asked.plan
         raw = pa.Table.from_pylist([dict(row)], schema=plan.result_schema)
-        named = raw.rename_columns([*map(plan.query.shown, raw.column_names)])
+        named = raw.rename_columns([*map(plan.query.display_name, raw.column_names)])
         shown = without_own(with_timestamps(plan, named))
         (chosen,) = selected(shown, self._asked.selections).to_pylist()
         assert isinstance(chosen, dict)
@@ -217,8 +217,8 @@ class SqlText(Case):
 
 @lru_cache(maxsize=64)
 def _names_of(text: str, exp: Any) -> tuple[str, ...]:
-    from gpu_windows.expressions.places import parsed
+    from gpu_windows.expressions.sql_text import parse_tree
 
-    tree = parsed(text)
+    tree = parse_tree(text)
     assert isinstance(tree, exp.Select)
     return tuple(each.alias_or_name for each in tree.expressions)

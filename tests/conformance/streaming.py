@@ -20,7 +20,8 @@ from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.planning.plan import Plan, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.planning.planner import plan as make_plan
 from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MIN
@@ -76,7 +77,7 @@ class StreamingRunner:
         replayed = _Replay(planned)
         differences = self._compare(scenario, case, replayed)
         if planned.makes_partials and not differences:
-            assert isinstance(planned, WindowPlan)
+            assert is_plan_of(planned, WindowQuery)
             differences = self._compare(scenario, case, _EarlyReplay(planned))
         return Run(planned.strategy, tuple(differences), frozenset(replayed.reasons))
 

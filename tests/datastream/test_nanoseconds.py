@@ -15,7 +15,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import InvalidFunctionError, PrecisionError
-from gpu_windows.expressions.nanoseconds import in_microseconds, python_values
+from gpu_windows.expressions.nanoseconds import python_values, to_microseconds
 
 INSTANT = pa.timestamp("ns", "UTC")
 MONOTONOUS = gw.WatermarkStrategy.for_monotonous_timestamps()
@@ -94,7 +94,7 @@ def test_no_value_under_a_null_is_looked_at() -> None:
     assert outputs.result()["n"].to_pylist() == [1]
     assert outputs.rejected()["rejection_reason"].to_pylist() == ["null_timestamp"]
     none = pa.array([None], pa.duration("ns"))
-    assert in_microseconds(none, "d", "a duration").equals(pa.array([None], pa.duration("us")))
+    assert to_microseconds(none, "d", "a duration").equals(pa.array([None], pa.duration("us")))
 
 
 NAMES = ("ts", "a b", "or`d", "order", "class", "a.b", 'q"q', "time")
@@ -145,7 +145,7 @@ JOINS: tuple[Callable[[], Any], ...] = (
 
 @pytest.mark.parametrize("asked", JOINS)
 def test_nothing_is_ordered_by_times_that_were_rounded(asked: Callable[[], Any]) -> None:
-    with pytest.raises(PrecisionError, match="event time is of whole"):
+    with pytest.raises(PrecisionError, match="event time must be whole"):
         asked()
 
 

@@ -162,7 +162,7 @@ def test_what_users_see_is_theirs(engine: str) -> None:
     ],
 )
 def test_what_needs_a_time(build: Any, text: str) -> None:
-    with pytest.raises(errors.QueryError, match=f"rows need a time: say event_time.*{text}"):
+    with pytest.raises(errors.QueryError, match=f"rows need a time: call event_time.*{text}"):
         build(gw.stream(TABLE).key_by("k")).aggregate(n=gw.count())
     with pytest.raises(errors.UnsupportedQueryError, match="processing time has no meaning"):
         gw.stream(TABLE).key_by("k").window(gw.TumblingProcessingTimeWindows.of("1 s")).aggregate(

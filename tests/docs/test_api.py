@@ -17,7 +17,7 @@ def test_every_public_name_is_in_the_reference_once() -> None:
     named: Counter[str] = Counter()
     for page in (DOCS / "api").glob("*.md"):
         named.update(_NAMED.findall(page.read_text()))
-    public = {*gw._NAMES.places, *_MODULES}
+    public = {*gw._NAMES.homes, *_MODULES}
     for module in (gw.functions, gw.typing):
         name = module.__name__.removeprefix("gpu_windows.")
         public |= {f"{name}.{each}" for each in module.__all__}

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_windows.errors import ColumnTypeError, ExpressionError, GpuWindowsError, SqlError
-from gpu_windows.expressions.arrow import compute, holds
+from gpu_windows.expressions.arrow import compute, evaluate_condition
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def test_values_and_types_are_those_of_spark(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("text", ["1 / 0", "a / 0", "a % 0", "i + 2147483647", "CAST(s AS INT)"])
 def test_what_has_no_value_in_spark_has_none_here(text: str) -> None:
-    with pytest.raises(ExpressionError, match="has a value for each row"):
+    with pytest.raises(ExpressionError, match="must have a value for each row"):
         compute(text, ROWS)
 
 
@@ -108,17 +108,17 @@ def test_what_has_no_value_in_spark_has_none_here(text: str) -> None:
     ("text", "rule"),
     [
         ("zz + 1", "there is no such column; there are a, i, x"),
-        ("foo(a)", "foo is not computed over Arrow tables"),
-        ("hour(ts)", "hour is not computed over Arrow tables"),
-        ("s + 1", "this is for numbers, not for string"),
-        ("a +", "cannot be read"),
-        ("a = 'x'", "values are of one type over Arrow tables"),
-        ("SUM(a)", "sum is not computed"),
-        ("(SELECT 1)", "subquery is not computed"),
-        ("CAST(x AS STRING)", "is not cast over Arrow tables"),
-        ("a AND ok", "this is true or false in Spark, and here int64"),
-        ("", "SQL is a text"),
-        ("ts + INTERVAL '1' MONTH", "a window is of a fixed length"),
+        ("foo(a)", "foo is not covered over Arrow tables"),
+        ("hour(ts)", "hour is not covered over Arrow tables"),
+        ("s + 1", "this takes numbers, got string"),
+        ("a +", "cannot be parsed"),
+        ("a = 'x'", "over Arrow tables these types have no common type"),
+        ("SUM(a)", "sum is not covered"),
+        ("(SELECT 1)", "subquery is not covered"),
+        ("CAST(x AS STRING)", "differs from Spark: cast it before"),
+        ("a AND ok", "this must be true or false, got int64"),
+        ("", "SQL must be a string that is not empty"),
+        ("ts + INTERVAL '1' MONTH", "months have no fixed length"),
     ],
 )
 def test_what_is_not_covered_is_refused(text: str, rule: str) -> None:
@@ -134,17 +134,17 @@ def test_a_refusal_tells_the_place() -> None:
 
 
 def test_conditions_are_true_or_false() -> None:
-    assert ROWS.filter(holds("a > 0 AND NOT ok IS NULL", ROWS)).num_rows == 2
-    assert ROWS.filter(holds("NULL", ROWS)).num_rows == 0
+    assert ROWS.filter(evaluate_condition("a > 0 AND NOT ok IS NULL", ROWS)).num_rows == 2
+    assert ROWS.filter(evaluate_condition("NULL", ROWS)).num_rows == 0
     with pytest.raises(ColumnTypeError, match="a condition is true or false"):
-        holds("a + 1", ROWS)
+        evaluate_condition("a + 1", ROWS)
 
 
 def test_names_differ_in_more_than_case() -> None:
     twice = pa.table({"v": [1], "V": [2], "w": [3]})
     assert compute("V + W", twice).to_pylist() == [5]
     either = pa.table({"vv": [1], "VV": [2]})
-    with pytest.raises(SqlError, match="this may be vv or VV"):
+    with pytest.raises(SqlError, match="the name is ambiguous: vv or VV"):
         compute("Vv", either)
 
 

@@ -33,11 +33,11 @@ def test_what_is_written_is_meant(text: str, wanted: timedelta) -> None:
         ("'1 99:.:4' DAY TO SECOND", "an INTERVAL of several units"),
         ("'1:2:3:4' DAY TO SECOND", "an INTERVAL of several units"),
         ("'1 2.5:3:4' DAY TO SECOND", "an INTERVAL of several units"),
-        ("'1 24:00:00' DAY TO SECOND", "hours after another unit are less than 24"),
-        ("'1:60' HOUR TO MINUTE", "minutes after another unit are less than 60"),
+        ("'1 24:00:00' DAY TO SECOND", "hours after another unit must be less than 24"),
+        ("'1:60' HOUR TO MINUTE", "minutes after another unit must be less than 60"),
         ("'1 2:3:4.0000001' DAY TO SECOND", "a whole number of microseconds"),
         (f"'1.{'0' * 30}1' SECOND", "a whole number of microseconds"),
-        (f"'{'9' * 5_000}' SECOND", "in up to 40 characters"),
+        (f"'{'9' * 5_000}' SECOND", "of up to 40 characters"),
     ],
 )
 def test_what_is_none_is_refused_with_its_place(text: str, rule: str) -> None:

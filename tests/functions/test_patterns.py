@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_windows.errors import InvalidPatternError
-from gpu_windows.functions.patterns.automaton import branches_of, states_of
+from gpu_windows.functions.patterns.automaton import build_states, max_branches
 from gpu_windows.functions.patterns.pattern import Pattern
 
 
@@ -40,20 +40,20 @@ def test_a_pattern_is_read_and_shown(text: str, shown: str) -> None:
         ("A B-C", "groups"),
         ("1A", "groups"),
         ("A++ B", "groups"),
-        ("A B A", "once"),
+        ("A B A", "names that differ"),
         ("A B a", "differ in more than case"),
         ("A B+", "greedy one"),
         ("A B{2,3}", "greedy one"),
         ("A*? B?", "at least one row"),
-        ("A B* C* D", "must be there"),
-        ("A B+ C? D", "must be there"),
-        ("A?? B", "not reluctant"),
-        ("A{0,1}? B", "not reluctant"),
-        ("A{} B", "begins with a number"),
-        ("A{,2} B", "begins with a number"),
-        ("A{3,2} B", "not less"),
-        ("A{0} B", "greater than 0"),
-        ("A{0,0} B", "greater than 0"),
+        ("A B* C* D", "must not be optional"),
+        ("A B+ C? D", "must not be optional"),
+        ("A?? B", "cannot be reluctant"),
+        ("A{0,1}? B", "cannot be reluctant"),
+        ("A{} B", "must begin with a number"),
+        ("A{,2} B", "must begin with a number"),
+        ("A{3,2} B", "not below the lower bound"),
+        ("A{0} B", "must be positive"),
+        ("A{0,0} B", "must be positive"),
         ("A{2000} B", "up to 1000"),
     ],
 )
@@ -63,21 +63,21 @@ def test_what_is_no_pattern_of_flinks_is_refused(text: str, rule: str) -> None:
 
 
 def test_a_pattern_is_a_text() -> None:
-    with pytest.raises(InvalidPatternError, match="is a text"):
+    with pytest.raises(InvalidPatternError, match="must be a string"):
         Pattern.of(["A", "B"])  # type: ignore[arg-type]
 
 
 def _shown(text: str) -> list[str]:
     """Return the states of a pattern: variable, where a taken row goes, where others go."""
     pattern = Pattern.of(text)
-    names, states = pattern.names, states_of(pattern)
+    names, states = pattern.names, build_states(pattern)
 
     def unless(some: frozenset[int]) -> str:
         return f" unless {', '.join(names[each] for each in sorted(some))}" if some else ""
 
     return [
-        f"{names[s.variable]}->{s.takes_to}{unless(s.takes_unless)}"
-        + ("" if s.hands_to is None else f", ->{s.hands_to}{unless(s.hands_unless)}")
+        f"{names[s.variable]}->{s.take_to}{unless(s.take_unless)}"
+        + ("" if s.proceed_to is None else f", ->{s.proceed_to}{unless(s.proceed_unless)}")
         for s in states
     ]
 
@@ -96,6 +96,6 @@ def test_the_states_are_those_of_flinks_compiler() -> None:
 
 
 def test_how_many_states_may_take_a_row() -> None:
-    assert branches_of(states_of(Pattern.of("A B C"))) == 1
-    assert branches_of(states_of(Pattern.of("A B*? C*? D"))) == 3
-    assert branches_of(states_of(Pattern.of("A{2,9}? B"))) == 2
+    assert max_branches(build_states(Pattern.of("A B C"))) == 1
+    assert max_branches(build_states(Pattern.of("A B*? C*? D"))) == 3
+    assert max_branches(build_states(Pattern.of("A{2,9}? B"))) == 2

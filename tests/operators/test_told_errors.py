@@ -135,11 +135,11 @@ def test_state_of_windows_is_declared_by_types(what: str) -> None:
 @pytest.mark.parametrize("found", [None, float("nan"), float("inf"), 1.5, "12", True, 2**70])
 def test_what_generators_give(found: Any) -> None:
     strategy = gw.WatermarkStrategy.for_generator(lambda _: found)
-    with pytest.raises(QueryError, match="a generator gives a watermark of 64 bits"):
-        strategy.allowed(np.array([1]))
+    with pytest.raises(QueryError, match="a generator must return a watermark"):
+        strategy.watermark_of(np.array([1]))
 
 
 def test_what_generators_raise() -> None:
     strategy = gw.WatermarkStrategy.for_generator(lambda _: _raises())
     with pytest.raises(FunctionFailedError, match="in the generator of watermarks <lambda>: Key"):
-        strategy.allowed(np.array([1]))
+        strategy.watermark_of(np.array([1]))

@@ -360,7 +360,7 @@ def test_timestamps_of_generators_are_read_only() -> None:
         return 0
 
     with pytest.raises(FunctionFailedError, match=r"generator: ValueError: .*read-only"):
-        gw.WatermarkStrategy.for_generator(generator).allowed(at)
+        gw.WatermarkStrategy.for_generator(generator).watermark_of(at)
     assert at.tolist() == [0, 1, 2]
 
 

@@ -51,7 +51,7 @@ PARTIALS, ROWS = "a window keeps partials, not its rows", "a window keeps its ro
         ),
         (
             {"assigner": GLOBAL, "aggregates": SUM, "trigger": GLOBAL.default_trigger()},
-            f"{ROWS}the rows are taken in order of time",
+            f"{ROWS}the rows are ordered by time",
         ),
     ],
 )

@@ -20,7 +20,7 @@ import gpu_windows as gw
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
 from gpu_windows.functions.built_in import Aggregates, Reduce
 from gpu_windows.functions.process import Process
-from gpu_windows.planning.facts import changes, fact_of, facts_of
+from gpu_windows.planning.facts import describe_changes, fact_of, facts_of
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
@@ -232,8 +232,8 @@ def _joined(condition: pc.Expression | None, upper: int = 5) -> Plan:
 def test_what_has_changed_is_named(name: str) -> None:
     before, after, text = CHANGED[name]
     kept = json.loads(json.dumps(facts_of(before())))
-    assert not list(changes(kept, facts_of(before())))
-    found = "; ".join(changes(kept, facts_of(after())))
+    assert not list(describe_changes(kept, facts_of(before())))
+    found = "; ".join(describe_changes(kept, facts_of(after())))
     assert found.startswith(text) if "argument" in found else found == text
     with pytest.raises(StateMismatchError) as error:
         Manifest.of(after()).resume(Manifest.of(before()), {})
@@ -245,7 +245,7 @@ def test_what_has_changed_is_told_in_the_words_of_queries() -> None:
     more = aggregated(
         total=gw.sum(VALUE), of_most=gw.arg_max("text", VALUE), q=gw.quantile("f", 0.5)
     )
-    found = changes(facts_of(of_function(sums)), facts_of(of_function(more)))
+    found = describe_changes(facts_of(of_function(sums)), facts_of(of_function(more)))
     assert [*found][:3] == [
         "columns was key string, part int32, ts int64, i int64, "
         "is key string, part int32, ts int64, i int64, text string, f double",
@@ -258,7 +258,7 @@ def test_what_has_changed_is_told_in_the_words_of_queries() -> None:
         facts_of(each.key_by("ts").count_window(3).with_outputs().aggregate(n=gw.count()).plan)
         for each in (rows, timed)
     )
-    told = "; ".join(changes(before, after))
+    told = "; ".join(describe_changes(before, after))
     assert "time was no time, is ts" in told
     assert "__" not in told
 
@@ -287,7 +287,7 @@ def test_what_has_changed_is_told_in_the_words_of_queries() -> None:
     ],
 )
 def test_durations_are_told_as_durations(before: object, after: object, text: str) -> None:
-    assert "; ".join(changes(fact_of(before), fact_of(after))).startswith(text)
+    assert "; ".join(describe_changes(fact_of(before), fact_of(after))).startswith(text)
 
 
 def test_a_parameter_at_its_default_is_no_fact() -> None:
@@ -383,7 +383,7 @@ def _defaulted(default: int) -> object:
 def test_values_of_all_kinds_are_facts(one: object, other: object) -> None:
     before, after = (json.loads(json.dumps(fact_of(each))) for each in (one, other))
     assert before == json.loads(json.dumps(fact_of(one)))
-    assert list(changes(before, after))
+    assert list(describe_changes(before, after))
 
 
 def test_what_user_code_changes_as_it_runs_is_no_fact() -> None:

@@ -21,7 +21,7 @@ PUBLIC = {"k": "upper", "v": "twice"}
 
 def shown(outputs: Any) -> Any:
     """Return the outputs of a query that calls its columns by other names than the user."""
-    query = replace(outputs.plan.query, public=PUBLIC)
+    query = replace(outputs.plan.query, display_names=PUBLIC)
     return ArrowOutputs(plan(query, bounded=True), outputs.data)
 
 

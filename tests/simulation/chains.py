@@ -29,7 +29,7 @@ from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_run import _in_order as in_order
 from gpu_windows.spark_glue.tasks.workers import PackRows
 from gpu_windows.vocabulary.options import Options
-from gpu_windows.vocabulary.watermarks import stages_in
+from gpu_windows.vocabulary.watermarks import stage_watermarks
 from tests.simulation.case import MicroBatch, Segment
 from tests.simulation.differences import unmatched
 from tests.simulation.drawn_chains import Chain, chain_of
@@ -54,7 +54,7 @@ def held_back(planned: Plan, watermark: int | None) -> int | None:
     """Return the watermark of a stage, given what the one before it has reached."""
     if watermark is None or watermark == LONG_MAX:
         return watermark
-    (stage,) = stages_in(planned.query.watermarks)
+    (stage,) = stage_watermarks(planned.query.watermarks)
     return watermark - stage.behind
 
 

@@ -26,7 +26,8 @@ from gpu_windows.operators.state import (
     state_file_writer,
 )
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.plan import Plan, WindowPlan
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.tasks.packing import dealt
 from tests.simulation.case import Case, Crash, MicroBatch, Segment
@@ -137,7 +138,7 @@ class Execution:
         if ahead is None or not plan.makes_partials:
             yield rows
             return
-        assert isinstance(plan, WindowPlan)
+        assert is_plan_of(plan, WindowQuery)
         known = segment.before
         latest = LONG_MIN if known is None else min(known + ahead, LONG_MAX)
         for at in range(0, len(rows), _TASK_ROWS):

@@ -58,8 +58,8 @@ def _measures(rng: Random, names: Sequence[str]) -> dict[str, str]:
 
 
 def _after(rng: Random, pattern: Pattern) -> str:
-    sure = [each.name for each in pattern.variables[1:] if each.least]
+    sure = [each.name for each in pattern.variables[1:] if each.min_rows]
     choices = ["skip to next row", "skip past last row"]
-    if sure and pattern.variables[0].least:
+    if sure and pattern.variables[0].min_rows:
         choices.append(f"skip to {rng.choice(['first', 'last'])} {rng.choice(sure)}")
     return rng.choice(choices)

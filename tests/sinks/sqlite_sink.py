@@ -20,7 +20,7 @@ class SqliteSink(gw.Sink):
 
     def check(self, plan: Any) -> None:  # before anything is asked of Spark, or is there
         if not plan.query.is_upserted:
-            raise gw.errors.QueryError(plan.query.upsert_rule)
+            raise gw.errors.QueryError(plan.query.upsert_message)
 
     def open(self, query: SinkQuery) -> gw.SinkWriter:  # may look and refuse; leaves nothing
         names = tuple(query.schemas["result"].names)

@@ -26,7 +26,7 @@ def failure_of(seed: int) -> str | None:
     try:
         gw.sql(odd, **tables).result()
     except SqlError as error:
-        if error.line is None and "cannot be read" not in error.rule:
+        if error.line is None and "cannot be parsed" not in error.rule:
             return f"no place in {error}: {odd}"
     except (ExpressionError, SkipError):  # of a row, or of a match
         return None

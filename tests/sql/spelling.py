@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from gpu_windows.expressions.places import parsed
+from gpu_windows.expressions.sql_text import parse_tree
 
 #: Quoted parts, words, and what is neither.
 _PARTS = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|\w+|\s+|.", re.DOTALL)
@@ -19,7 +19,7 @@ def spelled(text: str, case: Callable[[str], str]) -> str:
 
     Names, literals and variables of patterns stay as they are.
     """
-    tree = parsed(text)
+    tree = parse_tree(text)
     names = {each.name for each in tree.find_all(exp.Identifier)}
     names |= {word for each in tree.find_all(exp.Var) for word in _WORD.findall(_variables(each))}
     parts = _PARTS.findall(text)

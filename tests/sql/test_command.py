@@ -81,7 +81,7 @@ def test_results_are_shown_as_a_table(flights: Path) -> None:
 def test_rows_are_limited_and_the_rest_is_counted(flights: Path) -> None:
     result = ask("--query", QUERY, *tables(flights, "--rows", 1))
     assert result.stdout.count("2026-01-01") == 1
-    assert "2 rows more" in result.stdout
+    assert "2 more rows" in result.stdout
 
 
 def test_the_text_is_in_a_file_or_the_standard_input(flights: Path, tmp_path: Path) -> None:
@@ -129,9 +129,9 @@ PUBLIC = {
                 ["05:00", "06:00"]),
     "bikes": ("ride,at\nA,2024-11-03 01:30:00.123\nB,2024-11-03 01:30:00.000\n", "at", ["05:00"]),
     "ticks": ("symbol,time,price\nX,2024-01-02 09:30:00.000000001,1.5\n", "time", "microseconds"),
-    "logs": ("host,time,bytes\n1,10/Oct/2000:13:55:36 -0700,2\n", "time", "make one of texts"),
+    "logs": ("host,time,bytes\n1,10/Oct/2000:13:55:36 -0700,2\n", "time", "convert strings"),
     "epoch": ("k,ts\na,1704067200\n", "ts", "timestamp_seconds"),
-    "daily": ("symbol,date\nX,2024-01-02\n", "date", "make one of dates"),
+    "daily": ("symbol,date\nX,2024-01-02\n", "date", "convert dates"),
 }  # fmt: skip
 PER_HOUR = """SELECT window_start, COUNT(*) AS n FROM TUMBLE(TABLE t, DESCRIPTOR(`{time}`),
 INTERVAL '1' HOUR) GROUP BY window_start, window_end"""
@@ -210,18 +210,20 @@ def test_bad_input_is_refused_without_a_traceback(flights: Path, tmp_path: Path)
     broken = tmp_path / "broken.parquet"
     broken.write_text("no Parquet")
     asked = ("--query", QUERY)
-    refused("one of them", *tables(flights))
-    refused("one of them", "query.sql", *asked, *tables(flights))
+    refused("as --query TEXT", *tables(flights))
+    refused("as --query TEXT", "query.sql", *asked, *tables(flights))
     refused("No such file", tmp_path / "missing.sql", *tables(flights))
     refused("cannot be read as parquet", *asked, *tables(tmp_path / "missing.parquet"))
     refused("cannot be read as parquet", *asked, *tables(broken))
-    refused("a table is NAME=PATH", *asked, "--table", flights)
+    refused("give a table as NAME=PATH", *asked, "--table", flights)
     again = ("--table", f"flights={flights}")
-    refused("a table is named once", *asked, *tables(flights, *again))
+    refused("two tables have the same name", *asked, *tables(flights, *again))
     refused("one event time", *asked, *tables(flights, "--event-time", "day"))
-    refused("names one of the tables", *asked, *tables(flights, "--event-time", "flight=ts"))
+    refused(
+        "names a table that is not given", *asked, *tables(flights, "--event-time", "flight=ts")
+    )
     refused("there is no such table", *asked)
-    refused("needs a time", *asked, "--table", f"flights={flights}")
+    refused("needs an event time", *asked, "--table", f"flights={flights}")
     refused("no/such", *asked, *tables(flights, "--output", "no/such/out.parquet"))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import ExpressionError, SqlError
-from gpu_windows.sql.regular import groups_of
+from gpu_windows.sql.syntax.regex_groups import groups_in_every_match
 from tests.sql.recorded import ELSEWISE, IN, TIMES, accepted, differs, is_odd, refusal, rows, values
 
 if TYPE_CHECKING:
@@ -94,16 +94,16 @@ def test_over_dataframes_expressions_are_flinks_or_refused(
     ],
 )
 def test_groups_that_a_match_may_lack_are_known(pattern: str, groups: list[bool]) -> None:
-    assert groups_of(pattern) == groups
+    assert groups_in_every_match(pattern) == groups
 
 
 #: What is refused, with # before its place, and words of the rule.
 REFUSED = {
     "a misspelled function": ("#UPER(s)", "did you mean UPPER?"),
-    "a function of one's own": ("1 + #weightedAvg(n, n)", "by with_columns.*got weightedAvg"),
+    "a function of one's own": ("1 + #weightedAvg(n, n)", "using with_columns.*got weightedAvg"),
     "too many arguments": ("#UPPER(s, s)", "UPPER takes 1 arguments, got 2"),
-    "a place that is none": ("#arr[0]", "elements are counted from 1"),
-    "a place from the end": ("#arr[-1]", "elements are counted from 1"),
+    "a place that is none": ("#arr[0]", "an element takes a literal: an index from 1"),
+    "a place from the end": ("#arr[-1]", "an element takes a literal: an index from 1"),
     "a map that is made": ("#MAP['a', n]", r"MAP\[\.\.\.\] is not covered"),
     "a list that is made": ("ARRAY[#1]", r"ARRAY\[\.\.\.\] is not covered"),
     "the time of day": ("#LOCALTIMESTAMP", "when it is computed"),
@@ -111,10 +111,10 @@ REFUSED = {
     "the day": ("#CURRENT_DATE", "when it is computed"),
     "chance": ("#RAND()", "when it is computed"),
     "the time of processing": ("#PROCTIME()", r"ingestion_time\(\)"),
-    "a length": ("#CAST(s AS VARCHAR(3))", "cut and fill up"),
-    "a width": ("#CAST(s AS CHAR(10))", "cut and fill up"),
+    "a length": ("#CAST(s AS VARCHAR(3))", "are not covered: cast AS STRING"),
+    "a width": ("#CAST(s AS CHAR(10))", "are not covered: cast AS STRING"),
     "a time as a text": ("#CAST(ts AS STRING)", "DATE_FORMAT"),
-    "a time of day": ("#CAST(ts AS TIME)", "no type TIME"),
+    "a time of day": ("#CAST(ts AS TIME)", "the type TIME is not covered"),
     "a month": ("ts + INTERVAL #'1' MONTH", "no fixed length"),
     "a number as a time": ("#CAST(n AS TIMESTAMP_LTZ(3))", "TO_TIMESTAMP_LTZ"),
     "a query": ("EXISTS (SELECT #1)", "join it"),
@@ -136,16 +136,16 @@ def test_what_has_no_meaning_here_is_refused_at_its_place(case: str) -> None:
     [
         ("REGEXP_EXTRACT(s, '(a)?', 1)", "REGEXP_EXTRACT takes a group that every match has"),
         ("REGEXP_EXTRACT(s, 'a', 1)", "one of the groups of its pattern: 0 to 0"),
-        ("REGEXP_EXTRACT(s, s)", "written out"),
-        ("SUBSTRING(s, -3)", "SUBSTRING begins at"),
-        ("LPAD(s, 3, '')", "LPAD takes a length and a text"),
+        ("REGEXP_EXTRACT(s, s)", "literal"),
+        ("SUBSTRING(s, -3)", "SUBSTRING takes a literal start"),
+        ("LPAD(s, 3, '')", "LPAD takes a literal length"),
         ("REPLACE(s, '', 'x')", "not empty"),
-        ("LOCATE('d', s, 0)", "a number from 1"),
-        ("SPLIT_INDEX(s, '.', n)", "a place from 0"),
-        ("DATE_FORMAT(ts, 'z')", "a format that is written out"),
+        ("LOCATE('d', s, 0)", "a literal start from 1"),
+        ("SPLIT_INDEX(s, '.', n)", "a literal index from 0"),
+        ("DATE_FORMAT(ts, 'z')", "a literal format"),
         ("FLOOR(ts TO WEEK)", "FLOOR of a time"),
         ("EXTRACT(EPOCH FROM ts)", "EXTRACT takes one of YEAR"),
-        ("TO_TIMESTAMP_LTZ(b, 6)", "0, for seconds, or 3"),
+        ("TO_TIMESTAMP_LTZ(b, 6)", "0 for seconds, or 3"),
     ],
 )
 def test_arguments_that_mean_something_else_are_refused(
@@ -174,5 +174,5 @@ def test_a_day_of_a_zone_is_refused_over_arrow_tables() -> None:
     table = rows("UTC")
     moved = table["ts"].cast(pa.timestamp("us", "America/New_York"))
     of = _timed(table.set_column(table.schema.get_field_index("ts"), "ts", moved))
-    with pytest.raises(SqlError, match="those of UTC"):
+    with pytest.raises(SqlError, match="dates are in UTC"):
         gw.sql(f"SELECT CAST(ts AS DATE) AS x {IN}", t=of)

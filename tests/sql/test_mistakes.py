@@ -16,21 +16,21 @@ WAITS = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
 IN = "FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTES)"
 BY = "GROUP BY window_start, window_end"
 NEAR = "t.k = u.k AND u.at BETWEEN t.ts AND t.ts + INTERVAL '5' MINUTES"
-OF = "window function is TUMBLE(TABLE t, DESCRIPTOR(time), size [, offset])"
+OF = "window function must be TUMBLE(TABLE t, DESCRIPTOR(time), size [, offset])"
 NUMBERED = "(SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r FROM t)"
 
 #: What is wrong, a text in which # is before the place that is told, and words of the rule.
 MISTAKES = {
-    "empty": ("", "SQL is a text"),
-    "two statements": (f"SELECT COUNT(*) AS n {IN} {BY}; SELECT 1", "one statement at a time"),
-    "a quote that does not end": ("SELECT 'k FROM t", "the SQL cannot be read"),
-    "no FROM": ("SELECT * FROM", "the SQL cannot be read"),
-    "a statement that writes": ("#INSERT INTO x SELECT * FROM t", "a query is one SELECT"),
-    "two queries": (f"SELECT #COUNT(*) {IN} {BY} UNION ALL SELECT 1", "a query is one SELECT"),
-    "unknown table": ("SELECT COUNT(*) FROM #nowhere", "no such table; there are t, u, bare"),
+    "empty": ("", "SQL must be a string that is not empty"),
+    "two statements": (f"SELECT COUNT(*) AS n {IN} {BY}; SELECT 1", "must be one statement"),
+    "a quote that does not end": ("SELECT 'k FROM t", "the SQL cannot be parsed"),
+    "no FROM": ("SELECT * FROM", "the SQL cannot be parsed"),
+    "a statement that writes": ("#INSERT INTO x SELECT * FROM t", "a query must be one SELECT"),
+    "two queries": (f"SELECT #COUNT(*) {IN} {BY} UNION ALL SELECT 1", "a query must be one SELECT"),
+    "unknown table": ("SELECT COUNT(*) FROM #nowhere", "no such table; sql() is given t, u, bare"),
     "unknown function": (
         f"SELECT COUNT(*) FROM SLIDE(TABLE #t, DESCRIPTOR(ts)) {BY}",
-        "the SQL cannot be read",
+        "the SQL cannot be parsed",
     ),
     "a view of itself": (
         "WITH x AS (SELECT * FROM #x) SELECT COUNT(*) AS n FROM x",
@@ -39,7 +39,7 @@ MISTAKES = {
     "unknown column": (f"SELECT SUM(#w) AS n {IN} {BY}", "no such column; there are k, ts, v"),
     "column of no group": (f"SELECT #v, COUNT(*) AS n {IN} {BY}", "nor in GROUP BY"),
     "all columns of groups": (f"SELECT #*, COUNT(*) AS n {IN} {BY}", "name keys and aggregates"),
-    "no window_end": (f"SELECT COUNT(*) AS n {IN} GROUP BY #window_start", "grouped by both"),
+    "no window_end": (f"SELECT COUNT(*) AS n {IN} GROUP BY #window_start", "GROUP BY needs both"),
     "an aggregate of rows in windows": (
         "SELECT * FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR) WHERE #COUNT(*) > 1",
         "in the list of SELECT",
@@ -51,23 +51,23 @@ MISTAKES = {
     "a name that windows have": (
         "SELECT k, window_end, #v AS window_end FROM TUMBLE(TABLE t, DESCRIPTOR(ts), "
         "INTERVAL '1' HOUR)",
-        "say AS, got window_end",
+        "rename one with AS, got window_end",
     ),
     "sessions of no column": (
         "SELECT k FROM SESSION(TABLE t PARTITION BY #1, DESCRIPTOR(ts), INTERVAL '1' SECOND)",
-        "SESSION is PARTITION BY columns",
+        "PARTITION BY of SESSION takes columns",
     ),
     "a frequency": (f"SELECT #PERCENTILE(v, 0.5, v) AS n {IN} {BY}", "is not covered"),
-    "nothing chosen": (f"SELECT {IN} {BY}", "SELECT names what it gives"),
+    "nothing chosen": (f"SELECT {IN} {BY}", "SELECT needs a list of columns"),
     "no windows": ("SELECT k, COUNT(*) AS n FROM t GROUP BY #k", "never ends on a stream"),
     "no GROUP BY": (f"SELECT #COUNT(*) AS n {IN}", "GROUP BY window_start, window_end"),
-    "rows of windows": ("SELECT * FROM t", "has windows, OVER, a numbering of rows or a join"),
+    "rows of windows": ("SELECT * FROM t", "needs windows, OVER, ROW_NUMBER"),
     "ORDER BY": (f"SELECT COUNT(*) AS n {IN} {BY} ORDER BY #n", "ORDER BY is not covered"),
     "LIMIT": (f"SELECT COUNT(*) AS n {IN} {BY} LIMIT #3", "LIMIT is not covered"),
     "DISTINCT": ("SELECT DISTINCT k FROM t", "SELECT DISTINCT is not covered"),
     "another time": (
         f"SELECT COUNT(*) FROM TUMBLE(TABLE t, DESCRIPTOR(#other), INTERVAL '1' HOUR) {BY}",
-        "the time of t is ts",
+        "the event time of t is ts",
     ),
     "time of processing": (
         f"SELECT COUNT(*) FROM TUMBLE(TABLE t, DESCRIPTOR(#PROCTIME()), INTERVAL '1' HOUR) {BY}",
@@ -77,7 +77,7 @@ MISTAKES = {
     "no TABLE": (f"SELECT 1 FROM #TUMBLE(t, DESCRIPTOR(ts), INTERVAL '1' HOUR) {BY}", OF),
     "no time": (
         f"SELECT 1 FROM TUMBLE(TABLE bare, DESCRIPTOR(#ts), INTERVAL '1' HOUR) {BY}",
-        "bare needs a time",
+        "bare needs an event time",
     ),
     "no multiple": (
         "SELECT 1 FROM #CUMULATE(TABLE t, DESCRIPTOR(ts), INTERVAL '4' MINUTES, "
@@ -86,7 +86,7 @@ MISTAKES = {
     ),
     "months": (
         f"SELECT 1 FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL #'1' MONTH) {BY}",
-        "a fixed length",
+        "no fixed length",
     ),
     "a duration that is none": (
         f"SELECT 1 FROM TUMBLE(TABLE t, DESCRIPTOR(ts), #10) {BY}",
@@ -99,77 +99,92 @@ MISTAKES = {
     "sessions of other keys": (
         "SELECT s, COUNT(*) FROM SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), "
         f"INTERVAL '4' MINUTES) {BY}, s",
-        "what SESSION has after PARTITION BY",
+        "must have the same keys",
     ),
     "two windows": (
         "SELECT COUNT(*) AS n FROM t GROUP BY TUMBLE(ts, INTERVAL '1' HOUR), "
         "#HOP(ts, INTERVAL '1' HOUR, INTERVAL '2' HOUR)",
-        "rows are in windows once",
+        "rows can be assigned to windows once",
     ),
     "another window's start": (
         "SELECT HOP_START(ts, INTERVAL '1' HOUR) AS w, COUNT(*) AS n FROM t "
         "GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)",
-        "it takes what GROUP BY has",
+        "this must repeat the window of GROUP BY",
     ),
     "nested aggregate": (f"SELECT SUM(#COUNT(*)) AS n {IN} {BY}", "in the list of SELECT"),
     "aggregate in WHERE": (f"SELECT SUM(v) {IN} WHERE #SUM(v) > 1 {BY}", "and in HAVING"),
     "window in WHERE": (
         f"SELECT SUM(v) {IN} WHERE #window_start IS NULL {BY}",
-        "stands in a result",
+        "allowed in results",
     ),
-    "one name twice": (f"SELECT SUM(v) AS x, #COUNT(*) AS x {IN} {BY}", "say AS, got x"),
+    "one name twice": (
+        f"SELECT SUM(v) AS x, #COUNT(*) AS x {IN} {BY}",
+        "rename one with AS, got x",
+    ),
     "aggregate of text": (f"SELECT #SUM(s) AS x {IN} {BY}", "sum takes integers, floats"),
     "unknown aggregate": (f"SELECT #LISTAGG(s) AS x {IN} {BY}", "this aggregate is not covered"),
     "unknown scalar": (f"SELECT #PROCTIME() AS p, COUNT(*) {IN} {BY}", "would depend on when"),
     "query in WHERE": (f"SELECT SUM(v) {IN} WHERE k IN (SELECT #k FROM u) {BY}", "join it"),
-    "join without time": ("SELECT t.k FROM t JOIN #u ON t.k = u.k", "rows near in time"),
-    "join with one bound": ("SELECT t.k FROM t JOIN #u ON t.k = u.k AND u.at > t.ts", "both sides"),
-    "whose column": (f"SELECT #v FROM t JOIN u ON {NEAR}", "say whose"),
-    "nobody's column": (f"SELECT x.#k FROM t JOIN u ON {NEAR}", "neither t nor u has it"),
-    "join of all columns": (f"SELECT * FROM t JOIN #u ON {NEAR}", "say AS, got k"),
-    "aggregate of a join": (f"SELECT #COUNT(*) AS n FROM t JOIN u ON {NEAR}", "goes with GROUP BY"),
-    "USING": ("SELECT t.k FROM t JOIN #u USING (k)", "say ON a.key = b.key"),
-    "join with itself": ("SELECT t.k FROM t JOIN #t ON t.k = t.k", "different names: say AS"),
+    "join without time": (
+        "SELECT t.k FROM t JOIN #u ON t.k = u.k",
+        "a lower and an upper bound of time",
+    ),
+    "join with one bound": (
+        "SELECT t.k FROM t JOIN #u ON t.k = u.k AND u.at > t.ts",
+        "a lower and an upper bound",
+    ),
+    "whose column": (f"SELECT #v FROM t JOIN u ON {NEAR}", "write the table before it"),
+    "nobody's column": (
+        f"SELECT x.#k FROM t JOIN u ON {NEAR}",
+        "neither t nor u has a column of this name",
+    ),
+    "join of all columns": (f"SELECT * FROM t JOIN #u ON {NEAR}", "rename one with AS, got k"),
+    "aggregate of a join": (f"SELECT #COUNT(*) AS n FROM t JOIN u ON {NEAR}", "needs GROUP BY"),
+    "USING": ("SELECT t.k FROM t JOIN #u USING (k)", "use ON a.key = b.key"),
+    "join with itself": (
+        "SELECT t.k FROM t JOIN #t ON t.k = t.k",
+        "have the same name: rename one with AS",
+    ),
     "three tables": (
         f"SELECT t.k FROM t JOIN u ON {NEAR} JOIN #u AS w ON w.k = t.k",
-        "a query joins two tables",
+        "a query can join two tables",
     ),
     "versions by processing time": (
         "SELECT t.v FROM t JOIN u FOR SYSTEM_TIME AS OF #PROCTIME() ON t.k = u.k",
-        "by processing time a result would depend on when it is computed, got PROCTIME()",
+        "results by processing time would depend on when they are computed, got PROCTIME()",
     ),
     "versions by the right time": (
         "SELECT t.v FROM t JOIN u FOR SYSTEM_TIME AS OF u.#at ON t.k = u.k",
-        "as of the event time of the left side: t.ts, got u.at",
+        "as of the left side's event time: t.ts, got u.at",
     ),
     "versions by another time": (
         "SELECT t.v FROM t JOIN u FOR SYSTEM_TIME AS OF t.#other ON t.k = u.k",
-        "as of the event time of the left side: t.ts, got t.other",
+        "as of the left side's event time: t.ts, got t.other",
     ),
     "versions of one time": (
         "SELECT t.v FROM t JOIN u FOR SYSTEM_TIME AS OF TIMESTAMP #'2020-01-01 00:00:00' "
         "ON t.k = u.k",
-        "as of the event time of the left side: t.ts",
+        "as of the left side's event time: t.ts",
     ),
     "versions by number": (
         "SELECT t.v FROM t JOIN u VERSION AS OF #3 ON t.k = u.k",
-        "versions are FOR SYSTEM_TIME AS OF t.ts, got VERSION AS OF 3",
+        "needs FOR SYSTEM_TIME AS OF t.ts, got VERSION AS OF 3",
     ),
     "versions without a key": (
         "SELECT t.v FROM t JOIN #u FOR SYSTEM_TIME AS OF t.ts ON t.v < u.v",
-        "versions are of a key: ON left.key = right.key, got u",
+        "needs a key: ON left.key = right.key, got u",
     ),
     "versions with a key in WHERE": (
         "SELECT t.v FROM t JOIN #u FOR SYSTEM_TIME AS OF t.ts WHERE t.k = u.k",
-        "versions are of a key",
+        "needs a key",
     ),
     "versions that are kept": (
         "SELECT u.v FROM t FULL JOIN #u FOR SYSTEM_TIME AS OF t.ts ON t.k = u.k",
-        "is INNER or LEFT, got FULL",
+        "must be INNER or LEFT, got FULL",
     ),
     "versions of windows": (
         f"SELECT a.v {IN} AS a JOIN u FOR SYSTEM_TIME AS OF a.ts AS b ON a.k = b.k",
-        "both sides of a join are in windows, or none",
+        "a join needs windows on both sides, or on neither",
     ),
     "versions of the left side": (
         "SELECT t.v FROM #t FOR SYSTEM_TIME AS OF ts JOIN u ON t.k = u.k",
@@ -178,14 +193,17 @@ MISTAKES = {
     "windows of a join, half": (
         f"SELECT a.k {IN} AS a JOIN #TUMBLE(TABLE u, DESCRIPTOR(at), INTERVAL '10' MINUTES) AS b "
         "ON a.k = b.k AND a.window_start = b.window_start",
-        "ON window_start and window_end of both",
+        "window_start and window_end of both sides in ON",
     ),
     "OVER by another column": (
         "SELECT SUM(v) OVER (PARTITION BY k ORDER BY #v) AS x FROM t",
-        "the time of t is ts",
+        "the event time of t is ts",
     ),
     "OVER from the last": ("SELECT #SUM(v) OVER (ORDER BY ts DESC) AS x FROM t", "ascending"),
-    "OVER without order": ("SELECT #SUM(v) OVER (PARTITION BY k) AS x FROM t", "ORDER BY the time"),
+    "OVER without order": (
+        "SELECT #SUM(v) OVER (PARTITION BY k) AS x FROM t",
+        "ORDER BY the event time",
+    ),
     "OVER by two keys": (
         "SELECT SUM(v) OVER (PARTITION BY k ORDER BY ts) AS x, "
         "#SUM(v) OVER (PARTITION BY s ORDER BY ts) AS y FROM t",
@@ -193,38 +211,38 @@ MISTAKES = {
     ),
     "OVER of groups": (
         "SELECT #SUM(v) OVER (ORDER BY ts GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t",
-        "a frame is of ROWS or of a RANGE",
+        "a frame must be ROWS, or a RANGE",
     ),
     "OVER that ends before": (
         "SELECT #SUM(v) OVER (ORDER BY ts ROWS BETWEEN 1 FOLLOWING AND 1 PRECEDING) FROM t",
         "must not end before it begins",
     ),
-    "OVER without a name": ("SELECT #SUM(v) OVER w AS x FROM t", "no such WINDOW"),
+    "OVER without a name": ("SELECT #SUM(v) OVER w AS x FROM t", "no WINDOW of this name"),
     "OVER and an aggregate": (
         "SELECT SUM(v) OVER (ORDER BY ts) AS x, #COUNT(*) AS y FROM t",
-        "not with both",
+        "not both",
     ),
     "a number alone": (
         "SELECT k, #ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r FROM t",
-        "in a query around WHERE number <= 3",
+        "in an outer query WHERE number <= 3",
     ),
     "numbers of no order": (
         "SELECT * FROM (SELECT *, #ROW_NUMBER() OVER (PARTITION BY k) AS r FROM t) WHERE r <= 3",
-        "ROW_NUMBER is ORDER BY something",
+        "ROW_NUMBER needs ORDER BY",
     ),
     "no rows": (f"SELECT * FROM {NUMBERED} WHERE r <= 0", "an integer of at least 1"),
     "order of numbers": (
         f"SELECT * FROM {NUMBERED} WHERE r <= 3 ORDER BY #r",
-        "chooses columns and rows",
+        "can select columns and filter rows",
     ),
     "numbers across windows": (
         f"SELECT * FROM (SELECT *, #ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r {IN}) "
         "WHERE r <= 3",
-        "PARTITION BY has window_start and window_end",
+        "PARTITION BY needs window_start and window_end",
     ),
     "QUALIFY": (
         "SELECT k FROM t QUALIFY #ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) = 1",
-        "number rows in a query within",
+        "number rows in a subquery",
     ),
 }
 
@@ -275,10 +293,10 @@ def test_a_condition_without_a_value_for_a_pair_is_told() -> None:
 
 
 def test_a_version_without_a_time_is_told() -> None:
-    with pytest.raises(SqlError, match="versions are FOR SYSTEM_TIME"):
+    with pytest.raises(SqlError, match="needs FOR SYSTEM_TIME"):
         gw.sql("SELECT t.k FROM t JOIN u FOR SYSTEM_TIME AS OF ON t.k = u.k", **streams())
 
 
 def test_a_table_that_is_no_stream_is_refused() -> None:
-    with pytest.raises(QueryError, match="must be a stream with its time"):
+    with pytest.raises(QueryError, match="must be a stream with an event time"):
         gw.sql("SELECT 1 FROM t", t=pa.table({"k": [1]}))

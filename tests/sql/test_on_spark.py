@@ -10,7 +10,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import QueryError
-from gpu_windows.sql.files import reader
+from gpu_windows.sql.files import table_reader
 from tests.planning.queries import rows_of
 from tests.sql.texts import MONOTONOUS, stream
 
@@ -89,7 +89,7 @@ def test_files_have_columns_of_any_name(spark: SparkSession, tmp_path: Path) -> 
     from pyspark.errors import AnalysisException
 
     pq.write_table(pa.table({"a`b": [1], "c.d": [2]}), tmp_path / "rows.parquet")
-    with reader(on_spark=True) as read:
+    with table_reader(on_spark=True) as read:
         assert read(tmp_path / "rows.parquet").collect() == [(1, 2)]
     assert spark.range(1).count() == 1
     with pytest.raises(AnalysisException, match="nowhere"):  # what Spark logs, it still can

@@ -102,33 +102,36 @@ MISTAKES = {
     ),
     "HAVING of rows": (
         f"SELECT COUNT(*) AS c {HOURS.replace('t,', '(SELECT * FROM t HAVING #v > 3),')} {BY}",
-        "HAVING goes with GROUP BY",
+        "HAVING needs GROUP BY",
     ),
     "HAVING of numbers": (
         f"SELECT * FROM (SELECT *, {NUMBER} FROM t HAVING #v > 3) WHERE r = 1",
-        "WHERE chooses of them",
+        "WHERE as the only other clause",
     ),
     "numbers of a join": (
         f"SELECT v FROM (SELECT v, {NUMBER} FROM t JOIN #t AS u ON t.k = u.k) WHERE r = 1",
-        "come from one table",
+        "takes rows from one table",
     ),
     "ORDER BY beside OVER": (
         "SELECT v, COUNT(*) OVER (ORDER BY ts) AS c FROM t ORDER BY #ts",
-        "leave ORDER BY out",
+        "leave out ORDER BY",
     ),
     "OVER beside a number": (
         f"SELECT q FROM (SELECT #RANK() OVER (ORDER BY ts) AS q, {NUMBER} FROM t) WHERE r = 1",
-        "OVER stands in the list of SELECT",
+        "OVER is allowed in the list of SELECT alone",
     ),
-    "some of all columns": (f"SELECT #* EXCEPT (v) {HOURS}", "name those that are wanted"),
-    "names after AS": ("SELECT a FROM t AS f (#a, b) ORDER BY a", "say AS there"),
+    "some of all columns": (f"SELECT #* EXCEPT (v) {HOURS}", "name the columns"),
+    "names after AS": (
+        "SELECT a FROM t AS f (#a, b) ORDER BY a",
+        "name columns with AS in the list of SELECT",
+    ),
     "one name twice in WITH": (
         f"WITH a AS (SELECT 1 FROM t), #A AS (SELECT * FROM t) SELECT COUNT(*) AS c {HOURS} {BY}",
-        "queries of WITH have different names, got a",
+        "two queries of WITH have the same name, got a",
     ),
     "several of the least": (
         f"SELECT #MIN_BY(s, v, 2) AS m {HOURS} {BY}",
-        "leave the number of values out",
+        "leave out the number of values",
     ),
     "all columns of another top": (
         f"SELECT z.#* FROM {TOP} AS q WHERE r = 1",
@@ -144,7 +147,7 @@ MISTAKES = {
     ),
     "a name for changes": (
         f"SELECT k, #v AS change FROM {TOP} WHERE r = 1",
-        "in a column of this name what changes are",
+        "a column of this name for the kind of change",
     ),
 }
 

@@ -10,7 +10,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.errors import QueryError, SqlError
 from gpu_windows.spark_glue.columns.expressions import is_of_spark, refuses_as_query
-from gpu_windows.sql.said import Said
+from gpu_windows.sql.api_call import ApiCall
 from tests.sql.texts import stream
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_errors_of_spark_in_a_step_are_of_the_query(kind: type[Exception]) -> No
             raise kind("what Spark says\n\tat org.apache.spark")
 
     with pytest.raises(QueryError, match=r"Spark refuses this: what Spark says$"):
-        Said(Step(), "step").call("fails")
+        ApiCall(Step(), "step").call("fails")
 
 
 def test_other_errors_stay_as_they_are() -> None:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 import gpu_windows as gw
 from gpu_windows.errors import SqlError
-from gpu_windows.expressions.places import parsed
+from gpu_windows.expressions.sql_text import parse_tree
 from tests.docs.pages import blocks, pages
 from tests.lanes import quick
 from tests.sql.pattern_texts import patterns
@@ -58,7 +58,7 @@ def made() -> list[str]:
 def _tree(text: str) -> str | None:
     """Return what is read of a statement; None if it cannot be read."""
     try:
-        tree = parsed(text)
+        tree = parse_tree(text)
     except SqlError:
         return None
     for each in tree.find_all(exp.Anonymous):  # whose names tell no cases apart

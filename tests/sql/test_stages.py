@@ -154,7 +154,7 @@ def test_windows_of_pairs(tables: Any, how: Any, near: str, side: str) -> None:
     outer = f"SELECT window_start, window_end, SUM(a) AS a, SUM(b) AS b {OF_TEN} {BY}"
     same(f"WITH q AS ({inner}) {outer}", tables, wanted)
     other = inner.replace(f"{side}.ts AS at", f"{'tu'.replace(side, '')}.ts AS at")
-    with pytest.raises(SqlError, match=r"shows no time.*got at"):
+    with pytest.raises(SqlError, match=r"does not select its time.*got at"):
         gw.sql(f"WITH q AS ({other}) {outer}", **tables)
 
 
@@ -167,7 +167,7 @@ def test_windows_of_a_join_of_windows(tables: Any) -> None:
         ON t.k = u.k AND t.window_start = u.window_start AND t.window_end = u.window_end"""
     text = f"WITH q AS ({inner}) SELECT window_start, window_end, SUM(a) AS a, SUM(b) AS b"
     same(f"{text} {OF_TEN} {BY}", tables, wanted)
-    with pytest.raises(SqlError, match="shows no time"):
+    with pytest.raises(SqlError, match="does not select its time"):
         gw.sql(f"{text.replace('t.window_time', 'u.window_time')} {OF_TEN} {BY}", **tables)
 
 
@@ -179,7 +179,7 @@ def test_a_time_is_not_told_by_its_text(tables: Any) -> None:
     )
     text = f"WITH p AS ({inner}), q AS ({over}) SELECT SUM(n) AS n {OF_TEN} {BY}"
     assert len(gw.sql(text, **tables).result())
-    with pytest.raises(SqlError, match="the time of q is at"):
+    with pytest.raises(SqlError, match="the event time of q is at"):
         gw.sql(text.replace("DESCRIPTOR(at)", "DESCRIPTOR(again)"), **tables)
 
 
@@ -197,11 +197,14 @@ MISTAKES = {
     "no time": (
         f"{Q.replace('window_time AS at, ', '')} SELECT SUM(n) AS n "
         f"{OF_TEN.replace('at', '#n')} {BY}",
-        "shows no time",
+        "does not select its time",
     ),
     "another time": (f"{Q} SELECT SUM(n) AS n {OF_TEN.replace('(at', '(#n')} {BY}", "of q is at"),
     "a column that is not shown": (f"{Q} SELECT SUM(#window_x) AS n {OF_TEN} {BY}", "there are k"),
-    "a hidden column": (f"{Q} SELECT COUNT(#window_time) AS n {OF_TEN} {BY}", "of a result"),
+    "a hidden column": (
+        f"{Q} SELECT COUNT(#window_time) AS n {OF_TEN} {BY}",
+        "belongs to a result",
+    ),
     "used twice": (
         f"{Q} SELECT a.n FROM q AS a JOIN #q AS b ON a.k = b.k AND a.at = b.at",
         "write it twice in WITH",
@@ -209,7 +212,7 @@ MISTAKES = {
     "the same names": (
         f"{Q.replace('AS at', 'AS at, window_start')} SELECT SUM(n) AS n "
         f"{OF_TEN.replace('TUMBLE', '#TUMBLE')} {BY}",
-        "say AS in the query within",
+        "rename it in the subquery with AS",
     ),
     "the same windows of HOP": (
         f"SELECT SUM(n) AS n FROM ({COUNTS}) GROUP BY #k".replace("TUMBLE(", "HOP(").replace(

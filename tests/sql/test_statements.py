@@ -21,30 +21,33 @@ NUMBERED = "SELECT v, rn FROM (SELECT *, {} OVER ({} ORDER BY v DESC) AS rn FROM
 REFUSED = {
     "a table": (
         "-- the source\n#create table t (a INT, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)",
-        r"a query is one SELECT: a table is gw\.sql\(text, name=gw\.stream",
+        r"a query must be one SELECT: give a table as gw\.sql\(text, name=gw\.stream",
     ),
-    "a view": ("/* a */ #CREATE TEMPORARY VIEW x AS SELECT * FROM t", "a view a query of WITH"),
+    "a view": (
+        "/* a */ #CREATE TEMPORARY VIEW x AS SELECT * FROM t",
+        "write a view as a query of WITH",
+    ),
     "what is written": ("#INSERT INTO sink SELECT v FROM t", "its .outputs.. to write_stream"),
     "statements together": ("#EXECUTE STATEMENT SET BEGIN", "write_stream"),
-    "a setting": ("  #SET 'parallelism.default' = '1'", "settings are .options"),
-    "an explanation": ("#EXPLAIN SELECT v FROM t", r"\.explain\(\) tells"),
-    "LIMIT": ("SELECT v FROM t LIMIT #3", r"ROW_NUMBER, or of a batch \.result\(\)\.limit"),
+    "a setting": ("  #SET 'parallelism.default' = '1'", "use .options"),
+    "an explanation": ("#EXPLAIN SELECT v FROM t", r"use \.explain\(\)"),
+    "LIMIT": ("SELECT v FROM t LIMIT #3", r"ROW_NUMBER, or in batch \.result\(\)\.limit"),
     "the second row": (
         NUMBERED.format("#ROW_NUMBER()", "PARTITION BY ts", "= 2"),
-        "in a query around WHERE number <= 3, or = 1",
+        "in an outer query WHERE number <= 3, or = 1",
     ),
     "numbers of a list": (
         NUMBERED.format("#ROW_NUMBER()", "PARTITION BY ts", "IN (1)"),
-        "in a query around WHERE number <= 3, or = 1",
+        "in an outer query WHERE number <= 3, or = 1",
     ),
     "ranks": (
         NUMBERED.format("#RANK()", "PARTITION BY ts", "<= 2"),
-        "the first rows are numbered: ROW_NUMBER",
+        "covered for top-N alone: ROW_NUMBER",
     ),
     "windows of processing time": (
         "SELECT #TUMBLE_PROCTIME(ts, INTERVAL '1' MINUTE) AS w, COUNT(*) AS n FROM t "
         "GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)",
-        r"take the \.\.\._ROWTIME",
+        r"use the \.\.\._ROWTIME",
     ),
     "an aggregate of one's own": (
         f"SELECT #weightedAvg(v, v) AS w {HOUR} GROUP BY window_start, window_end",
@@ -56,7 +59,7 @@ REFUSED = {
     ),
     "a join of one bound": (
         "SELECT a.v FROM t AS a JOIN #t AS b ON a.v = b.v WHERE a.ts > b.ts",
-        "rows near in time, from both sides",
+        "a lower and an upper bound of time",
     ),
 }
 
@@ -77,7 +80,7 @@ def test_a_statement_is_refused_with_what_to_write(case: str) -> None:
 
 
 def test_a_hint_is_refused_with_what_to_write() -> None:
-    with pytest.raises(SqlError, match=r"hints are not covered: say \.options") as caught:
+    with pytest.raises(SqlError, match=r"hints are not covered: use \.options") as caught:
         gw.sql(f"SELECT /*+ STATE_TTL('t' = '1d') */ v {HOUR}", t=stream(table()))
     assert caught.value.line == 1
 
@@ -101,7 +104,7 @@ def test_an_inner_join_may_have_its_bounds_in_where(bounds: str) -> None:
 def test_bounds_in_where_leave_an_outer_join_refused() -> None:
     near = "a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' MINUTE"
     text = f"SELECT a.v AS x, b.v AS y FROM t AS a LEFT JOIN t AS b ON a.v = b.v WHERE {near}"
-    with pytest.raises(SqlError, match="rows near in time"):
+    with pytest.raises(SqlError, match="a lower and an upper bound of time"):
         gw.sql(text, t=stream(table()))
 
 
@@ -109,7 +112,7 @@ def test_a_stream_tells_that_where_leaves_the_watermark_behind(spark: SparkSessi
     rate = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
     batch = spark.createDataFrame(table().rename_columns(["value", "ts"]))
     text = f"SELECT COUNT(*) AS n {HOUR}{{}} GROUP BY window_start, window_end"
-    told = "rows that it leaves out do not move the watermark"
+    told = "rows that it filters out do not advance the watermark"
     for frame, where, tells in (
         (rate, " WHERE `value` > 1", True),
         (rate, "", False),

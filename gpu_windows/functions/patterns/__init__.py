@@ -1,1 +1,1 @@
-"""Patterns of rows (SQL: MATCH_RECOGNIZE): what is asked for, and its automaton."""
+"""Patterns of rows (SQL: MATCH_RECOGNIZE): their description, automaton and conditions."""

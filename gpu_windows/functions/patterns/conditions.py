@@ -1,4 +1,4 @@
-"""The conditions of DEFINE as instructions, and as columns of what is of one row."""
+"""Compiles the conditions of DEFINE to instructions; parts over one row become columns."""
 
 from __future__ import annotations
 
@@ -10,49 +10,54 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from gpu_windows.expressions.evaluated import check_read as check_read_whole
-from gpu_windows.expressions.places import key_of, refused, written
-from gpu_windows.functions.patterns.kinds import (
-    DOUBLE,
-    DURATION,
-    FLAG,
-    LONG,
-    NOTHING,
-    Kind,
-    Meaning,
-    kind_of,
-    wider,
-)
+from gpu_windows.expressions.evaluator import check_arguments
+from gpu_windows.expressions.sql_text import canonical_text, sql_error, to_spark_sql
 from gpu_windows.functions.patterns.navigation import (
+    AggregateArgument,
     Navigation,
-    Rows,
-    Value,
-    check_read,
+    RowExpression,
+    check_expression,
     column_of,
     is_aggregate,
     is_navigation,
 )
 from gpu_windows.functions.patterns.operands import (
-    COMPARED,
-    COMPUTED,
-    KEEPS,
+    AGGREGATE_STATES,
+    ARITHMETIC,
+    COMPARISONS,
     MAY_FAIL,
     MIRRORED,
     Code,
     Columns,
     Constants,
-    Made,
+    Operand,
     as_float,
     check_number,
+    is_literal,
     is_long,
-    is_written,
 )
-from gpu_windows.functions.patterns.program import Conditions, Instruction, Kept, Place
+from gpu_windows.functions.patterns.program import (
+    Conditions,
+    Instruction,
+    RowReference,
+    RunningAggregate,
+)
+from gpu_windows.functions.patterns.value_types import (
+    BOOLEAN,
+    DOUBLE,
+    DURATION,
+    LONG,
+    NULL,
+    TypeClass,
+    ValueType,
+    value_type,
+    wider_type,
+)
 from gpu_windows.rules.pattern_matching import layout
 
 
 class Compiler:
-    """Makes instructions of conditions.
+    """Compiles conditions to instructions.
 
     Parameters
     ----------
@@ -65,330 +70,354 @@ class Compiler:
         self._read: dict[str, int] = {}
         self._ranked: set[int] = set()
         self._constants = Constants()
-        self._kept: dict[Kept, int] = {}
-        self._of: list[tuple[Instruction, ...]] = []
+        self._running: dict[RunningAggregate, int] = {}
+        self._programs: list[tuple[Instruction, ...]] = []
         self._texts: list[str] = []
-        self._candidate = 0  # the variable whose condition is made
-        self._whole: exp.Expr | None = None  # which Spark evaluates as it is, if it is of one row
+        self._candidate = 0  # the variable whose condition is compiled
+        self._whole: exp.Expr | None = None  # the whole condition: over one row, it is a column
 
     def add(self, variable: int, node: exp.Expr | None) -> None:
-        """Take the condition of the next variable; None: it is true.
+        """Compile the condition of the next variable; None is always true.
 
         Raises
         ------
         SqlError
-            With the place of what is not covered.
+            With the position of what is not covered.
         """
-        self._of.append(tuple(self._condition(variable, node)))
-        self._texts.append("" if node is None else key_of(node))
+        self._programs.append(tuple(self._condition(variable, node)))
+        self._texts.append("" if node is None else canonical_text(node))
 
     def conditions(self) -> Conditions:
         """Return the conditions of all variables."""
         return Conditions(
-            of=tuple(self._of),
+            programs=tuple(self._programs),
             texts=tuple(self._texts),
             columns=tuple(self._read),
             ranked=frozenset(self._ranked),
-            constants=tuple(self._constants.known),
-            kept=tuple(self._kept),
+            constants=tuple(self._constants.values),
+            aggregates=tuple(self._running),
         )
 
     def _condition(self, variable: int, node: exp.Expr | None) -> Code:
         if node is None:
             return []
         self._candidate, self._whole = variable, node
-        check_read(node)
-        return self._truth(node).code
+        check_expression(node)
+        return self._boolean_operand(node).code
 
-    def _made(self, node: exp.Expr) -> Made:
+    def _compile(self, node: exp.Expr) -> Operand:
         value = self._navigation.value(node, self._candidate)
-        if value is not None and not self._is_in_parts(node):
-            return self._of_one_row(node, value)
+        if value is not None and not self._may_fail(node):
+            return self._row_value(node, value)
         if is_aggregate(node):
             return self._aggregate(node)
-        for kinds, make in _MAKERS.items():
+        for kinds, make in _COMPILERS.items():
             if isinstance(node, kinds):
-                check_read_whole(node)
+                check_arguments(node)
                 if node.args.get("negate"):
-                    return self._negated(node)
+                    return self._negate(node)
                 return make(self, node)
         rule = (
             "between rows of a match there are comparisons, + - * / % DIV, AND, OR, NOT, IS NULL, "
-            "BETWEEN, CASE and aggregates; other functions are of one row"
+            "BETWEEN, CASE and aggregates; other functions take columns of one row"
         )
-        raise refused(node, rule)
+        raise sql_error(node, rule)
 
-    def _negated(self, node: exp.Expr) -> Made:
+    def _negate(self, node: exp.Expr) -> Operand:
         plain = node.copy()
         plain.set("negate", False)
-        return Made([*self._made(plain).code, Instruction(layout.NOT)], FLAG)
+        return Operand([*self._compile(plain).code, Instruction(layout.NOT)], BOOLEAN)
 
     # ---- values
 
-    def _of_one_row(self, node: exp.Expr, value: Value) -> Made:
-        if value.place is None and is_written(value.of):
+    def _row_value(self, node: exp.Expr, value: RowExpression) -> Operand:
+        if value.row is None and is_literal(value.of):
             return self._constants.of(node)
-        column = self._columns.name(written(value.of))
+        column = self._columns.name(to_spark_sql(value.of))
         number = self._column(column)
-        kind = self._kind(node, self._columns.dtype(column))
-        if kind.meaning is Meaning.RANKED:
+        operand_type = self._value_type(node, self._columns.dtype(column))
+        if operand_type.type_class is TypeClass.RANKED:
             self._ranked.add(number)
-        place = value.place or Place(self._candidate)  # what is the same for all rows
-        does = layout.FIRST if place.from_first else layout.LAST
-        return Made([Instruction(does, place.variable, place.offset, number)], kind)
+        row = value.row or RowReference(self._candidate)  # what is the same for all rows
+        does = layout.FIRST if row.from_first else layout.LAST
+        return Operand([Instruction(does, row.variable, row.offset, number)], operand_type)
 
-    def _is_in_parts(self, node: exp.Expr) -> bool:
-        """Whether a part that may have no value is computed of its own parts, when it is asked for.
+    def _may_fail(self, node: exp.Expr) -> bool:
+        """Whether a part that may fail must be compiled, so that it fails only if it is evaluated.
 
-        So it is if these are numbers and truths, and nothing but what there is between rows.
+        That works if its own parts are numbers and booleans, and have instructions.
         """
         if node is self._whole or not any(isinstance(each, MAY_FAIL) for each in node.walk()):
             return False
-        return self._is_made(node)
+        return self._is_compilable(node)
 
-    def _is_made(self, node: exp.Expr) -> bool:
+    def _is_compilable(self, node: exp.Expr) -> bool:
         if isinstance(node, exp.Literal):
-            return not node.is_string and "." not in node.name  # decimals have other quotients
+            return not node.is_string and "." not in node.name  # quotients of decimals differ
         if is_navigation(node):
             node = node.expressions[0] if isinstance(node, exp.Anonymous) else node.this
-            return isinstance(node, exp.Column) and self._is_made(node)
+            return isinstance(node, exp.Column) and self._is_compilable(node)
         if isinstance(node, exp.Column):
-            kind = kind_of(self._columns.dtype(self._columns.name(written(column_of(node.name)))))
-            return kind in (FLAG, DOUBLE) or (kind is not None and kind.meaning is Meaning.WHOLE)
+            operand_type = value_type(
+                self._columns.dtype(self._columns.name(to_spark_sql(column_of(node.name))))
+            )
+            return operand_type in (BOOLEAN, DOUBLE) or (
+                operand_type is not None and operand_type.type_class is TypeClass.INTEGER
+            )
         leaf = isinstance(node, exp.Boolean | exp.Null)
-        made = any(isinstance(node, kinds) for kinds in _MAKERS) or isinstance(node, exp.If)
-        return leaf or (made and all(map(self._is_made, node.iter_expressions())))
+        compiled = any(isinstance(node, kinds) for kinds in _COMPILERS) or isinstance(node, exp.If)
+        return leaf or (compiled and all(map(self._is_compilable, node.iter_expressions())))
 
     def _column(self, name: str) -> int:
         return self._read.setdefault(name, len(self._read))
 
     @staticmethod
-    def _kind(node: exp.Expr, dtype: pa.DataType) -> Kind:
-        kind = kind_of(dtype)
-        if kind is None:
-            raise refused(node, f"values of this type are not compared: {dtype}")
-        return kind
+    def _value_type(node: exp.Expr, dtype: pa.DataType) -> ValueType:
+        operand_type = value_type(dtype)
+        if operand_type is None:
+            raise sql_error(node, f"values of this type cannot be compared: {dtype}")
+        return operand_type
 
     # ---- truth
 
-    def _compared(self, node: exp.Binary) -> Made:
-        one, other = self._made(node.this), self._made(node.expression)
-        does, swapped, inverted = COMPARED[type(node)]
-        bounded = self._beside_decimal(type(node), one, other)
+    def _compare(self, node: exp.Binary) -> Operand:
+        one, other = self._compile(node.this), self._compile(node.expression)
+        does, swapped, inverted = COMPARISONS[type(node)]
+        bounded = self._compare_to_decimal(type(node), one, other)
         if bounded is not None:
             return bounded
-        one, other = self._unified(node, one, other)
+        one, other = self._unify(node, one, other)
         first, second = (other, one) if swapped else (one, other)
-        code = [*first.code, *second.code, Instruction(does, 0, int(one.kind.is_float))]
-        return Made([*code, Instruction(layout.NOT)] if inverted else code, FLAG)
+        code = [*first.code, *second.code, Instruction(does, 0, int(one.type.is_float))]
+        return Operand([*code, Instruction(layout.NOT)] if inverted else code, BOOLEAN)
 
-    def _beside_decimal(self, kind: type[exp.Expr], one: Made, other: Made) -> Made | None:
-        """Return a comparison of a whole number with one that has a fraction; exactly."""
-        if one.constant is not None and other.kind.meaning is Meaning.WHOLE:
-            return self._beside_decimal(MIRRORED.get(kind, kind), other, one)
-        if other.constant is None or one.kind.meaning is not Meaning.WHOLE:
+    def _compare_to_decimal(
+        self, comparison: type[exp.Expr], one: Operand, other: Operand
+    ) -> Operand | None:
+        """Return an exact comparison of an integer with a literal that has a fraction."""
+        if one.constant is not None and other.type.type_class is TypeClass.INTEGER:
+            mirrored = MIRRORED.get(comparison, comparison)
+            return self._compare_to_decimal(mirrored, other, one)
+        if other.constant is None or one.type.type_class is not TypeClass.INTEGER:
             return None
         value = other.constant
         if value == int(value) or not is_long(Decimal(floor(value))):
             return None
-        if kind in (exp.EQ, exp.NEQ):  # never equal, and null where the other is
+        if comparison in (exp.EQ, exp.NEQ):  # never equal, and null where the other is
             code = [*one.code, *one.code, Instruction(layout.EQUAL)]
-            return Made(code if kind is exp.NEQ else [*code, Instruction(layout.NOT)], FLAG)
-        whole = floor(value) if kind in (exp.LTE, exp.GT) else ceil(value)
-        bound = self._constants.pushed(whole, 0.0, LONG)
-        does, swapped, _ = COMPARED[kind]
+            negation = [] if comparison is exp.NEQ else [Instruction(layout.NOT)]
+            return Operand([*code, *negation], BOOLEAN)
+        whole = floor(value) if comparison in (exp.LTE, exp.GT) else ceil(value)
+        bound = self._constants.push(whole, 0.0, LONG)
+        does, swapped, _ = COMPARISONS[comparison]
         first, second = (bound, one) if swapped else (one, bound)
-        return Made([*first.code, *second.code, Instruction(does)], FLAG)
+        return Operand([*first.code, *second.code, Instruction(does)], BOOLEAN)
 
-    def _unified(self, node: exp.Expr, one: Made, other: Made) -> tuple[Made, Made]:
-        """Return two operands that can be compared."""
-        one, other = self._constants.both(one, other)
-        if one.kind.is_number and other.kind.is_number:
-            if one.kind.is_float or other.kind.is_float:
+    def _unify(self, node: exp.Expr, one: Operand, other: Operand) -> tuple[Operand, Operand]:
+        """Convert two operands to types that can be compared."""
+        one, other = self._constants.convert_both(one, other)
+        if one.type.is_number and other.type.is_number:
+            if one.type.is_float or other.type.is_float:
                 return as_float(one), as_float(other)
             return one, other
-        if NOTHING in (one.kind, other.kind):
-            kind = other.kind if one.kind == NOTHING else one.kind
-            return Made(one.code, kind), Made(other.code, kind)
-        if (one.kind.meaning, one.kind.of) != (other.kind.meaning, other.kind.of):
+        if NULL in (one.type, other.type):
+            operand_type = other.type if one.type == NULL else one.type
+            return Operand(one.code, operand_type), Operand(other.code, operand_type)
+        if (one.type.type_class, one.type.name) != (other.type.type_class, other.type.name):
             rule = (
-                "rows are compared by values of one type: say CAST; these are "
-                f"{one.kind.describe()} and {other.kind.describe()}"
+                "rows can be compared by values of the same type: use CAST; these are "
+                f"{one.type.describe()} and {other.type.describe()}"
             )
-            raise refused(node, rule)
+            raise sql_error(node, rule)
         return one, other
 
-    def _between(self, node: exp.Between) -> Made:
+    def _between(self, node: exp.Between) -> Operand:
         low = exp.GTE(this=node.this, expression=node.args["low"])
         high = exp.LTE(this=node.this.copy(), expression=node.args["high"])
-        return self._made(exp.And(this=low, expression=high))
+        return self._compile(exp.And(this=low, expression=high))
 
-    def _connected(self, node: exp.Connector) -> Made:
-        parts = [self._truth(each) for each in node.flatten()]
+    def _connector(self, node: exp.Connector) -> Operand:
+        parts = [self._boolean_operand(each) for each in node.flatten()]
         does = layout.AND if isinstance(node, exp.And) else layout.OR
         code = [*parts[0].code]
         for each in parts[1:]:
             code += [*each.code, Instruction(does)]
-        return Made(code, FLAG)
+        return Operand(code, BOOLEAN)
 
-    def _truth(self, node: exp.Expr) -> Made:
-        made = self._made(node)
-        is_truth = made.kind.meaning in (Meaning.FLAG, Meaning.NOTHING)
-        if not is_truth or made.constant is not None:
-            shown = "a number" if made.constant is not None else made.kind.describe()
-            raise refused(node, f"this is true or false, and here {shown}")
-        return made
+    def _boolean_operand(self, node: exp.Expr) -> Operand:
+        compiled = self._compile(node)
+        is_truth = compiled.type.type_class in (TypeClass.BOOLEAN, TypeClass.NULL)
+        if not is_truth or compiled.constant is not None:
+            names = "a number" if compiled.constant is not None else compiled.type.describe()
+            raise sql_error(node, f"this must be true or false, got {names}")
+        return compiled
 
-    def _not(self, node: exp.Not) -> Made:
-        return Made([*self._truth(node.this).code, Instruction(layout.NOT)], FLAG)
+    def _not(self, node: exp.Not) -> Operand:
+        return Operand([*self._boolean_operand(node.this).code, Instruction(layout.NOT)], BOOLEAN)
 
-    def _is(self, node: exp.Is) -> Made:
+    def _is(self, node: exp.Is) -> Operand:
         if isinstance(node.expression, exp.Null):
-            return Made([*self._made(node.this).code, Instruction(layout.IS_NULL)], FLAG)
+            return Operand([*self._compile(node.this).code, Instruction(layout.IS_NULL)], BOOLEAN)
         if isinstance(node.expression, exp.Boolean):
-            truth = self._truth(node.this)
-            no = self._constants.pushed(0, 0.0, FLAG)
-            yes = truth if node.expression.this else Made(
-                [*truth.code, Instruction(layout.NOT)], FLAG
+            truth = self._boolean_operand(node.this)
+            no = self._constants.push(0, 0.0, BOOLEAN)
+            yes = truth if node.expression.this else Operand(
+                [*truth.code, Instruction(layout.NOT)], BOOLEAN
             )  # fmt: skip
             code = [*truth.code, Instruction(layout.IS_NULL), *no.code, *yes.code]
-            return Made([*code, Instruction(layout.CHOOSE)], FLAG)
-        raise refused(node, "IS goes with NULL, TRUE and FALSE")
+            return Operand([*code, Instruction(layout.CHOOSE)], BOOLEAN)
+        raise sql_error(node, "IS takes NULL, TRUE or FALSE")
 
-    def _case(self, node: exp.Case) -> Made:
+    def _case(self, node: exp.Case) -> Operand:
         if node.this is not None:
-            raise refused(node, "between rows CASE takes conditions: CASE WHEN ... THEN ...")
+            raise sql_error(node, "between rows CASE takes conditions: CASE WHEN ... THEN ...")
         branches = [(each.this, each.args["true"]) for each in node.args["ifs"]]
-        return self._chosen(node, branches, node.args.get("default") or exp.Null())
+        return self._choose(node, branches, node.args.get("default") or exp.Null())
 
-    def _if(self, node: exp.If) -> Made:
+    def _if(self, node: exp.If) -> Operand:
         if node.args.get("false") is None:
-            raise refused(node, "IF takes a condition and two values")
-        return self._chosen(node, [(node.this, node.args["true"])], node.args["false"])
+            raise sql_error(node, "IF takes a condition and two values")
+        return self._choose(node, [(node.this, node.args["true"])], node.args["false"])
 
-    def _coalesce(self, node: exp.Coalesce) -> Made:
-        found = self._made(node.this)
+    def _coalesce(self, node: exp.Coalesce) -> Operand:
+        found = self._compile(node.this)
         for each in node.expressions:
-            found, other = self._unified(node, found, self._made(each))
+            found, other = self._unify(node, found, self._compile(each))
             code = [*found.code, *other.code, Instruction(layout.FILL)]
-            found = Made(code, wider(found.kind, other.kind))
+            found = Operand(code, wider_type(found.type, other.type))
         return found
 
-    def _chosen(
+    def _choose(
         self, node: exp.Expr, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr
-    ) -> Made:
-        found = self._made(default)
+    ) -> Operand:
+        found = self._compile(default)
         for condition, result in reversed(branches):
-            truth = self._truth(condition)
-            yes, found = self._unified(node, self._made(result), found)
+            truth = self._boolean_operand(condition)
+            yes, found = self._unify(node, self._compile(result), found)
             code = [*truth.code, *yes.code, *found.code, Instruction(layout.CHOOSE)]
-            found = Made(code, wider(yes.kind, found.kind))
+            found = Operand(code, wider_type(yes.type, found.type))
         return found
 
     # ---- numbers
 
-    def _computed(self, node: exp.Binary) -> Made:
-        one, other = self._made(node.this), self._made(node.expression)
-        times = self._of_times(node, one, other)
+    def _arithmetic(self, node: exp.Binary) -> Operand:
+        one, other = self._compile(node.this), self._compile(node.expression)
+        times = self._time_arithmetic(node, one, other)
         if times is not None:
             return times
-        one, other = self._constants.both(one, other)
-        if NOTHING in (one.kind, other.kind):
+        one, other = self._constants.convert_both(one, other)
+        if NULL in (one.type, other.type):
             one, other = (
-                Made(e.code, DOUBLE if e.kind == NOTHING else e.kind) for e in (one, other)
+                Operand(e.code, DOUBLE if e.type == NULL else e.type) for e in (one, other)
             )
         for each in (one, other):
-            check_number(node, each.kind)
-        does = COMPUTED[type(node)]
-        if does == layout.DIVIDE or one.kind.is_float or other.kind.is_float:
+            check_number(node, each.type)
+        does = ARITHMETIC[type(node)]
+        if does == layout.DIVIDE or one.type.is_float or other.type.is_float:
             if does == layout.QUOTIENT:
-                raise refused(node, "DIV is of whole numbers")
+                raise sql_error(node, "DIV takes integers")
             one, other = as_float(one), as_float(other)
-            return Made([*one.code, *other.code, Instruction(does, 0, 1)], DOUBLE)
-        bits = 64 if does == layout.QUOTIENT else max(one.kind.bits, other.kind.bits)
+            return Operand([*one.code, *other.code, Instruction(does, 0, 1)], DOUBLE)
+        bits = 64 if does == layout.QUOTIENT else max(one.type.bits, other.type.bits)
         code = [*one.code, *other.code, Instruction(does, bits)]
-        return Made(code, Kind(Meaning.WHOLE, bits))
+        return Operand(code, ValueType(TypeClass.INTEGER, bits))
 
-    def _of_times(self, node: exp.Binary, one: Made, other: Made) -> Made | None:
-        """Return a difference of times, or a time before or after another; else None."""
-        kinds = (one.kind.meaning, other.kind.meaning)
+    def _time_arithmetic(self, node: exp.Binary, one: Operand, other: Operand) -> Operand | None:
+        """Return a sum or difference of times and durations; None for other types."""
+        kinds = (one.type.type_class, other.type.type_class)
         is_sum, is_difference = isinstance(node, exp.Add), isinstance(node, exp.Sub)
-        if not (is_sum or is_difference) or not {Meaning.TIME, Meaning.DURATION} & {*kinds}:
+        if not (is_sum or is_difference) or not {TypeClass.TIMESTAMP, TypeClass.DURATION} & {
+            *kinds
+        }:
             return None
         if (
-            kinds == (Meaning.TIME, Meaning.TIME) and is_difference and one.kind == other.kind
-        ) or kinds == (Meaning.DURATION, Meaning.DURATION):
-            kind = DURATION
-        elif kinds == (Meaning.TIME, Meaning.DURATION):
-            kind = one.kind
-        elif kinds == (Meaning.DURATION, Meaning.TIME) and is_sum:
-            kind = other.kind
+            kinds == (TypeClass.TIMESTAMP, TypeClass.TIMESTAMP)
+            and is_difference
+            and one.type == other.type
+        ) or kinds == (TypeClass.DURATION, TypeClass.DURATION):
+            operand_type = DURATION
+        elif kinds == (TypeClass.TIMESTAMP, TypeClass.DURATION):
+            operand_type = one.type
+        elif kinds == (TypeClass.DURATION, TypeClass.TIMESTAMP) and is_sum:
+            operand_type = other.type
         else:
-            shown = f"{one.kind.describe()} and {other.kind.describe()}"
-            raise refused(node, f"there is no sum or difference of {shown}")
-        does = COMPUTED[type(node)]
-        return Made([*one.code, *other.code, Instruction(does, 64)], kind)
+            names = f"{one.type.describe()} and {other.type.describe()}"
+            raise sql_error(node, f"these cannot be added or subtracted: {names}")
+        does = ARITHMETIC[type(node)]
+        return Operand([*one.code, *other.code, Instruction(does, 64)], operand_type)
 
-    def _negative(self, node: exp.Neg) -> Made:
-        made = self._made(node.this)
-        check_number(node, made.kind)
-        code = [*made.code, Instruction(layout.NEGATE, made.kind.bits, int(made.kind.is_float))]
-        return Made(code, made.kind)
+    def _negative(self, node: exp.Neg) -> Operand:
+        compiled = self._compile(node.this)
+        check_number(node, compiled.type)
+        code = [
+            *compiled.code,
+            Instruction(layout.NEGATE, compiled.type.bits, int(compiled.type.is_float)),
+        ]
+        return Operand(code, compiled.type)
 
     # ---- aggregates
 
-    def _aggregate(self, node: exp.Expr) -> Made:
+    def _aggregate(self, node: exp.Expr) -> Operand:
         rows = self._navigation.rows(node)
         if isinstance(node, exp.Count):
-            column = -1 if rows.of is None else self._counted(rows.of)
-            return self._of_kept(Kept(rows.variable, layout.COUNT, column, is_float=False), LONG)
-        return self._folded(node, rows)
+            column = -1 if rows.of is None else self._count_column(rows.of)
+            return self._running_aggregate(
+                RunningAggregate(rows.variable, layout.COUNT, column, is_float=False), LONG
+            )
+        return self._fold_aggregate(node, rows)
 
-    def _counted(self, of: exp.Expr) -> int:
-        """Return a column that is null where an expression is: of numbers itself."""
-        name = self._columns.name(written(of))
-        kind = kind_of(self._columns.dtype(name))
-        if kind is None or kind.meaning in (Meaning.RANKED, Meaning.NOTHING):
+    def _count_column(self, of: exp.Expr) -> int:
+        """Return a column that is null where an expression is: for numbers, its own."""
+        name = self._columns.name(to_spark_sql(of))
+        operand_type = value_type(self._columns.dtype(name))
+        if operand_type is None or operand_type.type_class in (TypeClass.RANKED, TypeClass.NULL):
             is_there = exp.Not(this=exp.Is(this=of.copy(), expression=exp.Null()))
-            name = self._columns.name(written(exp.Nullif(this=is_there, expression=exp.false())))
+            name = self._columns.name(
+                to_spark_sql(exp.Nullif(this=is_there, expression=exp.false()))
+            )
         return self._column(name)
 
-    def _folded(self, node: exp.Expr, rows: Rows) -> Made:
-        assert rows.of is not None, "only COUNT is over nothing"
-        name = self._columns.name(written(rows.of))
-        kind, keeps = self._kind(node, self._columns.dtype(name)), KEEPS[type(node)]
-        if keeps == layout.SUM or kind.meaning is Meaning.RANKED:
-            check_number(node, kind)
-        if isinstance(node, exp.Avg) and not kind.is_float:
-            name = self._columns.name(written(exp.cast(rows.of, "DOUBLE")))
-            kind = DOUBLE
-        if kind.is_float:
-            kind = DOUBLE
-        elif keeps == layout.SUM:
-            kind = LONG
+    def _fold_aggregate(self, node: exp.Expr, rows: AggregateArgument) -> Operand:
+        assert rows.of is not None, "only COUNT takes no argument"
+        name = self._columns.name(to_spark_sql(rows.of))
+        function = AGGREGATE_STATES[type(node)]
+        operand_type = self._value_type(node, self._columns.dtype(name))
+        if function == layout.SUM or operand_type.type_class is TypeClass.RANKED:
+            check_number(node, operand_type)
+        if isinstance(node, exp.Avg) and not operand_type.is_float:
+            name = self._columns.name(to_spark_sql(exp.cast(rows.of, "DOUBLE")))
+            operand_type = DOUBLE
+        if operand_type.is_float:
+            operand_type = DOUBLE
+        elif function == layout.SUM:
+            operand_type = LONG
         column = self._column(name)
-        found = self._of_kept(Kept(rows.variable, keeps, column, kind.is_float), kind)
+        found = self._running_aggregate(
+            RunningAggregate(rows.variable, function, column, operand_type.is_float), operand_type
+        )
         if not isinstance(node, exp.Avg):
             return found
-        count = self._of_kept(Kept(rows.variable, layout.COUNT, column, is_float=False), LONG)
-        zero = self._constants.pushed(0, 0.0, LONG)
-        null = self._constants.pushed(0, 0.0, DOUBLE, is_null=True)
+        count = self._running_aggregate(
+            RunningAggregate(rows.variable, layout.COUNT, column, is_float=False), LONG
+        )
+        zero = self._constants.push(0, 0.0, LONG)
+        null = self._constants.push(0, 0.0, DOUBLE, is_null=True)
         mean = [*found.code, *as_float(count).code, Instruction(layout.DIVIDE, 0, 1)]
         is_none = [*count.code, *zero.code, Instruction(layout.EQUAL)]
-        return Made([*is_none, *null.code, *mean, Instruction(layout.CHOOSE)], DOUBLE)
+        return Operand([*is_none, *null.code, *mean, Instruction(layout.CHOOSE)], DOUBLE)
 
-    def _of_kept(self, kept: Kept, kind: Kind) -> Made:
-        number = self._kept.setdefault(kept, len(self._kept))
-        return Made([Instruction(layout.AGGREGATE, number)], kind)
+    def _running_aggregate(self, aggregate: RunningAggregate, operand_type: ValueType) -> Operand:
+        number = self._running.setdefault(aggregate, len(self._running))
+        return Operand([Instruction(layout.AGGREGATE, number)], operand_type)
 
 
 _C = Compiler
-_MAKERS: Mapping[Any, Callable[[Compiler, Any], Made]] = {
-    exp.Paren: lambda self, node: self._made(node.this),
-    tuple(COMPARED): _C._compared,
-    tuple(COMPUTED): _C._computed,
+_COMPILERS: Mapping[Any, Callable[[Compiler, Any], Operand]] = {
+    exp.Paren: lambda self, node: self._compile(node.this),
+    tuple(COMPARISONS): _C._compare,
+    tuple(ARITHMETIC): _C._arithmetic,
     exp.Between: _C._between,
-    (exp.And, exp.Or): _C._connected,
+    (exp.And, exp.Or): _C._connector,
     exp.Not: _C._not,
     exp.Is: _C._is,
     exp.Case: _C._case,

@@ -1,4 +1,4 @@
-"""What is matched, and what is told of a match."""
+"""A pattern to match, and the measures of each match."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pyarrow as pa
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.functions.patterns.automaton import State
 from gpu_windows.functions.patterns.pattern import Pattern
-from gpu_windows.functions.patterns.program import Conditions, Place
+from gpu_windows.functions.patterns.program import Conditions, RowReference
 from gpu_windows.rules.pattern_matching import layout
 from gpu_windows.vocabulary.options import show_ticks
 
 
 class Skip(Enum):
-    """Where the search goes on after a match (SQL: AFTER MATCH SKIP)."""
+    """Where the search resumes after a match (SQL: AFTER MATCH SKIP)."""
 
     TO_NEXT_ROW = layout.TO_NEXT_ROW
     PAST_LAST_ROW = layout.PAST_LAST_ROW
@@ -27,13 +27,13 @@ class Skip(Enum):
 
 @dataclass(frozen=True)
 class After:
-    """Where the search goes on after a match.
+    """Where the search resumes after a match, with the variable.
 
     Parameters
     ----------
     skip : Skip
     variable : int, optional
-        Of which the first or last row is meant.
+        The variable of `Skip.TO_FIRST` and `Skip.TO_LAST`.
     """
 
     skip: Skip
@@ -46,30 +46,30 @@ class After:
 
 
 @dataclass(frozen=True)
-class Picked:
+class RowValue:
     """A column of one row of a match.
 
     Parameters
     ----------
     name : str
         Of the result.
-    place : Place
+    row : RowReference
     column : str
     """
 
     name: str
-    place: Place
+    row: RowReference
     column: str
 
 
 @dataclass(frozen=True)
-class Folded:
+class VariableAggregate:
     """An aggregate over the rows of a variable.
 
     Parameters
     ----------
     variable : int
-        `gpu_windows.rules.pattern_matching.layout.EVERY`: all rows.
+        `gpu_windows.rules.pattern_matching.layout.EVERY` means all rows.
     bound : BoundAggregate
         Its name is that of the result.
     """
@@ -84,15 +84,15 @@ class Folded:
 
 
 @dataclass(frozen=True)
-class Extreme:
-    """The least or the greatest value of a column of the rows of a variable, of any order.
+class VariableExtreme:
+    """The minimum or maximum of a column over the rows of a variable, of any type with an order.
 
     Parameters
     ----------
     name : str
         Of the result.
     variable : int
-        See `Folded`.
+        See `VariableAggregate`.
     column : str
     greatest : bool
     """
@@ -103,12 +103,12 @@ class Extreme:
     greatest: bool
 
 
-Measure = Picked | Folded | Extreme
+Measure = RowValue | VariableAggregate | VariableExtreme
 
 
 @dataclass(frozen=True)
 class Match:
-    """A pattern of rows, and what is told of each match.
+    """A pattern of rows, and the measures of each match.
 
     Parameters
     ----------
@@ -117,17 +117,17 @@ class Match:
         Its automaton.
     conditions : Conditions
         Of each variable.
-    measures : tuple of Picked, Folded or Extreme
-        What results have besides the keys.
+    measures : tuple of RowValue, VariableAggregate or VariableExtreme
+        Columns of results in addition to the keys.
     after : After
     within : int, optional
-        Ticks: the last row of a match is less than so much after the first one.
-    told : mapping of str to str
-        What results are, as it was said.
+        Exclusive upper bound of the time from the first to the last row of a match, in ticks.
+    measure_texts : mapping of str to str
+        SQL of the measures, by name.
     then : tuple of (str, bool)
-        What orders rows of one time: columns, and whether each descends.
-    then_told : tuple of str
-        The same, as it was said.
+        Columns that order rows of equal time, and whether each is descending.
+    then_texts : tuple of str
+        The same, for descriptions.
     """
 
     pattern: Pattern
@@ -136,50 +136,50 @@ class Match:
     measures: tuple[Measure, ...]
     after: After
     within: int | None
-    told: Mapping[str, str]
+    measure_texts: Mapping[str, str]
     then: tuple[tuple[str, bool], ...] = ()
-    then_told: tuple[str, ...] = ()
+    then_texts: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of rows that are kept, each once."""
+        """The columns of rows that state stores, without duplicates."""
         read = [*self.conditions.columns]
         for each in self.measures:
-            read += each.bound.columns if isinstance(each, Folded) else [each.column]
+            read += each.bound.columns if isinstance(each, VariableAggregate) else [each.column]
         return tuple(dict.fromkeys(read))
 
     def fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return the result columns after the keys."""
         return tuple(
             pa.field(each.name, each.bound.result_type)
-            if isinstance(each, Folded)
+            if isinstance(each, VariableAggregate)
             else pa.field(each.name, schema.field(each.column).type)
             for each in self.measures
         )
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """What state depends on, in the words in which it was said."""
+        """The parts of the query that state depends on, as text."""
         names = self.pattern.names
-        defined = dict(zip(names, self.conditions.texts, strict=True))
+        definitions = dict(zip(names, self.conditions.texts, strict=True))
         return {
             "pattern": self.pattern.describe(),
-            "define": {name: text for name, text in defined.items() if text},
+            "define": {name: text for name, text in definitions.items() if text},
             "after": self.after.describe(names),
             "within": self.within,
-            "then": self.then_told or None,
+            "then": self.then_texts or None,
         }
 
     def describe(self) -> str:
-        """Return what is matched."""
+        """Return the pattern, its conditions and options."""
         names = self.pattern.names
         parts = [f"pattern ({self.pattern.describe()})"]
         if self.within is not None:
             parts.append(f"within {show_ticks(self.within)}")
         texts = zip(names, self.conditions.texts, strict=True)
-        defined = [f"{name} as {text}" for name, text in texts if text]
-        if defined:
-            parts.append(f"define {', '.join(defined)}")
+        definitions = [f"{name} as {text}" for name, text in texts if text]
+        if definitions:
+            parts.append(f"define {', '.join(definitions)}")
         if self.then:
-            parts.append(f"rows of one time by {', '.join(self.then_told)}")
+            parts.append(f"rows of one time by {', '.join(self.then_texts)}")
         return f"{', '.join(parts)}, after a match {self.after.describe(names)}"

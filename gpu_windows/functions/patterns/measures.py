@@ -1,4 +1,4 @@
-"""What is told of a match: rows and aggregates, and expressions over them."""
+"""MEASURES of a match: row values and aggregates, and expressions over them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from sqlglot import exp
 
 import gpu_windows.aggregates.built_in as gw
 from gpu_windows.aggregates.aggregate import Aggregate
-from gpu_windows.expressions.places import placed, refused, written
+from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.functions.patterns.navigation import (
+    AggregateArgument,
     Navigation,
-    Rows,
-    check_read,
+    check_expression,
     column_of,
     is_aggregate,
     is_navigation,
     is_rowtime,
-    replaced,
+    replace_parts,
 )
-from gpu_windows.functions.patterns.program import Place
+from gpu_windows.functions.patterns.program import RowReference
 
 _AGGREGATES: Mapping[type[exp.Expr], Callable[..., Aggregate]] = {
     exp.Sum: gw.sum_,
@@ -32,20 +32,20 @@ _AGGREGATES: Mapping[type[exp.Expr], Callable[..., Aggregate]] = {
 
 
 class Results(Protocol):
-    """Results of matches, to which those that expressions need are added."""
+    """Collects the row values and aggregates that measures need."""
 
-    def picked(self, place: Place, text: str, wanted: str | None) -> str:
-        """Return the name of a result: an expression over one row of a match."""
+    def add_row_value(self, row: RowReference, text: str, wanted: str | None) -> str:
+        """Add an expression over one row of a match; return the name of its result."""
 
-    def folded(
+    def add_aggregate(
         self, variable: int, function: Callable[..., Aggregate], text: str | None,
         wanted: str | None,
     ) -> str:  # fmt: skip
-        """Return the name of a result: an aggregate over the rows of a variable."""
+        """Add an aggregate over the rows of a variable; return the name of its result."""
 
 
 class Measures:
-    """Reads what is told of a match.
+    """Reads measures of a match.
 
     Parameters
     ----------
@@ -57,50 +57,50 @@ class Measures:
         self._navigation, self._results = navigation, results
 
     def read(self, name: str, node: exp.Expr) -> str | None:
-        """Return the expression over results that a measure is; None: it is one of them, by name.
+        """Return a measure as an expression over results; None if it is a result of that name.
 
         Raises
         ------
         SqlError
-            With the place of what is not covered.
+            With the position of what is not covered.
         """
-        check_read(node)
+        check_expression(node)
         while isinstance(node, exp.Paren):
             node = node.this
-        with placed(node):
+        with errors_at(node):
             is_leaf = self._is_leaf(node) or isinstance(node, exp.Column)
-            if is_leaf and not (is_navigation(node) and self._navigation.inwards(node)):
+            if is_leaf and not (is_navigation(node) and self._navigation.push_inwards(node)):
                 self._leaf(node, name)
                 return None
-            return written(self._over(node))
+            return to_spark_sql(self._over_results(node))
 
     @staticmethod
     def _is_leaf(node: exp.Expr) -> bool:
         return is_navigation(node) or is_aggregate(node) or is_rowtime(node)
 
-    def _over(self, node: exp.Expr) -> exp.Expr:
-        """Return an expression over results."""
+    def _over_results(self, node: exp.Expr) -> exp.Expr:
+        """Rewrite an expression over a match to one over results."""
 
         def over_results(each: exp.Expr) -> exp.Expr:
             if is_navigation(each):
-                inwards = self._navigation.inwards(each)
-                if inwards is not None:
-                    return self._over(inwards)
+                push_inwards = self._navigation.push_inwards(each)
+                if push_inwards is not None:
+                    return self._over_results(push_inwards)
             if self._is_leaf(each) or isinstance(each, exp.Column):
                 return column_of(self._leaf(each, None))
             return each
 
-        return replaced(node.copy(), over_results)
+        return replace_parts(node.copy(), over_results)
 
     def _leaf(self, node: exp.Expr, wanted: str | None) -> str:
         if is_aggregate(node):
             return self._aggregate(node, self._navigation.rows(node), wanted)
         value = self._navigation.value(node)
-        if value is None or value.place is None:
-            raise refused(node, "FIRST and LAST are of a column of the rows")
-        return self._results.picked(value.place, written(value.of), wanted)
+        if value is None or value.row is None:
+            raise sql_error(node, "FIRST and LAST take a column of the rows")
+        return self._results.add_row_value(value.row, to_spark_sql(value.of), wanted)
 
-    def _aggregate(self, node: exp.Expr, rows: Rows, wanted: str | None) -> str:
+    def _aggregate(self, node: exp.Expr, rows: AggregateArgument, wanted: str | None) -> str:
         function: Any = _AGGREGATES[type(node)]
-        text = None if rows.of is None else written(rows.of)
-        return self._results.folded(rows.variable, function, text, wanted)
+        text = None if rows.of is None else to_spark_sql(rows.of)
+        return self._results.add_aggregate(rows.variable, function, text, wanted)

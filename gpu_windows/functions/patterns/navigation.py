@@ -1,4 +1,4 @@
-"""What expressions over the rows of a match name: rows of variables, and aggregates over them."""
+"""References of expressions to the rows of a match: FIRST and LAST of variables, aggregates."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from gpu_windows.expressions.places import refused
+from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.functions.patterns.pattern import Pattern
-from gpu_windows.functions.patterns.program import Place
+from gpu_windows.functions.patterns.program import RowReference
 from gpu_windows.rules.pattern_matching.layout import EVERY
 
-#: What is null where a part of it is: it may be computed beside the rows, and be null without one.
+#: Expressions that are null if a part is: they can be a column, which is null for a missing row.
 _STRICT = (
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv, exp.Neg, exp.Paren,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Not, exp.Between, exp.In, exp.Like,
@@ -20,44 +20,42 @@ _STRICT = (
     exp.DPipe, exp.Concat, exp.Literal, exp.Boolean, exp.Null, exp.Interval, exp.Var,
     exp.Identifier,
 )  # fmt: skip
-#: What gives the time of a match: of its last row.
+#: The function that returns the time of a match, that of its last row.
 ROWTIME = "MATCH_ROWTIME"
-#: Rows that FIRST and LAST count at most.
-_MOST_APART = 2**31 - 1
+#: Maximum offset of FIRST and LAST.
+_MAX_OFFSET = 2**31 - 1
 _NAVIGATIONS: Mapping[type[exp.Expr], bool] = {exp.First: True, exp.Last: False}
 _AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _ELSEWHERE = {
-    "PREV": "rows outside of the variables are not named: LAST(A.x, 1) is the row of A before its "
-    "last one",
-    "NEXT": "rows outside of the variables are not named: FIRST(A.x, 1) is the row of A after its "
-    "first one",
-    "CLASSIFIER": "a match is one row: COUNT(A.x) tells how many rows a variable has",
+    "PREV": "physical offsets are not covered: LAST(A.x, 1) is the row of A before its last one",
+    "NEXT": "physical offsets are not covered: FIRST(A.x, 1) is the row of A after its first one",
+    "CLASSIFIER": "a match is one row: use COUNT(A.x) for the number of rows of a variable",
     "MATCH_NUMBER": "matches have no numbers",
-    "MATCH_PROCTIME": "matches are found in event time",
+    "MATCH_PROCTIME": "matches are found in event time: use MATCH_ROWTIME",
 }
-#: What is called in expressions over a match alone.
+#: Functions that are allowed in expressions over a match alone.
 IN_PATTERNS = (ROWTIME, *_ELSEWHERE, "FIRST", "LAST")
 
 
 @dataclass(frozen=True)
-class Value:
+class RowExpression:
     """An expression over one row of a match.
 
     Parameters
     ----------
-    place : Place, optional
-        None: it names no row, and is the same for all.
+    row : RowReference, optional
+        None if it references no row, and is the same for all.
     of : sqlglot.exp.Expr
         Over the columns of the row.
     """
 
-    place: Place | None
+    row: RowReference | None
     of: exp.Expr
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The rows of a variable that an aggregate is over.
+class AggregateArgument:
+    """The rows of a variable that an aggregate takes, and its argument.
 
     Parameters
     ----------
@@ -65,7 +63,7 @@ class Rows:
     node : sqlglot.exp.Expr
         The aggregate.
     of : sqlglot.exp.Expr, optional
-        Its argument over the columns of a row; None: it counts all rows.
+        Its argument over the columns of a row; None counts all rows.
     """
 
     variable: int
@@ -74,7 +72,7 @@ class Rows:
 
 
 class Navigation:
-    """Tells what parts of expressions mean.
+    """Resolves the references of expressions to rows of a match.
 
     Parameters
     ----------
@@ -86,54 +84,55 @@ class Navigation:
     def __init__(self, pattern: Pattern, time: str) -> None:
         self._pattern, self._time = pattern, time
 
-    def value(self, node: exp.Expr, candidate: int | None = None) -> Value | None:
-        """Return a part of an expression that is over one row at most; None if it is not.
+    def value(self, node: exp.Expr, candidate: int | None = None) -> RowExpression | None:
+        """Return an expression that references one row at most; None for others.
 
         Parameters
         ----------
         node : sqlglot.exp.Expr
         candidate : int, optional
-            The variable that a row may be taken for: this row is there. Another one may be missing,
-            and what is not null then is not of a row.
+            The variable that the current row may be matched to: this row exists. Another row may be
+            missing, and an expression that is not null then cannot be a column.
 
         Raises
         ------
         SqlError
-            If it names what is not there.
+            If it references a variable that does not exist.
         """
-        places: set[Place] = set()
-        of = self._over_one(node, places)
-        if of is None or len(places) > 1:
+        rows: set[RowReference] = set()
+        of = self._over_one_row(node, rows)
+        if of is None or len(rows) > 1:
             return None
-        is_there = places <= {Place(EVERY), Place(EVERY if candidate is None else candidate)}
+        current = EVERY if candidate is None else candidate
+        is_there = rows <= {RowReference(EVERY), RowReference(current)}
         if not (is_there and candidate is not None) and not is_strict(node):
             return None
-        return Value(next(iter(places), None), of)
+        return RowExpression(next(iter(rows), None), of)
 
-    def _over_one(self, node: exp.Expr, places: set[Place]) -> exp.Expr | None:
-        """Return an expression over the columns of one row; ``places``: those that it names."""
-        if aggregate_in(node):
+    def _over_one_row(self, node: exp.Expr, rows: set[RowReference]) -> exp.Expr | None:
+        """Return an expression over the columns of a row; add its references to ``rows``."""
+        if has_aggregate(node):
             return None
 
         def over_row(each: exp.Expr) -> exp.Expr:
             if is_navigation(each):
-                place, inner = self._navigated(each)
-                places.add(place)
+                row, inner = self._navigation(each)
+                rows.add(row)
                 return inner
             if is_rowtime(each):
-                places.add(Place(EVERY))
+                rows.add(RowReference(EVERY))
                 return column_of(self._time)
             if isinstance(each, exp.Column):
-                places.add(Place(self._variable(each)))
+                rows.add(RowReference(self._variable(each)))
                 return column_of(each.name)
             return each
 
-        return replaced(node.copy(), over_row)
+        return replace_parts(node.copy(), over_row)
 
-    def inwards(self, node: exp.Expr) -> exp.Expr | None:
-        """Return an expression over FIRST or LAST of columns for one of an expression over columns.
+    def push_inwards(self, node: exp.Expr) -> exp.Expr | None:
+        """Rewrite FIRST or LAST of an expression to an expression over FIRST or LAST of columns.
 
-        None: it is of a column already, or is not null where there is no row.
+        None if it takes a column already, or may be not null for a missing row.
         """
         inner = node.this
         if isinstance(node, exp.Anonymous):
@@ -142,9 +141,9 @@ class Navigation:
             return None
         if inner.find(exp.Column) is None:
             return None
-        self._of_one_variable(node, inner)  # it is refused for more
+        self._single_variable(node, inner)  # raises for several variables
 
-        def navigated(each: exp.Expr) -> exp.Expr:
+        def navigate(each: exp.Expr) -> exp.Expr:
             if not (isinstance(each, exp.Column) or is_rowtime(each)):
                 return each
             made = node.copy()
@@ -154,21 +153,21 @@ class Navigation:
                 made.set("this", each.copy())
             return made
 
-        return exp.Paren(this=replaced(inner.copy(), navigated))
+        return exp.Paren(this=replace_parts(inner.copy(), navigate))
 
-    def _navigated(self, node: exp.Expr) -> tuple[Place, exp.Expr]:
-        """Return the row that FIRST or LAST means, and the expression over it."""
+    def _navigation(self, node: exp.Expr) -> tuple[RowReference, exp.Expr]:
+        """Return the row that FIRST or LAST references, and the expression over it."""
         inner, offset = node.this, 0
         if isinstance(node, exp.Anonymous):
             inner, offset = node.expressions[0], _offset(node)
         first = _NAVIGATIONS.get(type(node), node.name.upper() == "FIRST")
         if not isinstance(inner, exp.Expr):
-            raise refused(node, "FIRST and LAST are of an expression")
-        variable, of = self._of_one_variable(node, inner)
-        return Place(variable, first, offset), of
+            raise sql_error(node, "FIRST and LAST take an expression")
+        variable, of = self._single_variable(node, inner)
+        return RowReference(variable, first, offset), of
 
-    def rows(self, node: exp.Expr) -> Rows:
-        """Return what an aggregate is over.
+    def rows(self, node: exp.Expr) -> AggregateArgument:
+        """Return the rows and the argument of an aggregate.
 
         Raises
         ------
@@ -176,25 +175,26 @@ class Navigation:
             If it is not covered.
         """
         if not isinstance(node, _AGGREGATES):
-            raise refused(node, "over the rows of a match there are SUM, COUNT, AVG, MIN and MAX")
+            rule = "the aggregates over rows of a match are SUM, COUNT, AVG, MIN and MAX"
+            raise sql_error(node, rule)
         of = node.this
         if not isinstance(of, exp.Expr):
-            raise refused(node, "an aggregate is over an expression, COUNT over * besides")
+            raise sql_error(node, "an aggregate takes an expression, and COUNT also *")
         if isinstance(of, exp.Distinct):
-            raise refused(node, "aggregates over the rows of a match take no DISTINCT")
+            raise sql_error(node, "aggregates over the rows of a match take no DISTINCT")
         if isinstance(node, exp.Count) and node.expressions:
-            raise refused(node, "COUNT is over one expression")
+            raise sql_error(node, "COUNT takes one expression")
         if isinstance(of, exp.Star | exp.Literal):
-            return Rows(EVERY, node, None if isinstance(node, exp.Count) else of)
+            return AggregateArgument(EVERY, node, None if isinstance(node, exp.Count) else of)
         if isinstance(of, exp.Column) and isinstance(of.this, exp.Star):
-            return Rows(self._variable(of), node, None)
-        variable, argument = self._of_one_variable(node, of)
-        return Rows(variable, node, argument)
+            return AggregateArgument(self._variable(of), node, None)
+        variable, argument = self._single_variable(node, of)
+        return AggregateArgument(variable, node, argument)
 
-    def _of_one_variable(self, node: exp.Expr, inner: exp.Expr) -> tuple[int, exp.Expr]:
-        """Return the variable that a part is over, and the part over the columns of a row."""
+    def _single_variable(self, node: exp.Expr, inner: exp.Expr) -> tuple[int, exp.Expr]:
+        """Return the one variable of a part, and the part over the columns of a row."""
         if any(is_navigation(each) or is_aggregate(each) for each in inner.walk()):
-            raise refused(node, "FIRST, LAST and aggregates are not within each other")
+            raise sql_error(node, "FIRST, LAST and aggregates cannot be nested")
         variables = set()
 
         def over_row(each: exp.Expr) -> exp.Expr:
@@ -206,40 +206,40 @@ class Navigation:
                 return column_of(each.name)
             return each
 
-        of = replaced(inner.copy(), over_row)
+        of = replace_parts(inner.copy(), over_row)
         if len(variables) > 1:
-            raise refused(node, "this is over the rows of one variable")
+            raise sql_error(node, "this can take the rows of one variable")
         return next(iter(variables), EVERY), of
 
     def _variable(self, column: exp.Column) -> int:
         if not column.table:
             return EVERY
         if len(column.parts) > 2:
-            raise refused(column, "a column of a match is named by its variable and itself")
-        place = self._pattern.place(column.table)
-        if place is None:
-            known = ", ".join(self._pattern.names)
-            raise refused(column, f"there is no such variable in the pattern; there are {known}")
-        return place
+            raise sql_error(column, "a column of a match takes one qualifier, its variable")
+        index = self._pattern.index_of(column.table)
+        if index is None:
+            names = ", ".join(self._pattern.names)
+            raise sql_error(column, f"there is no such variable in the pattern; there are {names}")
+        return index
 
 
 def is_strict(node: exp.Expr) -> bool:
-    """Whether an expression is null where a row that it names is missing."""
+    """Whether an expression is null if a row that it references is missing."""
     if is_navigation(node) or is_rowtime(node) or isinstance(node, exp.Column):
         return True
     return isinstance(node, _STRICT) and all(map(is_strict, node.iter_expressions()))
 
 
-def replaced(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """Return a tree with parts in place of others, from the outermost on."""
+def replace_parts(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """Return a tree with parts replaced, from the outermost on."""
     made = change(node)
     if made is not node:
         return made
     for name, each in [*node.args.items()]:
         if isinstance(each, exp.Expr):
-            node.set(name, replaced(each, change))
+            node.set(name, replace_parts(each, change))
         elif isinstance(each, list):
-            parts = [replaced(p, change) if isinstance(p, exp.Expr) else p for p in each]
+            parts = [replace_parts(p, change) if isinstance(p, exp.Expr) else p for p in each]
             node.set(name, parts)
     return node
 
@@ -253,11 +253,11 @@ def column_of(name: str) -> exp.Expr:
 def _offset(node: exp.Anonymous) -> int:
     number = node.expressions[1]
     if not (isinstance(number, exp.Literal) and not number.is_string and number.name.isdecimal()):
-        raise refused(node, "FIRST and LAST take a number of rows that is written out, from 0 on")
-    if int(number.name) > _MOST_APART:
-        raise refused(node, f"FIRST and LAST count up to {_MOST_APART} rows")
+        raise sql_error(node, "FIRST and LAST take a literal number of rows from 0")
+    if int(number.name) > _MAX_OFFSET:
+        raise sql_error(node, f"FIRST and LAST count up to {_MAX_OFFSET} rows")
     if len(node.expressions) > 2:
-        raise refused(node, "FIRST and LAST take an expression and a number of rows")
+        raise sql_error(node, "FIRST and LAST take an expression and a number of rows")
     return int(number.name)
 
 
@@ -274,23 +274,23 @@ def is_rowtime(node: exp.Expr) -> bool:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether it is an aggregate, and neither FIRST nor LAST."""
+    """Whether it is an aggregate; FIRST and LAST are not."""
     kinds = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
     return isinstance(node, kinds) and not is_navigation(node)
 
 
-def aggregate_in(node: exp.Expr) -> bool:
+def has_aggregate(node: exp.Expr) -> bool:
     """Whether there is an aggregate in an expression."""
     return any(map(is_aggregate, node.walk()))
 
 
-def check_read(node: exp.Expr) -> None:
-    """Raise `SqlError` if an expression over a match has what none has."""
+def check_expression(node: exp.Expr) -> None:
+    """Raise `SqlError` if an expression has parts that are not covered over a match."""
     for each in node.walk():
         name = each.name.upper() if isinstance(each, exp.Anonymous) else ""
         if name in _ELSEWHERE:
-            raise refused(each, _ELSEWHERE[name])
+            raise sql_error(each, _ELSEWHERE[name])
         if isinstance(each, exp.Query | exp.Window):
-            raise refused(each, "queries and OVER do not stand in expressions over a match")
+            raise sql_error(each, "subqueries and OVER are not allowed in expressions over a match")
         if name == ROWTIME and each.expressions:
-            raise refused(each, f"{ROWTIME}() takes nothing")
+            raise sql_error(each, f"{ROWTIME}() takes no arguments")

@@ -1,4 +1,4 @@
-"""Operands of conditions: instructions, what they leave on the stack, and constants."""
+"""Operands of conditions: instructions, the type of the value they push, and constants."""
 
 from __future__ import annotations
 
@@ -12,14 +12,21 @@ from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.expressions.arrow import compute
-from gpu_windows.expressions.places import refused
-from gpu_windows.functions.patterns.kinds import DOUBLE, LONG, NOTHING, Kind, Meaning, kind_of
+from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.functions.patterns.program import Instruction
+from gpu_windows.functions.patterns.value_types import (
+    DOUBLE,
+    LONG,
+    NULL,
+    TypeClass,
+    ValueType,
+    value_type,
+)
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.pattern_matching import layout
 
-#: Comparisons: what is done, whether operands are swapped, and whether that is inverted.
-COMPARED: Mapping[type[exp.Expr], tuple[int, bool, bool]] = {
+#: Comparisons: the instruction, whether operands are swapped, and whether the result is negated.
+COMPARISONS: Mapping[type[exp.Expr], tuple[int, bool, bool]] = {
     exp.EQ: (layout.EQUAL, False, False),
     exp.NEQ: (layout.EQUAL, False, True),
     exp.LT: (layout.LESS, False, False),
@@ -35,7 +42,7 @@ MIRRORED: Mapping[type[exp.Expr], type[exp.Expr]] = {
     exp.GTE: exp.LTE,
 }
 #: Arithmetic.
-COMPUTED: Mapping[type[exp.Expr], int] = {
+ARITHMETIC: Mapping[type[exp.Expr], int] = {
     exp.Add: layout.ADD,
     exp.Sub: layout.SUBTRACT,
     exp.Mul: layout.MULTIPLY,
@@ -43,18 +50,18 @@ COMPUTED: Mapping[type[exp.Expr], int] = {
     exp.Mod: layout.MODULO,
     exp.IntDiv: layout.QUOTIENT,
 }
-#: What aggregates keep.
-KEEPS: Mapping[type[exp.Expr], int] = {
+#: The running state of aggregates.
+AGGREGATE_STATES: Mapping[type[exp.Expr], int] = {
     exp.Sum: layout.SUM,
     exp.Avg: layout.SUM,
     exp.Min: layout.LEAST,
     exp.Max: layout.GREATEST,
 }
 
-#: What may have no value for a row.
+#: Operations that may fail for a row, such as a quotient by 0.
 MAY_FAIL = (exp.Div, exp.Mod, exp.IntDiv)
-#: What constants are made of besides, where they are written out.
-_WRITTEN = (
+#: Nodes of literal constants, in addition to literals, comparisons and arithmetic.
+_LITERAL_PARTS = (
     *(exp.Boolean, exp.Null, exp.Interval, exp.Var, exp.IntervalSpan, exp.Paren, exp.Neg, exp.Not),
     *(exp.And, exp.Or, exp.Cast, exp.DataType, exp.DataTypeParam),
 )
@@ -62,19 +69,19 @@ Code = list[Instruction]
 
 
 @dataclass(frozen=True)
-class Made:
-    """Instructions, and what they leave on the stack.
+class Operand:
+    """Instructions, and the type of the value that they push on the stack.
 
     Parameters
     ----------
     code : list of Instruction
-    kind : Kind
+    type : ValueType
     constant : decimal.Decimal, optional
-        A number with a point that is written out, which is made what the other operand is.
+        A literal with a decimal point, which is converted to the type of the other operand.
     """
 
     code: Code
-    kind: Kind
+    type: ValueType
     constant: Decimal | None = None
 
 
@@ -89,67 +96,70 @@ class Columns(Protocol):
 
 
 class Constants:
-    """What conditions compute with: integers, floats, and whether each is null."""
+    """Constants of conditions: for each an integer, a float, and whether it is null."""
 
     def __init__(self) -> None:
-        self.known: list[tuple[int, float, bool]] = []
+        self.values: list[tuple[int, float, bool]] = []
 
-    def of(self, node: exp.Expr) -> Made:
-        """Return a value that is written out."""
+    def of(self, node: exp.Expr) -> Operand:
+        """Return a literal constant as an operand."""
         found = compute(node, pa.table({"one": [0]}))[0]
         if types.is_decimal(found.type) and found.is_valid:
-            return Made([], NOTHING, found.as_py())
-        kind = kind_of(found.type)
-        assert kind is not None, "numbers, truths, durations and NULL are written out"
+            return Operand([], NULL, found.as_py())
+        operand_type = value_type(found.type)
+        assert operand_type is not None, "literals are numbers, booleans, durations and NULL"
         if not found.is_valid:
-            return self.pushed(0, 0.0, kind, is_null=True)
-        if kind.is_float:
-            return self.pushed(0, float(found.as_py()), kind)
-        return self.pushed(int(found.cast(pa.int64()).as_py()), 0.0, kind)
+            return self.push(0, 0.0, operand_type, is_null=True)
+        if operand_type.is_float:
+            return self.push(0, float(found.as_py()), operand_type)
+        return self.push(int(found.cast(pa.int64()).as_py()), 0.0, operand_type)
 
-    def pushed(self, whole: int, real: float, kind: Kind, *, is_null: bool = False) -> Made:
-        """Return what puts a value on the stack."""
-        self.known.append((whole, real, is_null))
-        return Made([Instruction(layout.CONSTANT, len(self.known) - 1)], kind)
+    def push(
+        self, whole: int, real: float, operand_type: ValueType, *, is_null: bool = False
+    ) -> Operand:
+        """Return an operand that pushes a constant on the stack."""
+        self.values.append((whole, real, is_null))
+        return Operand([Instruction(layout.CONSTANT, len(self.values) - 1)], operand_type)
 
-    def both(self, one: Made, other: Made) -> tuple[Made, Made]:
-        """Return two operands, a number with a point as the other one needs it."""
-        return self._settled(one, other.kind), self._settled(other, one.kind)
+    def convert_both(self, one: Operand, other: Operand) -> tuple[Operand, Operand]:
+        """Convert literals with a decimal point to the type of the other operand."""
+        return self._convert(one, other.type), self._convert(other, one.type)
 
-    def _settled(self, made: Made, other: Kind) -> Made:
-        if made.constant is None:
-            return made
-        if other.meaning is Meaning.WHOLE and is_long(made.constant):
-            return self.pushed(int(made.constant), 0.0, LONG)
-        return self.pushed(0, float(made.constant), DOUBLE)
+    def _convert(self, operand: Operand, other: ValueType) -> Operand:
+        if operand.constant is None:
+            return operand
+        if other.type_class is TypeClass.INTEGER and is_long(operand.constant):
+            return self.push(int(operand.constant), 0.0, LONG)
+        return self.push(0, float(operand.constant), DOUBLE)
 
 
 def is_long(value: Decimal) -> bool:
-    """Whether it is a whole number of 64 bits; floats tell as much of others."""
+    """Whether it is an integer of 64 bits; other values compare the same as floats."""
     return value == int(value) and LONG_MIN < value < LONG_MAX
 
 
-def is_written(node: exp.Expr) -> bool:
-    """Whether a constant is made of numbers, truths and durations that are written out.
+def is_literal(node: exp.Expr) -> bool:
+    """Whether an expression consists of literal numbers, booleans and durations.
 
-    Others are computed where rows are: texts and times may mean something else there.
+    Other constants are columns, because Spark's settings change the meaning of strings and times.
     """
     if isinstance(node, exp.Literal):
         return not node.is_string
-    kinds: Any = (*_WRITTEN, *COMPARED, *COMPUTED)
-    return isinstance(node, kinds) and all(map(is_written, node.iter_expressions()))
+    kinds: Any = (*_LITERAL_PARTS, *COMPARISONS, *ARITHMETIC)
+    return isinstance(node, kinds) and all(map(is_literal, node.iter_expressions()))
 
 
-def as_float(made: Made) -> Made:
-    """Return an operand as a float."""
-    if made.kind.is_float:
-        return made
-    return Made([*made.code, Instruction(layout.TO_FLOAT)], DOUBLE)
+def as_float(operand: Operand) -> Operand:
+    """Convert an operand to a float."""
+    if operand.type.is_float:
+        return operand
+    return Operand([*operand.code, Instruction(layout.TO_FLOAT)], DOUBLE)
 
 
-def check_number(node: exp.Expr, kind: Kind) -> None:
-    """Raise `SqlError` unless it is computed with between rows."""
-    if not kind.is_number:
-        raise refused(node, f"rows are computed with by numbers, and this is {kind.describe()}")
-    if kind.is_float and kind.bits < 64:
-        raise refused(node, "rows are computed with by DOUBLE, and this is FLOAT: say CAST")
+def check_number(node: exp.Expr, operand_type: ValueType) -> None:
+    """Raise `SqlError` unless arithmetic between rows takes the type."""
+    if not operand_type.is_number:
+        rule = f"arithmetic between rows takes numbers, got {operand_type.describe()}"
+        raise sql_error(node, rule)
+    if operand_type.is_float and operand_type.bits < 64:
+        raise sql_error(node, "arithmetic between rows takes DOUBLE, got FLOAT: use CAST")

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 from gpu_windows.errors import InvalidPatternError
 
-#: Variables of a pattern at most: an automaton notes in a bit of an integer which a row is for.
-MOST = 60
-#: Rows that a bound of a quantifier tells at most: each is a state of the automaton.
-_MOST_ROWS = 1_000
+#: Maximum variables of a pattern: each is a bit of a 64-bit integer in an automaton.
+MAX_VARIABLES = 60
+#: Maximum bound of a quantifier: each row is a state of the automaton.
+_MAX_ROWS = 1_000
 
 _VARIABLE = re.compile(
     r"\s*(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
@@ -31,35 +31,35 @@ class Variable:
     name : str
     least : int
     most : int, optional
-        None: any number.
+        None is unlimited.
     greedy : bool
-        Whether a row is for this variable as long as it may be; else what comes after it may take
-        the row, too.
+        Whether the variable takes each row that it can; else the next variable may take it, too.
     """
 
     name: str
-    least: int
-    most: int | None
+    min_rows: int
+    max_rows: int | None
     greedy: bool
 
     @property
     def is_loop(self) -> bool:
-        """Whether it may take another number of rows than it must, and more than one."""
-        return self.most != self.least and self.most != 1
+        """Whether it takes a variable number of rows, and may take more than one."""
+        return self.max_rows != self.min_rows and self.max_rows != 1
 
     def describe(self) -> str:
         """Return it as SQL writes it."""
         bounds = {b: text for text, b in _BOUNDS.items()}
-        text = bounds.get((self.least, self.most))
+        text = bounds.get((self.min_rows, self.max_rows))
         if text is None:
-            most = "" if self.most is None else self.most
-            text = f"{{{self.least}}}" if most == self.least else f"{{{self.least},{most}}}"
+            max_rows = "" if self.max_rows is None else self.max_rows
+            low = self.min_rows
+            text = f"{{{low}}}" if max_rows == low else f"{{{low},{max_rows}}}"
         return f"{self.name}{text}{'' if self.greedy else '?'}"
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Variables, in order; between the rows of a match there are no others.
+    """Variables, in order; a match is contiguous rows.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ class Pattern:
 
     @classmethod
     def of(cls, text: str) -> Pattern:
-        """Read a pattern, such as ``"A B+ C{2,3}? D"``.
+        """Parse a pattern, such as ``"A B+ C{2,3}? D"``.
 
         Raises
         ------
         InvalidPatternError
-            If it cannot be read, or is none that Flink has.
+            If it cannot be parsed, or Flink does not support it.
         """
         pattern = cls(tuple(_variables(text)))
         pattern._check(text)
@@ -86,8 +86,8 @@ class Pattern:
         """The names of the variables."""
         return tuple(each.name for each in self.variables)
 
-    def place(self, name: str) -> int | None:
-        """Return which variable has a name, in any case; None if there is none."""
+    def index_of(self, name: str) -> int | None:
+        """Return the index of the variable with a name, in any case; None if it does not exist."""
         lower = [each.lower() for each in self.names]
         return lower.index(name.lower()) if name.lower() in lower else None
 
@@ -96,50 +96,50 @@ class Pattern:
         return " ".join(each.describe() for each in self.variables)
 
     def _check(self, text: str) -> None:
-        if not self.variables or len(self.variables) > MOST:
-            raise InvalidPatternError(f"a pattern has 1 to {MOST} variables", value=text)
+        if not self.variables or len(self.variables) > MAX_VARIABLES:
+            raise InvalidPatternError(f"a pattern needs 1 to {MAX_VARIABLES} variables", value=text)
         if len({name.lower() for name in self.names}) < len(self.names):
-            rule = "each variable is once in a pattern, by names that differ in more than case"
+            rule = "variables of a pattern must have names that differ in more than case"
             raise InvalidPatternError(rule, value=text)
-        if all(each.least == 0 for each in self.variables):
-            rule = "a match has at least one row: some variable must be there"
+        if all(each.min_rows == 0 for each in self.variables):
+            rule = "a match needs at least one row: one variable must not be optional"
             raise InvalidPatternError(rule, value=text)
         for before, each in pairwise(self.variables):
-            if before.greedy and before.is_loop and each.least == 0:
+            if before.greedy and before.is_loop and each.min_rows == 0:
                 rule = (
-                    f"after the greedy {before.describe()} comes a variable that must be there, or "
-                    f"it is reluctant: {before.describe()}?"
+                    f"the variable after the greedy {before.describe()} must not be optional; or "
+                    f"make it reluctant: {before.describe()}?"
                 )
                 raise InvalidPatternError(rule, value=each.describe())
         last = self.variables[-1]
         if last.greedy and last.is_loop:
             rule = (
-                "the last variable takes one row, a fixed number, or is reluctant: a greedy one "
-                f"would never be known to be over; say {last.describe()}? or a variable after it"
+                "the last variable must take a fixed number of rows or be reluctant: a greedy one "
+                f"would never end; use {last.describe()}? or a variable after it"
             )
             raise InvalidPatternError(rule, value=last.describe())
 
 
 def _variables(text: object) -> Iterator[Variable]:
     if not isinstance(text, str):
-        raise InvalidPatternError("a pattern is a text, such as 'A B+ C'", value=repr(text))
-    place = 0
-    while text[place:].strip():
-        found = _VARIABLE.match(text, place)
-        if found is None or (found.end() < len(text) and _goes_on(text, found.end())):
+        raise InvalidPatternError("a pattern must be a string, such as 'A B+ C'", value=repr(text))
+    index_of = 0
+    while text[index_of:].strip():
+        found = _VARIABLE.match(text, index_of)
+        if found is None or (found.end() < len(text) and _continues(text, found.end())):
             rule = (
-                "a pattern is names of variables, each with *, +, ?, {n}, {n,} or {n,m}, and "
-                "? after it if it is reluctant; groups, alternatives and exclusions are not there"
+                "a pattern takes variables, each with *, +, ?, {n}, {n,} or {n,m}, and ? after it "
+                "if it is reluctant; groups, alternatives and exclusions are not covered"
             )
-            at = place if found is None else found.end()
+            at = index_of if found is None else found.end()
             raise InvalidPatternError(rule, value=text[at:].strip())
         yield _variable(found)
-        place = found.end()
+        index_of = found.end()
 
 
-def _goes_on(text: str, place: int) -> bool:
-    """Whether something follows without a space that is no variable."""
-    return not (text[place].isspace() or text[place - 1] in "*+?}")
+def _continues(text: str, index_of: int) -> bool:
+    """Whether a character follows that cannot begin the next variable."""
+    return not (text[index_of].isspace() or text[index_of - 1] in "*+?}")
 
 
 def _variable(found: re.Match[str]) -> Variable:
@@ -147,23 +147,23 @@ def _variable(found: re.Match[str]) -> Variable:
     bounds = _BOUNDS.get(quantifier) or _numbers(quantifier)
     reluctant = found["reluctant"] is not None
     if bounds == (0, 1) and reluctant:
-        rule = "a variable that may be left out is not reluctant"
+        rule = "an optional variable cannot be reluctant"
         raise InvalidPatternError(rule, value=found[0].strip())
-    # of a fixed number of rows there is nothing to be reluctant about
+    # reluctance makes no difference for a fixed number of rows
     return Variable(found["name"], *bounds, greedy=bounds[0] == bounds[1] or not reluctant)
 
 
 def _numbers(quantifier: str) -> tuple[int, int | None]:
-    least, comma, most = quantifier[1:-1].partition(",")
-    if not least:
-        rule = "a quantifier in braces begins with a number: {2}, {2,}, {2,3}, {0,3}"
+    min_rows, comma, max_rows = quantifier[1:-1].partition(",")
+    if not min_rows:
+        rule = "a quantifier in braces must begin with a number: {2}, {2,}, {2,3}, {0,3}"
         raise InvalidPatternError(rule, value=quantifier)
-    low = int(least)
-    high = low if not comma else (int(most) if most else None)
-    if max(low, high or 0) > _MOST_ROWS:
-        rule = f"a quantifier has numbers up to {_MOST_ROWS}"
+    low = int(min_rows)
+    high = low if not comma else (int(max_rows) if max_rows else None)
+    if max(low, high or 0) > _MAX_ROWS:
+        rule = f"a quantifier can have numbers up to {_MAX_ROWS}"
         raise InvalidPatternError(rule, value=quantifier)
     if high is not None and (high == 0 or high < low):
-        rule = "a quantifier is from a number to one that is not less, and greater than 0"
+        rule = "the upper bound of a quantifier must be positive, and not below the lower bound"
         raise InvalidPatternError(rule, value=quantifier)
     return low, high

@@ -1,4 +1,4 @@
-"""Conditions as instructions, and the rows of a match that they and results name."""
+"""Conditions as instructions, and references to rows of a match."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from gpu_windows.rules.pattern_matching.layout import EVERY
 
 
 @dataclass(frozen=True)
-class Place:
-    """Which row of a match is meant.
+class RowReference:
+    """A reference to a row of a match.
 
     Parameters
     ----------
     variable : int
-        `EVERY`: of all rows.
+        `EVERY` means all rows.
     from_first : bool
         Whether rows are counted from the first one; else from the last one, backwards.
     offset : int
@@ -25,14 +25,14 @@ class Place:
     offset: int = 0
 
     def describe(self, names: tuple[str, ...]) -> str:
-        """Return it in words of SQL, without the column."""
+        """Return the reference in SQL, without the column."""
         name = "*" if self.variable == EVERY else names[self.variable]
         return f"{'FIRST' if self.from_first else 'LAST'}({name}, {self.offset})"
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """What is done next, in postfix notation; see `gpu_windows.rules.pattern_matching.layout`."""
+    """An instruction of a stack machine; see `gpu_windows.rules.pattern_matching.layout`."""
 
     does: int
     first: int = 0
@@ -41,8 +41,8 @@ class Instruction:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """An aggregate over the rows of a variable until now.
+class RunningAggregate:
+    """An aggregate over the rows of a variable so far.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Kept:
     keeps : int
         Of `gpu_windows.rules.pattern_matching.layout`.
     column : int
-        Which column it reads; -1: all rows count.
+        Index of the column that it reads; -1 counts all rows.
     is_float : bool
     """
 
@@ -66,27 +66,27 @@ class Conditions:
 
     Parameters
     ----------
-    of : tuple of tuple of Instruction
-        Of each variable; none: it is true.
+    programs : tuple of tuple of Instruction
+        Instructions of each variable's condition; empty means always true.
     texts : tuple of str
-        Of each variable; empty where it has none.
+        SQL of each variable's condition; empty without one.
     columns : tuple of str
         The columns that they read.
     ranked : frozenset of int
-        Which of these are read as the ranks of their values, all of one type together.
+        Indices of columns that are read as ranks of their values, one ranking for each type.
     constants : tuple of (int, float, bool)
-        What they compute with, and whether it is null.
-    kept : tuple of Kept
+        Integer or float, and whether it is null.
+    aggregates : tuple of RunningAggregate
     """
 
-    of: tuple[tuple[Instruction, ...], ...]
+    programs: tuple[tuple[Instruction, ...], ...]
     texts: tuple[str, ...]
     columns: tuple[str, ...]
     ranked: frozenset[int]
     constants: tuple[tuple[int, float, bool], ...]
-    kept: tuple[Kept, ...]
+    aggregates: tuple[RunningAggregate, ...]
 
     @property
     def depth(self) -> int:
-        """Values that wait on the stack, at most."""
-        return 2 + max(map(len, self.of), default=0)
+        """Maximum number of values on the stack."""
+        return 2 + max(map(len, self.programs), default=0)

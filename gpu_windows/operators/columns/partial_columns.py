@@ -14,13 +14,14 @@ from gpu_windows.operators.columns.partials import (
 from gpu_windows.operators.columns.picked_rows import PickedColumn
 from gpu_windows.operators.columns.session_gaps import session_ends
 from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn
-from gpu_windows.planning.plan import END, Strategy, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import END, Strategy
 from gpu_windows.vocabulary.windows import EventTimeSessionWindows
 
 _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
     Combine.ADD: FoldedColumn,
-    Combine.LEAST: FoldedColumn,
-    Combine.GREATEST: FoldedColumn,
+    Combine.MIN: FoldedColumn,
+    Combine.MAX: FoldedColumn,
     Combine.MOMENTS: MomentsColumn,
     Combine.DISTINCT_SKETCH: DistinctColumn,
     Combine.QUANTILES_SKETCH: QuantilesColumn,
@@ -46,7 +47,7 @@ class EndColumn(FoldedColumn):
     """The end of a session: the greatest of its rows' ``ts + gap``. State: (ends,)."""
 
     def __init__(self, plan: WindowPlan, assigner: EventTimeSessionWindows) -> None:
-        super().__init__(Partial(Combine.GREATEST, Lift.VALUE, plan.query.time), END)
+        super().__init__(Partial(Combine.MAX, Lift.VALUE, plan.query.time), END)
         self._assigner = assigner
 
     def lift(self, rows: Rows) -> State:

@@ -34,7 +34,7 @@ from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
 
 State = tuple[Any, ...]
 
-_HOW = {Combine.ADD: ADD, Combine.LEAST: LEAST, Combine.GREATEST: GREATEST}
+_HOW = {Combine.ADD: ADD, Combine.MIN: LEAST, Combine.MAX: GREATEST}
 
 
 @dataclass

@@ -13,7 +13,7 @@ from pyarrow import types
 
 from gpu_windows.functions.top import Ranking, Top
 from gpu_windows.functions.vector_results import Piece
-from gpu_windows.functions.vectorised import WindowBatch
+from gpu_windows.functions.vector_window import WindowBatch
 from gpu_windows.operators.columns.numeric import sortable, to_numeric
 from gpu_windows.rules import LONG_MAX
 
@@ -26,7 +26,7 @@ def evaluate_top(function: Top, batch: WindowBatch) -> Iterator[Piece]:
     """Yield the first rows of every window, with the columns of ``function.output``."""
     by = [(batch.rows.column(place), descending) for place, descending in function.by]
     rows, numbers = first_rows(function.count, by, batch.places)
-    columns = batch.rows.take(pa.array(rows)).columns[: function.carried]
+    columns = batch.rows.take(pa.array(rows)).columns[: function.carried_count]
     found = pa.Table.from_arrays([*columns, pa.array(numbers)], schema=function.output)
     yield Piece(found, batch.places[rows])
 

@@ -28,7 +28,7 @@ from gpu_windows.operators.joins.side import Side
 from gpu_windows.operators.joins.stored_side import KINDS, Needs
 from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.plan import IntervalJoinPlan
+from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, planned_join
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
@@ -62,7 +62,7 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
         in_order: bool = True,
     ) -> None:
         # configuration
-        self._join = join = plan.join
+        self._join = join = planned_join(plan)
         self._keys = plan.query.keys
         self._kernels = kernels
         self._matching = Matching(kernels, join.lower, join.upper)

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.errors import ExpressionError
-from gpu_windows.expressions.nanoseconds import in_microseconds
+from gpu_windows.expressions.nanoseconds import to_microseconds
 
 #: Maximum number of pairs in a chunk.
 PAIRS = 1 << 20
@@ -38,4 +38,4 @@ def holds(condition: pc.Expression | None, pairs: pa.Table) -> NDArray[np.int64]
 
 def _check_precision(pairs: pa.Table) -> None:
     for name in pairs.column_names:
-        in_microseconds(pairs.column(name), name, "a time or duration in a condition")
+        to_microseconds(pairs.column(name), name, "a time or duration in a condition")

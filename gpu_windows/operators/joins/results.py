@@ -10,7 +10,8 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.results import TRACE, add_trace
-from gpu_windows.planning.plan import IntervalJoinPlan, TemporalJoinPlan
+from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan
+from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan
 
 Ints = NDArray[np.int64]
 
@@ -26,7 +27,7 @@ class PairResults:
     """
 
     def __init__(self, plan: IntervalJoinPlan | TemporalJoinPlan, *, trace: bool) -> None:
-        self._keys, self._pair = plan.query.keys, plan.join.pair
+        self._keys, self._pair = plan.query.keys, plan.query.join.pair
         self._schema = plan.result_schema
         self._trace = TRACE if trace else ()
 

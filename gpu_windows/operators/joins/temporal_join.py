@@ -29,7 +29,7 @@ from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.hashes import without
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.planning.plan import TemporalJoinPlan
+from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
@@ -72,7 +72,7 @@ class TemporalJoinOperator(StatefulOperator[StateLog]):
         in_order: bool = True,
     ) -> None:
         # configuration
-        self._join = join = plan.join
+        self._join = join = plan.query.join
         self._kernels, self._in_order = kernels, in_order
         self._matching = Matching(kernels, join.lower, 0)
         self._results = PairResults(plan, trace=trace)

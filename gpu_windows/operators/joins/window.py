@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows.functions.join import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, Pair, WindowJoin
 from gpu_windows.functions.two_inputs import Sides
 from gpu_windows.functions.vector_results import Piece
-from gpu_windows.functions.vectorised import WindowBatch
+from gpu_windows.functions.vector_window import WindowBatch
 from gpu_windows.operators.joins import pairs as join_pairs
 
 Ints = NDArray[np.int64]

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.checked_results import REFUSED, typed
+from gpu_windows.functions.checked_results import CONVERSION_ERRORS, as_array
 from gpu_windows.user_values import copy_value
 
 #: Prefix of state names in tables, so that they do not clash with other columns.
@@ -65,8 +65,8 @@ class StateTable:
         """Set a value."""
         self._check(name)
         try:
-            stored = typed([value], self._types[name])[0].as_py()
-        except REFUSED as error:
+            stored = as_array([value], self._types[name])[0].as_py()
+        except CONVERSION_ERRORS as error:
             rule = f"{self._owner} declared its state {name!r} as {self._types[name]}"
             raise InvalidFunctionError(rule, value=repr(value)) from error
         self._values.setdefault(pane, {})[name] = stored
@@ -88,7 +88,7 @@ class StateTable:
 
 
 class NamedState:
-    """A `gpu_windows.functions.process.KeptState` of one pane."""
+    """A `gpu_windows.functions.process.WindowState` of one pane."""
 
     def __init__(self, table: StateTable, pane: Hashable) -> None:
         self._table = table

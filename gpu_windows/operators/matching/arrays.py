@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from gpu_windows.expressions.nanoseconds import in_microseconds
-from gpu_windows.functions.patterns.automaton import branches_of
+from gpu_windows.expressions.nanoseconds import to_microseconds
+from gpu_windows.functions.patterns.automaton import max_branches
 from gpu_windows.functions.patterns.match import Match
 from gpu_windows.functions.patterns.program import Conditions, Instruction
 from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
@@ -32,19 +32,21 @@ def automaton_of(match: Match) -> Automaton:
     states = match.states
     return Automaton(
         variable=_ints(each.variable for each in states),
-        takes_to=_ints(each.takes_to for each in states),
-        takes_unless=_ints(_bits(each.takes_unless) for each in states),
-        hands_to=_ints(NOWHERE if each.hands_to is None else each.hands_to for each in states),
-        hands_unless=_ints(_bits(each.hands_unless) for each in states),
+        take_to=_ints(each.take_to for each in states),
+        take_unless=_ints(_bits(each.take_unless) for each in states),
+        proceed_to=_ints(
+            NOWHERE if each.proceed_to is None else each.proceed_to for each in states
+        ),
+        proceed_unless=_ints(_bits(each.proceed_unless) for each in states),
     )
 
 
 def program_of(conditions: Conditions) -> Program:
     """Return the instructions of conditions."""
-    code: list[Instruction] = [each for of in conditions.of for each in of]
-    constants, aggregates = conditions.constants, conditions.kept
+    code: list[Instruction] = [each for program in conditions.programs for each in program]
+    constants, aggregates = conditions.constants, conditions.aggregates
     return Program(
-        begins=np.cumsum([0, *map(len, conditions.of)]).astype(np.int64),
+        begins=np.cumsum([0, *map(len, conditions.programs)]).astype(np.int64),
         does=_ints(each.does for each in code),
         first=_ints(each.first for each in code),
         second=_ints(each.second for each in code),
@@ -64,8 +66,8 @@ def settings_of(match: Match, watermark: int) -> Settings:
     return Settings(
         variables=len(match.pattern.variables),
         final=len(match.states),
-        branches=branches_of(match.states),
-        aggregates=len(match.conditions.kept),
+        branches=max_branches(match.states),
+        aggregates=len(match.conditions.aggregates),
         skips=match.after.skip.value,
         skips_to=match.after.variable or 0,
         within=match.within or 0,
@@ -105,11 +107,11 @@ def rows_of(conditions: Conditions, rows: pa.Table, ts: Ints, begins: Ints, seen
 
 
 def _bits_of(column: pa.Array, name: str) -> Ints:
-    """Return the 64 bits of values, floats as they are; see `in_microseconds` for errors."""
+    """Return the 64 bits of values, floats as they are; see `to_microseconds` for errors."""
     dtype = column.type
     if types.is_null(dtype):
         return np.zeros(len(column), np.int64)
-    column = in_microseconds(column, name, "a time or duration in a condition")
+    column = to_microseconds(column, name, "a time or duration in a condition")
     if types.is_timestamp(dtype):
         column = column.cast(pa.timestamp("us", dtype.tz), safe=False)
     if types.is_duration(dtype):

@@ -27,7 +27,7 @@ from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.pending_rows import NUMBER
-from gpu_windows.planning.plan import MatchPlan
+from gpu_windows.planning.kinds.match import MatchPlan
 from gpu_windows.rules import ACCEPTED, LATE, LONG_MAX
 from gpu_windows.rules.pattern_matching import layout
 from gpu_windows.rules.pattern_matching.layout import Found
@@ -92,7 +92,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         compiled: bool = True,
     ) -> None:
         # configuration
-        self._plan, self._match, self._in_order = plan, plan.match, in_order
+        self._plan, self._match, self._in_order = plan, plan.query.match, in_order
         self._compiled = compiled
         self._names, self._time = plan.query.keys, plan.query.time
         self._row_schema = rows_schema(plan)

@@ -10,7 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.patterns.match import Extreme, Folded, Measure, Picked
+from gpu_windows.functions.patterns.match import (
+    Measure,
+    RowValue,
+    VariableAggregate,
+    VariableExtreme,
+)
 from gpu_windows.kernels.backend import select
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lowering import lower
@@ -19,7 +24,7 @@ from gpu_windows.operators.columns.partial_columns import column_of
 from gpu_windows.operators.columns.ranges import ranges
 from gpu_windows.operators.columns.reducing import reduce_lists
 from gpu_windows.operators.results import TRACE
-from gpu_windows.planning.plan import MatchPlan
+from gpu_windows.planning.kinds.match import MatchPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.pattern_matching.layout import EVERY
 
@@ -90,7 +95,7 @@ class MatchResults:
     """
 
     def __init__(self, plan: MatchPlan, *, trace: bool) -> None:
-        self._match, self._trace = plan.match, trace
+        self._match, self._trace = plan.query.match, trace
         self._schema = pa.schema([*plan.result_schema, *(TRACE if trace else ())])
 
     @property
@@ -113,18 +118,18 @@ class MatchResults:
         return pa.table(columns, schema=self._schema)
 
 
-def _pick_values(measure: Picked, matches: Matches) -> pa.ChunkedArray:
+def _pick_values(measure: RowValue, matches: Matches) -> pa.ChunkedArray:
     """Return a column of one row of each match; null where there is no such row."""
-    place = measure.place
-    begin, end = matches.bounds(place.variable)
-    row = begin + place.offset if place.from_first else end - 1 - place.offset
+    reference = measure.row
+    begin, end = matches.bounds(reference.variable)
+    row = begin + reference.offset if reference.from_first else end - 1 - reference.offset
     is_there = (row >= begin) & (row < end)
     of_rows = matches.order[np.where(is_there, row, 0)]
     mask = None if is_there.all() else ~is_there
     return matches.rows.column(measure.column).take(pa.array(of_rows, mask=mask))
 
 
-def _fold_values(measure: Folded, matches: Matches) -> pa.Array:
+def _fold_values(measure: VariableAggregate, matches: Matches) -> pa.Array:
     """Return an aggregate over the rows of a variable in each match."""
     begin, end = matches.bounds(measure.variable)
     bound, lengths = measure.bound, end - begin
@@ -135,7 +140,7 @@ def _fold_values(measure: Folded, matches: Matches) -> pa.Array:
     return lower(bound, dict(zip(bound.partials, states, strict=True)))
 
 
-def _extreme(measure: Extreme, matches: Matches) -> pa.ChunkedArray:
+def _extreme(measure: VariableExtreme, matches: Matches) -> pa.ChunkedArray:
     """Return the least or greatest value of the rows of a variable in each match; nulls last."""
     begin, end = matches.bounds(measure.variable)
     lengths = end - begin
@@ -154,7 +159,7 @@ def _extreme(measure: Extreme, matches: Matches) -> pa.ChunkedArray:
 
 #: Functions that make a result column, by class of measure.
 _OF_KIND: Mapping[type[Measure], Callable[[Any, Matches], Any]] = {
-    Picked: _pick_values,
-    Folded: _fold_values,
-    Extreme: _extreme,
+    RowValue: _pick_values,
+    VariableAggregate: _fold_values,
+    VariableExtreme: _extreme,
 }

@@ -16,7 +16,7 @@ from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.pending_rows import PendingRows
-from gpu_windows.planning.plan import MatchPlan
+from gpu_windows.planning.kinds.match import MatchPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.pattern_matching.layout import Settings
 
@@ -54,7 +54,7 @@ class StoredMatches:
         self, plan: MatchPlan, settings: Settings, keys: KeyEncoder, log: StateLog
     ) -> None:
         self._settings, self._keys, self._log = settings, keys, log
-        self._time, self._within = plan.query.time, plan.match.within
+        self._time, self._within = plan.query.time, plan.query.match.within
         self.watermark, number = log.numbers(_OWNER, _NUMBERS) or (LONG_MIN, 0)
         self.buffered = PendingRows(log, BUFFERED, time=self._time, next_number=number)
         self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.row_count})
@@ -147,7 +147,7 @@ class StoredMatches:
 
 def rows_schema(plan: MatchPlan) -> pa.Schema:
     """Return the schema of stored rows; the time is int64 ticks."""
-    return plan.query.in_ticks((plan.query.time, *plan.match.columns))
+    return plan.query.in_ticks((plan.query.time, *plan.query.match.columns))
 
 
 def _lists(counts: Ints, matches: Ints) -> pa.LargeListArray:

@@ -16,7 +16,7 @@ from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.over.partial_columns import FramedOnce, framed_columns
-from gpu_windows.planning.plan import OverPlan
+from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.frames import Frame
 
@@ -67,8 +67,8 @@ class Framing:
 
     def __init__(self, plan: OverPlan, kernels: Kernels, frames: Sequence[Frame]) -> None:
         self._kernels = kernels
-        self.arguments = plan.over.arguments_of(frames)
-        self._frames = {frame: plan.over.partials(frame) for frame in frames}
+        self.arguments = plan.query.over.arguments_of(frames)
+        self._frames = {frame: plan.query.over.partials(frame) for frame in frames}
         partials = [*dict.fromkeys(p for each in self._frames.values() for p in each)]
         self.columns = dict(zip(partials, framed_columns(plan, partials), strict=True))
 

@@ -20,7 +20,7 @@ from gpu_windows.operators.over.framing import FramedRows, Framing, States
 from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.results import TRACE
 from gpu_windows.operators.state.large_strings import take_rows
-from gpu_windows.planning.plan import OverPlan
+from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -37,7 +37,7 @@ class OverResults:
     """
 
     def __init__(self, plan: OverPlan, *, trace: bool) -> None:
-        self._query, self._over = plan.query, plan.over
+        self._query, self._over = plan.query, plan.query.over
         self.schema = plan.result_schema
         if trace:
             self.schema = pa.schema([*self.schema, *TRACE])
@@ -48,7 +48,12 @@ class OverResults:
         columns = [rows.column(name) for name in names]
         for each in self._over.columns:
             found = (states[each.frame, partial] for partial in each.partials)
-            columns.append(lower(each.made, dict(zip(each.made.partials, found, strict=True))))
+            columns.append(
+                lower(
+                    each.combined_aggregate,
+                    dict(zip(each.combined_aggregate.partials, found, strict=True)),
+                )
+            )
         if len(self.schema) > len(columns):
             fired, time = TRACE
             columns.append(pa.array(["event_time"] * len(rows), fired.type))
@@ -94,7 +99,7 @@ class BoundedOverOperator(Operator):
         # configuration
         self._plan, self._kernels, self._in_order = plan, kernels, in_order
         self._results = OverResults(plan, trace=trace)
-        self._framing = Framing(plan, kernels, plan.over.frames)
+        self._framing = Framing(plan, kernels, plan.query.over.frames)
         # state
         self._buffered: list[pa.Table] = []
 

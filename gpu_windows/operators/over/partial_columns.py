@@ -21,7 +21,7 @@ from gpu_windows.operators.columns.partials import (
     State,
 )
 from gpu_windows.operators.columns.picked_rows import PickedColumn, Ranked
-from gpu_windows.planning.plan import OverPlan
+from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -138,8 +138,8 @@ def _rank_of(order: Ints) -> Ints:
 
 _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
     Combine.ADD: FoldedColumn,
-    Combine.LEAST: FoldedColumn,
-    Combine.GREATEST: FoldedColumn,
+    Combine.MIN: FoldedColumn,
+    Combine.MAX: FoldedColumn,
     Combine.MOMENTS: MomentsColumn,
 }
 

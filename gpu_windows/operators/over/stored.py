@@ -22,7 +22,7 @@ from gpu_windows.operators.over.framing import Framing
 from gpu_windows.operators.over.key_state import KeyStateStore
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.pending_rows import NUMBER, PendingRows
-from gpu_windows.planning.plan import OverPlan
+from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
@@ -59,11 +59,11 @@ class StoredOver:
     """
 
     def __init__(self, plan: OverPlan, kernels: Kernels, keys: KeyEncoder, log: StateLog) -> None:
-        over, names = plan.over, plan.query.keys
+        over, names = plan.query.over, plan.query.keys
         self._plan, self._log = plan, log
         self.unbounded, self.in_time, self.in_rows = (
             Framing(plan, kernels, frames)
-            for frames in (over.unbounded, over.in_time, over.in_rows)
+            for frames in (over.unbounded_frames, over.in_time, over.in_rows)
         )
         self.watermark, number = log.numbers(_OWNER, _NUMBERS) or (LONG_MIN, 0)
         self.buffered = PendingRows(
@@ -78,7 +78,7 @@ class StoredOver:
         self.admission = self._admission(keys)
 
     def _admission(self, keys: KeyEncoder) -> Admission:
-        over = self._plan.over
+        over = self._plan.query.over
         match over.lateness:
             case Lateness.LAST_ROW:
                 return UpToLastRow(self.key_states)
@@ -90,8 +90,8 @@ class StoredOver:
     @property
     def has_key_state(self) -> bool:
         """Whether every key has state."""
-        over = self._plan.over
-        return bool(over.unbounded or over.in_rows)
+        over = self._plan.query.over
+        return bool(over.unbounded_frames or over.in_rows)
 
     def expire(self) -> None:
         """Delete the rows that the watermark expires; at the end of time everything."""
@@ -110,7 +110,7 @@ class StoredOver:
     @property
     def next_due(self) -> int:
         """The next watermark that emits or expires rows, or LONG_MAX."""
-        after = self._plan.over.ticks_after
+        after = self._plan.query.over.ticks_after
         due = [time + after for time in self.buffered.first_times]
         expiring = [*self.emitted.buffer.last_times, *self._cleanups.buffer.last_times]
         return min([*due, *expiring], default=LONG_MAX)

@@ -25,7 +25,7 @@ from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.pending_rows import NUMBER
-from gpu_windows.planning.plan import OverPlan
+from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, LONG_MIN, shifted
 from gpu_windows.vocabulary.frames import Frame
 
@@ -75,11 +75,11 @@ class OverOperator(StatefulOperator[StoredOver]):
         self, plan: OverPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
         # configuration
-        self._plan, self._over, self._kernels = plan, plan.over, kernels
+        self._plan, self._over, self._kernels = plan, plan.query.over, kernels
         self._in_order = in_order
         self._names, self._time = plan.query.keys, plan.query.time
         self._results = OverResults(plan, trace=trace)
-        in_time = plan.over.arguments_of(plan.over.in_time)
+        in_time = plan.query.over.arguments_of(plan.query.over.in_time)
         self._retained_schema = retained_schema(plan, (*self._names, *in_time))
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
@@ -167,7 +167,7 @@ class OverOperator(StatefulOperator[StoredOver]):
             alone = replace(due, ahead=None)
             states |= self._combine(state.in_rows, (key_state.rows, key_state.of_rows), alone)
         totals = key_state.totals
-        if over.unbounded:
+        if over.unbounded_frames:
             found, totals = self._combine_unbounded(key_state, due)
             states |= found
         if state.has_key_state:

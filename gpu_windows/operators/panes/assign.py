@@ -14,7 +14,7 @@ from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.operators.columns.numeric import NumericColumn, to_numeric
 from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
 from gpu_windows.vocabulary.windows import SlicedAssigner
 

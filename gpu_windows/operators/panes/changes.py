@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.top_changes import Change, words_of
+from gpu_windows.functions.top_changes import Change, change_names
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.state import PaneState
@@ -114,7 +114,7 @@ class StepChanges:
 
     def words(self, at: Ints) -> pa.Array:
         """Return the names of the changes of some firings."""
-        return words_of(self.kinds[at])
+        return change_names(self.kinds[at])
 
     def gone(self, at: Ints) -> tuple[Windows, Ints]:
         """Return the windows whose rows some consecutive firings delete, and the event of each."""

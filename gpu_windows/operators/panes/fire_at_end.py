@@ -20,7 +20,8 @@ from gpu_windows.operators.panes.operator import MachineOperator
 from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.planning.plan import SLICE, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import SLICE
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER
 

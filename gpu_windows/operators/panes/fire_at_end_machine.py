@@ -18,7 +18,8 @@ from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.panes.runner import BufferedRows, Ints, NewRows, Work, concat_rows
 from gpu_windows.operators.panes.single import PaneMachine
 from gpu_windows.operators.rejected import Rejected
-from gpu_windows.planning.plan import ARRIVAL, SLICE, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import ARRIVAL, SLICE
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
 

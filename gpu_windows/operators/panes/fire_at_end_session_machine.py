@@ -24,7 +24,8 @@ from gpu_windows.operators.panes.runner import Ints
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.panes.tables import to_table
 from gpu_windows.operators.state.buffer_spec import hash_prefixes
-from gpu_windows.planning.plan import ARRIVAL, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
 
 #: Columns of the rows in a store: the piece of a row, and the place of its key.

@@ -28,7 +28,7 @@ from gpu_windows.operators.state.buffer_spec import BufferSpec, KeyColumns
 from gpu_windows.operators.state.entries import LISTS, Entries
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import Settings
 

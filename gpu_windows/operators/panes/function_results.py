@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.vector_results import Piece
-from gpu_windows.functions.vectorised import WindowBatch
+from gpu_windows.functions.vector_window import WindowBatch
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.batch_functions import Evaluator
 from gpu_windows.operators.columns.list_aggregates import aggregate_lists
@@ -86,12 +86,12 @@ def call_function(
         Number of rows of every window.
     """
     windows = windows if query.has_key else windows[1:]
-    fields = query.shown_key_fields
+    fields = query.display_key_fields
     fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
     none = pa.nulls(len(lengths), pa.int64())
     arrays = [none if part is None else pa.array(part) for part in windows]
     columns = query.function.columns
-    seen = pa.schema(query.shown_fields(columns))
+    seen = pa.schema(query.display_fields(columns))
     batch = WindowBatch(
         pa.table(arrays, schema=pa.schema(fields)),
         rows.select(columns).rename_columns(seen.names).cast(seen),

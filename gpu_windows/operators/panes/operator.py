@@ -28,7 +28,7 @@ from gpu_windows.operators.panes.stored import StoredWindows
 from gpu_windows.operators.panes.trigger_program import fires_only_at_end, settings_of
 from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import (
     ELEMENT,

@@ -25,7 +25,8 @@ from gpu_windows.operators.panes.state import PaneState, timers
 from gpu_windows.operators.panes.tables import from_table, to_table
 from gpu_windows.operators.panes.trigger_program import delta_columns, program_of
 from gpu_windows.operators.rejected import Rejected
-from gpu_windows.planning.plan import ARRIVAL, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import ELEMENT, PROCESSING_TIMER, Settings
 

@@ -17,7 +17,7 @@ from gpu_windows.operators.panes.outcome import Outcome
 from gpu_windows.operators.panes.results import Call
 from gpu_windows.operators.panes.runner import Ints, Machine, NewRows, Work
 from gpu_windows.operators.panes.state import PaneState
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import Elements, Settings
 

@@ -19,7 +19,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.stored import KeyedStateBackend, StoredKeyedState
 from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.plan import ProcessPlan
+from gpu_windows.planning.kinds.process import ProcessPlan
 
 #: Counter of pending timers of processing time when a bounded input ends.
 TIMERS_LEFT = "processing_time_timers_left"

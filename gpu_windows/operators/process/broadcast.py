@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from gpu_windows.errors import InvalidFunctionError, StateError
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess
-from gpu_windows.functions.checked_results import rows_given
-from gpu_windows.functions.failures import shown_row
+from gpu_windows.functions.checked_results import as_rows
+from gpu_windows.functions.failures import describe_row
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
@@ -35,8 +35,7 @@ from gpu_windows.operators.process.operator import ProcessOperator
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.planning.plan import ProcessPlan
+from gpu_windows.planning.kinds.process import ProcessPlan, ProcessQuery
 
 
 class OpenedBroadcastFunction(OpenedFunction):
@@ -136,12 +135,12 @@ class BroadcastOperator(ProcessOperator):
             times, copies, handled, strict=True
         ):
             try:
-                for given in rows_given(handler(row, context)):
+                for given in as_rows(handler(row, context)):
                     context.emit(given)
             except StateError:
                 raise
             except Exception as error:
-                raise self._failure(error, handler.__name__, shown_row(row)) from error
+                raise self._failure(error, handler.__name__, describe_row(row)) from error
             if output.is_full:
                 yield output.take()
                 self._unbind_state()

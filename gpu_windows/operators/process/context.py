@@ -59,7 +59,7 @@ class ProcessFunctionContext(Context):
         output: ProcessOutput,
     ) -> None:
         super().__init__(query.process.name, keyed, output)
-        self._user_key, self._now = UserKey(query.shown_key_fields), opened.now
+        self._user_key, self._now = UserKey(query.display_key_fields), opened.now
         self._last: tuple[Key | None, dict[str, object]] = None, {}
         self._sets_processing_timers = query.uses_processing_time
         self._register = keyed.event_timers.register
@@ -93,7 +93,7 @@ class ProcessFunctionContext(Context):
     def register_processing_time_timer(self, time: int) -> None:
         """Set a timer of processing time."""
         if not self._sets_processing_timers:
-            rule = f"{self._owner} must say uses_processing_time = True to set such timers"
+            rule = f"{self._owner} must declare uses_processing_time = True to set such timers"
             raise InvalidFunctionError(rule, value=time)
         self._keyed.processing_timers.register(self._tick(time), self._key)
 

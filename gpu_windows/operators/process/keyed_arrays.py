@@ -86,8 +86,8 @@ class KeyedArrays:
         return groups.codes, order_of(groups), offsets
 
     def keys(self, codes: Ints) -> pa.Table:
-        """Return the key columns of some keys with the types and names of the input."""
-        schema = pa.schema(self._query.shown_key_fields)
+        """Return the key columns of some keys, with the types and names of the input."""
+        schema = pa.schema(self._query.display_key_fields)
         pairs = zip(self.stored_keys(codes), schema.types, strict=True)
         return pa.Table.from_arrays([column.cast(dtype) for column, dtype in pairs], schema=schema)
 

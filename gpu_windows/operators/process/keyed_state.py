@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.checked_results import REFUSED, typed
+from gpu_windows.functions.checked_results import CONVERSION_ERRORS, as_array
 from gpu_windows.operators.keyed.entries import (
     KIND,
     entries_of,
@@ -161,10 +161,10 @@ class KeyedState:
         parts = {name: [key[i] for key in keys] for i, name in enumerate(self.key_columns)}
         try:
             arrays = {
-                name: typed(values, self.types[name])
+                name: as_array(values, self.types[name])
                 for name, values in {**parts, **columns}.items()
             }
-        except (*REFUSED, OverflowError) as error:
+        except (*CONVERSION_ERRORS, OverflowError) as error:
             rule = f"state of user code must have its declared types: {error}"
             raise InvalidFunctionError(rule, value=self.kinds[number]) from error
         return entries_of(number, arrays, self.types)

@@ -40,7 +40,7 @@ class OpenedFunction:
         assert isinstance(process, RowProcess)
         # open may set attributes of the function, which queries must not share
         self.process = replace(process, function=copy(process.function))
-        self.keys = query.shown_keys
+        self.keys = query.display_keys
         self.now = Now()
         descriptors = dict(sorted(process.function.state.items()))
         self.cells: dict[str, StateCell[Any]] = {

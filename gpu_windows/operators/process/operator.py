@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from gpu_windows.errors import GpuWindowsError, StateError
-from gpu_windows.functions.checked_results import rows_given
-from gpu_windows.functions.failures import shown_key, shown_row
+from gpu_windows.functions.checked_results import as_rows
+from gpu_windows.functions.failures import describe_key, describe_row
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.keyed.timers import TimerQueue
 from gpu_windows.operators.keyed.values import UserKey, key_parts
@@ -25,7 +25,7 @@ from gpu_windows.operators.process.garbage import few_collections
 from gpu_windows.operators.process.keyed_state import Key, KeyedState
 from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.process.output import ProcessOutput
-from gpu_windows.planning.plan import ProcessPlan
+from gpu_windows.planning.kinds.process import ProcessPlan
 from gpu_windows.rules import LONG_MAX
 
 #: Rows after which it is looked whether there is enough to be handed over.
@@ -110,7 +110,7 @@ class ProcessOperator(FunctionOperator):
         for number, (key, at, (handler, row)) in enumerate(zip(keys, times, handled, strict=True)):
             now.key, context.timestamp, output.at = key, at, at
             try:
-                for given in rows_given(handler(row, context)):
+                for given in as_rows(handler(row, context)):
                     emit(key, given)
             except StateError:
                 raise
@@ -130,7 +130,7 @@ class ProcessOperator(FunctionOperator):
             at, key, _ = timer
             now.key, context.timestamp, output.cause, output.at = key, at, (domain, at), at
             try:
-                for given in rows_given(on_timer(at, context)):
+                for given in as_rows(on_timer(at, context)):
                     output.emit(key, given)
             except StateError:
                 raise
@@ -148,5 +148,5 @@ class ProcessOperator(FunctionOperator):
         self, error: Exception, handler: str, key: Key, row: Any
     ) -> GpuWindowsError:
         """Return an error that names the failed function, the key and the row."""
-        user_key = UserKey(self._plan.query.shown_key_fields)(key)
-        return self._failure(error, handler, f"{shown_key(user_key)}, {shown_row(row)}")
+        user_key = UserKey(self._plan.query.display_key_fields)(key)
+        return self._failure(error, handler, f"{describe_key(user_key)}, {describe_row(row)}")

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.functions.checked_results import rows_given
+from gpu_windows.functions.checked_results import as_rows
 from gpu_windows.functions.counts import Counts
-from gpu_windows.functions.failures import failure, shown_key
+from gpu_windows.functions.failures import describe_key, failure
 from gpu_windows.functions.join_function import IntervalPairs, PairProcess, WindowPairs
 from gpu_windows.functions.keyed_process import dicts
 from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
@@ -125,10 +125,10 @@ class PairsOperator(StatefulOperator[StateLog]):
         lefts, rights = (_rows_of(pairs, *side) for side in zip(self._names, MARKS, strict=True))
         for context.index, (left, right) in enumerate(zip(lefts, rights, strict=True)):
             try:
-                for row in rows_given(handler(left, right, context)):
+                for row in as_rows(handler(left, right, context)):
                     self._rows.add(context.index, row)
             except Exception as error:
-                at = f"{shown_key(context.key)}, left row {left!r}, right row {right!r}"
+                at = f"{describe_key(context.key)}, left row {left!r}, right row {right!r}"
                 raise failure(error, f"{called}, at {at}") from error
             if len(self._rows.rows) + len(self._sides) >= EMISSION_ROWS:
                 yield self._make_emission(pairs)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.checked_results import REFUSED, typed
+from gpu_windows.functions.checked_results import CONVERSION_ERRORS, as_array
 from gpu_windows.functions.keyed_state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -52,8 +52,8 @@ def checked_as(dtype: pa.DataType, what: str) -> Checked:
 
     def convert(value: Any) -> Any:
         try:
-            return typed([value], dtype)[0].as_py()
-        except (*REFUSED, OverflowError) as error:
+            return as_array([value], dtype)[0].as_py()
+        except (*CONVERSION_ERRORS, OverflowError) as error:
             rule = f"{what} was declared as {dtype}"
             raise InvalidFunctionError(rule, value=repr(value)) from error
 

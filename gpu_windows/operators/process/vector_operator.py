@@ -29,8 +29,7 @@ from gpu_windows.operators.open_functions import call_close, call_open, open_for
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.keyed_arrays import KeyedArrays
 from gpu_windows.operators.results import add_trace
-from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.planning.plan import ProcessPlan
+from gpu_windows.planning.kinds.process import ProcessPlan, ProcessQuery
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -137,7 +136,7 @@ class VectorProcessOperator(FunctionOperator):
         cause: str,
     ) -> Iterator[Emission]:
         try:
-            found = self._process.checked(handler(batch), len(batch))
+            found = self._process.check_result(handler(batch), len(batch))
         except Exception as error:
             where = f"a batch of {len(batch)} keys, {batch.offsets[-1]} rows or timers"
             raise self._failure(error, handler.__name__, where) from error

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from gpu_windows.errors import InvalidTriggerError
 from gpu_windows.functions.checked_results import checked_tick
 from gpu_windows.functions.counts import Counts
-from gpu_windows.functions.process import KeptState
+from gpu_windows.functions.process import WindowState
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.row_at_a_time.cleanup import Cleanup
@@ -163,11 +163,11 @@ class FunctionPaneContext(PaneContext):
         self._sides.add(tag, self._pane.key, row)
 
     @property
-    def window_state(self) -> KeptState:
+    def window_state(self) -> WindowState:
         """State of this key and window."""
         return self._state.window_state.of(self._pane)
 
     @property
-    def key_state(self) -> KeptState:
+    def key_state(self) -> WindowState:
         """State of this key."""
         return self._state.key_state.of(self._pane.key)

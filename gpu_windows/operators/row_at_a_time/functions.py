@@ -17,10 +17,11 @@ from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
-from gpu_windows.functions.checked_results import checked_column, checked_rows, uncut
-from gpu_windows.functions.failures import call_user, shown_pane, told
+from gpu_windows.functions.checked_results import check_not_cut, checked_column, checked_rows
+from gpu_windows.functions.failures import call_user, describe_pane, errors_located
 from gpu_windows.functions.process import Process, ProcessContext
-from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
+from gpu_windows.functions.vector_window import WindowBatch
+from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
 from gpu_windows.operators.keyed.values import UserKey, arrow_array
 from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
@@ -146,7 +147,9 @@ class Reduced(Contents):
             rule = f"a reduce function must return exactly {', '.join(self._names)}"
             raise QueryError(rule, value=repr(reduced))
         self.row = {
-            name: copy_value(uncut(reduced[user_name], self._types[name], self._owner[name]))
+            name: copy_value(
+                check_not_cut(reduced[user_name], self._types[name], self._owner[name])
+            )
             for user_name, name in self._names.items()
         }
 
@@ -195,9 +198,11 @@ def contents_of(query: WindowQuery) -> Callable[[], Contents]:
     match function:
         case Aggregates():
             last = _slide_of(query.assigner) if query.changed_only else None
-            return lambda: Accumulators(function, query.shown, merges=query.merges, last=last)
+            return lambda: Accumulators(
+                function, query.display_name, merges=query.merges, last=last
+            )
         case Reduce():
-            return lambda: Reduced(function, query.shown, query.schema)
+            return lambda: Reduced(function, query.display_name, query.schema)
         case _:
             raise AssertionError("functions that need the rows keep them")
 
@@ -209,9 +214,9 @@ def _values_of(
         rows = sorted(rows, key=lambda element: element.timestamp)
     match function:
         case Aggregates():
-            return _values_over(Accumulators(function, query.shown), rows)
+            return _values_over(Accumulators(function, query.display_name), rows)
         case Reduce():
-            return _values_over(Reduced(function, query.shown, query.schema), rows)
+            return _values_over(Reduced(function, query.display_name, query.schema), rows)
         case Collect() | Process() | BatchFunction():
             return [[element.row[name] for element in rows] for name in function.columns]
         case _:
@@ -278,7 +283,9 @@ class Processor:
         """Call the function's ``clear`` when its window is dropped."""
         function = self.function.function
         owner = type(function).__name__
-        with told(f"{owner}.clear", lambda: shown_pane(self._user_key(key), context.window)):
+        with errors_located(
+            f"{owner}.clear", lambda: describe_pane(self._user_key(key), context.window)
+        ):
             function.clear(context)
 
     def rows(
@@ -288,14 +295,14 @@ class Processor:
         process, output = self.function, self.function.output
         owner, table = type(process.function).__name__, self._table(values)
         user_key = self._user_key(key)
-        with told(f"{owner}.process", lambda: shown_pane(user_key, context.window)):
+        with errors_located(f"{owner}.process", lambda: describe_pane(user_key, context.window)):
             found = process.function.process(user_key, context, table)
             for row in checked_rows(found, output, owner):
                 yield [row[name] for name in output.names]
 
     @cached_property
     def _user_key(self) -> UserKey:
-        return UserKey(self.query.shown_key_fields)
+        return UserKey(self.query.display_key_fields)
 
     def _table(self, values: Values) -> Any:
         process = self.function
@@ -314,7 +321,7 @@ class Processor:
             else pa.array(v, field.type)
             for v, field in columns
         ]
-        names = [self.query.shown(field.name) for field in fields]
+        names = [self.query.display_name(field.name) for field in fields]
         table = pa.Table.from_arrays(arrays, schema=pa.schema(fields)).rename_columns(names)
         return table.to_pandas() if process.rows == "pandas" else table
 
@@ -333,13 +340,13 @@ class BatchProcessor:
         self, key: Sequence[object], values: Values, context: ProcessContext
     ) -> Iterator[Values]:
         """Yield the function's result rows as values of its output columns."""
-        keys = self.query.shown_keys
-        fields = self.query.shown_key_fields
+        keys = self.query.display_keys
+        fields = self.query.display_key_fields
         fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
         window: Any = context.window
         of_window = zip((*key[: len(keys)], window.start, window.end), fields, strict=True)
         windows = [arrow_array([value], field.type) for value, field in of_window]
-        rows = self.query.shown_fields(self.query.function.columns)
+        rows = self.query.display_fields(self.query.function.columns)
         lists = [pa.array(v, f.type) for v, f in zip(values, rows, strict=True)]
         batch = WindowBatch(
             pa.Table.from_arrays(windows, schema=pa.schema(fields)),

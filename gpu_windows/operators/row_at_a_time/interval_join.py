@@ -17,7 +17,7 @@ from gpu_windows.operators.row_at_a_time.pair_rows import Pair, PairRowsOperator
 from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.whole_table import WholeTable
-from gpu_windows.planning.plan import IntervalJoinPlan
+from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, planned_join
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: Name of the table of both sides' rows in the log.
@@ -46,7 +46,7 @@ class ReferenceJoinOperator(PairRowsOperator):
 
     def __init__(self, plan: IntervalJoinPlan, *, trace: bool = False) -> None:
         super().__init__(plan, trace=trace)
-        self._join = plan.join
+        self._join = planned_join(plan)
         self._watermark = self._join.clock(LONG_MIN)
         self._matched: set[int] = set()
         #: For each side: code of the key to time to rows (Flink: leftBuffer, rightBuffer).

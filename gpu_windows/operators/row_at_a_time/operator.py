@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidTriggerError, QueryError
 from gpu_windows.functions.counts import Counts
-from gpu_windows.functions.failures import call_user, shown_pane
+from gpu_windows.functions.failures import call_user, describe_pane
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators import open_functions
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
@@ -42,7 +42,7 @@ from gpu_windows.operators.row_at_a_time.rows import rows_of
 from gpu_windows.operators.row_at_a_time.user_parts import Evict, UserParts, checked_window
 from gpu_windows.operators.row_at_a_time.window_state import WindowState
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, REASONS
 from gpu_windows.vocabulary.triggers import TriggerResult
 from gpu_windows.vocabulary.windows import MergingWindowAssigner, TimeWindow, Window
@@ -83,7 +83,7 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         # ---- state that a restart may lose
         self.user_counts = Counts()
         self._of_function, self._of_evictor = self._asides = [
-            sides_of(part) for part in (query.function.of_user, query.evictor)
+            sides_of(part) for part in (query.function.user_function, query.evictor)
         ]
         self._no_rows = pa.schema([query.schema.field(c) for c in plan.input_columns]).empty_table()
 
@@ -326,7 +326,7 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
 
     def _describe(self, pane: Pane) -> str:
         """Return a human-readable description of a window and its key."""
-        return shown_pane(UserKey(self._plan.query.shown_key_fields)(pane.key), pane.window)
+        return describe_pane(UserKey(self._plan.query.display_key_fields)(pane.key), pane.window)
 
     # ---- calls of the trigger
 

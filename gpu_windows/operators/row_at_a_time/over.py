@@ -26,7 +26,7 @@ from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
 from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.whole_table import WholeTable
-from gpu_windows.planning.plan import OverPlan
+from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.frames import Frame
 from gpu_windows.vocabulary.triggers import Row
@@ -179,7 +179,7 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
     """
 
     def __init__(self, plan: OverPlan, *, trace: bool = False) -> None:
-        self._plan, self._over, self._trace = plan, plan.over, trace
+        self._plan, self._over, self._trace = plan, plan.query.over, trace
         query = plan.query
         self._encoder = KeyEncoder([query.schema.field(name).type for name in query.keys])
         self._schema = query.in_ticks(plan.input_columns)

@@ -13,7 +13,8 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.results import add_trace
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.whole_table import WholeTable
-from gpu_windows.planning.plan import IntervalJoinPlan, TemporalJoinPlan
+from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan
+from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan
 
 #: Indices of a left and a right row; -1 is no row.
 Pair = tuple[int, int]
@@ -30,7 +31,7 @@ class PairRowsOperator(StatefulOperator[StateLog]):
     """
 
     def __init__(self, plan: IntervalJoinPlan | TemporalJoinPlan, *, trace: bool) -> None:
-        self._pair = plan.join.pair
+        self._pair = plan.query.join.pair
         self._keys = plan.query.keys
         self._schema = plan.result_schema
         self._trace = trace

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import pyarrow as pa
 
-from gpu_windows.expressions.nanoseconds import in_microseconds, python_values
+from gpu_windows.expressions.nanoseconds import python_values, to_microseconds
 from gpu_windows.operators.keyed.values import key_part, stored_values
 from gpu_windows.operators.row_at_a_time.functions import StoredRow
 from gpu_windows.planning.kinds.window import WindowQuery
@@ -47,4 +47,4 @@ def _in_ticks(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Return durations in microseconds, other columns as they are."""
     if not pa.types.is_duration(column.type):
         return column
-    return in_microseconds(column, name, "a duration").cast(pa.duration("us"))
+    return to_microseconds(column, name, "a duration").cast(pa.duration("us"))

@@ -16,7 +16,7 @@ from gpu_windows.operators.row_at_a_time.pair_rows import PairRowsOperator
 from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.whole_table import WholeTable
-from gpu_windows.planning.plan import TemporalJoinPlan
+from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: Name of the table of both sides' rows in the log.
@@ -43,7 +43,7 @@ class ReferenceTemporalJoinOperator(PairRowsOperator):
 
     def __init__(self, plan: TemporalJoinPlan, *, trace: bool = False) -> None:
         super().__init__(plan, trace=trace)
-        self._join = plan.join
+        self._join = plan.query.join
         self._watermark = LONG_MIN
         self._times: list[int | None] = []
         #: Left rows in order of arrival (Flink: leftState).

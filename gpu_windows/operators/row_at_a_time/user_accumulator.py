@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from gpu_windows.aggregates.user import BoundUserAggregate
-from gpu_windows.functions.checked_results import uncut
+from gpu_windows.functions.checked_results import check_not_cut
 from gpu_windows.functions.failures import call_user
 from gpu_windows.user_values import copy_value
 from gpu_windows.vocabulary.triggers import Row
@@ -47,4 +47,4 @@ class UserAccumulator:
         """
         if value is not self.value:
             value = copy_value(value)
-        self.value = uncut(value, self.function.accumulator, type(self.function).__name__)
+        self.value = check_not_cut(value, self.function.accumulator, type(self.function).__name__)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.failures import call_user, shown_row, told
+from gpu_windows.functions.failures import call_user, describe_row, errors_located
 from gpu_windows.operators.row_at_a_time.functions import StoredRow
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import is_user_code
@@ -47,7 +47,7 @@ class UserParts:
         called = f"{type(self._assigner).__name__}.assign_windows"
 
         def where() -> str:
-            return f"{called}, at {shown_row(element.seen)}, time {element.timestamp}"
+            return f"{called}, at {describe_row(element.seen)}, time {element.timestamp}"
 
         found = call_user(assign, where, self.row(element), element.timestamp, context)
         if isinstance(found, TimeWindow) or not isinstance(found, Iterable):
@@ -73,7 +73,7 @@ class UserParts:
         """
         elements = [Element(self.row(row), row.timestamp, i) for i, row in enumerate(rows)]
         called = f"{type(self._evictor).__name__}.{evict.__name__}"
-        with told(called, at):
+        with errors_located(called, at):
             places = [each.place for each in evict(elements, window, context)]
             if len({*places} & {*range(len(rows))}) < len(places):
                 rule = f"{called} must return rows that it was given, each once"

@@ -26,7 +26,8 @@ from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.stored_counts import StoredCounts
 from gpu_windows.operators.slices.table import Entries, grid_of
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.plan import ARRIVAL, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.rules import LONG_MIN
 
 Ints = NDArray[np.int64]

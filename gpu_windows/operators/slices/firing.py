@@ -15,7 +15,7 @@ from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.rejected import rejected_rows
 from gpu_windows.operators.results import TRACE, Fired, result_table
 from gpu_windows.operators.slices.table import SliceTable
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MIN
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.slices.table import Entries, SliceTable
 from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 
 Ints = NDArray[np.int64]
 

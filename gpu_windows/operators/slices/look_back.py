@@ -16,7 +16,7 @@ from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.device import Map
 from gpu_windows.operators.slices.table import grid_of
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 
 
 @dataclass(frozen=True)

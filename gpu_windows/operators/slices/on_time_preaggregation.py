@@ -14,7 +14,7 @@ from gpu_windows.operators.batch_size import gather_batches
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices.preaggregation import partial_schema, with_calls
 from gpu_windows.operators.slices.table import SliceTable
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 
 #: Partials replace rows if they have at most this share of the rows' bytes.
 MAX_SHARE = 0.75

@@ -23,7 +23,8 @@ from gpu_windows.operators.slices.look_back import DeviceEntries, Lengths
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of, lateness_grid
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.plan import SLICE, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import SLICE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: Owner and names of the numbers saved in the log.

@@ -20,7 +20,8 @@ from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.operators.slices.session_table import new_table
 from gpu_windows.operators.slices.table import KeyedRows, grid_of
-from gpu_windows.planning.plan import SLICE, Strategy, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import SLICE, Strategy
 from gpu_windows.rules import LONG_MIN, SENTINELS
 
 #: Rows after which a task judges whether its partials shrink the data.

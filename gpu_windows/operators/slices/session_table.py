@@ -12,7 +12,8 @@ from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.operators.slices.table import KeyedRows, Placed, SliceTable
-from gpu_windows.planning.plan import Strategy, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import Strategy
 
 
 class SessionTable(SliceTable):

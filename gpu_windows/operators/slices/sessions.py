@@ -14,7 +14,7 @@ from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.session_table import SessionTable
 from gpu_windows.operators.slices.table import Entries
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 
 #: Sessions in one emission.
 EMISSION_SESSIONS = 1 << 21

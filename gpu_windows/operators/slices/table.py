@@ -21,7 +21,8 @@ from gpu_windows.operators.columns.reducing import reduce_columns
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.key_encoding import encode_keys
 from gpu_windows.operators.rejected import Rejected
-from gpu_windows.planning.plan import SLICE, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import SLICE
 
 #: Pending entries, and about how many bytes of them, that are buffered before a merge; more if the
 #: merged entries are more.

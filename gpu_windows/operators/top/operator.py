@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.top_changes import words_of
+from gpu_windows.functions.top_changes import change_names
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.counters import Counters
@@ -17,7 +17,7 @@ from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.top.stored import StoredTop, top_schema
 from gpu_windows.operators.top.top_rows import TopRows
-from gpu_windows.planning.plan import TopPlan
+from gpu_windows.planning.kinds.top import TopPlan
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -31,13 +31,13 @@ class _Results:
 
     def make_emission(self, top_rows: TopRows) -> Emission:
         """Return the changes of the table of the first rows."""
-        top, schema = self._plan.top, self._plan.result_schema
+        top, schema = self._plan.query.top, self._plan.result_schema
         changed = top_rows.flush_changes()
         rows = changed.rows
         columns = [*self._keys.decode(rows.codes), *rows.table.columns[: len(top.carried)]]
         if top.number is not None:
             columns.append(pa.array(changed.numbers))
-        columns.append(words_of(changed.changes))
+        columns.append(change_names(changed.changes))
         pairs = zip(columns, schema.types, strict=True)
         results = pa.Table.from_arrays([column.cast(t) for column, t in pairs], schema=schema)
         results = add_trace(results, "element") if self._trace else results
@@ -66,12 +66,12 @@ class BoundedTopOperator(Operator):
         self._plan = plan
         self._keys = _key_encoder(plan)
         self._results = _Results(plan, self._keys, trace=trace)
-        self._rows = TopRows(plan.top, top_schema(plan))
+        self._rows = TopRows(plan.query.top, top_schema(plan))
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Add rows; the first ones are buffered until the end."""
         codes = self._keys.encode([batch.column(name) for name in self._plan.query.keys])
-        self._rows.add_rows(codes, batch.select(self._plan.top.columns))
+        self._rows.add_rows(codes, batch.select(self._plan.query.top.columns))
         yield self._results.acknowledge(len(batch))
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
@@ -116,7 +116,7 @@ class TopOperator(StatefulOperator[StoredTop]):
         keys = present(codes, self._keys.count)
         state.load(keys)
         state.touch(keys, self._clock)
-        state.top_rows.add_rows(codes, batch.select(self._plan.top.columns))
+        state.top_rows.add_rows(codes, batch.select(self._plan.query.top.columns))
         yield self._results.acknowledge(len(batch))
 
     def end_rows(self) -> Iterator[Emission]:
@@ -133,7 +133,7 @@ class TopOperator(StatefulOperator[StoredTop]):
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
         """Expire keys; their deletions are emitted with the next changes."""
         self._clock = time
-        if self._plan.top.time_to_live is not None:
+        if self._plan.query.top.time_to_live is not None:
             self._state.expire(time)
         yield from ()
 

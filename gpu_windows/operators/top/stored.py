@@ -15,7 +15,7 @@ from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.top.top_rows import SlotRows, TopRows
-from gpu_windows.planning.plan import TopPlan
+from gpu_windows.planning.kinds.top import TopPlan
 from gpu_windows.rules import LONG_MAX, shifted
 
 Ints = NDArray[np.int64]
@@ -42,8 +42,8 @@ class StoredTop:
 
     def __init__(self, plan: TopPlan, keys: KeyEncoder, log: StateLog) -> None:
         self._keys = keys
-        self._time_to_live = plan.top.time_to_live
-        self.top_rows = TopRows(plan.top, top_schema(plan))
+        self._time_to_live = plan.query.top.time_to_live
+        self.top_rows = TopRows(plan.query.top, top_schema(plan))
         self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.row_count})
         self._until = np.empty(0, np.int64)  # by code: when a key expires
 
@@ -118,7 +118,7 @@ class StoredTop:
 def top_schema(plan: TopPlan) -> pa.Schema:
     """Return the schema of stored rows; the time is int64 ticks."""
     query = plan.query
-    fields = map(query.schema.field, plan.top.columns)
+    fields = map(query.schema.field, plan.query.top.columns)
     return pa.schema(
         [pa.field(f.name, pa.int64() if f.name == query.time else f.type) for f in fields]
     )

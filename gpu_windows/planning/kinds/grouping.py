@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gpu_windows.errors import ColumnNotFoundError, QueryError, UnsupportedQueryError
-from gpu_windows.functions.built_in import Aggregates
-from gpu_windows.vocabulary.windows import SlicedAssigner
+from gpu_windows.errors import ColumnNotFoundError, QueryError
 
-if TYPE_CHECKING:
-    from gpu_windows.planning.kinds.window import WindowQuery
-
-#: The result column that tells of which grouping a result is: a bit a key, that of the last key
-#: least, set where the key is left out.
+#: The result column that identifies the grouping of a result (SQL: GROUPING_ID): a bit for each
+#: key, the lowest for the last key, set if the grouping leaves the key out.
 GROUPING_ID = pa.field("grouping_id", pa.int64(), nullable=False)
 
 
@@ -28,23 +22,23 @@ class GroupingSets:
     Parameters
     ----------
     sets : tuple of tuple of int
-        The keys of each, by their places, ascending.
+        The indices of the keys of each, ascending.
     """
 
     sets: tuple[tuple[int, ...], ...]
 
     @classmethod
     def of(cls, keys: Sequence[str], sets: Sequence[Sequence[str]]) -> GroupingSets:
-        """Return groupings by the names of keys, or ``"rollup"`` or ``"cube"`` of all keys.
+        """Return groupings by the names of keys, or those of ``"rollup"`` or ``"cube"``.
 
         Raises
         ------
         QueryError
-            If there is none, one comes twice, or names no key.
+            If there is no set, a set comes twice, or a name is not that of a key.
         """
         if sets in (("rollup",), ("cube",)):
             return cls.rollup(keys) if sets == ("rollup",) else cls.cube(keys)
-        found: list[tuple[int, ...]] = []
+        groupings: list[tuple[int, ...]] = []
         for some in sets:
             if not isinstance(some, list | tuple):
                 rule = "grouping_sets takes a list of keys for each set; or rollup or cube, alone"
@@ -56,70 +50,37 @@ class GroupingSets:
                 if name not in keys:
                     rule = f"grouping sets are of keys: {', '.join(keys)}"
                     raise ColumnNotFoundError(rule, value=str(name))
-            found.append(tuple(place for place, key in enumerate(keys) if key in some))
-        if not found:
+            groupings.append(tuple(i for i, key in enumerate(keys) if key in some))
+        if not groupings:
             raise QueryError("grouping_sets takes at least one set of keys", value="none")
-        for places in found:
-            if found.count(places) > 1:
-                shown = ", ".join(keys[place] for place in places) or "no key"
-                raise QueryError("each grouping set comes once", value=shown)
-        return cls(tuple(found))
+        for indices in groupings:
+            if groupings.count(indices) > 1:
+                names = ", ".join(keys[i] for i in indices) or "no key"
+                raise QueryError("each grouping set comes once", value=names)
+        return cls(tuple(groupings))
 
     @classmethod
     def rollup(cls, keys: Sequence[str]) -> GroupingSets:
-        """Return all keys, all but the last, and so on: the last is no key."""
+        """Return all keys, all but the last, and so on down to no key."""
         return cls(tuple(tuple(range(count)) for count in range(len(keys), -1, -1)))
 
     @classmethod
     def cube(cls, keys: Sequence[str]) -> GroupingSets:
-        """Return all sets that there are of keys."""
-        places, counts = range(len(keys)), range(len(keys), -1, -1)
-        return cls(tuple(some for count in counts for some in combinations(places, count)))
+        """Return all subsets of the keys."""
+        indices, counts = range(len(keys)), range(len(keys), -1, -1)
+        return cls(tuple(some for count in counts for some in combinations(indices, count)))
 
     @property
-    def shared(self) -> tuple[int, ...]:
-        """The keys that all groupings have: rows that differ in them never meet."""
+    def shared_keys(self) -> tuple[int, ...]:
+        """Indices of the keys in all groupings: rows that differ in them are never combined."""
         first, *others = self.sets
-        return tuple(place for place in first if all(place in some for some in others))
+        return tuple(i for i in first if all(i in some for some in others))
 
     @staticmethod
     def id_of(some: tuple[int, ...], keys: int) -> int:
-        """Return what `GROUPING_ID` is for a grouping of so many keys."""
-        return sum(1 << (keys - 1 - place) for place in range(keys) if place not in some)
+        """Return the `GROUPING_ID` of a grouping; ``keys``: how many keys there are."""
+        return sum(1 << (keys - 1 - i) for i in range(keys) if i not in some)
 
     def describe(self, keys: Sequence[str]) -> str:
-        """Return the groupings by the names of keys."""
-        return ", ".join(f"({', '.join(keys[place] for place in some)})" for some in self.sets)
-
-
-def check_grouping(query: WindowQuery) -> None:
-    """Check a query with grouping sets.
-
-    Raises
-    ------
-    QueryError
-        If there are no keys, or results are ranked.
-    UnsupportedQueryError
-        Unless windows are made of slices, which are combined again for each grouping.
-    """
-    assigner = query.assigner
-    if query.ranking is not None:
-        raise QueryError("top_keys goes without grouping sets", value=query.ranking.describe())
-    if not (isinstance(assigner, SlicedAssigner) and query.fires_once):
-        rule = "grouping sets are for windows that all keys share and that fire once, at their end"
-        raise UnsupportedQueryError(
-            rule, value=f"{assigner.describe()}; {query.trigger.describe()}"
-        )
-    if query.allowed_lateness or query.evictor is not None:
-        rule = "grouping sets go without allowed lateness and evictors"
-        value = "lateness" if query.evictor is None else query.evictor.describe()
-        raise UnsupportedQueryError(rule, value=value)
-    if not isinstance(query.function, Aggregates) or query.function.needs_rows:
-        rule = (
-            "grouping sets are for aggregates made of partials, which each grouping combines: not "
-            "for lists, quantiles, distinct() or functions"
-        )
-        raise UnsupportedQueryError(rule, value=query.function.describe())
-    if query.options.engine == "reference":
-        rule = "grouping sets are combined from slices, which the reference engine has not"
-        raise UnsupportedQueryError(rule, value="engine='reference'")
+        """Return the groupings with the names of keys."""
+        return ", ".join(f"({', '.join(keys[i] for i in some)})" for some in self.sets)

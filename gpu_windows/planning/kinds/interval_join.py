@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from gpu_windows.functions.interval_join import IntervalJoinSpec
-from gpu_windows.planning.kinds.pairs import PairsQuery
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import Execution, check_watermarks_move
+from gpu_windows.planning.kinds.pairs import PairsQuery, choose_strategy
+from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.result_times import ResultTimes
 
 
@@ -24,9 +28,9 @@ class IntervalJoinQuery(PairsQuery):
     def results_in_time(self) -> ResultTimes:
         """The greater time of the rows of a pair: it comes with the later row (Flink).
 
-        A row that has to wait until no partner comes any more comes after its time. So may a left
-        row whose partner is not told, and one that is late and joined: then the watermark is held
-        back, as Flink's SQL does.
+        A row without a match comes after its time, when none can arrive any longer. So may a left
+        row whose nearest match is not decided yet, and a late row that is joined. Then the
+        watermark is held back, as Flink's SQL does.
         """
         times, join = super().results_in_time, self.join
         at_once = join.pair.how == "inner" and join.nearest is None and not join.joins_late
@@ -34,5 +38,31 @@ class IntervalJoinQuery(PairsQuery):
 
     @property
     def ends_with_time(self) -> bool:
-        """Whether the end of time clears what is kept: rows of the last tick stay."""
+        """Whether the end of time clears all state: rows of the last tick stay."""
         return False
+
+
+#: How two inputs are joined in time.
+IntervalJoinPlan: TypeAlias = QueryPlan[IntervalJoinQuery]
+
+_IN_COLUMNS = (
+    "interval join: the rows of both sides sorted by key and time, the partners of a row found as "
+    "a range; pairs are made in chunks"
+)
+_ONE_SHARD = "there is no key, so all rows go to one shard: one task joins them"
+
+
+def plan_interval_join(query: IntervalJoinQuery, execution: Execution) -> IntervalJoinPlan:
+    """Plan a join in time."""
+    strategy, why = choose_strategy(query, Strategy.INTERVAL_JOIN, _IN_COLUMNS, execution)
+    reasons = [why] if query.has_key or not execution.spark else [why, _ONE_SHARD]
+    plan = build_plan(query, strategy, reasons, execution)
+    check_watermarks_move(
+        query, "an interval join on streams would store all rows for ever", execution
+    )
+    return plan
+
+
+def planned_join(plan: IntervalJoinPlan) -> IntervalJoinSpec:
+    """Return what is joined; a bounded input has no late rows that join."""
+    return replace(plan.query.join, joins_late=False) if plan.bounded else plan.query.join

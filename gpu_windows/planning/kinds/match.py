@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidDurationError
 from gpu_windows.functions.patterns.match import Match
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import (
+    REFERENCE,
+    Execution,
+    check_options,
+    check_watermarks_move,
+)
+from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -31,70 +40,91 @@ class MatchQuery(Query):
 
     @property
     def used_columns(self) -> tuple[str, ...]:
-        """What conditions and results read."""
+        """Columns that conditions and results read."""
         then = (name for name, _ in self.match.then)
         used = dict.fromkeys((*self.match.columns, *then))
         return tuple(name for name in used if name != self.time)
 
     @property
     def result_fields(self) -> tuple[pa.Field, ...]:
-        """What is told of a match."""
+        """Arrow fields of the measures of a match."""
         return self.match.fields(self.schema)
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """Those beside which ``within`` fits 64 bits."""
+        """The times for which ``within`` before and after them fits int64 ticks."""
         return LONG_MIN + 1 + (self.match.within or 0), LONG_MAX - 1 - (self.match.within or 0)
 
     @property
     def needs_time(self) -> bool:
-        """Whether a row needs a time: always, for it tells their order."""
+        """Whether a row needs a time: always, because it orders the rows."""
         return True
 
     @property
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """The pattern."""
         return self.match.describe()
 
     @property
     def ends_with_time(self) -> bool:
-        """Whether the end of time clears what is kept: no row comes after it."""
+        """Whether the end of time clears all state: no row comes after it."""
         return True
 
     @property
-    def no_time_rule(self) -> str:
-        """What is said: a match waits for earlier ones."""
+    def no_time_message(self) -> str:
+        """Error message for a query over matches, which may come after earlier ones."""
         return (
-            "a query goes on from results that come in time: a match may come later than its last "
-            "row, after earlier ones that were not over"
+            "a later stage needs results in time: a match may come later than its last row, after "
+            "earlier ones that were still open"
         )
 
     @property
-    def clash_rule(self) -> str:
-        """What is said where two columns of the result have one name."""
-        return "keys and what is told of a match must have different names"
+    def clash_message(self) -> str:
+        """Error message for two result columns of one name."""
+        return "keys and measures of a match must have different names"
 
     @property
-    def upsert_rule(self) -> str:
-        """What is said where results are to replace others."""
+    def upsert_message(self) -> str:
+        """Error message for upsert of matches."""
         return "upsert keeps one result for each key and window: matches have no windows"
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
-        """Return what depends on the order of rows of the same time: everything."""
+        """Return what depends on the order of rows of the same time: all matches."""
         del bounded
         return ("which of the rows of one time comes first in a pattern",)
 
     def describe(self) -> Mapping[str, str]:
-        """Return what is computed, part by part."""
-        told = ", ".join(f"{name} = {text}" for name, text in self.match.told.items())
+        """Return a description of each part, by its name."""
+        measures = ", ".join(f"{name} = {text}" for name, text in self.match.measure_texts.items())
         return {
             "match": self.match.describe(),
-            "measures": told,
-            "time": self.shown_time,
-            "key": ", ".join(self.shown_keys),
+            "measures": measures,
+            "time": self.time_description,
+            "key": ", ".join(self.display_keys),
         }
 
     @property
     def parts(self) -> Mapping[str, object]:
-        """The pattern, and what is told of matches."""
-        return {"match": self.match.facts, "measures": dict(self.match.told)}
+        """The pattern and the measures."""
+        return {"match": self.match.facts, "measures": dict(self.match.measure_texts)}
+
+
+#: How patterns are found.
+MatchPlan: TypeAlias = QueryPlan[MatchQuery]
+
+_IN_AUTOMATON = (
+    "match: the rows that the watermark has reached sorted by key and time, and an automaton "
+    "compiled for the CPU that takes them key by key; what is true of one row is a column before"
+)
+_ONE_SHARD = "there is no key, so all rows go to one shard: one task finds patterns in them"
+
+
+def plan_match(query: MatchQuery, execution: Execution) -> MatchPlan:
+    """Plan a search for patterns."""
+    check_options(query, "a pattern", has_reference=True)
+    check_watermarks_move(query, "a pattern on streams would never be found", execution)
+    strategy, why = Strategy.MATCH, _IN_AUTOMATON
+    if query.options.engine == "reference":
+        strategy, why = Strategy.ROW_AT_A_TIME, REFERENCE
+    reasons = [why] if query.has_key or not execution.spark else [why, _ONE_SHARD]
+    return build_plan(query, strategy, reasons, execution)

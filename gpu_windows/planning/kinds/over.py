@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.collations import compared_by, with_collations_of
+from gpu_windows.aggregates.collations import compared_columns, with_collations_of
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.errors import (
     InvalidFrameError,
     QueryError,
     UnsupportedAggregateError,
+    UnsupportedQueryError,
 )
 from gpu_windows.functions.over import Lateness, Over, OverColumn
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import REFERENCE, Execution, check_partials_option
+from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import ResultTimes
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.vocabulary.frames import Frame
 
 
 def _check_aggregate(column: OverColumn) -> None:
     partials = column.partials
-    if column.made.needs_rows or any(each.combine.is_sketch for each in partials):
-        rule = "lists, quantiles and sketches are not there over frames"
+    if column.combined_aggregate.needs_rows or any(each.combine.is_sketch for each in partials):
+        rule = "lists, quantiles and sketches are not supported over frames"
         raise UnsupportedAggregateError(rule, value=column.bound.describe())
-    if column.of_different_values and not all(map(_once, partials)):
+    if column.of_different_values and not all(map(_allows_distinct, partials)):
         rule = (
             "over frames different values are counted, summed or averaged where they are integers "
             "or decimals"
@@ -33,11 +39,11 @@ def _check_aggregate(column: OverColumn) -> None:
         raise UnsupportedAggregateError(rule, value=column.bound.describe())
 
 
-def _once(partial: Partial) -> bool:
-    """Whether it is made of different values: of others a minimum is the same."""
+def _allows_distinct(partial: Partial) -> bool:
+    """Whether a partial may be made of each different value once."""
     if partial.combine is Combine.ADD:
         return partial.lane == "int64"
-    return partial.combine in (Combine.LEAST, Combine.GREATEST)
+    return partial.combine in (Combine.MIN, Combine.MAX)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +69,11 @@ class OverQuery(Query):
 
     @property
     def used_columns(self) -> tuple[str, ...]:
-        """What stands in results, and what aggregates read."""
+        """Columns that results carry, and those that aggregates read."""
         return tuple(dict.fromkeys((*self.over.carried, *self.over.arguments)))
 
     def without(self, names: Container[str]) -> OverQuery | None:
-        """Return the query without some results, if aggregates are left."""
+        """Return the query without some results; None if no aggregate is left."""
         over = self.over
         columns = tuple(each for each in over.columns if each.bound.name not in names)
         carried = tuple(name for name in over.carried if name not in names)
@@ -75,10 +81,10 @@ class OverQuery(Query):
             replace(self, over=replace(over, columns=columns, carried=carried)) if columns else None
         )
 
-    def begun(self, since: Mapping[str, int]) -> OverQuery:
-        """Return the query whose aggregates of some names have rows from a start on."""
+    def with_rows_since(self, since: Mapping[str, int]) -> OverQuery:
+        """Return the query whose aggregates of some names cover only rows since a start."""
         columns = tuple(
-            replace(each, bound=each.bound.begun(since[each.bound.name]))
+            replace(each, bound=each.bound.with_rows_since(since[each.bound.name]))
             if each.bound.name in since
             else each
             for each in self.over.columns
@@ -87,9 +93,9 @@ class OverQuery(Query):
 
     @property
     def carried_columns(self) -> frozenset[str]:
-        """What stands in results, and no aggregate compares."""
+        """Columns that results carry, and no aggregate compares."""
         aggregates = (column.bound.aggregate for column in self.over.columns)
-        compared = {name for each in aggregates for name in compared_by(each)}
+        compared = {name for each in aggregates for name in compared_columns(each)}
         return frozenset(self.used_columns) - compared
 
     @property
@@ -98,8 +104,8 @@ class OverQuery(Query):
         return (pa.field(self.time, pa.int64(), nullable=False),)
 
     @property
-    def clash_rule(self) -> str:
-        """What is said where two columns of the result have one name."""
+    def clash_message(self) -> str:
+        """Error message for two result columns of one name."""
         return (
             "keys, time, columns of the row and aggregates must have different names: name the "
             "columns that results have, over(...).aggregate(['a', 'b'], total=...)"
@@ -121,12 +127,12 @@ class OverQuery(Query):
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """Those for which frames and clean-up fit."""
+        """The times for which bounds of frames and clean-up timers fit int64 ticks."""
         return self.over.usable_ticks
 
     @property
     def results_in_time(self) -> ResultTimes:
-        """The times of their rows; they come when the rows of their frames to come have come."""
+        """The time of the row; its result comes when the following rows of its frames are there."""
         ends = (frame.upper for frame in self.over.frames if frame.in_time)
         return ResultTimes(self.time, behind=max((e for e in ends if 0 < e < LONG_MAX), default=0))
 
@@ -136,33 +142,34 @@ class OverQuery(Query):
         return True
 
     @property
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """The frames."""
         return self.over.describe()
 
     @property
     def ends_with_time(self) -> bool:
-        """Whether the end of time clears what is kept: no row comes after it."""
+        """Whether the end of time clears all state: no row comes after it."""
         return True
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return the results that depend on the order of rows of the same time.
 
-        And which late rows are taken, where Flink's clean-up timers tell.
+        And which late rows are accepted, if Flink's clean-up timers decide that.
         """
+        parts = self.over.order_dependent
         by_timers = not bounded and self.over.lateness is Lateness.LAST_TIMER
-        return (*self.over.ordered, *(("which late rows are taken",) if by_timers else ()))
+        return (*parts, "which late rows are accepted") if by_timers else parts
 
     @property
     def order_columns(self) -> tuple[str, ...]:
-        """All columns that are used; none where rows of the same time may come in any order."""
-        return self.used_columns if self.over.ordered else ()
+        """All columns that are used; none if rows of the same time may come in any order."""
+        return self.used_columns if self.over.order_dependent else ()
 
     def describe(self) -> Mapping[str, str]:
-        """Return what is computed, part by part."""
+        """Return a description of each part, by its name."""
         return {
             "over": self.over.describe(),
-            "time": self.shown_time,
+            "time": self.time_description,
             "key": ", ".join(self.keys),
         }
 
@@ -170,3 +177,55 @@ class OverQuery(Query):
     def parts(self) -> Mapping[str, object]:
         """The aggregates and their frames."""
         return {"over": self.over}
+
+
+#: How aggregates over frames are evaluated.
+OverPlan: TypeAlias = QueryPlan[OverQuery]
+
+_IN_FRAMES = (
+    "over: the rows sorted by key and time, the frame of a row found as a range, and combined from "
+    "two scans of blocks that are as long as the frame, at a cost that does not depend on how long"
+)
+
+
+def plan_over(query: OverQuery, execution: Execution) -> OverPlan:
+    """Plan aggregates over frames.
+
+    Raises
+    ------
+    UnsupportedQueryError, UnsupportedAggregateError
+        If streams cannot have the frames.
+    """
+    strategy, why = Strategy.OVER, _IN_FRAMES
+    if query.options.engine == "reference":
+        strategy, why = Strategy.ROW_AT_A_TIME, REFERENCE
+    check_partials_option(query, why, execution)
+    if not execution.bounded:
+        _check_stream(query, spark=execution.spark)
+    return build_plan(query, strategy, [why], execution)
+
+
+def _check_stream(query: OverQuery, *, spark: bool) -> None:
+    """Refuse frames that streams cannot have."""
+    for frame in query.over.frames:
+        reason = _why_not_on_stream(frame)
+        if reason is not None:
+            raise UnsupportedQueryError(reason, value=frame.describe())
+    for column in query.over.columns:
+        if column.frame.is_unbounded_before and column.counts_once:
+            rule = "on streams DISTINCT over all rows of a key would store all values for ever"
+            raise UnsupportedAggregateError(rule, value=column.describe())
+    if spark and not query.watermarks.moves:
+        rule = "over emits a row when the watermark has passed it: a stream needs watermarks"
+        raise UnsupportedQueryError(rule, value=query.watermarks.describe())
+
+
+def _why_not_on_stream(frame: Frame) -> str | None:
+    """Return why a stream cannot have a frame, or None."""
+    if frame.upper == LONG_MAX:
+        return "on a stream a key has no last row: following must have an end"
+    if not frame.in_time and frame.upper > 0:
+        return "on streams frames of rows end with the row or before: later rows have not come yet"
+    if frame.is_unbounded_before and frame.upper < (-1 if frame.in_time else 0):
+        return "on streams a frame from the first row on ends with the row, or just before its time"
+    return None

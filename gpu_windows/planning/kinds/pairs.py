@@ -13,6 +13,8 @@ from gpu_windows.functions.interval_join import IntervalJoinSpec
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.temporal_join import TemporalJoinSpec
 from gpu_windows.functions.two_inputs import MARKS
+from gpu_windows.planning.execution import REFERENCE, Execution, check_partials_option
+from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import RESULT_TIME, ResultTimes
 from gpu_windows.vocabulary.rich_functions import Openable, opens
@@ -20,9 +22,9 @@ from gpu_windows.vocabulary.rich_functions import Openable, opens
 
 @dataclass(frozen=True, kw_only=True)
 class PairsQuery(Query):
-    """Pairs of rows of two inputs, which are one with a column that says whose a row is.
+    """Pairs of rows of two inputs, which are united with a column for the side of a row.
 
-    Its results come with its rows, or with the watermark. Other parameters: see `Query`.
+    Results come with its rows, or with the watermark. Other parameters: see `Query`.
 
     Parameters
     ----------
@@ -33,11 +35,11 @@ class PairsQuery(Query):
 
     @property
     def used_columns(self) -> tuple[str, ...]:
-        """Columns of both sides, and the one that tells them apart."""
+        """Columns of both sides, and the one with the side of a row."""
         return tuple(dict.fromkeys(self.join.columns))
 
     def without(self, names: Container[str]) -> Self | None:
-        """Return the query without some columns of its rows; None of what a function gives."""
+        """Return the query without some columns of pairs; None for results of a function."""
         join = self.join
         left, right = (
             tuple(name for name in side if name not in names)
@@ -51,48 +53,48 @@ class PairsQuery(Query):
 
     @property
     def carried_columns(self) -> frozenset[str]:
-        """All, unless a condition may compare them."""
+        """All columns, unless a condition may compare them."""
         return frozenset(self.used_columns if self.join.pair.condition is None else ())
 
     @property
     def result_fields(self) -> tuple[pa.Field, ...]:
-        """The columns that were chosen, or those that the function declares."""
+        """The selected columns of pairs, or those that the function declares."""
         process = self.join.process
         return tuple(self.join.output if process is None else process.output)
 
     @property
     def pair_process(self) -> PairProcess | None:
-        """What takes the pairs."""
+        """The user's function that the pairs go to, if there is one."""
         return self.join.process
 
     @property
-    def of_pairs(self) -> Self:
-        """The join alone."""
+    def without_process(self) -> Self:
+        """The join without the user's function."""
         return replace(self, join=replace(self.join, process=None))
 
     @property
     def rich_parts(self) -> tuple[Openable, ...]:
-        """The function, where it has something to open."""
+        """The function, if it is to be opened."""
         process = self.join.process
         return () if process is None or not opens(process.function) else (process.function,)
 
     @property
     def declared_sides(self) -> Mapping[str, pa.Schema]:
-        """Those of the function."""
+        """Side outputs of the function."""
         return {} if self.join.process is None else self.join.process.function.side_outputs
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """Those for which the bounds of a row's partners fit."""
+        """The times for which the bounds of matching rows fit int64 ticks."""
         return self.join.usable_ticks
 
     @property
     def results_in_time(self) -> ResultTimes:
-        """The greater time of both rows; what a function gives of pairs has no time."""
+        """The greater time of both rows; results of a function of pairs have no time."""
         if self.join.process is not None:
             rule = (
-                "what a function gives of pairs has no time: go on from the pairs that "
-                "select(...) returns, or from what a KeyedProcessFunction gives"
+                "results of a function of pairs have no time: continue from the pairs that "
+                "select(...) returns, or use a KeyedProcessFunction"
             )
             raise UnsupportedQueryError(rule, value=self.join.process.describe())
         sides = tuple(name for name in MARKS if name in self.join.output.names)
@@ -104,24 +106,34 @@ class PairsQuery(Query):
         return True
 
     @property
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """The join."""
         return self.join.describe()
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
-        """Return what late rows meet, and which of several rows of one time it is."""
+        """Return descriptions of the matches that depend on the order of arrival."""
         return self.join.order_dependent(bounded=bounded)
 
     def describe(self) -> Mapping[str, str]:
-        """Return what is computed, part by part."""
+        """Return a description of each part, by its name."""
         return {
             "join": self.join.describe(),
-            **self.shown_sides,
-            "time": self.shown_time,
-            "key": ", ".join(self.shown_keys) or "none: all rows together",
+            **self.sides_description,
+            "time": self.time_description,
+            "key": ", ".join(self.display_keys) or "none: all rows together",
         }
 
     @property
     def parts(self) -> Mapping[str, object]:
         """The join."""
         return {"join": self.join}
+
+
+def choose_strategy(
+    query: PairsQuery, strategy: Strategy, why: str, execution: Execution
+) -> tuple[Strategy, str]:
+    """Return the strategy of a join, and why: the given one, or the reference if asked for."""
+    if query.options.engine == "reference":
+        strategy, why = Strategy.ROW_AT_A_TIME, REFERENCE
+    check_partials_option(query, why, execution)
+    return strategy, why

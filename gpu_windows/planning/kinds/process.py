@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.functions.keyed_process import UserProcess
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import Execution, check_partials_option
+from gpu_windows.planning.plan import BATCHES_PER_SCAN, QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import RESULT_TIME, ResultTimes
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessQuery(Query):
-    """Rows of one input, or of two as one, for a function of the user's.
+    """Rows of one input, or of two united ones, for a process function of the user's.
 
     It has no windows: its results come with its rows and timers. Other parameters: see `Query`.
 
@@ -23,7 +27,7 @@ class ProcessQuery(Query):
     ----------
     process : UserProcess
     gives_times : bool
-        Whether results have their time: that of the row, or of the timer.
+        Whether results have a column with the time of their row, or of their timer.
     """
 
     process: UserProcess
@@ -31,17 +35,17 @@ class ProcessQuery(Query):
 
     @property
     def used_columns(self) -> tuple[str, ...]:
-        """What the function sees."""
+        """Columns that the function is given."""
         return tuple(dict.fromkeys(self.process.columns))
 
     @property
     def carried_columns(self) -> frozenset[str]:
-        """All: the function is given them."""
+        """All columns: the function is given them as they are."""
         return frozenset(self.used_columns)
 
     @property
     def result_fields(self) -> tuple[pa.Field, ...]:
-        """The columns that were declared."""
+        """The columns that the function declares."""
         return tuple(self.process.output)
 
     @property
@@ -56,33 +60,33 @@ class ProcessQuery(Query):
 
     @property
     def results_in_time(self) -> ResultTimes:
-        """The time of the row, or of the timer, that a result was given for, or one that it has."""
+        """The time of the row or timer of a result, or a time column of its own."""
         if self.process.result_time is not None:
             return ResultTimes(self.process.result_time)
         if self.process.in_batches:
             rule = (
-                "a function that takes many rows at once does not tell of which each result is: "
-                "go on from what a KeyedProcessFunction gives"
+                "a function of many rows at once does not say which row a result belongs to: a "
+                "later stage needs a KeyedProcessFunction"
             )
             raise UnsupportedQueryError(rule, value=self.process.name)
         if not self.needs_time:
-            rule = "results need a time: say event_time(column, watermarks) before key_by"
+            rule = "results need a time: call event_time(column, watermarks) before key_by"
             raise UnsupportedQueryError(rule, value=self.process.name)
         return ResultTimes(RESULT_TIME)
 
     @property
     def declared_sides(self) -> Mapping[str, pa.Schema]:
-        """Those of the function."""
+        """Side outputs of the function."""
         return self.process.function.side_outputs
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """Those that the function can take."""
+        """The times that the function accepts."""
         return self.process.usable_ticks
 
     @property
     def needs_time(self) -> bool:
-        """Whether a row needs a time: where rows were given one, each must have it."""
+        """Whether a row needs a time: if the input has one, and the function reads it."""
         return self.has_time and self.process.is_timed
 
     @property
@@ -91,7 +95,7 @@ class ProcessQuery(Query):
         return self.process.broadcasts
 
     @property
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """The function."""
         return self.process.name
 
@@ -102,33 +106,54 @@ class ProcessQuery(Query):
 
     @property
     def reads_processing_time(self) -> bool:
-        """Whether anything asks what processing time it is: the function may."""
+        """Whether anything reads the current processing time: the function may."""
         return True
 
     @property
     def ends_with_time(self) -> bool:
-        """Whether the end of time clears what is kept: state stays."""
+        """Whether the end of time clears all state: it stays."""
         return False
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
-        """Return the function, unless it says otherwise."""
+        """Return the function, unless it declares ``order_free``."""
         del bounded
         return () if self.process.order_free else ("the process function",)
 
     def describe(self) -> Mapping[str, str]:
-        """Return what is computed, part by part."""
+        """Return a description of each part, by its name."""
         function = self.process.function
-        found = {"function": self.process.describe()}
+        parts = {"function": self.process.describe()}
         if function.state:
-            found["state"] = ", ".join(function.state)
+            parts["state"] = ", ".join(function.state)
         return {
-            **found,
-            **self.shown_sides,
-            "time": self.shown_time,
-            "key": ", ".join(self.shown_keys) or "none",
+            **parts,
+            **self.sides_description,
+            "time": self.time_description,
+            "key": ", ".join(self.display_keys) or "none",
         }
 
     @property
     def parts(self) -> Mapping[str, object]:
         """The function."""
         return {"process": self.process}
+
+
+#: How rows are given to a function of the user's.
+ProcessPlan: TypeAlias = QueryPlan[ProcessQuery]
+
+_TO_FUNCTION = "row at a time, in Python: rows and timers go to the function in order"
+_TO_VECTOR_FUNCTION = "rows and timers go to the function as columns, those of many keys at once"
+_BROADCAST = (
+    "the broadcast rows of a micro-batch go to all shards, before its other rows; each shard has "
+    "broadcast state of its own"
+)
+
+
+def plan_process(query: ProcessQuery, execution: Execution) -> ProcessPlan:
+    """Plan calls of a function; one that takes many rows at once is given more of them."""
+    in_batches = query.process.in_batches
+    why = _TO_VECTOR_FUNCTION if in_batches else _TO_FUNCTION
+    check_partials_option(query, why, execution)
+    reasons = [why, *([_BROADCAST] if query.broadcasts else ())]
+    plan = build_plan(query, Strategy.PROCESS, reasons, execution)
+    return replace(plan, batches_per_call=BATCHES_PER_SCAN) if in_batches else plan

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from gpu_windows.functions.temporal_join import TemporalJoinSpec
-from gpu_windows.planning.kinds.pairs import PairsQuery
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import Execution, check_watermarks_move
+from gpu_windows.planning.kinds.pairs import PairsQuery, choose_strategy
+from gpu_windows.planning.plan import QueryPlan, Strategy
 
 
 @dataclass(frozen=True, kw_only=True)
 class TemporalJoinQuery(PairsQuery):
-    """Left rows with the versions that they meet, as of the left row's time (Flink).
+    """Left rows with the version of their key as of the left row's time (Flink).
 
-    That is the greater time of both. A row that is in time comes when the watermark reaches it.
+    That is the greater time of both. A row on time is joined when the watermark reaches it.
     Other parameters: see `PairsQuery`.
 
     Parameters
@@ -24,5 +28,21 @@ class TemporalJoinQuery(PairsQuery):
 
     @property
     def ends_with_time(self) -> bool:
-        """Whether the end of time clears what is kept: no row comes any more that could meet it."""
+        """Whether the end of time clears all state: no later row can match it."""
         return True
+
+
+#: How rows are joined with versions.
+TemporalJoinPlan: TypeAlias = QueryPlan[TemporalJoinQuery]
+
+_NEWEST = (
+    "temporal join: the left rows that the watermark has reached and the versions of their keys "
+    "sorted by key and time; the newest version of each key stays in state"
+)
+
+
+def plan_temporal_join(query: TemporalJoinQuery, execution: Execution) -> TemporalJoinPlan:
+    """Plan a join with versions."""
+    strategy, why = choose_strategy(query, Strategy.TEMPORAL_JOIN, _NEWEST, execution)
+    check_watermarks_move(query, "a temporal join on streams would emit no row", execution)
+    return build_plan(query, strategy, [why], execution)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from gpu_windows.functions.top_changes import TopChanges
+from gpu_windows.planning.build import build_plan
+from gpu_windows.planning.execution import Execution, check_options
+from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: What names of results must be.
+#: Error message for clashing names of results.
 TOP_NAMES = "keys, columns, number and change must have different names"
 
 
@@ -28,17 +32,17 @@ class TopQuery(Query):
 
     @property
     def used_columns(self) -> tuple[str, ...]:
-        """What stands in results, and what orders rows."""
+        """Columns that results carry, and those that order rows."""
         return self.top.columns
 
     @property
     def carried_columns(self) -> frozenset[str]:
-        """What stands in results, and orders nothing."""
-        return frozenset(self.used_columns) - {self.top.columns[place] for place, _ in self.top.by}
+        """Columns that results carry, and that order nothing."""
+        return frozenset(self.used_columns) - {self.top.columns[i] for i, _ in self.top.by}
 
     @property
     def result_fields(self) -> tuple[pa.Field, ...]:
-        """The row's columns, its number, and what the change is."""
+        """The row's columns, its number, and the kind of change."""
         return self.top.fields
 
     @property
@@ -48,76 +52,91 @@ class TopQuery(Query):
 
     @property
     def needs_time(self) -> bool:
-        """Whether a row needs a time: rows count as they arrive."""
+        """Whether a row needs a time: it does not, rows count as they arrive."""
         return False
 
     @property
-    def timed_part(self) -> str:
-        """Nothing that needs a time."""
+    def time_dependent_part(self) -> str:
+        """Description of the top, which needs no time."""
         return self.top.describe()
 
     @property
     def uses_processing_time(self) -> bool:
-        """Whether keys are forgotten."""
+        """Whether state of keys expires."""
         return self.top.time_to_live is not None
 
     @property
     def ends_with_time(self) -> bool:
-        """Whether the end of time clears what is kept: the first rows stay what they are."""
+        """Whether the end of time clears all state: the first rows stay."""
         return False
 
     @property
-    def no_time_rule(self) -> str:
-        """What is said: a result takes the place of an earlier one."""
+    def no_time_message(self) -> str:
+        """Error message for a query over results that replace earlier ones."""
         return (
-            "a query goes on from results that stay, and a top of keys changes them: take the top "
-            "of windows, .window(...).top(...)"
+            "a later stage needs final results, and a top of keys changes them: use the top of "
+            "windows, .window(...).top(...)"
         )
 
     @property
     def is_upserted(self) -> bool:
-        """Whether a change names the row that it replaces: by its number, or as the only one."""
+        """Whether a change identifies the row it replaces: by number, or as the only one."""
         return self.top.by_number
 
     @property
-    def gives_one(self) -> bool:
-        """Whether a change is told by its key and number."""
+    def is_unique_per_firing(self) -> bool:
+        """Whether key and number identify a change."""
         return self.is_upserted
 
     @property
     def change_column(self) -> str:
-        """What is told of the row."""
+        """The result column with the kind of change."""
         return self.top.change
 
     @property
-    def clash_rule(self) -> str:
-        """What is said where two columns of the result have one name."""
+    def clash_message(self) -> str:
+        """Error message for two result columns of one name."""
         return TOP_NAMES
 
     @property
-    def upsert_rule(self) -> str:
-        """What is said where it does not."""
-        return "upsert tells rows of a key apart by their number: leave out number=None"
+    def upsert_message(self) -> str:
+        """Error message for upsert without numbers."""
+        return "upsert identifies rows of a key by their number: leave out number=None"
 
     @property
     def number_columns(self) -> tuple[str, ...]:
-        """The number, if there is one."""
+        """The column with the number, if there is one."""
         return () if self.top.number is None else (self.top.number,)
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
-        """Return what depends on the order of rows that are equal."""
+        """Return a description of what depends on the order of equal rows."""
         del bounded
         return ("which of equal rows are among the first",)
 
     def describe(self) -> Mapping[str, str]:
-        """Return what is computed, part by part."""
+        """Return a description of each part, by its name."""
         return {
             "top": self.top.describe(),
-            "time": self.shown_time,
-            "key": ", ".join(self.shown_keys),
+            "time": self.time_description,
+            "key": ", ".join(self.display_keys),
         }
 
     @property
     def parts(self) -> Mapping[str, object]:
-        """What is kept of a key."""
+        """The first rows of a key."""
         return {"top": self.top}
+
+
+#: How the first rows of keys are kept up to date.
+TopPlan: TypeAlias = QueryPlan[TopQuery]
+
+_FIRST_ROWS = (
+    "top: the rows of all keys that came together sorted once, with the current first rows of each "
+    "key; other rows are dropped, and changes are emitted after the whole batch"
+)
+
+
+def plan_top(query: TopQuery, execution: Execution) -> TopPlan:
+    """Plan the first rows of keys."""
+    check_options(query, "a top of keys", has_reference=False)
+    return build_plan(query, Strategy.TOP, [_FIRST_ROWS], execution)

@@ -7,25 +7,20 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.definitions import BoundAggregate
-from gpu_windows.errors import InvalidDurationError, QueryError
+from gpu_windows.errors import InvalidDurationError, QueryError, UnsupportedQueryError
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.top import Top
-from gpu_windows.planning.changes import (
+from gpu_windows.planning.kinds.firing_columns import (
     CHANGE,
     FIRING,
     NEEDS_CHANGES,
+    NO_TIME_OF_CHANGES,
     as_changes,
-    check_changes,
-    check_stay,
 )
-from gpu_windows.planning.kinds.arrival_order import find_ordered_parts
-from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets, check_grouping
-from gpu_windows.planning.kinds.look_back import check_look_back
+from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
 from gpu_windows.planning.query import Query
-from gpu_windows.planning.ranking import check_ranking
 from gpu_windows.planning.result_times import WINDOW_TIME, ResultTimes
 from gpu_windows.planning.validation import check_distinct, check_parts, is_user_code
 from gpu_windows.rules import Grid, sliding_grid
@@ -36,7 +31,6 @@ from gpu_windows.vocabulary.triggers import EventTimeTrigger, PurgingTrigger, Tr
 from gpu_windows.vocabulary.windows import (
     GlobalWindows,
     MergingWindowAssigner,
-    MultiLengthEventTimeWindows,
     SlicedAssigner,
     WindowAssigner,
 )
@@ -93,48 +87,40 @@ class WindowQuery(Query):
 
     def _check_parts(self) -> None:
         check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)
-        if self.ranking is not None:
-            check_ranking(self, self.ranking)
-        if self.looks_back:
-            check_look_back(self)
-        if self.grouping is not None:
-            check_grouping(self)
-        if self.changes:
-            check_changes(self)
 
     @property
     def _with_sides(self) -> tuple[RichFunction, ...]:
-        """What may have side outputs: the function and the evictor, where they are there."""
-        parts = (self.function.of_user, self.evictor)
+        """The user's function and the evictor, which may have side outputs."""
+        parts = (self.function.user_function, self.evictor)
         return tuple(part for part in parts if part is not None)
 
     def without(self, names: Container[str]) -> WindowQuery | None:
-        """Return the query without some results, if its function gives others."""
+        """Return the query without some results; None if no result is left."""
         rest = self.function.without(names)
         return replace(self, function=rest) if rest and rest.output_fields(self.schema) else None
 
-    def begun(self, since: Mapping[str, int]) -> WindowQuery:
-        """Return the query whose aggregates of some names have rows from a start on."""
-        return replace(self, function=self.function.begun(since))
+    def with_rows_since(self, since: Mapping[str, int]) -> WindowQuery:
+        """Return the query whose aggregates of some names cover only rows since a start."""
+        return replace(self, function=self.function.with_rows_since(since))
 
     @property
     def pair_process(self) -> PairProcess | None:
-        """What takes the pairs of a window join."""
+        """The user's function that the pairs of a window join go to, if there is one."""
         return self.function.pair_process
 
     @property
-    def of_pairs(self) -> WindowQuery:
-        """The join alone."""
-        return replace(self, function=self.function.of_pairs)
+    def without_process(self) -> WindowQuery:
+        """The join without the user's function."""
+        return replace(self, function=self.function.without_process)
 
     @property
     def rich_parts(self) -> tuple[Openable, ...]:
-        """The function, the evictor and the triggers, where they have something to open."""
+        """The function, the evictor and the triggers, if they are to be opened."""
         return tuple(part for part in (*self._with_sides, *self.trigger.walk()) if opens(part))
 
     @property
     def declared_sides(self) -> Mapping[str, pa.Schema]:
-        """Those of the function, then those of the evictor."""
+        """Side outputs of the function, then those of the evictor."""
         return {tag: side for part in self._with_sides for tag, side in part.side_outputs.items()}
 
     @property
@@ -144,7 +130,7 @@ class WindowQuery(Query):
 
     @property
     def carried_columns(self) -> frozenset[str]:
-        """What the function takes as it is."""
+        """Columns that the function passes on without comparing their values."""
         return frozenset(self.function.read_columns) - {*self.function.compared_columns}
 
     @property
@@ -176,7 +162,7 @@ class WindowQuery(Query):
         """The keys that all groupings have."""
         if self.grouping is None:
             return self.keys
-        return tuple(self.keys[place] for place in self.grouping.shared)
+        return tuple(self.keys[i] for i in self.grouping.shared_keys)
 
     @property
     def bound_fields(self) -> tuple[pa.Field, ...]:
@@ -187,30 +173,19 @@ class WindowQuery(Query):
 
     @property
     def number_columns(self) -> tuple[str, ...]:
-        """The number of a row among the first ones of its window, or the id of its grouping."""
+        """The column with the rank of a row in its window, or with the id of its grouping."""
         if self.grouping is not None:
             return (GROUPING_ID.name,)
         return (self.function.number,) if isinstance(self.function, Top) else ()
 
-    # ---- what the parts are
-
-    @property
-    def recents(self) -> tuple[BoundAggregate, ...]:
-        """The aggregates over the last part of a window."""
-        return tuple(b for b in self.function.accumulated if b.aggregate.recent is not None)
+    # ---- facts about the parts
 
     @property
     def last_slides(self) -> Grid:
-        """The slides of windows that slide, as windows: each is the last one of one of these."""
+        """The slides of sliding windows, as windows: a window ends with one of these."""
         assert isinstance(self.assigner, SlicedAssigner), "only sliding windows have slides"
         grid = self.assigner.grid()
         return sliding_grid(grid.slide, grid.slide, grid.offset)
-
-    @property
-    def looks_back(self) -> bool:
-        """Whether it matters how long before the end of its window a row is."""
-        several = isinstance(self.assigner, MultiLengthEventTimeWindows)
-        return several or self.changed_only or bool(self.recents)
 
     @property
     def merges(self) -> bool:
@@ -224,7 +199,7 @@ class WindowQuery(Query):
 
     @property
     def row_checks(self) -> tuple[DurationCheck, ...]:
-        """What the assigner asks of values of a row."""
+        """Conditions of the assigner on values of a row."""
         return self.assigner.row_checks
 
     @property
@@ -234,8 +209,15 @@ class WindowQuery(Query):
 
     @property
     def results_in_time(self) -> ResultTimes:
-        """The last ticks of their windows."""
-        check_stay(self)
+        """The last tick of the window of a result."""
+        if self.changes:
+            raise UnsupportedQueryError(NO_TIME_OF_CHANGES, value=CHANGE.name)
+        if self.is_global:
+            rule = (
+                "results of count windows and global windows have no time, as these have no end: "
+                "use a process function, or windows of event time"
+            )
+            raise UnsupportedQueryError(rule, value=self.assigner.describe())
         own = self.function.result_time
         return ResultTimes(WINDOW_TIME, end=WINDOW_END) if own is None else ResultTimes(own)
 
@@ -246,7 +228,7 @@ class WindowQuery(Query):
 
     @property
     def needs_time(self) -> bool:
-        """Whether a row without a time has no place; elsewhere it has the first of all times.
+        """Whether a row without a time is rejected; else it has the first of all times.
 
         A continuous trigger counts its intervals from the time of a row: from the first of all
         times on it would fire without end.
@@ -254,7 +236,7 @@ class WindowQuery(Query):
         return self.assigner.is_event_time or self.trigger.fires_by_intervals
 
     @property
-    def timed_part(self) -> str:
+    def time_dependent_part(self) -> str:
         """The assigner or the trigger."""
         part = self.assigner if self.assigner.is_event_time else self.trigger
         return part.describe()
@@ -266,39 +248,39 @@ class WindowQuery(Query):
 
     @property
     def is_upserted(self) -> bool:
-        """Whether results have what names the row that each replaces: firing columns, changes."""
+        """Whether firing columns or changes identify the row that each result replaces."""
         return self.changes or (self.firing_columns and not self.grows)
 
     @property
     def change_column(self) -> str | None:
-        """What is told of the row."""
+        """`CHANGE`, if results are changes."""
         return CHANGE.name if self.changes else None
 
     @property
-    def gives_one(self) -> bool:
-        """Whether the function gives one row of a window, or numbers them."""
-        return self.changes or self.function.gives_one or isinstance(self.function, Top)
+    def is_unique_per_firing(self) -> bool:
+        """Whether the function gives one row for a window, or numbers several."""
+        return self.changes or self.function.has_one_result or isinstance(self.function, Top)
 
     @property
-    def upsert_rule(self) -> str:
-        """What is said where they do not."""
+    def upsert_message(self) -> str:
+        """Error message for upsert of results that are not `is_upserted`."""
         if self.grows:
             return NEEDS_CHANGES
         return "upsert needs the column firing: ask for it by with_firing_columns()"
 
     @property
     def ends_with_time(self) -> bool:
-        """Whether nothing of a window is of use once event time has ended."""
+        """Whether all state of a window may be dropped once event time has ended."""
         return self.assigner.is_event_time or self.trigger.ends_with_input
 
     @property
     def fires_without_end(self) -> bool:
-        """Whether the end of the input, which is the end of time, would make it fire for ever."""
+        """Whether the trigger would fire for ever at the end of time, which a bounded input has."""
         return self.is_global and self.trigger.fires_by_intervals
 
     @property
     def rows_in_time_order(self) -> bool:
-        """Whether a window's rows are taken in order of time instead of arrival.
+        """Whether the rows of a window are ordered by time instead of arrival.
 
         Flink does so for global windows that fire at the end of the input.
         """
@@ -306,17 +288,17 @@ class WindowQuery(Query):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether the rows of a window themselves are needed when it fires."""
+        """Whether the rows of a window are needed when it fires, not only partials."""
         evicted = self.evictor is not None or self.rows_in_time_order
         return evicted or self.function.keeps_rows
 
     @property
     def why_rows(self) -> str | None:
-        """Why kernels need the rows of a window themselves, in words; None if partials will do."""
+        """Reason why kernels need the rows of a window; None if partials are enough."""
         if self.evictor is not None:
             return f"the evictor ({self.evictor.describe()}) needs the rows"
         if self.rows_in_time_order:
-            return "the rows are taken in order of time"
+            return "the rows are ordered by time"
         if self.function.keeps_rows:
             return self.function.why_rows
         bound = self.function.built_in
@@ -327,9 +309,9 @@ class WindowQuery(Query):
 
     @property
     def buffers_until_end(self) -> bool:
-        """Whether rows wait for the end of their windows, which fire then, and once.
+        """Whether rows are buffered until the end of their windows, which fire then, and once.
 
-        Nothing happens to such a window before, but that sessions merge.
+        Before, such windows do nothing but merge.
         """
         if not self.fires_once or self.allowed_lateness:
             return False
@@ -339,7 +321,7 @@ class WindowQuery(Query):
 
     @property
     def fires_once(self) -> bool:
-        """Whether windows of event time fire at their end, and then at late rows only."""
+        """Whether windows of event time fire at their end, and after that only for late rows."""
         trigger = self.trigger
         while isinstance(trigger, PurgingTrigger):
             trigger = trigger.inner
@@ -353,19 +335,37 @@ class WindowQuery(Query):
             parts.append(self.evictor)
         return any(is_user_code(part) for part in parts)
 
-    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
-        """Return the parts whose result depends on the order of arrival, in words.
+    @property
+    def is_always_ordered(self) -> bool:
+        """Whether rows are always put in order of arrival: they are."""
+        return True
 
-        ``bounded``: whether the input is, so that no row is late.
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return descriptions of the parts whose result depends on the order of arrival.
+
+        ``bounded``: whether the input is bounded, so that no row is late.
         """
-        return find_ordered_parts(self, bounded=bounded)
+        parts = [*self.function.ordered_parts]
+        at_end = isinstance(self.trigger, EventTimeTrigger) and self.assigner.is_event_time
+        if not at_end:  # a continuous trigger begins with the time of the first row
+            parts.append(f"the trigger ({self.trigger.describe()})")
+        if self.evictor is not None:
+            parts.append(f"the evictor ({self.evictor.describe()})")
+        if self.merges and is_user_code(self.assigner):
+            parts.append(f"what is merged ({self.assigner.describe()})")
+        if not bounded and self.assigner.is_event_time:
+            if self.merges:  # a late row that finds a session open makes it reach further
+                parts.append("which rows are late for their session")
+            if self.allowed_lateness > 0:
+                parts.append("the firings of late rows")
+        return tuple(parts)
 
     def describe(self) -> Mapping[str, str]:
-        """Return what is computed, part by part."""
+        """Return a description of each part, by its name."""
         parts = {
             "window": self.assigner.describe(),
-            "time": self.shown_time,
-            "key": ", ".join(self.shown_keys) or "none: all rows together",
+            "time": self.time_description,
+            "key": ", ".join(self.display_keys) or "none: all rows together",
             "trigger": self.trigger.describe(),
             "function": self.function.describe(),
         }
@@ -376,16 +376,16 @@ class WindowQuery(Query):
         if self.ranking is not None:
             parts["ranking"] = self.ranking.describe()
         if self.grouping is not None:
-            parts["groupings"] = self.grouping.describe(self.shown_keys)
+            parts["groupings"] = self.grouping.describe(self.display_keys)
         if self.changes:
             parts["changes"] = "a column; rows of windows that merged are deleted"
         if self.changed_only:
             parts["fires"] = "for keys with a row in the last slide"
-        return {**parts, **self.shown_sides}
+        return {**parts, **self.sides_description}
 
     @property
     def parts(self) -> Mapping[str, object]:
-        """Assigner, trigger, evictor and function, and what is said of firings."""
+        """Assigner, trigger, evictor, function and the options of firings."""
         return {
             "window": self.assigner,
             "trigger": self.trigger,

@@ -50,10 +50,10 @@ class Automaton(NamedTuple):
     """
 
     variable: Any  # int64[states]
-    takes_to: Any
-    takes_unless: Any
-    hands_to: Any  # NOWHERE: it does not
-    hands_unless: Any
+    take_to: Any
+    take_unless: Any
+    proceed_to: Any  # NOWHERE: it does not
+    proceed_unless: Any
 
 
 class Program(NamedTuple):

@@ -121,14 +121,14 @@ def takes(state: int, asked: Asked, work: Work) -> int:
     found = may_take(work.automaton.variable[state], asked, work)
     if found <= 0:
         return found
-    return is_free(work.automaton.takes_unless[state], asked, work)
+    return is_free(work.automaton.take_unless[state], asked, work)
 
 
 def hands_on(state: int, asked: Asked, work: Work) -> int:
     """Return whether a state hands a row on to another one: 1 or 0; -1: no value."""
-    if work.automaton.hands_to[state] == NOWHERE:
+    if work.automaton.proceed_to[state] == NOWHERE:
         return 0
-    return is_free(work.automaton.hands_unless[state], asked, work)
+    return is_free(work.automaton.proceed_unless[state], asked, work)
 
 
 def ends_here(state: int, asked: Asked, work: Work) -> int:
@@ -137,13 +137,13 @@ def ends_here(state: int, asked: Asked, work: Work) -> int:
         found = hands_on(state, asked, work)
         if found <= 0:
             return found
-        state = work.automaton.hands_to[state]
+        state = work.automaton.proceed_to[state]
     return 1
 
 
 def take(state: int, asked: Asked, into: Pool, completed: Completed, work: Work) -> int:
     """Have a partial match take a row in a state; return 1, or -1: no value."""
-    variable, target = work.automaton.variable[state], work.automaton.takes_to[state]
+    variable, target = work.automaton.variable[state], work.automaton.take_to[state]
     if target == work.settings.final:
         complete(variable, asked, completed, work.settings)
         return 1
@@ -166,7 +166,7 @@ def follow(asked: Asked, into: Pool, completed: Completed, work: Work) -> int:
             found = hands_on(state, asked, work)
         if found < 0:
             return NO_VALUE
-        state = work.automaton.hands_to[state] if found else NOWHERE
+        state = work.automaton.proceed_to[state] if found else NOWHERE
     if asked.pool.start[asked.item] == NO_ROW:
         stay(asked.pool, asked.item, into, work.settings)
     return DONE

@@ -1,6 +1,6 @@
-"""What a trigger is: Flink's methods. Triggers hold no state; it lives with key and window.
+"""The base of triggers, with Flink's methods. Their state is stored by key and window.
 
-Write your own as a subclass: it then runs row at a time, in Python, with the same results on every
+Write your own as a subclass: it runs row at a time, in Python, with the same results on every
 runner. The built-in ones are written the same way and serve as examples.
 """
 
@@ -17,12 +17,12 @@ import pyarrow as pa
 from gpu_windows.errors import InvalidTriggerError
 from gpu_windows.vocabulary.rich_functions import Openable
 
-#: The columns that a trigger, evictor or assigner asked for, of one row.
+#: The columns of a row that a trigger, evictor or assigner reads.
 Row = Mapping[str, object]
 
 
 class TriggerResult(Enum):
-    """What becomes of a window (Flink: TriggerResult): (emit it, empty it)."""
+    """The decision of a trigger (Flink: TriggerResult): (fire the window, purge it)."""
 
     CONTINUE = (False, False)
     FIRE = (True, False)
@@ -49,7 +49,7 @@ class AnyWindow(Protocol):
 
 
 class TriggerContext(Protocol):
-    """What a trigger may ask of the operator, for the key and window at hand. Times in ticks."""
+    """The context of a trigger, for the current key and window. Times in ticks."""
 
     @property
     def current_watermark(self) -> int:
@@ -60,37 +60,37 @@ class TriggerContext(Protocol):
         """Processing time, in ticks."""
 
     def register_event_time_timer(self, time: int) -> None:
-        """Have `Trigger.on_event_time` called once the watermark reaches ``time``.
+        """Set a timer: `Trigger.on_event_time` is called once the watermark reaches ``time``.
 
-        A time that the watermark has passed already is due at its next advance.
+        A time that the watermark has passed already fires when it next advances.
         """
 
     def delete_event_time_timer(self, time: int) -> None:
-        """Take a timer back; nothing happens if there is none."""
+        """Delete a timer, if it is set."""
 
     def register_processing_time_timer(self, time: int) -> None:
-        """Have `Trigger.on_processing_time` called once processing time reaches ``time``.
+        """Set a timer: `Trigger.on_processing_time` is called once that time reaches ``time``.
 
         Raises
         ------
         InvalidTriggerError
-            If neither the trigger says that it `uses_processing_time` nor the assigner does.
+            If neither the trigger (`uses_processing_time`) nor the assigner uses processing time.
         """
 
     def delete_processing_time_timer(self, time: int) -> None:
-        """Take a timer back; nothing happens if there is none."""
+        """Delete a timer, if it is set."""
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return what was kept under ``name`` (of `Trigger.state`) for this key and window."""
+        """Return the state ``name`` (of `Trigger.state`) of this key and window."""
 
     def put(self, name: str, value: Any) -> None:
-        """Keep a value of the declared Arrow type for this key and window."""
+        """Set the state ``name`` of this key and window, to a value of the declared Arrow type."""
 
     def remove(self, name: str) -> None:
-        """Forget what was kept under ``name``."""
+        """Remove the state ``name`` of this key and window."""
 
     def merge(self, name: str, combine: Callable[[Any, Any], Any]) -> None:
-        """In `Trigger.on_merge`: combine what the merged windows kept, and keep it here."""
+        """In `Trigger.on_merge`: set the state ``name`` to that of the merged windows, combined."""
 
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter of your own, which `Outputs.metrics` shows."""
@@ -102,7 +102,7 @@ class Trigger(Openable, ABC):
     Raises
     ------
     TypeError
-        If a subclass says `needs_clock`, as `uses_processing_time` was called: it would never fire.
+        If a subclass has `needs_clock`, the former name of `uses_processing_time`.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -112,7 +112,7 @@ class Trigger(Openable, ABC):
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:
-        """Name to Arrow type of what the trigger keeps for each key and window."""
+        """Names to Arrow types of the trigger's state for each key and window."""
         return {}
 
     @property
@@ -127,31 +127,31 @@ class Trigger(Openable, ABC):
 
     @property
     def uses_processing_time(self) -> bool:
-        """Whether it sets processing-time timers, which a bounded input has no use for."""
+        """Whether it sets processing-time timers, which a bounded input refuses."""
         return any(part.uses_processing_time for part in self.parts)
 
     @property
     def waits_for_end(self) -> bool:
-        """Whether it waits for the window's end, which a global window has not."""
+        """Whether it waits for the window's end, which a global window does not have."""
         return any(part.waits_for_end for part in self.parts)
 
     @property
     def fires_by_intervals(self) -> bool:
-        """Whether it fires again and again, from the time of a window's first row on."""
+        """Whether it fires at intervals, from the time of a window's first row on."""
         return any(part.fires_by_intervals for part in self.parts)
 
     @property
     def needs_watermarks(self) -> bool:
-        """Whether it never fires where no watermark comes."""
+        """Whether it never fires without watermarks."""
         return False
 
     @property
     def ends_with_input(self) -> bool:
-        """Whether nothing is left to fire once the input has ended, in whatever windows."""
+        """Whether nothing is left to fire in any window once the input has ended."""
         return False
 
     def walk(self) -> Iterator[Trigger]:
-        """Yield it and all that it is made of."""
+        """Yield the trigger and all triggers that it is made of."""
         yield self
         for part in self.parts:
             yield from part.walk()
@@ -165,14 +165,14 @@ class Trigger(Openable, ABC):
     def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
         """Called when the watermark passes an event-time timer of the window.
 
-        The operator's own cleanup timer comes here too, so compare ``time`` with what was set.
+        The operator's cleanup timer comes here, too, so compare ``time`` with the timers you set.
         """
         return TriggerResult.CONTINUE
 
     def on_processing_time(
         self, time: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:
-        """Called when processing time passes a timer of the window; as above."""
+        """Called when processing time passes a timer of the window; see `on_event_time`."""
         return TriggerResult.CONTINUE
 
     def can_merge(self) -> bool:
@@ -180,12 +180,12 @@ class Trigger(Openable, ABC):
         return False
 
     def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Called with the window that others were merged into; `clear` is called for those."""
+        """Called with the window that others are merged into; `clear` is called for those."""
         raise NotImplementedError(f"{type(self).__name__} says that it can merge, but does not")
 
     @abstractmethod
     def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Called when the window is dropped: forget its state and timers."""
+        """Called when the window is dropped: remove its state and timers."""
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
@@ -203,7 +203,7 @@ class WrappingTrigger(Trigger):
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:
-        """What the inner trigger keeps."""
+        """The state of the inner trigger."""
         return self.inner.state
 
     @property
@@ -218,7 +218,7 @@ class WrappingTrigger(Trigger):
 
 
 def check_part(part: object, whole: Trigger) -> None:
-    """Refuse what is no trigger where one is needed."""
+    """Raise an error unless a part is a trigger."""
     if not isinstance(part, Trigger):
         name = type(whole).__name__
         article = "an" if name[0] in "AEIOU" else "a"

@@ -31,27 +31,27 @@ class PurgingTrigger(WrappingTrigger):
 
     @property
     def needs_watermarks(self) -> bool:
-        """Return what the inner trigger does."""
+        """Whether the inner trigger does."""
         return self.inner.needs_watermarks
 
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:
-        """Ask the inner trigger."""
+        """Return the result of the inner trigger, purging if it fires."""
         return _purging(self.inner.on_element(row, timestamp, window, context))
 
     def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
-        """Ask the inner trigger."""
+        """Return the result of the inner trigger, purging if it fires."""
         return _purging(self.inner.on_event_time(time, window, context))
 
     def on_processing_time(
         self, time: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:
-        """Ask the inner trigger."""
+        """Return the result of the inner trigger, purging if it fires."""
         return _purging(self.inner.on_processing_time(time, window, context))
 
     def can_merge(self) -> bool:
-        """Return what the inner trigger can."""
+        """Whether the inner trigger can."""
         return self.inner.can_merge()
 
     def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
@@ -80,9 +80,9 @@ class EarlyAndLateTrigger(Trigger):
     Parameters
     ----------
     early, late : Trigger, optional
-        Asked before the window has fired at its end, and after. Without ``early`` nothing fires
-        before; without ``late`` each late row fires. A window that is over before its first row
-        comes, or before it was merged, has not fired at its end: there each row fires.
+        Decide before the window has fired at its end, and after. Without ``early`` nothing fires
+        before; without ``late`` each late row fires. A window that ended before its first row came,
+        or before it was merged, has not fired at its end: there each row fires.
     """
 
     early: Trigger | None = None
@@ -102,7 +102,7 @@ class EarlyAndLateTrigger(Trigger):
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:
-        """Whether the window has fired at its end; what the parts keep, under their own names."""
+        """Whether the window has fired at its end, and the state of the parts by own names."""
         parts = {
             f"{part}.{name}": dtype
             for part, trigger in self._parts
@@ -117,7 +117,7 @@ class EarlyAndLateTrigger(Trigger):
 
     @property
     def parts(self) -> tuple[Trigger, ...]:
-        """The early and the late one."""
+        """The early and the late trigger."""
         return tuple(part for _, part in self._parts)
 
     @property
@@ -132,7 +132,7 @@ class EarlyAndLateTrigger(Trigger):
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:
-        """Ask the part whose turn it is; wait for the window's end. Fire if that was missed."""
+        """Ask the current part; wait for the window's end. Fire if that was missed."""
         ended = window.max_timestamp <= context.current_watermark
         if not ended:
             context.register_event_time_timer(window.max_timestamp)
@@ -144,7 +144,7 @@ class EarlyAndLateTrigger(Trigger):
         return part.on_element(row, timestamp, window, _Part(context, name))
 
     def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
-        """Fire at the window's end, before it and after it as the parts say."""
+        """Fire at the window's end; before and after it, as the parts decide."""
         name, part = self._active(context)
         if name == "early" and time == window.max_timestamp:
             if part is not None:
@@ -158,7 +158,7 @@ class EarlyAndLateTrigger(Trigger):
     def on_processing_time(
         self, time: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:
-        """Ask the part whose turn it is."""
+        """Return the result of the current part."""
         name, part = self._active(context)
         if part is None:
             return TriggerResult.CONTINUE
@@ -169,14 +169,14 @@ class EarlyAndLateTrigger(Trigger):
         return all(part.can_merge() for _, part in self._parts)
 
     def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Merge the parts; wait for the end of the merged window, unless that is over."""
+        """Merge the parts; wait for the end of the merged window, unless that is reached."""
         if window.max_timestamp > context.current_watermark:
             context.register_event_time_timer(window.max_timestamp)
         for name, part in self._parts:
             part.on_merge(window, _Part(context, name))
 
     def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Take the timer back and clear the parts."""
+        """Delete the timer and clear the parts."""
         for name, part in self._parts:
             part.clear(window, _Part(context, name))
         context.delete_event_time_timer(window.max_timestamp)
@@ -190,7 +190,7 @@ class EarlyAndLateTrigger(Trigger):
 
 
 class _Part:
-    """The context of a part: its state has names of its own."""
+    """The context of a part, whose state has names of its own."""
 
     def __init__(self, context: TriggerContext, name: str) -> None:
         self._context = context

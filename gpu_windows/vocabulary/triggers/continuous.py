@@ -1,4 +1,4 @@
-"""Triggers that fire again and again, at multiples of an interval."""
+"""Triggers that fire at multiples of an interval."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpu_windows.vocabulary.triggers.base import (
 
 @dataclass(frozen=True)
 class _Continuous(Trigger):
-    """What both have in common: one timer, at the next multiple or at the window's end."""
+    """The base of both triggers: one timer, at the next multiple or at the window's end."""
 
     interval: int
 
@@ -42,15 +42,15 @@ class _Continuous(Trigger):
 
     @abstractmethod
     def _delete(self, time: int, context: TriggerContext) -> None:
-        """Take a timer back."""
+        """Delete a timer of this trigger's time."""
 
     def _begin(self, time: int, window: AnyWindow, context: TriggerContext) -> None:
-        """Wait for the first multiple after ``time``, unless one is waited for."""
+        """Set a timer at the first multiple after ``time``, unless one is set."""
         if context.get("next") is None:
             self._wait(interval_start(time, self.interval), window, context)
 
     def _fire(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
-        """Fire at the window's end, and at the multiple that was waited for: then at the next."""
+        """Fire at the window's end, or at the multiple of the timer; then set the next one."""
         if time == window.max_timestamp:
             return TriggerResult.FIRE
         if time != context.get("next"):
@@ -68,13 +68,13 @@ class _Continuous(Trigger):
         return True
 
     def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Wait for the earliest time that a merged window waited for."""
+        """Set a timer at the earliest one of the merged windows."""
         context.merge("next", min)
         if (time := context.get("next")) is not None:
             self._register(time, context)
 
     def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Take the timer of the next multiple back."""
+        """Delete the timer of the next multiple."""
         if (time := context.get("next")) is not None:
             self._delete(time, context)
             context.remove("next")

@@ -1,4 +1,4 @@
-"""Triggers that look at the rows."""
+"""Triggers that depend on the rows."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class CountTrigger(Trigger):
         context.merge("count", int.__add__)
 
     def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Forget the count."""
+        """Remove the count."""
         context.remove("count")
 
     def describe(self) -> str:
@@ -79,7 +79,7 @@ class DeltaTrigger(Trigger):
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:
-        """What was compared last."""
+        """The values of the row that fired last."""
         return {"reference": pa.list_(pa.float64()) if self.delta.others else pa.float64()}
 
     @classmethod
@@ -100,7 +100,7 @@ class DeltaTrigger(Trigger):
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:
-        """Compare with the reference; what fires becomes the reference."""
+        """Compare with the reference; a row that fires becomes the reference."""
         value, reference = self.delta.value(row), context.get("reference")
         if reference is None:
             context.put("reference", value)
@@ -111,7 +111,7 @@ class DeltaTrigger(Trigger):
         return TriggerResult.FIRE
 
     def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Forget the reference."""
+        """Remove the reference."""
         context.remove("reference")
 
     def describe(self) -> str:
@@ -135,7 +135,7 @@ class NeverTrigger(Trigger):
         return TriggerResult.CONTINUE
 
     def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Do nothing: there is nothing to forget."""
+        """Do nothing: it has no state."""
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""

@@ -54,12 +54,12 @@ class EventTimeTrigger(Trigger):
         return True
 
     def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Wait for the end of the merged window, unless that is over."""
+        """Wait for the end of the merged window, unless that is reached."""
         if window.max_timestamp > context.current_watermark:
             context.register_event_time_timer(window.max_timestamp)
 
     def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Take the timer back."""
+        """Delete the timer."""
         context.delete_event_time_timer(window.max_timestamp)
 
     def describe(self) -> str:
@@ -101,7 +101,7 @@ class EndOfStreamTrigger(Trigger):
         context.register_event_time_timer(window.max_timestamp)
 
     def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Take the timer back."""
+        """Delete the timer."""
         context.delete_event_time_timer(window.max_timestamp)
 
     def describe(self) -> str:

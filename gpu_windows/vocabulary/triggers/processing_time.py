@@ -61,12 +61,12 @@ class ProcessingTimeTrigger(Trigger):
         return True
 
     def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Wait for the end of the merged window, unless that is over."""
+        """Wait for the end of the merged window, unless that is reached."""
         if window.max_timestamp > context.current_processing_time:
             context.register_processing_time_timer(window.max_timestamp)
 
     def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Take the timer back."""
+        """Delete the timer."""
         context.delete_processing_time_timer(window.max_timestamp)
 
     def describe(self) -> str:
@@ -86,9 +86,9 @@ class ProcessingTimeoutTrigger(WrappingTrigger):
     timeout : int
         In ticks, from the first row since the last firing, or from each row.
     reset_on_new_row : bool
-        Whether every row starts the timeout anew.
+        Whether every row restarts the timeout.
     clear_on_timeout : bool
-        Whether the inner trigger forgets its state at a timeout.
+        Whether the state of the inner trigger is cleared at a timeout.
     """
 
     timeout: int
@@ -118,7 +118,7 @@ class ProcessingTimeoutTrigger(WrappingTrigger):
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:
-        """The timeout, and what the inner trigger keeps."""
+        """The time of the timeout, and the state of the inner trigger."""
         return {"timeout": pa.int64(), **self.inner.state}
 
     def on_element(
@@ -129,11 +129,11 @@ class ProcessingTimeoutTrigger(WrappingTrigger):
         if result.fires:
             self.clear(window, context)
             return result
-        waiting = context.get("timeout")
-        if waiting is not None and self.reset_on_new_row:
-            context.delete_processing_time_timer(waiting)
-            waiting = None
-        if waiting is None:
+        timer = context.get("timeout")
+        if timer is not None and self.reset_on_new_row:
+            context.delete_processing_time_timer(timer)
+            timer = None
+        if timer is None:
             time = cleanup_time(context.current_processing_time, self.timeout)
             context.put("timeout", time)
             context.register_processing_time_timer(time)
@@ -159,10 +159,10 @@ class ProcessingTimeoutTrigger(WrappingTrigger):
         return TriggerResult.FIRE_AND_PURGE if result.purges else TriggerResult.FIRE
 
     def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Take the timeout back and clear the inner trigger."""
-        waiting = context.get("timeout")
-        if waiting is not None:
-            context.delete_processing_time_timer(waiting)
+        """Delete the timer of the timeout and clear the inner trigger."""
+        timer = context.get("timeout")
+        if timer is not None:
+            context.delete_processing_time_timer(timer)
             context.remove("timeout")
         self.inner.clear(window, context)
 

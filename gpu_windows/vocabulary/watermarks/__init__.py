@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_windows.vocabulary.watermarks.combined_watermark import CombinedWatermark, InputProgress
-from gpu_windows.vocabulary.watermarks.stages import StageWatermarks, stages_in
+from gpu_windows.vocabulary.watermarks.stages import StageWatermarks, stage_watermarks
 from gpu_windows.vocabulary.watermarks.strategies import (
     ClockWatermarks,
     NoWatermarks,
@@ -23,5 +23,5 @@ __all__ = [
     "WatermarkStrategy",
     "check_union_watermarks",
     "join_watermarks",
-    "stages_in",
+    "stage_watermarks",
 ]

@@ -96,12 +96,12 @@ class CombinedWatermark:
             else each.stay_inactive(now, timeouts[number])
             for number, each in enumerate(self.inputs)
         )
-        reached = combine_watermarks(self.watermark, inputs)
-        moved_at = self.moved_at if reached == self.watermark and self.moved_at >= 0 else now
+        watermark = combine_watermarks(self.watermark, inputs)
+        moved_at = self.moved_at if watermark == self.watermark and self.moved_at >= 0 else now
         idle_since = None
         if all(each.is_idle for each in inputs):
             idle_since = now if self.idle_since is None else self.idle_since
-        return CombinedWatermark(inputs, reached, moved_at, idle_since)
+        return CombinedWatermark(inputs, watermark, moved_at, idle_since)
 
     @property
     def holder(self) -> int | None:

@@ -10,14 +10,14 @@ from gpu_windows.vocabulary.watermarks.strategies import WatermarkStrategy
 
 @dataclass(frozen=True)
 class StageWatermarks(WatermarkStrategy):
-    """That which an earlier stage has reached, as Flink's operators forward it.
+    """The watermark of an earlier stage, as Flink's operators forward it.
 
     Parameters
     ----------
     stage : str
         Name of the earlier stage.
     behind : int
-        How far, in ticks, it is held back, since results come so long after their time.
+        How far it is held back, in ticks, because results come that long after their event time.
     """
 
     stage: str = ""
@@ -25,10 +25,10 @@ class StageWatermarks(WatermarkStrategy):
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
-        held = f", {show_ticks(self.behind)} behind" if self.behind else ""
-        return f"that of the stage {self.stage}{held}"
+        delay = f", {show_ticks(self.behind)} behind" if self.behind else ""
+        return f"that of the stage {self.stage}{delay}"
 
 
-def stages_in(watermarks: WatermarkStrategy) -> tuple[StageWatermarks, ...]:
-    """Return those of earlier stages among the watermarks of all inputs."""
+def stage_watermarks(watermarks: WatermarkStrategy) -> tuple[StageWatermarks, ...]:
+    """Return the watermarks of inputs that are earlier stages."""
     return tuple(each for each in watermarks.inputs if isinstance(each, StageWatermarks))

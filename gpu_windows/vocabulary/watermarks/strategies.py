@@ -1,4 +1,4 @@
-"""Watermark strategies: how far event time has come, given the rows seen."""
+"""Watermark strategies: how far event time has advanced, given the rows so far."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
-#: Timestamps of some rows of an input (int64[n], n > 0, ticks) to the watermark that they allow.
+#: A function from timestamps of rows of an input (int64[n], n > 0, ticks) to its watermark.
 Generator = Callable[[NDArray[np.int64]], int]
-_TICKS_A_MS = 1_000
+_TICKS_PER_MS = 1_000
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class WatermarkStrategy:
 
     Periodic ones are ``max ts - out_of_orderness - 1``; punctuated ones are carried by rows.
 
-    On a bounded input every row counts: the watermark goes to the end of time after the last
-    row, whatever the strategy.
+    On a bounded input no row is late: with any strategy the watermark goes to the end of time after
+    the last row.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class WatermarkStrategy:
     idleness : int, optional
         How long a stream may be inactive until it is idle, in ticks: see `with_idleness`.
     closes : bool
-        Whether event time goes on by the clock when all is idle: see `close_when_idle`.
+        Whether event time advances by the clock while all inputs are idle: see `close_when_idle`.
     generator : callable, optional
-        What makes a watermark of timestamps: see `for_generator`.
+        A function from timestamps to a watermark: see `for_generator`.
     """
 
     out_of_orderness: int = 0
@@ -59,7 +59,7 @@ class WatermarkStrategy:
     idleness: int | None = None
     closes: bool = False
     generator: Generator | None = None
-    #: Whether the watermark is processing time: rows happen when they arrive.
+    #: Whether the watermark is processing time: the time of a row is that of its arrival.
     in_processing_time: ClassVar[bool] = False
     #: Whether there is a watermark at all before the end of the input.
     moves: ClassVar[bool] = True
@@ -83,49 +83,48 @@ class WatermarkStrategy:
     def for_punctuated(cls, column: str | Column) -> Self:
         """Some rows carry a watermark (Flink: a punctuated WatermarkGenerator).
 
-        A watermark ``w`` in a row says that after it no row with ``ts <= w`` comes any more. One
-        that is not later than those before it does nothing.
+        A watermark ``w`` in a row says that no further row with ``ts <= w`` comes. One that is not
+        later than those before it does nothing.
 
         A row that carries a watermark, and is null in all columns that the query needs, is a
-        marker: it moves the watermark and is nowhere else, in no output and no counter.
+        marker: it moves the watermark, and is in no output and no counter.
 
         Parameters
         ----------
         column : str or Column
             TIMESTAMP (int64 microseconds in an Arrow table too), null where a row carries none. Say
-            ``10:59:59.999999`` when all before 11 o'clock is there: ``11:00:00`` says that rows of
-            that very microsecond are there, too.
+            ``10:59:59.999999`` when all rows before 11 o'clock have come: ``11:00:00`` says that
+            rows of that very microsecond have come, too.
         """
         return cls(0, column)
 
     @classmethod
     def for_generator(cls, generator: Generator) -> Self:
-        """Let a function of yours say what watermark some timestamps allow (streams).
+        """Let a function of yours compute the watermark from timestamps (streams).
 
         Flink: forGenerator, of a periodic WatermarkGenerator. The watermark is the greatest that it
-        has said. So ``lambda at: int(np.quantile(at, 0.99))`` follows
-        an input of which one row in a hundred is far ahead.
+        has returned. So ``lambda at: int(np.quantile(at, 0.99))`` follows an input in which one row
+        in a hundred is far ahead.
 
         Parameters
         ----------
         generator : callable
             Timestamps (int64[n], n > 0, microseconds since the epoch, read only) to a watermark: an
-            int. It is
-            called for pieces of a micro-batch, at least one for each task, in no order, and must
-            give the same for the same timestamps: a micro-batch may run again. It is pickled.
+            int. It is called for parts of a micro-batch, at least one for each task, in any order,
+            and must be deterministic, because a micro-batch may run again. It is pickled.
         """
         return cls(generator=generator)
 
     def with_idleness(self, timeout: Duration) -> Self:
-        """Let an input that is silent hold the watermark of a union or a join no more (streams).
+        """Let an idle input no longer hold back the watermark of a union or a join (streams).
 
-        As Flink's: an input is idle once two micro-batches more than ``timeout`` apart, and all
-        between them, had no row of it; the others go on without it. It counts again as soon as it
-        is not behind them, and rows of it that are behind may be late. When all inputs are idle the
-        watermark is the greatest of theirs.
+        As in Flink: an input is idle once two micro-batches more than ``timeout`` apart, and all
+        between them, had no row of it; the others advance without it. It counts again as soon as it
+        is not behind them, and its rows that are behind may be late. When all inputs are idle the
+        watermark is the greatest of them.
 
         The clock is that of micro-batches, so one that runs again decides the same. Rows without a
-        time and rows that `guard` rejects are no sign of life.
+        time and rows that `guard` rejects do not count as activity.
 
         Parameters
         ----------
@@ -137,7 +136,7 @@ class WatermarkStrategy:
         InvalidDurationError
             If it is shorter.
         QueryError
-            If rows carry the watermark, or there is none of event time.
+            If rows carry the watermark, or there is no watermark of event time.
         """
         if self.in_processing_time or not self.moves or self.column is not None:
             rule = "an input may be idle if its watermark follows its rows"
@@ -145,34 +144,34 @@ class WatermarkStrategy:
         return replace(self, idleness=ticks(timeout))
 
     def close_when_idle(self) -> Self:
-        """Let event time go on by the clock while the input is idle, so that its windows close.
+        """Let event time advance by the clock while the input is idle, so that its windows close.
 
-        Else windows wait for the next row, which may never come. In a union and in a join all
-        inputs must say so, and all be idle. While no input is heard windows, timers and lateness
-        see a watermark that goes on from where it was at the pace of the clock. A row that comes
-        afterwards is late for windows that have closed meanwhile; the time while the query does
-        not run closes none before the rows that wait have been read.
+        Otherwise windows stay open until the next row, which may never come. In a union and in a
+        join all inputs must have this, and all be idle. While all are idle, windows, timers and
+        lateness use a watermark that advances from its last value at the pace of the clock. A row
+        that comes afterwards is late for windows that have closed meanwhile. While the query does
+        not run no time passes: pending rows are read first after a restart.
 
         Raises
         ------
         QueryError
-            If it is never idle: say `with_idleness` before.
+            If it is never idle: call `with_idleness` first.
         """
         if self.idleness is None:
-            rule = "windows close when an input is idle: say with_idleness before"
+            rule = "windows close when an input is idle: call with_idleness first"
             raise QueryError(rule, value=self.describe())
         return replace(self, closes=True)
 
     def guard(self, ahead: Duration) -> Self:
-        """Let no row of the far future make all others late (streams).
+        """Reject rows of the far future, which would make all others late (streams).
 
         A row whose event time is more than ``ahead`` after the clock does not move the watermark.
         It is in no window, but among the rejected rows, with the reason ``future_timestamp``. The
         clock is the time at which its micro-batch began, so a micro-batch that runs again rejects
-        the same rows. Nor does a watermark count that a row carries and that is so far ahead.
+        the same rows. A watermark that a row carries is ignored if it is as far ahead.
 
-        A bounded input needs no guard, and has none: it is waited for to the end, so no row of it
-        is late, and an answer must not depend on when it is asked for.
+        A bounded input has no guard: no row of it is late, and results must not depend on when the
+        query runs.
 
         Parameters
         ----------
@@ -184,10 +183,10 @@ class WatermarkStrategy:
         InvalidDurationError
             If it is negative.
         QueryError
-            If there is no watermark of event time to guard.
+            If there is no watermark of event time.
         """
         if self.in_processing_time or not self.moves:
-            rule = "a guard keeps a watermark that follows rows, or is carried by them"
+            rule = "guard needs a watermark that follows rows, or is carried by them"
             raise QueryError(rule, value=self.describe())
         return replace(self, most_ahead=ticks(ahead))
 
@@ -195,7 +194,7 @@ class WatermarkStrategy:
         if self.most_ahead is not None and self.most_ahead < 0:
             rule = "how far a row may be ahead of the clock must not be negative"
             raise InvalidDurationError(rule, value=show_ticks(self.most_ahead))
-        if self.idleness is not None and self.idleness < _TICKS_A_MS:
+        if self.idleness is not None and self.idleness < _TICKS_PER_MS:
             rule = "an input is idle after a millisecond or longer"
             raise InvalidDurationError(rule, value=show_ticks(self.idleness))
         if self.out_of_orderness < 0:
@@ -206,10 +205,10 @@ class WatermarkStrategy:
             raise QueryError(rule, value=show_ticks(self.out_of_orderness))
 
     def watermark(self, max_ts: int) -> int:
-        """Return the watermark after a row at ``max_ts``, in ticks, where rows do not carry it."""
+        """Return the watermark after a row at ``max_ts``, in ticks, if rows do not carry it."""
         return max_ts - self.out_of_orderness - 1
 
-    def allowed(self, timestamps: NDArray[np.int64]) -> int:
+    def watermark_of(self, timestamps: NDArray[np.int64]) -> int:
         """Return the watermark that the timestamps of some rows allow, in ticks.
 
         Parameters
@@ -220,46 +219,46 @@ class WatermarkStrategy:
         Raises
         ------
         FunctionFailedError, InvalidFunctionError
-            If a generator raises, or gives what is no integer of 64 bits: nothing is rounded.
+            If a generator raises, or does not return an integer of 64 bits; nothing is rounded.
         """
         if self.generator is None:
             return max(self.watermark(int(timestamps.max())), LONG_MIN)
         try:
-            found = self.generator(as_read_only(timestamps))
+            returned = self.generator(as_read_only(timestamps))
         except Exception as error:
             called = getattr(self.generator, "__name__", type(self.generator).__name__)
             message = f"in the generator of watermarks {called}: {type(error).__name__}: {error}"
             raise FunctionFailedError(message) from error
-        watermark = to_tick(found)
+        watermark = to_tick(returned)
         if watermark is None:
-            rule = "a generator gives a watermark of 64 bits: an integer, in microseconds"
-            raise InvalidFunctionError(rule, value=repr(found))
+            rule = "a generator must return a watermark: an integer of 64 bits, in microseconds"
+            raise InvalidFunctionError(rule, value=repr(returned))
         return watermark
 
     @property
     def inputs(self) -> tuple[WatermarkStrategy, ...]:
-        """That of each input, in order."""
+        """The strategy of each input, in order."""
         return (self,)
 
     @property
     def all_close(self) -> bool:
-        """Whether event time goes on by the clock when all inputs are idle."""
+        """Whether event time advances by the clock while all inputs are idle."""
         return all(each.closes for each in self.inputs)
 
     @property
     def timeouts(self) -> tuple[int | None, ...]:
         """How long each input may be inactive, in milliseconds; None: for ever."""
-        found = (each.idleness for each in self.inputs)
-        return tuple(None if each is None else each // _TICKS_A_MS for each in found)
+        timeouts = (each.idleness for each in self.inputs)
+        return tuple(None if each is None else each // _TICKS_PER_MS for each in timeouts)
 
     @property
     def is_guarded(self) -> bool:
-        """Whether a row may be too far ahead."""
+        """Whether rows may be rejected as too far ahead."""
         return self.most_ahead is not None
 
     @property
     def in_state(self) -> WatermarkStrategy:
-        """What of it state depends on: neither how far ahead a row may be, nor when it is idle."""
+        """The strategy without the parameters that state does not depend on: guard and idleness."""
         return replace(self, most_ahead=None, idleness=None, closes=False)
 
     def describe(self) -> str:
@@ -282,7 +281,7 @@ class WatermarkStrategy:
 
 
 class NoWatermarks(WatermarkStrategy):
-    """Event time that stands still (Flink: noWatermarks)."""
+    """No watermarks: event time stands still (Flink: noWatermarks)."""
 
     moves = False
 
@@ -297,7 +296,7 @@ class NoWatermarks(WatermarkStrategy):
 
 
 class ClockWatermarks(WatermarkStrategy):
-    """The watermark of ingestion time: whatever processing time has passed."""
+    """The watermark of ingestion time: the current processing time."""
 
     in_processing_time = True
 
@@ -313,7 +312,7 @@ class UnionWatermarks(WatermarkStrategy):
     Parameters
     ----------
     parts : tuple of WatermarkStrategy
-        Of every input: the least of their watermarks counts.
+        The strategy of each input.
     """
 
     parts: tuple[WatermarkStrategy, ...] = ()
@@ -325,12 +324,12 @@ class UnionWatermarks(WatermarkStrategy):
             raise QueryError(rule, value=self.describe())
 
     def watermark(self, max_ts: int) -> int:
-        """Return the least that any input would allow."""
+        """Return the least watermark of the inputs."""
         return min(part.watermark(max_ts) for part in self.parts)
 
     @property
     def inputs(self) -> tuple[WatermarkStrategy, ...]:
-        """That of each input, in order; a part may be a union itself."""
+        """The strategy of each input, in order; a part may be a union itself."""
         return tuple(each for part in self.parts for each in part.inputs)
 
     @property
@@ -340,7 +339,7 @@ class UnionWatermarks(WatermarkStrategy):
 
     @property
     def in_state(self) -> WatermarkStrategy:
-        """What of all parts state depends on."""
+        """The union without the parameters that state does not depend on."""
         return replace(self, parts=tuple(part.in_state for part in self.parts))
 
     def describe(self) -> str:
@@ -350,7 +349,7 @@ class UnionWatermarks(WatermarkStrategy):
 
 
 def check_union_watermarks(parts: Iterable[WatermarkStrategy]) -> None:
-    """Refuse what cannot be followed in a union of inputs."""
+    """Refuse strategies that cannot be combined in a union of inputs."""
     for part in parts:
         if part.column is not None or part.in_processing_time:
             rule = "a union takes watermarks that follow the latest row"

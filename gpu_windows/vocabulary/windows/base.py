@@ -1,4 +1,4 @@
-"""What windows and assigners are. Times in ticks."""
+"""The bases of windows and assigners. Times in ticks."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ Window = TimeWindow | GlobalWindow
 
 
 def window_of(start: int | None, end: int | None) -> Window:
-    """Return the window of bounds in ticks; the global one, where there are none."""
+    """Return the window of bounds in ticks, or the global one without bounds."""
     return GlobalWindow() if start is None or end is None else TimeWindow(start, end)
 
 
 class AssignerContext(Protocol):
-    """What an assigner may ask of the operator."""
+    """The context of an assigner."""
 
     @property
     def current_processing_time(self) -> int:
@@ -55,12 +55,12 @@ class AssignerContext(Protocol):
 
 
 class WindowAssigner(ABC):
-    """Puts rows into windows (Flink: WindowAssigner). Subclasses of your own run row at a time.
+    """Puts rows into windows (Flink: WindowAssigner). Your own subclasses run row at a time.
 
     Raises
     ------
     TypeError
-        If a subclass says `of_clock`, as `in_processing_time` was called: nobody would ask it.
+        If a subclass has `of_clock`, the former name of `in_processing_time`.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -95,7 +95,7 @@ class WindowAssigner(ABC):
 
     @property
     def row_checks(self) -> tuple[DurationCheck, ...]:
-        """What values of a row must be; a row that breaks it is given back."""
+        """Conditions on values of a row; rows that break one are rejected."""
         return ()
 
     @abstractmethod
@@ -105,7 +105,7 @@ class WindowAssigner(ABC):
         """Return the windows of a row."""
 
     def default_trigger(self) -> Trigger:
-        """Return the trigger of a query that names none."""
+        """Return the trigger of a query without one."""
         return EventTimeTrigger() if self.is_event_time else ProcessingTimeTrigger()
 
     def describe(self) -> str:
@@ -117,7 +117,7 @@ class MergingWindowAssigner(WindowAssigner):
     """An assigner whose windows may be merged (Flink: MergingWindowAssigner)."""
 
     def merge_order(self, windows: Sequence[TimeWindow]) -> Sequence[TimeWindow]:
-        """Return the order in which the contents of merged windows are put together."""
+        """Return the order in which the contents of merged windows are concatenated."""
         return windows
 
     def merge_windows(
@@ -125,8 +125,8 @@ class MergingWindowAssigner(WindowAssigner):
     ) -> list[tuple[TimeWindow, list[TimeWindow]]]:
         """Return every merged window, and the windows that it is made of.
 
-        Windows that stay as they are, are left out. Unless overridden, those that intersect or
-        touch are merged.
+        Unchanged windows are left out. Unless overridden, windows that intersect or touch are
+        merged.
         """
         groups: list[tuple[TimeWindow, list[TimeWindow]]] = []
         for window in sorted(windows):

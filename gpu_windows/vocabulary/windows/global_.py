@@ -14,7 +14,7 @@ from gpu_windows.vocabulary.windows.base import AssignerContext, GlobalWindow, R
 class GlobalWindows(WindowAssigner):
     """All rows of a key are in one window without an end (Flink: GlobalWindows).
 
-    Nothing is emitted unless a trigger is given, or the one that fires at the end of the input.
+    Nothing is emitted without a trigger, such as the one that fires at the end of the input.
     """
 
     at_end: bool = False
@@ -31,7 +31,7 @@ class GlobalWindows(WindowAssigner):
 
     @property
     def is_event_time(self) -> bool:
-        """Return False: no row comes too late for it, whatever its time, or without one."""
+        """Return False: no row is late for it, whatever its time."""
         return False
 
     @property
@@ -46,7 +46,7 @@ class GlobalWindows(WindowAssigner):
         return [GlobalWindow()]
 
     def default_trigger(self) -> Trigger:
-        """Return the trigger of a query that names none."""
+        """Return the trigger of a query without one."""
         return EndOfStreamTrigger() if self.at_end else NeverTrigger()
 
     def describe(self) -> str:

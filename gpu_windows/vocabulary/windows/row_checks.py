@@ -1,4 +1,4 @@
-"""What an assigner asks of the values of a row, before it is given windows."""
+"""Conditions of an assigner on the values of a row, checked before it is put into windows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_windows.rules import INVALID_SESSION_GAP, LONG_MAX
 class DurationCheck:
     """A duration in a column of the rows must be positive, and its window must fit int64.
 
-    A row that breaks this is in no window and is given back; the query continues.
+    A row that breaks it is rejected, and is in no window; the query continues.
 
     Parameters
     ----------

@@ -35,10 +35,10 @@ class EventTimeSessionWindows(MergingWindowAssigner):
     gap_column : str, optional
         A column that holds the gap of each row: microseconds (an integer or INTERVAL DAY TO
         SECOND), positive (Flink: DynamicEventTimeSessionWindows). A row whose gap is null, 0 or
-        negative, or whose session would not fit int64, is given back as ``invalid_session_gap``.
+        negative, or whose session would not fit int64, is rejected as ``invalid_session_gap``.
     ticks_per_ms : int
-        Flink puts the rows of merged sessions together in the order of a hash set of its windows,
-        whose unit is the millisecond; so do we.
+        Flink concatenates the rows of merged sessions in the order of a hash set of its windows,
+        whose unit is the millisecond; so does this package.
     """
 
     gap: int
@@ -54,7 +54,7 @@ class EventTimeSessionWindows(MergingWindowAssigner):
     def with_dynamic_gap(cls, column: str) -> Self:
         """Take the gap from a column of each row.
 
-        Rows with a gap that is null or not positive are given back: see
+        Rows with a gap that is null or not positive are rejected: see
         `gpu_windows.typing.Outputs.rejected`.
         """
         return cls(0, column)
@@ -78,14 +78,14 @@ class EventTimeSessionWindows(MergingWindowAssigner):
     def row_checks(self) -> tuple[DurationCheck, ...]:
         """A dynamic gap is positive, and the session fits int64.
 
-        Flink throws at a row whose gap is 0 or negative, which ends the job at every restart.
+        Flink throws at a row whose gap is 0 or negative, so the job fails at every restart.
         """
         if self.gap_column is None:
             return ()
         return (DurationCheck(self.gap_column, of_event_time=self.is_event_time),)
 
     def gap_of(self, row: Row) -> int:
-        """Return the gap of a row; operators give rows back that break `row_checks`.
+        """Return the gap of a row; operators reject rows that break `row_checks` before.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class ProcessingTimeSessionWindows(EventTimeSessionWindows):
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """Return all: the timestamp of a row is not looked at."""
+        """Return all: the timestamp of a row is not used."""
         return LONG_MIN, LONG_MAX
 
     def assign_windows(

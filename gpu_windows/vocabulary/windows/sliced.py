@@ -1,6 +1,6 @@
 """Assigners of windows that are runs of slices: tumbling, sliding, cumulative.
 
-Sizes, slides and offsets are held in ticks; the ``of`` constructors take durations.
+Sizes, slides and offsets are in ticks; the ``of`` constructors take durations.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from gpu_windows.rules import Grid
 from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 from gpu_windows.vocabulary.windows.base import AssignerContext, Row, TimeWindow, WindowAssigner
 
-#: Most sliding windows that a row may be in: Flink's limit.
-MOST_WINDOWS = 10_000_000
+#: Upper bound of the sliding windows that a row is in: Flink's limit.
+MAX_WINDOWS_PER_ROW = 10_000_000
 
 
 class SlicedAssigner(WindowAssigner):
@@ -35,7 +35,7 @@ class SlicedAssigner(WindowAssigner):
     def assign_windows(
         self, row: Row, timestamp: int, context: AssignerContext
     ) -> Sequence[TimeWindow]:
-        """Return the windows that hold the timestamp, from the latest start to the earliest."""
+        """Return the windows that contain the timestamp, from the latest start to the earliest."""
         return self.assign(timestamp)
 
     @property
@@ -72,7 +72,7 @@ class TumblingEventTimeWindows(SlicedAssigner):
         _check_offset(self.offset, "size", self.size)
 
     def grid(self) -> Grid:
-        """Return one slice a window."""
+        """Return one slice for each window."""
         return rules.sliding_grid(self.size, self.size, self.offset)
 
     def describe(self) -> str:
@@ -103,7 +103,7 @@ class SlidingEventTimeWindows(SlicedAssigner):
         _check_span(self.size, self.slide)
 
     def grid(self) -> Grid:
-        """Return one or two slices a slide."""
+        """Return one or two slices for each slide."""
         return rules.sliding_grid(self.size, self.slide, self.offset)
 
     def describe(self) -> str:
@@ -119,7 +119,7 @@ class MultiLengthEventTimeWindows(SlicedAssigner):
 
     A window is one of the longest length, and each aggregate is given over its last part of each
     length: ``n=gw.count()`` becomes ``n_1m``, ``n_5m`` and ``n_1h``. All lengths share the slices
-    that rows are aggregated by. (Flink: as many sliding windows as there are lengths.)
+    that rows are aggregated by. (Flink: a sliding window for each length.)
     """
 
     lengths: tuple[int, ...]
@@ -144,11 +144,11 @@ class MultiLengthEventTimeWindows(SlicedAssigner):
         Raises
         ------
         InvalidWindowError
-            If there is no length, one comes twice, or one is no multiple of ``slide``.
+            If there is no length, one comes twice, or one is not a multiple of ``slide``.
         """
-        given = tuple(map(ticks, lengths))
-        every = min(given, default=0) if slide is None else ticks(slide)
-        return cls(given, every, ticks(offset))
+        sizes = tuple(map(ticks, lengths))
+        every = min(sizes, default=0) if slide is None else ticks(slide)
+        return cls(sizes, every, ticks(offset))
 
     def __post_init__(self) -> None:
         if not self.lengths:
@@ -161,22 +161,22 @@ class MultiLengthEventTimeWindows(SlicedAssigner):
                 value = f"{show_ticks(length)} and {show_ticks(self.slide)}"
                 raise InvalidWindowError(rule, value=value)
         if len({*self.lengths}) < len(self.lengths):
-            raise InvalidWindowError("lengths must differ", value=self._shown)
+            raise InvalidWindowError("lengths must differ", value=self._lengths_text)
         _check_span(max(self.lengths), self.slide)
         _check_offset(self.offset, "slide", self.slide)
 
     def grid(self) -> Grid:
-        """Return one slice a slide."""
+        """Return one slice for each slide."""
         return rules.sliding_grid(max(self.lengths), self.slide, self.offset)
 
     @property
-    def _shown(self) -> str:
+    def _lengths_text(self) -> str:
         return ", ".join(map(show_ticks, self.lengths))
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
         every = f"every {show_ticks(self.slide)}{_show_offset(self.offset)}"
-        return f"sliding {self._shown} {every}, {self._time}"
+        return f"sliding {self._lengths_text} {every}, {self._time}"
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class CumulativeEventTimeWindows(SlicedAssigner):
         _check_offset(self.offset, "max_size", self.max_size)
 
     def grid(self) -> Grid:
-        """Return one slice a step."""
+        """Return one slice for each step."""
         return rules.cumulative_grid(self.max_size, self.step, self.offset)
 
     def describe(self) -> str:
@@ -212,7 +212,7 @@ class CumulativeEventTimeWindows(SlicedAssigner):
 
 
 class _InProcessingTime(SlicedAssigner):
-    """Puts rows into the windows of processing time; their own timestamps are not looked at."""
+    """Puts rows into the windows of processing time; their own timestamps are not used."""
 
     @property
     def is_event_time(self) -> bool:
@@ -227,7 +227,7 @@ class _InProcessingTime(SlicedAssigner):
     def assign_windows(
         self, row: Row, timestamp: int, context: AssignerContext
     ) -> Sequence[TimeWindow]:
-        """Return the windows that hold the current processing time."""
+        """Return the windows that contain the current processing time."""
         return self.assign(context.current_processing_time)
 
 
@@ -266,8 +266,8 @@ def check_positive(name: str, value: int) -> None:
 
 
 def _check_span(size: int, slide: int) -> None:
-    if size // slide > MOST_WINDOWS:
-        rule = f"size / slide, the windows of a row, must be at most {MOST_WINDOWS:,}"
+    if size // slide > MAX_WINDOWS_PER_ROW:
+        rule = f"size / slide, the windows of a row, must be at most {MAX_WINDOWS_PER_ROW:,}"
         raise InvalidWindowError(rule, value=f"{size // slide:,}")
 
 

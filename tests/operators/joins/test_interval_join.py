@@ -334,7 +334,7 @@ def test_streams_need_watermarks(spark: SparkSession, tmp_path: Path) -> None:
     schema = spark.createDataFrame(instants(LEFT)).schema
     stream = spark.readStream.schema(schema).parquet(str(tmp_path))
     still = gw.stream(stream).processing_time().key_by("k")
-    with pytest.raises(errors.UnsupportedQueryError, match="keep all rows for ever"):
+    with pytest.raises(errors.UnsupportedQueryError, match="store all rows for ever"):
         still.interval_join(still).between("0 s", "1 s").with_outputs().select(["v"])
 
 

@@ -235,7 +235,7 @@ WRONG: list[tuple[Any, str, str]] = [
     (gives(deleted_event_timers=ONE), "int64[m]", "ndarray"),
     (
         gives(processing_timers=(ONE, ONE)),
-        "must say uses_processing_time = True",
+        "must declare uses_processing_time = True",
         "timers of processing time",
     ),
     (gives(sides={"b": numbers(1, 2)}), "it declared aside", "'b'"),

@@ -12,7 +12,8 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.preaggregation import Preaggregation, split_counts
-from gpu_windows.planning.plan import ARRIVAL, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.rules import LONG_MAX
 
 

@@ -18,7 +18,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation, are_partials
 from gpu_windows.operators.slices.preaggregation import split_counts
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.tasks.fragments import join_fragments

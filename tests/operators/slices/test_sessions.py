@@ -16,7 +16,8 @@ from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices.preaggregation import Preaggregation, split_counts
 from gpu_windows.operators.slices.sessions import SessionsOperator
-from gpu_windows.planning.plan import ARRIVAL, Strategy, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import ARRIVAL, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners import local

@@ -10,7 +10,13 @@ from uuid import uuid4
 import pyarrow as pa
 
 from gpu_windows.operators.state.files import MemoryFiles
-from gpu_windows.planning.begun import Since, add_begun, begin, facts_without, find_added
+from gpu_windows.planning.added_results import (
+    Since,
+    facts_without,
+    find_added,
+    record_added,
+    with_rows_since,
+)
 from gpu_windows.planning.facts import facts_of
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
@@ -45,8 +51,8 @@ class Restarted:
         added = find_added(facts["results"], planned)
         if added:
             assert facts_without(planned, added) == facts
-            self.since = add_begun(self.since, added)
-        self._planned, self.plan = planned, begin(planned, self.since)
+            self.since = record_added(self.since, added)
+        self._planned, self.plan = planned, with_rows_since(planned, self.since)
         return added
 
     def micro_batch(self, rows: Rows, watermark: int) -> list[dict[str, Any]]:

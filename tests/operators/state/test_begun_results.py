@@ -15,7 +15,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.errors import StateCorruptedError, StateMismatchError
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.begun import begin
+from gpu_windows.planning.added_results import with_rows_since
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
 from tests.operators.state.restarted import Restarted, Rows
@@ -381,7 +381,7 @@ def test_state_has_the_new_shape_after_a_merge() -> None:
 
 def test_nothing_begins_without_names() -> None:
     planned = Restarted(windows(KINDS["tumbling"], **OLD)).plan
-    assert begin(planned, {}) is planned
+    assert with_rows_since(planned, {}) is planned
 
 
 def test_lists_of_rows_begin_with_nulls() -> None:

@@ -15,7 +15,8 @@ from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.slices.stored_counts import COUNTED
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.planning.plan import ARRIVAL, Strategy, WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import ARRIVAL, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.vocabulary.options import Engine, Options

@@ -12,7 +12,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.errors import StateMismatchError
 from gpu_windows.operators.state.schemas import concat_rows, plain_type
-from gpu_windows.planning.facts import changes, facts_of
+from gpu_windows.planning.facts import describe_changes, facts_of
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
 from tests.operators.state.restarted import Restarted
@@ -109,7 +109,7 @@ def run(made: Callable[[gw.typing.KeyedStream], Query], widths: list[bool]) -> l
     for number, large in enumerate(widths):
         before = facts_of(query.plan)
         query.start(made(keyed(large=large)))
-        assert not [*changes(before, facts_of(query.plan))]
+        assert not [*describe_changes(before, facts_of(query.plan))]
         part = rows()[number * step : (number + 1) * step]
         for begin in range(0, step, 7):
             some = part[begin : begin + 7]
@@ -174,7 +174,7 @@ def test_types_of_other_values_are_refused(before: pa.DataType, after: pa.DataTy
         return windowed.with_outputs().aggregate(all=gw.collect_list("v")).plan.query
 
     was, is_ = (facts_of(Restarted(made(dtype)).plan) for dtype in (before, after))
-    (columns,) = [text for text in changes(was, is_) if text.startswith("columns.v")]
+    (columns,) = [text for text in describe_changes(was, is_) if text.startswith("columns.v")]
     assert " was " in columns
     assert ", is " in columns
     tables = [pa.table({"v": pa.nulls(1, dtype)}) for dtype in (before, after)]

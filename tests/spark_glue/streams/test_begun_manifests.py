@@ -10,7 +10,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import StateCorruptedError, StateMismatchError
-from gpu_windows.planning.begun import begin
+from gpu_windows.planning.added_results import with_rows_since
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.contract.manifest import Manifest
@@ -89,13 +89,13 @@ def test_what_is_gone_is_refused() -> None:
 
 def test_partials_of_what_began_are_its_own() -> None:
     made = planned({**N, **TOTAL, "mean": gw.mean("v")})
-    begun = begin(made, {"mean": 1})
+    begun = with_rows_since(made, {"mean": 1})
     assert len(begun.partials) == len(made.partials) + 3
     assert {each.since for each in begun.partials} == {0, 1}
     assert len({each.name for each in begun.partials}) == len(begun.partials)
-    assert begin(made, {"mean": 1, "total": 1}).partials != begun.partials
+    assert with_rows_since(made, {"mean": 1, "total": 1}).partials != begun.partials
     assert begun.lacking.names == []
-    assert begin(planned({**N, **LEAST}), {"least": 1}).lacking.names == ["w"]
+    assert with_rows_since(planned({**N, **LEAST}), {"least": 1}).lacking.names == ["w"]
 
 
 def test_names_of_partials_are_those_that_state_has() -> None:

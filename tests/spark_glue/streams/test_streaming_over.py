@@ -86,7 +86,7 @@ def test_what_streams_cannot_have(spark: SparkSession, tmp_path: Path) -> None:
     keyed = gw.stream(streamed(spark, tmp_path / "in")).event_time("ts", WATERMARKS).key_by("k")
     with pytest.raises(UnsupportedQueryError, match="a key has no last row"):
         keyed.over(gw.Range("1 minute", None)).with_outputs().aggregate(n=gw.count())
-    with pytest.raises(UnsupportedQueryError, match="later rows are not there yet"):
+    with pytest.raises(UnsupportedQueryError, match="later rows have not come yet"):
         keyed.over().with_outputs().aggregate(ahead=gw.lead("v"))
     with pytest.raises(UnsupportedQueryError, match="ends with the row"):
         keyed.over(gw.Rows(None, -3)).with_outputs().aggregate(n=gw.count())

@@ -154,5 +154,5 @@ def test_sql_on_a_stream(spark: SparkSession, tmp_path: Path, sides: list[Any]) 
 def test_streams_need_watermarks(spark: SparkSession, sides: list[Any]) -> None:
     del spark
     still = gw.stream(sides[0]).processing_time().key_by("k")
-    with pytest.raises(errors.UnsupportedQueryError, match="would give no row"):
+    with pytest.raises(errors.UnsupportedQueryError, match="would emit no row"):
         still.temporal_join(still).with_outputs().select(["v"])

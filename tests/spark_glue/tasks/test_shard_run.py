@@ -157,7 +157,7 @@ def test_timers_of_one_time_fire_in_the_order_in_which_they_were_set() -> None:
     ("assigner", "lateness", "words"),
     [
         (EventTimeSessionWindows(10), 0, "which rows are late for their session"),
-        (TumblingEventTimeWindows(10), 5, "what late rows fire, one by one"),
+        (TumblingEventTimeWindows(10), 5, "the firings of late rows"),
     ],
 )
 def test_a_stream_without_an_order_warns(assigner: Any, lateness: int, words: str) -> None:

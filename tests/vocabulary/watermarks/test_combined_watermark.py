@@ -285,13 +285,13 @@ def test_what_a_generator_says() -> None:
         return int(np.quantile(timestamps, 0.9))
 
     made = gw.WatermarkStrategy.for_generator(ninth_of_ten)
-    assert made.allowed(np.arange(0, 101)) == 90
+    assert made.watermark_of(np.arange(0, 101)) == 90
     assert made.describe() == "by ninth_of_ten of the timestamps"
     with pytest.raises(errors.QueryError, match="a watermark of 64 bits"):
-        gw.WatermarkStrategy.for_generator(lambda _: 1 << 63).allowed(np.arange(1))
+        gw.WatermarkStrategy.for_generator(lambda _: 1 << 63).watermark_of(np.arange(1))
     bounded = gw.WatermarkStrategy.for_bounded_out_of_orderness("1 s")
-    assert bounded.allowed(np.array([LONG_MIN, LONG_MAX])) == LONG_MAX - 1_000_001
-    assert bounded.allowed(np.array([LONG_MIN])) == LONG_MIN
+    assert bounded.watermark_of(np.array([LONG_MIN, LONG_MAX])) == LONG_MAX - 1_000_001
+    assert bounded.watermark_of(np.array([LONG_MIN])) == LONG_MIN
 
 
 def test_what_is_refused() -> None:
@@ -300,7 +300,7 @@ def test_what_is_refused() -> None:
         carried.with_idleness("1 s")
     with pytest.raises(errors.QueryError, match="follows its rows, got none"):
         gw.WatermarkStrategy.no_watermarks().with_idleness("1 s")
-    with pytest.raises(errors.QueryError, match="say with_idleness before"):
+    with pytest.raises(errors.QueryError, match="call with_idleness first"):
         STRICT.close_when_idle()
     idle = STRICT.with_idleness("1 s")
     with pytest.raises(errors.QueryError, match="either all inputs close_when_idle, or none"):

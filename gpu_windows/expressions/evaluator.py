@@ -1,0 +1,379 @@
+"""Evaluates an expression tree; each part only for the rows for which Spark evaluates it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+from sqlglot import exp
+
+from gpu_windows.errors import ExpressionError, GpuWindowsError
+from gpu_windows.expressions import casts, strings, time_literals
+from gpu_windows.expressions.column_names import column_names
+from gpu_windows.expressions.comparisons import compare, connect, is_in, unify
+from gpu_windows.expressions.intervals import interval_ticks
+from gpu_windows.expressions.numbers import compute_arithmetic, parse_number, round_to_bigint
+from gpu_windows.expressions.sql_text import excerpt, sql_error
+from gpu_windows.expressions.types import arrow_type, to_spark_type
+from gpu_windows.expressions.values import Guard, Value, call, null
+
+#: Maximum parts of the condition of a join: Arrow evaluates them recursively.
+_MAX_PARTS = 5_000
+_ALL = Guard()
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Evaluates expressions over the rows of a table.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    builds : bool
+        Whether to build Arrow expressions, too.
+    """
+
+    table: pa.Table
+    builds: bool = False
+
+    def evaluate(self, node: exp.Expr, guard: Guard = _ALL) -> Value:
+        """Return the values of an expression; for rows outside of the guard they are undefined.
+
+        Raises
+        ------
+        SqlError
+            If it is not covered over Arrow tables.
+        ExpressionError
+            If a row has no value, such as a quotient by 0.
+        """
+        make = _MAKERS.get(type(node))
+        if make is None:
+            function = node.name if isinstance(node, exp.Anonymous) else type(node).__name__.lower()
+            rule = (
+                f"{function} is not covered over Arrow tables: add it as a column before, or query "
+                "a Spark DataFrame"
+            )
+            raise sql_error(node, rule)
+        check_arguments(node)
+        try:
+            found = make(self, node, guard)
+            if node.args.get("negate"):
+                found = call(pc.invert, found)
+        except pa.ArrowException as error:
+            raise self._failure(node, error) from None
+        if found.parts > _MAX_PARTS:
+            rule = f"the condition of a join has more than {_MAX_PARTS} parts: add a column before"
+            raise sql_error(node, rule)
+        return found
+
+    def _failure(self, node: exp.Expr, error: pa.ArrowException) -> GpuWindowsError:
+        message = str(error).partition("\n")[0]
+        if not len(self.table):
+            return sql_error(node, f"Arrow cannot compute the expression: {message}")
+        rule = "an expression must have a value for each row"
+        return ExpressionError(rule, value=f"{message}: {excerpt(node)}")
+
+    # ---- values
+
+    def _constant(self, value: pa.Scalar) -> Value:
+        # over no rows a constant has no value either, so that nothing can fail there
+        rows = value if len(self.table) else pa.array([], value.type)
+        expression = pc.scalar(value) if self.builds else None
+        return Value(rows, expression, int(self.builds), value)
+
+    def _column(self, node: exp.Column, guard: Guard) -> Value:
+        del guard
+        return self._column_in_spark(node)
+
+    def _rounded_operand(self, node: exp.Expr, guard: Guard) -> Value:
+        """Return an operand; of a column, times are rounded down to microseconds."""
+        of = node.unnest()
+        if not isinstance(of, exp.Column):
+            return self.evaluate(node, guard)
+        return self._column_in_spark(of, rounds=True)
+
+    def _column_in_spark(self, node: exp.Column, *, rounds: bool = False) -> Value:
+        """Return a column, or a field of one, cast to the type that Spark has for it."""
+        if node.args.get("db"):
+            raise sql_error(node, "over Arrow tables nested fields are not covered: add a column")
+        owner = node.args.get("table")
+        name = column_names(self.table.column_names).resolve(node if owner is None else owner)
+        column = Value(self.table.column(name), pc.field(name) if self.builds else None, 1)
+        if owner is None:
+            return to_spark_type(column, name, rounds=rounds)
+        if not types.is_struct(column.dtype):
+            raise sql_error(node, f"{name} is not a struct and has no fields", str(column.dtype))
+        field = column_names(each.name for each in column.dtype).resolve(node)
+        at = column.dtype.get_field_index(field)
+        value = call(pc.struct_field, column, indices=[at])
+        return to_spark_type(value, field, of=name, rounds=rounds)
+
+    def _literal(self, node: exp.Literal, guard: Guard) -> Value:
+        del guard
+        return self._constant(
+            pa.scalar(node.this) if node.is_string else parse_number(node, node.this)
+        )
+
+    def _boolean(self, node: exp.Boolean, guard: Guard) -> Value:
+        del guard
+        return self._constant(pa.scalar(bool(node.this)))
+
+    def _null(self, node: exp.Null, guard: Guard) -> Value:
+        del node, guard
+        return self._constant(null(pa.null()))
+
+    def _paren(self, node: exp.Paren, guard: Guard) -> Value:
+        return self.evaluate(node.this, guard)
+
+    def _interval(self, node: exp.Interval, guard: Guard) -> Value:
+        del guard
+        return self._constant(pa.scalar(interval_ticks(node), pa.duration("us")))
+
+    # ---- numbers
+
+    def _second_operand(self, first: Value, node: exp.Expr, guard: Guard) -> Value:
+        """Return the second operand, which is not evaluated where the first is null."""
+        if isinstance(node, exp.Column | exp.Literal):
+            return self.evaluate(node, guard)
+        return self.evaluate(node, guard.where(call(pc.is_valid, first)))
+
+    def _arithmetic(self, node: exp.Binary, guard: Guard) -> Value:
+        if isinstance(node, exp.Div | exp.Mod | exp.IntDiv):
+            other = self.evaluate(node.expression, guard)
+            return compute_arithmetic(
+                node, self._second_operand(other, node.this, guard), other, guard
+            )
+        one = self.evaluate(node.this, guard)
+        return compute_arithmetic(
+            node, one, self._second_operand(one, node.expression, guard), guard
+        )
+
+    def _negative(self, node: exp.Neg, guard: Guard) -> Value:
+        of = node.this
+        if isinstance(of, exp.Literal) and not of.is_string:
+            return self._constant(parse_number(node, f"-{of.this}"))
+        return call(pc.negate_checked, guard.mask(self._number(of, guard)))
+
+    def _number(self, node: exp.Expr, guard: Guard) -> Value:
+        """Return an operand; NULL alone becomes a DOUBLE."""
+        of = self.evaluate(node, guard)
+        return of.cast(pa.float64()) if types.is_null(of.dtype) else of
+
+    # ---- truth
+
+    def _boolean_value(self, node: exp.Expr, guard: Guard) -> Value:
+        found = self.evaluate(node, guard)
+        if types.is_null(found.dtype):
+            return found.cast(pa.bool_())
+        if not types.is_boolean(found.dtype):
+            raise sql_error(node, f"this must be true or false, got {found.dtype}")
+        return found
+
+    def _compare(self, node: exp.Binary, guard: Guard) -> Value:
+        one = self.evaluate(node.this, guard)
+        if isinstance(node, exp.NullSafeEQ):
+            other = self.evaluate(node.expression, guard)
+        else:
+            other = self._second_operand(one, node.expression, guard)
+        return compare(type(node), *unify([one, other], node))
+
+    def _between(self, node: exp.Between, guard: Guard) -> Value:
+        value = self.evaluate(node.this, guard)
+        low = self._second_operand(value, node.args["low"], guard)
+        above = compare(exp.GTE, *unify([value, low], node))
+        guard = guard.unless(call(pc.invert, above))
+        high = self._second_operand(value, node.args["high"], guard)
+        return call(pc.and_kleene, above, compare(exp.LTE, *unify([value, high], node)))
+
+    def _connector(self, node: exp.Connector, guard: Guard) -> Value:
+        """Return AND or OR: evaluation stops at the first false, or true."""
+        is_and, booleans = isinstance(node, exp.And), []
+        for each in node.flatten():
+            booleans.append(self._boolean_value(each, guard))
+            guard = guard.unless(call(pc.invert, booleans[-1]) if is_and else booleans[-1])
+        return connect(booleans, pc.and_kleene if is_and else pc.or_kleene)
+
+    def _not(self, node: exp.Not, guard: Guard) -> Value:
+        return call(pc.invert, self._boolean_value(node.this, guard))
+
+    def _is(self, node: exp.Is, guard: Guard) -> Value:
+        if isinstance(node.expression, exp.Null):
+            return call(pc.is_null, self._rounded_operand(node.this, guard))
+        if isinstance(node.expression, exp.Boolean):
+            truth = self._boolean_value(node.this, guard)
+            wanted = truth if node.expression.this else call(pc.invert, truth)
+            return call(pc.coalesce, wanted, False)
+        raise sql_error(node, "IS goes with NULL, TRUE and FALSE")
+
+    def _in(self, node: exp.In, guard: Guard) -> Value:
+        if not node.expressions:
+            raise sql_error(node, "IN takes a list of values")
+        value, guard = self.evaluate(node.this, guard), guard
+        guard, each = guard.where(call(pc.is_valid, value)), []
+        for part in node.expressions:
+            each.append(self.evaluate(part, guard))
+            if each[-1].literal is None:
+                pair = unify([value, each[-1]], node)
+                guard = guard.unless(compare(exp.EQ, *pair))
+        value, *each = unify([value, *each], node)
+        return self._is_in_list(value, each)
+
+    def _is_in_list(self, value: Value, each: Sequence[Value]) -> Value:
+        literal = [one.literal for one in each if one.literal is not None]
+        booleans = [compare(exp.EQ, value, one) for one in each if one.literal is None]
+        if types.is_null(value.dtype) or not literal:
+            booleans = booleans or [compare(exp.EQ, value, each[0])]
+        else:
+            booleans.append(is_in(value, literal))
+        if not all(one.is_valid for one in literal):
+            booleans.append(self._constant(null(pa.bool_())))
+        return connect(booleans, pc.or_kleene)
+
+    # ---- choices
+
+    def _case(self, node: exp.Case, guard: Guard) -> Value:
+        of = None if node.this is None else self.evaluate(node.this, guard)
+        conditions, results = [], []
+        for branch in node.args["ifs"]:
+            if of is None:
+                condition = self._boolean_value(branch.this, guard)
+            else:
+                test = self._second_operand(of, branch.this, guard)
+                condition = compare(exp.EQ, *unify([of, test], branch))
+            conditions.append(condition)
+            results.append(self.evaluate(branch.args["true"], guard.where(condition)))
+            guard = guard.unless(condition)
+        results.append(self.evaluate(node.args.get("default") or exp.Null(), guard))
+        return _choose(node, conditions, results)
+
+    def _if(self, node: exp.If, guard: Guard) -> Value:
+        if node.args.get("false") is None:
+            raise sql_error(node, "IF takes a condition and two values")
+        condition = self._boolean_value(node.this, guard)
+        one = self.evaluate(node.args["true"], guard.where(condition))
+        other = self.evaluate(node.args["false"], guard.unless(condition))
+        return _choose(node, [condition], [one, other])
+
+    def _coalesce(self, node: exp.Coalesce, guard: Guard) -> Value:
+        each = []
+        for part in (node.this, *node.expressions):
+            each.append(self.evaluate(part, guard))
+            guard = guard.where(call(pc.is_null, each[-1]))
+        return call(pc.coalesce, *unify(each, node))
+
+    def _nullif(self, node: exp.Nullif, guard: Guard) -> Value:
+        one = self.evaluate(node.this, guard)
+        other = self._second_operand(one, node.expression, guard)
+        is_same = call(pc.coalesce, compare(exp.EQ, *unify([one, other], node)), False)
+        return call(pc.if_else, is_same, null(one.dtype), one)
+
+    # ---- casts and functions
+
+    def _cast(self, node: exp.Cast, guard: Guard) -> Value:
+        to, of = arrow_type(node), node.this
+        is_time = types.is_timestamp(to) or types.is_date32(to)
+        if is_time and isinstance(of, exp.Literal) and of.is_string:
+            return self._constant(time_literals.parse_time(node, of.this, to))
+        rounds = is_time or types.is_duration(to)
+        value = self._rounded_operand(of, guard) if rounds else self.evaluate(of, guard)
+        return casts.cast(node, value, to, guard)
+
+    def _change_case(self, node: exp.Func, guard: Guard) -> Value:
+        return strings.change_case(
+            node, self.evaluate(node.this, guard), upper=isinstance(node, exp.Upper)
+        )
+
+    def _length(self, node: exp.Length, guard: Guard) -> Value:
+        return strings.length(node, self.evaluate(node.this, guard))
+
+    def _absolute(self, node: exp.Abs, guard: Guard) -> Value:
+        return call(pc.abs_checked, guard.mask(self._number(node.this, guard)))
+
+    def _whole(self, node: exp.Func, guard: Guard) -> Value:
+        of = self._number(node.this, guard)
+        if not types.is_floating(of.dtype):
+            raise sql_error(node, f"over Arrow tables this takes floats, got {of.dtype}")
+        return round_to_bigint(guard.mask(of), up=isinstance(node, exp.Ceil))
+
+    def _concat(self, node: exp.Expr, guard: Guard) -> Value:
+        parts = node.expressions or [node.this, node.expression]
+        return strings.concat(node, [self.evaluate(part, guard) for part in parts])
+
+    def _like(self, node: exp.Like, guard: Guard) -> Value:
+        return strings.like(node, self.evaluate(node.this, guard))
+
+
+def _choose(node: exp.Expr, conditions: Sequence[Value], results: Sequence[Value]) -> Value:
+    *values, result = unify(results, node)
+    for condition, value in zip(reversed(conditions), reversed(values), strict=True):
+        result = call(pc.if_else, call(pc.coalesce, condition, False), value, result)
+    return result
+
+
+#: Arguments of a node that the evaluator reads; others are refused, not ignored.
+_READ_ARGUMENTS: Mapping[type[exp.Expr], frozenset[str]] = {
+    exp.Column: frozenset(("this", "table", "db")),
+    exp.Literal: frozenset(("this", "is_string")),
+    exp.Interval: frozenset(("this", "unit")),
+    exp.Between: frozenset(("this", "low", "high", "negate")),
+    exp.In: frozenset(("this", "expressions", "negate")),
+    exp.Like: frozenset(("this", "expression", "negate")),
+    exp.Is: frozenset(("this", "expression", "negate")),
+    exp.Case: frozenset(("this", "ifs", "default")),
+    exp.If: frozenset(("this", "true", "false")),
+    exp.Coalesce: frozenset(("this", "expressions")),
+    exp.Cast: frozenset(("this", "to")),
+    exp.Concat: frozenset(("expressions", "safe")),
+    exp.DPipe: frozenset(("this", "expression", "safe")),
+    exp.Div: frozenset(("this", "expression", "typed", "safe")),
+}
+_BINARY = frozenset(("this", "expression"))
+
+
+def check_arguments(node: exp.Expr) -> None:
+    """Raise `SqlError` if a node has an argument that the evaluator does not read."""
+    read = _READ_ARGUMENTS.get(type(node), _BINARY)
+    for name, value in node.args.items():
+        if name not in read and value not in (None, False, []):
+            rule = f"over Arrow tables {type(node).__name__.upper()} does not support {name}"
+            raise sql_error(node, rule)
+
+
+_E = Evaluator
+_MAKERS: Mapping[type[exp.Expr], Callable[[Evaluator, Any, Guard], Value]] = {
+    exp.Column: _E._column,
+    exp.Literal: _E._literal,
+    exp.Boolean: _E._boolean,
+    exp.Null: _E._null,
+    exp.Paren: _E._paren,
+    exp.Interval: _E._interval,
+    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv), _E._arithmetic),
+    exp.Neg: _E._negative,
+    **dict.fromkeys(
+        (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ), _E._compare
+    ),
+    exp.Between: _E._between,
+    exp.And: _E._connector,
+    exp.Or: _E._connector,
+    exp.Not: _E._not,
+    exp.Is: _E._is,
+    exp.In: _E._in,
+    exp.Case: _E._case,
+    exp.If: _E._if,
+    exp.Coalesce: _E._coalesce,
+    exp.Nullif: _E._nullif,
+    exp.Cast: _E._cast,
+    exp.Upper: _E._change_case,
+    exp.Lower: _E._change_case,
+    exp.Length: _E._length,
+    exp.Abs: _E._absolute,
+    exp.Floor: _E._whole,
+    exp.Ceil: _E._whole,
+    exp.Concat: _E._concat,
+    exp.DPipe: _E._concat,
+    exp.Like: _E._like,
+}

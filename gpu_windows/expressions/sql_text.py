@@ -1,0 +1,198 @@
+"""SQL text: parses it, adds positions to errors, and generates it for Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from gpu_windows.errors import GpuWindowsError, QueryError, SqlError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+    from sqlglot.dialects.dialect import Dialect
+
+_MAX_EXCERPT = 60
+
+
+def parse_tree(text: str) -> exp.Expr:
+    """Parse a statement.
+
+    Raises
+    ------
+    SqlError
+        With the position where it cannot be parsed.
+    """
+    _require_sqlglot()
+    from gpu_windows.expressions.dialect import FlinkDialect, double_quote
+
+    offset = double_quote(str(text))
+    if offset is not None:
+        rule = "strings take single quotes, and names that need quotes take backquotes"
+        line, before = text.count("\n", 0, offset) + 1, text.rfind("\n", 0, offset)
+        raise SqlError(rule, value='"', line=line, position=offset - before)
+    return _parse(text, None, FlinkDialect)
+
+
+def parse_expression(text: str) -> exp.Expr:
+    """Parse an expression of Spark's; see `parse_tree`."""
+    _require_sqlglot()
+    from sqlglot import exp
+
+    from gpu_windows.expressions.dialect import ExpressionDialect
+    from gpu_windows.expressions.spark_literals import fold_literals
+
+    return fold_literals(_parse(text, exp.Condition, ExpressionDialect))
+
+
+def parse_ddl(text: str) -> list[exp.Expr]:
+    """Parse columns in Spark's DDL: ``total DOUBLE, n INT NOT NULL``.
+
+    Raises
+    ------
+    SqlError
+        If the text cannot be parsed.
+    """
+    _require_sqlglot()
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    rule = "output= as a string must be DDL, such as 'total DOUBLE, n INT'"
+    try:
+        tree = parse_one(f"CREATE TABLE output (\n{text}\n)", dialect="spark")
+    except (SqlglotError, ValueError, RecursionError):
+        raise SqlError(rule, value=_shorten(text)) from None
+    columns = tree.this
+    ends_open = text.rstrip().endswith(",")
+    if ends_open or not isinstance(columns, exp.Schema) or _given(tree) - {"this", "kind"}:
+        raise SqlError(rule, value=_shorten(text))
+    return list(columns.expressions)
+
+
+def _given(tree: exp.Expr) -> set[str]:
+    return {name for name, value in tree.args.items() if value}
+
+
+def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -> exp.Expr:
+    if not isinstance(text, str) or not text.strip():
+        raise SqlError("SQL must be a string that is not empty", value=repr(text))
+    from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
+
+    from gpu_windows.expressions.dialect import upper_keywords, without_comments
+
+    try:
+        dialect, level = language(), ErrorLevel.IMMEDIATE
+        if into is None:
+            found = dialect.parse(without_comments(text), error_level=level)
+        else:
+            found = dialect.parse_into(into, text, error_level=level)
+    except ParseError as error:
+        detail = error.errors[0] if error.errors else {}
+        description = str(detail.get("description") or error).partition("<")[0].rstrip(" :")
+        rule = f"the SQL cannot be parsed: {description}"
+        value = detail.get("highlight") or None
+        raise SqlError(
+            rule, value=value, line=detail.get("line"), position=detail.get("col")
+        ) from None
+    except (SqlglotError, ValueError, RecursionError) as error:
+        raise SqlError("the SQL cannot be parsed", value=_shorten(text)) from error
+    trees = [tree for tree in found if tree is not None]
+    if len(trees) != 1:
+        raise SqlError("SQL must be one statement", value=_shorten(text))
+    _check_whole(trees[0])
+    upper_keywords(trees[0])
+    return trees[0]
+
+
+def _check_whole(tree: exp.Expr) -> None:
+    """Refuse a tree that the parser accepted although a part is missing."""
+    for node in tree.walk():
+        lists = (each for each in node.args.values() if isinstance(each, list))
+        has_gap = any(one is None for each in lists for one in each)
+        if has_gap or node.error_messages():
+            raise sql_error(node, "the SQL cannot be parsed: something is missing here")
+
+
+def _require_sqlglot() -> None:
+    if find_spec("sqlglot") is None:
+        raise QueryError("SQL needs the extra `sql`", value="pip install 'gpu-windows[sql]'")
+
+
+def sql_error(node: exp.Expr, rule: str, value: object = None) -> SqlError:
+    """Return an error with the position of a node; the value defaults to an excerpt of it."""
+    line, position = _position_of(node)
+    return SqlError(
+        rule, value=excerpt(node) if value is None else value, line=line, position=position
+    )
+
+
+@contextmanager
+def errors_at(node: exp.Expr) -> Iterator[None]:
+    """Add the position of a node to errors of queries that have none."""
+    try:
+        yield
+    except QueryError as error:
+        if isinstance(error, SqlError) and error.line is not None:
+            raise
+        line, position = _position_of(node)
+        kind = {} if error.column is None else {"column": error.column}
+        raise SqlError(
+            error.rule, value=error.value, line=line, position=position, **kind
+        ) from error
+    except GpuWindowsError:
+        raise
+
+
+def excerpt(node: exp.Expr) -> str:
+    """Return the SQL of a node for a message, shortened to one line."""
+    from sqlglot.errors import ErrorLevel, SqlglotError
+
+    from gpu_windows.expressions.dialect import FlinkDialect
+
+    try:
+        return _shorten(node.sql(dialect=FlinkDialect, unsupported_level=ErrorLevel.IGNORE))
+    except (SqlglotError, ValueError, RecursionError):
+        return type(node).__name__
+
+
+def canonical_text(node: exp.Expr) -> str:
+    """Return SQL that is equal for equal expressions."""
+    from sqlglot.errors import ErrorLevel
+
+    return node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
+
+
+def to_spark_sql(node: exp.Expr) -> str:
+    """Return an expression as SQL that Spark parses alike under all settings for literals.
+
+    Raises
+    ------
+    SqlError
+        If Spark has no syntax for a part of it.
+    """
+    from sqlglot.errors import ErrorLevel, SqlglotError
+
+    from gpu_windows.expressions.spark_literals import SparkLiterals
+
+    try:
+        return node.sql(dialect=SparkLiterals, unsupported_level=ErrorLevel.RAISE)
+    except (SqlglotError, ValueError, RecursionError) as error:
+        raise sql_error(node, f"Spark has no such expression: {error}") from None
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_EXCERPT else f"{line[: _MAX_EXCERPT - 3]}..."
+
+
+def _position_of(node: exp.Expr) -> tuple[int | None, int | None]:
+    """Return line and position of the first part of a node that has them, or of an ancestor."""
+    around: exp.Expr | None = node
+    while around is not None:
+        for part in around.walk(bfs=False):
+            if "line" in part.meta:
+                length = part.meta["end"] - part.meta["start"]
+                return part.meta["line"], part.meta["col"] - length
+        around = around.parent
+    return None, None

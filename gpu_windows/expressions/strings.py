@@ -1,0 +1,88 @@
+"""String functions: UPPER and LOWER, LENGTH, concatenation, LIKE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+from sqlglot import exp
+
+from gpu_windows.expressions.sql_text import sql_error
+from gpu_windows.expressions.values import Rows, Value, call
+
+#: A backslash that Spark does not accept in a pattern of LIKE.
+_ODD_ESCAPE = re.compile(r"(?<!\\)(\\\\)*\\([^%_\\]|$)", re.DOTALL)
+
+
+def change_case(node: exp.Func, of: Value, *, upper: bool) -> Value:
+    """Return strings in upper or lower case, by Unicode: 'straße' becomes 'STRASSE'.
+
+    Raises
+    ------
+    SqlError
+        If values are not strings, or in a condition of a join, where Python cannot be called.
+    """
+    of = _as_string(node, of)
+    if of.expression is not None:
+        rule = "conditions of joins over Arrow tables have no UPPER and LOWER: add a column before"
+        raise sql_error(node, rule)
+    return Value(_change_case(of.rows, pc.ascii_upper if upper else pc.ascii_lower, upper=upper))
+
+
+def _change_case(rows: Rows, plain: Callable[[Rows], Rows], *, upper: bool) -> Rows:
+    if isinstance(rows, pa.Scalar):
+        return _change_case(pa.array([rows.as_py()], rows.type), plain, upper=upper)[0]
+    if pc.all(pc.string_is_ascii(rows)).as_py() is not False:
+        return plain(rows)
+    # Arrow maps some letters differently; Python follows Unicode, as Java does
+    coded = pc.dictionary_encode(rows)
+    whole = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    texts = [t.upper() if upper else t.lower() for t in whole.dictionary.to_pylist()]
+    return pa.array(texts, rows.type).take(whole.indices)
+
+
+def length(node: exp.Func, of: Value) -> Value:
+    """Return the number of characters."""
+    of = _as_string(node, of)
+    return call(pc.utf8_length, of)
+
+
+def _as_string(node: exp.Expr, of: Value) -> Value:
+    if types.is_null(of.dtype):
+        return of.cast(pa.string())
+    if not types.is_string(of.dtype):
+        rule = "over Arrow tables this takes strings: cast other types before"
+        raise sql_error(node, rule, str(of.dtype))
+    return of
+
+
+def concat(node: exp.Expr, each: list[Value]) -> Value:
+    """Return strings concatenated; null where one of them is null."""
+    each = [_as_string(node, one) for one in each]
+    return call(pc.binary_join_element_wise, *each, "")
+
+
+def like(node: exp.Like, of: Value) -> Value:
+    """Return whether strings match a literal pattern."""
+    pattern = node.expression
+    if not (isinstance(pattern, exp.Literal) and pattern.is_string):
+        raise sql_error(node, "LIKE takes a literal pattern")
+    if _ODD_ESCAPE.search(pattern.this):
+        raise sql_error(node, "a backslash in a pattern must precede %, _ or a backslash")
+    of = _as_string(node, of)
+    if "\\" in pattern.this:  # Arrow ignores escapes in patterns of the form 'text%' or '%text'
+        return call(pc.match_substring_regex, of, pattern=_like_to_regex(pattern.this))
+    return call(pc.match_like, of, pattern=pattern.this)
+
+
+def _like_to_regex(pattern: str) -> str:
+    """Convert a pattern of LIKE, with backslash escapes, to a regular expression."""
+    parts = {"%": ".*", "_": "."}
+    found = (
+        re.escape(part[1]) if part[0] == "\\" else parts.get(part, re.escape(part))
+        for part in re.findall(r"\\.|.", pattern, re.DOTALL)
+    )
+    return f"(?s)\\A{''.join(found)}\\z"

@@ -1,0 +1,144 @@
+"""Aggregates of SQL as calls of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlglot import exp
+
+import gpu_windows.aggregates.built_in as gw
+from gpu_windows.expressions.sql_text import errors_at, sql_error
+from gpu_windows.sql.api_call import ApiCall, call_api
+from gpu_windows.sql.tables.inputs import Columns
+
+#: Aggregates of one column.
+_ONE_COLUMN: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
+    exp.Sum: ("gw.sum", gw.sum_),
+    exp.Avg: ("gw.mean", gw.mean),
+    exp.Min: ("gw.min", gw.min_),
+    exp.Max: ("gw.max", gw.max_),
+    exp.Stddev: ("gw.stddev", gw.stddev),
+    exp.StddevSamp: ("gw.stddev", gw.stddev),
+    exp.Variance: ("gw.variance", gw.variance),
+    exp.LogicalAnd: ("gw.bool_and", gw.bool_and),
+    exp.LogicalOr: ("gw.bool_or", gw.bool_or),
+    exp.ArrayAgg: ("gw.collect_list", gw.collect_list),
+    exp.Median: ("gw.median", gw.median),
+    exp.ApproxDistinct: ("gw.approx_count_distinct", gw.approx_count_distinct),
+}
+_POPULATION: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
+    exp.StddevPop: ("gw.stddev", gw.stddev),
+    exp.VariancePop: ("gw.variance", gw.variance),
+}
+_PICKS: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
+    exp.First: ("gw.first", gw.first),
+    exp.FirstValue: ("gw.first", gw.first),
+    exp.Last: ("gw.last", gw.last),
+    exp.LastValue: ("gw.last", gw.last),
+}
+_TWO_COLUMNS: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
+    exp.ArgMin: ("gw.arg_min", gw.arg_min),
+    exp.ArgMax: ("gw.arg_max", gw.arg_max),
+}
+_BY_NAME: Mapping[str, type[exp.Expr]] = {
+    "MEAN": exp.Avg,
+    "EVERY": exp.LogicalAnd,
+    "SOME": exp.LogicalOr,
+    "STD": exp.Stddev,
+}
+#: Arguments of nodes that the parser adds.
+_IMPLICIT = ("this", "big_int", "nulls_excluded")
+_SUPPORTED = (
+    "SUM, COUNT, AVG, MIN, MAX, STDDEV, STDDEV_POP, VARIANCE, VAR_POP, FIRST, LAST, MIN_BY, "
+    "MAX_BY, BOOL_AND, BOOL_OR, COLLECT_LIST, MEDIAN, PERCENTILE, APPROX_COUNT_DISTINCT"
+)
+
+
+def build_aggregate(node: exp.Expr, columns: Columns) -> ApiCall:
+    """Return an aggregate; expressions in it become added columns.
+
+    Raises
+    ------
+    SqlError
+        If it is not covered.
+    """
+    if isinstance(node, exp.Filter):
+        condition = columns.name(node.expression.this)
+        with errors_at(node):
+            return build_aggregate(node.this, columns).call("filter", condition)
+    with errors_at(node):
+        return _without_filter(node, columns).on_one_line()
+
+
+def _without_filter(node: exp.Expr, columns: Columns) -> ApiCall:
+    if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+        text, function = _PICKS.get(type(node.this), (None, None))
+        if text is None:
+            raise sql_error(node, "IGNORE NULLS is allowed for FIRST and LAST alone")
+        skips = isinstance(node, exp.IgnoreNulls)
+        keywords = {"ignore_nulls": True} if skips else {}
+        return call_api(text, function, columns.name(node.this.this), **keywords)
+    if isinstance(node, exp.Count):
+        return _count(node, columns)
+    if isinstance(node, exp.Anonymous):
+        return _aggregate_by_name(node, columns)
+    if isinstance(node, exp.CountIf):
+        return call_api("gw.count", gw.count).call("filter", columns.name(node.this))
+    if isinstance(node, exp.Quantile):
+        return _quantile(node, columns)
+    argument, distinct = node.this, False
+    if isinstance(argument, exp.Distinct):
+        if len(argument.expressions) != 1:
+            raise sql_error(node, "DISTINCT takes one expression")
+        argument, distinct = argument.expressions[0], True
+    found = _aggregate_of_class(node, type(node), argument, columns)
+    return found.call("distinct") if distinct else found
+
+
+def _aggregate_of_class(
+    node: exp.Expr, kind: type[exp.Expr], argument: exp.Expr, columns: Columns
+) -> ApiCall:
+    if kind in _TWO_COLUMNS:
+        if node.args.get("count"):
+            raise sql_error(node, "this returns one value: leave out the number of values")
+        text, function = _TWO_COLUMNS[kind]
+        return call_api(text, function, columns.name(argument), columns.name(node.expression))
+    functions = {**_ONE_COLUMN, **_POPULATION, **_PICKS}
+    if kind not in functions:
+        raise sql_error(node, f"this aggregate is not covered; use {_SUPPORTED}")
+    extra = [each for name, each in node.args.items() if name not in _IMPLICIT and each]
+    if extra and not isinstance(node, exp.Anonymous):
+        raise sql_error(node, "this aggregate takes one argument")
+    text, function = functions[kind]
+    keywords = {"ddof": 0} if kind in _POPULATION else {}
+    return call_api(text, function, columns.name(argument), **keywords)
+
+
+def _count(node: exp.Count, columns: Columns) -> ApiCall:
+    argument = node.this
+    if argument is None or isinstance(argument, exp.Star | exp.Literal):
+        return call_api("gw.count", gw.count)
+    if isinstance(argument, exp.Distinct):
+        if len(argument.expressions) != 1 or node.expressions:
+            raise sql_error(node, "COUNT(DISTINCT ...) takes one expression")
+        return call_api(
+            "gw.count_distinct", gw.count_distinct, columns.name(argument.expressions[0])
+        )
+    if node.expressions:
+        raise sql_error(node, "COUNT takes one expression")
+    return call_api("gw.count", gw.count, columns.name(argument))
+
+
+def _quantile(node: exp.Quantile, columns: Columns) -> ApiCall:
+    fraction = node.args["quantile"]
+    if not fraction.is_number:
+        raise sql_error(node, "the fraction of PERCENTILE must be a literal number")
+    return call_api("gw.quantile", gw.quantile, columns.name(node.this), float(fraction.name))
+
+
+def _aggregate_by_name(node: exp.Anonymous, columns: Columns) -> ApiCall:
+    name, arguments = node.name.upper(), node.expressions
+    if name not in _BY_NAME or len(arguments) != 1:
+        raise sql_error(node, f"this aggregate is not covered; use {_SUPPORTED}")
+    return _aggregate_of_class(node, _BY_NAME[name], arguments[0], columns)

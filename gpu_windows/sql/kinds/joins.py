@@ -1,0 +1,405 @@
+"""Interval joins, temporal joins and window joins: JOIN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from gpu_windows.expressions.arrow import ArrowExpressions
+from gpu_windows.expressions.sql_text import errors_at, sql_error
+from gpu_windows.functions.join import LEFT_ALONE
+from gpu_windows.rules import LONG_MIN
+from gpu_windows.sql.api_call import ApiCall
+from gpu_windows.sql.kinds.temporal_join import check_temporal_join, table_of_join, version_of
+from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
+from gpu_windows.sql.syntax.time_bounds import TimeComparisons
+from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
+from gpu_windows.sql.syntax.window_functions import duration_call
+from gpu_windows.sql.tables.inputs import Columns, Input, check_timed
+from gpu_windows.sql.tables.results import (
+    Results,
+    Settings,
+    items_by_name,
+    result_column,
+    rewrite_over_results,
+    window_bound,
+)
+from gpu_windows.sql.tables.stages import in_same_windows, times_of_pairs
+from gpu_windows.sql.translator import Translator
+from gpu_windows.vocabulary.options import show_ticks
+
+_BOUNDS = ("window_start", "window_end")
+#: A column of each side that is never null in its rows: null in a result, the side is missing.
+_PRESENT = "true"
+_NO_COLUMN = "neither table has a column of this name"
+
+
+def has_join(statement: Statement, translator: Translator) -> bool:
+    """Whether a query joins tables."""
+    del translator
+    return bool(statement.joins)
+
+
+def read_join(statement: Statement, translator: Translator) -> Results:
+    """Return the joined pairs of two tables.
+
+    Raises
+    ------
+    SqlError
+        With the position of what is not covered.
+    """
+    if len(statement.joins) > 1:
+        raise sql_error(statement.joins[1], "a query can join two tables, not more")
+    for clause in (statement.group, statement.having, *statement.order, *statement.over):
+        if clause is not None:
+            raise sql_error(clause, "aggregate the results of a join in an outer query")
+    return _Join(statement, translator).results()
+
+
+class _Join:
+    """Reads a join of two tables."""
+
+    def __init__(self, statement: Statement, translator: Translator) -> None:
+        self._statement = statement
+        self._join = statement.joins[0]
+        left = translator.table(statement.source)
+        right = translator.table(table_of_join(self._join))
+        conditions = [*conjuncts(self._join.args.get("on")), *conjuncts(statement.where)]
+        self._left, self._right = in_same_windows(left, right, conditions)
+        self._settings: Settings = translator.settings.for_inputs(self._left, self._right)
+        self._span: tuple[int, int] | None = None
+        if self._left.alias.lower() == self._right.alias.lower():
+            rule = "both sides of the join have the same name: rename one with AS"
+            raise sql_error(self._join.this, rule, self._right.alias)
+        self._join_type = _join_type(self._join)
+        self._columns = Columns(self._left), Columns(self._right)
+        self._picked: tuple[dict[str, str], dict[str, str]] = {}, {}
+
+    def results(self) -> Results:
+        """Return the results."""
+        sides = (self._left, self._right)
+        if any(side.window for side in sides) and not all(side.window for side in sides):
+            rule = "a join needs windows on both sides, or on neither"
+            raise sql_error(self._join.this, rule)
+        check_timed(self._left, self._statement.source)
+        check_timed(self._right, self._join.this)
+        conditions, after = self._conditions()
+        keys, rest = self._keys(conditions)
+        if version_of(self._join) is not None:
+            step, where = self._temporal_join(keys), rest
+        elif self._left.window is not None:
+            step, where = self._window_join(keys, rest)
+        else:
+            step, where = self._interval_join(keys, rest)
+        return self._select(step, keys, where, after)
+
+    def _conditions(self) -> tuple[list[exp.Expr], list[exp.Expr]]:
+        """Return the conditions of a pair, and those that filter results."""
+        on, where = self._join.args.get("on"), conjuncts(self._statement.where)
+        if self._join.args.get("using"):
+            raise sql_error(self._join, "USING is not covered: use ON a.key = b.key")
+        if on is not None:
+            return self._with_times(conjuncts(on), where)
+        if self._join_type != "inner":
+            raise sql_error(self._join, "an outer join needs ON")
+        return where, []
+
+    def _with_times(
+        self, on: list[exp.Expr], where: list[exp.Expr]
+    ) -> tuple[list[exp.Expr], list[exp.Expr]]:
+        """Return the same; comparisons of times in WHERE of an inner join move to ON."""
+        is_near = self._join_type == "inner" and version_of(self._join) is None
+        if not is_near or self._left.window is not None:
+            return on, where
+        others = TimeComparisons(self._side_of_time).bounds(where)[2]
+        return [*on, *(each for each in where if each not in others)], others
+
+    def _side_of(self, node: exp.Expr) -> int | None:
+        """Return the side that owns all columns of an expression; None for both or no side."""
+        sides = {self._owner(column) for column in node.find_all(exp.Column)}
+        return sides.pop() if len(sides) == 1 else None
+
+    def _owner(self, column: exp.Column) -> int:
+        owners = [i for i, side in enumerate((self._left, self._right)) if side.owns(column)]
+        if len(owners) == 1:
+            return owners[0]
+        both = f"{self._left.alias} and {self._right.alias}"
+        if owners:
+            raise sql_error(column, f"{both} have a column of this name: write the table before it")
+        rule = f"neither {self._left.alias} nor {self._right.alias} has a column of this name"
+        raise sql_error(column, rule)
+
+    def _keys(
+        self, conditions: Sequence[exp.Expr]
+    ) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
+        """Return the equated expressions of both sides, and all other conditions."""
+        keys, rest = [], []
+        for each in conditions:
+            pair = self._equal(each)
+            if pair is None or self._has_window_columns(each) or self._are_times(*pair):
+                rest.append(each)
+            else:
+                keys.append(pair)
+        return keys, rest
+
+    def _equal(self, node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+        """Return both sides of an equation between the tables, the left table's first."""
+        if not isinstance(node, exp.EQ):
+            return None
+        sides = self._side_of(node.this), self._side_of(node.expression)
+        if sides == (0, 1):
+            return node.this, node.expression
+        return (node.expression, node.this) if sides == (1, 0) else None
+
+    def _has_window_columns(self, node: exp.Expr) -> bool:
+        return any(
+            side.window_column(column) is not None
+            for column in node.find_all(exp.Column)
+            for side in (self._left, self._right)
+        )
+
+    def _are_times(self, left: exp.Expr, right: exp.Expr) -> bool:
+        if self._left.window is not None:
+            return False
+        return self._is_time(0, left) and self._is_time(1, right)
+
+    def _is_time(self, side: int, node: exp.Expr) -> bool:
+        side_table = (self._left, self._right)[side]
+        plain = isinstance(node, exp.Column) and self._owner(node) == side
+        return plain and side_table.column(node) == side_table.time  # type: ignore[arg-type]
+
+    def _side_of_time(self, column: exp.Column) -> int | None:
+        side = self._owner(column)
+        return side if self._is_time(side, column) else None
+
+    # ---- the step of the API
+
+    def _key_columns(
+        self, keys: Sequence[tuple[exp.Expr, exp.Expr]]
+    ) -> tuple[list[str], list[str]]:
+        left, right = self._columns
+        if not keys:
+            return [left.add(_PRESENT)], [right.add(_PRESENT)]
+        return [left.name(one) for one, _ in keys], [right.name(other) for _, other in keys]
+
+    def _window_join(
+        self, keys: Sequence[tuple[exp.Expr, exp.Expr]], rest: Sequence[exp.Expr]
+    ) -> tuple[Any, list[exp.Expr]]:
+        same, others = set(), []
+        for each in rest:
+            pair = self._equal(each)
+            pair_columns = pair and [
+                side.window_column(one)
+                for side, one in zip((self._left, self._right), pair, strict=True)
+            ]
+            if pair_columns and pair_columns[0] == pair_columns[1] and pair_columns[0] is not None:
+                same.add(pair_columns[0])
+            elif self._has_window_columns(each):
+                raise sql_error(each, "a window join needs equal window_start and window_end")
+            else:
+                others.append(each)
+        if not {*_BOUNDS} <= same:
+            rule = "a window join needs window_start and window_end of both sides in ON"
+            raise sql_error(self._join, rule)
+        left_window, right_window = self._left.window, self._right.window
+        assert left_window is not None
+        assert right_window is not None
+        if left_window.assigner.value != right_window.assigner.value:
+            raise sql_error(
+                self._join.this,
+                "a window join needs the same windows on both sides",
+                right_window.assigner.code,
+            )
+        by_left, by_right = self._key_columns(keys)
+
+        def step() -> ApiCall:
+            right = self._columns[1].stream.call("key_by", *by_right)
+            left = self._columns[0].stream.call("key_by", *by_left)
+            return left.call("join", _indent(right)).call("window", left_window.assigner)
+
+        return step, others
+
+    def _temporal_join(self, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> Any:
+        sides = self._left, self._right
+        check_temporal_join(self._join, self._join_type, *sides, has_key=len(keys) > 0)
+        by_left, by_right = self._key_columns(keys)
+        self._span = LONG_MIN, 0  # a version is valid at the left row's time: it is not later
+
+        def step() -> ApiCall:
+            right = self._columns[1].stream.call("key_by", *by_right)
+            left = self._columns[0].stream.call("key_by", *by_left)
+            return left.call("temporal_join", _indent(right))
+
+        return step
+
+    def _interval_join(
+        self, keys: Sequence[tuple[exp.Expr, exp.Expr]], rest: Sequence[exp.Expr]
+    ) -> tuple[Any, list[exp.Expr]]:
+        lower, upper, others = TimeComparisons(self._side_of_time).bounds(rest)
+        if not lower or not upper:
+            rule = (
+                "a join without windows needs a lower and an upper bound of time: ON a.key = b.key "
+                "AND b.ts BETWEEN a.ts - INTERVAL '5' MINUTES AND a.ts + INTERVAL '5' MINUTES"
+            )
+            raise sql_error(self._join, rule)
+        bounds = max(lower), min(upper)
+        if bounds[0] > bounds[1]:
+            value = " > ".join(map(show_ticks, bounds))
+            raise sql_error(self._join, "the lower bound of time exceeds the upper bound", value)
+        self._span = bounds
+        by_left, by_right = self._key_columns(keys)
+
+        def step() -> ApiCall:
+            right = self._columns[1].stream.call("key_by", *by_right)
+            left = self._columns[0].stream.call("key_by", *by_left)
+            pairs = left.call("interval_join", _indent(right))
+            return pairs.call("between", *map(duration_call, bounds)).call("join_late")
+
+        return step, others
+
+    # ---- results
+
+    def _select(
+        self,
+        step: Any,
+        keys: Sequence[tuple[exp.Expr, exp.Expr]],
+        where: Sequence[exp.Expr],
+        after: Sequence[exp.Expr],
+    ) -> Results:
+        with errors_at(self._join):
+            selected = items_by_name(
+                tuple(self._items()),
+                lambda node: rewrite_over_results(node, self._to_result, _NO_COLUMN),
+            )
+        rest, pairs = conjunction([*after]), self._conjunction_by_side(where)
+        condition = rest and rewrite_over_results(rest, self._to_result, _NO_COLUMN)
+        inner = pairs and rewrite_over_results(pairs, self._to_pair_result, _NO_COLUMN)
+        left, right = self._picked
+        if self._join_type in LEFT_ALONE and inner is None:
+            right = {}
+        if not left and (not right or self._join_type in LEFT_ALONE):
+            left = {"sql_left": self._columns[0].add(_PRESENT)}
+        if self._join_type in LEFT_ALONE and any(
+            name in self._picked[1] for name in _result_names(selected)
+        ):
+            raise sql_error(
+                self._statement.select, "SEMI and ANTI joins return columns of the left side alone"
+            )
+        with errors_at(self._join):
+            step_call = self._settings.apply(step())
+            options = {"how": self._join_type, **self._where(inner, left, right)}
+            outputs = step_call.call("with_outputs").call("select", left, right, **options)
+        names = tuple(outputs.value.plan.result_schema.names)
+        public = outputs.value.plan.query.display_names
+        window, time_columns = self._left.window, (self._left.time, self._right.time)
+        times = times_of_pairs(self._join_type, self._span, (left, right), time_columns)
+        assigner = None if window is None else window.assigner
+        results = Results(outputs, tuple(public.get(name, name) for name in names), assigner, times)
+        with errors_at(self._statement.select):
+            return results.select(selected, condition)
+
+    def _where(
+        self, condition: exp.Expr | None, left: Mapping[str, str], right: Mapping[str, str]
+    ) -> dict[str, ApiCall]:
+        """Return the option with the remaining condition of a pair, as an Arrow expression."""
+        if condition is None:
+            return {}
+        sides = zip((left, right), self._columns, strict=True)
+        fields = [
+            columns.stream.value.source.schema.field(column).with_name(name)
+            for picked, columns in sides
+            for name, column in picked.items()
+        ]
+        schema = pa.schema(fields)
+        condition = apply_type_rules(condition, lambda c: value_type(schema.field(c.name).type))
+        found = ArrowExpressions(schema).build(condition)
+        return {"where": ApiCall(found.expression, str(found.expression))}
+
+    def _items(self) -> list[Item]:
+        """Return the list of SELECT with ``*`` expanded."""
+        items: list[Item] = []
+        for item in self._statement.items:
+            node = item.node
+            if isinstance(node, exp.Star):
+                items += self._stars((self._left, self._right))
+            elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+                sides = (self._left, self._right)
+                owners = [side for side in sides if side.alias.lower() == node.table.lower()]
+                if not owners:
+                    raise sql_error(node, "there is no such table here", node.table)
+                items += self._stars(owners)
+            else:
+                items.append(item)
+        return items
+
+    def _stars(self, sides: Sequence[Input]) -> list[Item]:
+        returned = sides[:1] if self._join_type in LEFT_ALONE else sides
+        return [
+            Item(exp.column(exp.to_identifier(name, quoted=True), table=side.alias), None)
+            for side in returned
+            for name in side.names.names
+        ]
+
+    def _to_result(self, node: exp.Expr) -> exp.Expr | None:
+        if not isinstance(node, exp.Column):
+            return None
+        side = self._owner(node)
+        side_table = (self._left, self._right)[side]
+        window = side_table.window_column(node)
+        if window is None:
+            return self._column_result(side, side_table.column(node))
+        if self._join_type in ("inner", ("left", "right")[side]) or self._join_type in LEFT_ALONE:
+            return window_bound(window)
+        here = self._column_result(side, self._columns[side].add(_PRESENT))
+        return exp.Case(ifs=[exp.If(this=here, true=window_bound(window))])
+
+    def _conjunction_by_side(self, conditions: Sequence[exp.Expr]) -> exp.Expr | None:
+        """Return the conjunction of conditions, ordered: left side, right side, both."""
+        each = [(self._side_of(node), node) for node in conditions]
+        one_sided = (conjunction([node for side, node in each if side == i]) for i in (0, 1))
+        both = [node for side, node in each if side is None]
+        return conjunction([*(node for node in one_sided if node is not None), *both])
+
+    def _to_pair_result(self, node: exp.Expr) -> exp.Expr | None:
+        """Like `_to_result`, in a condition of pairs; DataFrames compute one-sided parts before."""
+        found = self._to_result(node)
+        if found is not None or not self._left.timed_stream.source.is_of_spark:
+            return found
+        is_constant = isinstance(node, exp.Cast) and node.find(exp.Column) is None
+        side = 0 if is_constant else self._side_of(node)
+        if side is None or isinstance(node, exp.Interval) or self._has_window_columns(node):
+            return None
+        return self._column_result(side, self._columns[side].name(node))
+
+    def _column_result(self, side: int, column: str) -> exp.Column:
+        """Return the result of a side's column, and pick the column."""
+        for name, picked in self._picked[side].items():
+            if picked == column:
+                return result_column(name)
+        name = f"{('left', 'right')[side]}_{column}"
+        self._picked[side][name] = column
+        return result_column(name)
+
+
+def _result_names(items: Mapping[str, exp.Expr]) -> set[str]:
+    return {column.name for node in items.values() for column in node.find_all(exp.Column)}
+
+
+def _indent(step_call: ApiCall) -> ApiCall:
+    """Return a call with its code indented by one step, as an argument of another call."""
+    return replace(step_call, code=step_call.code.replace("\n    ", "\n        "))
+
+
+def _join_type(join: exp.Join) -> str:
+    side, kind = (join.side or "").lower(), (join.kind or "").lower()
+    if join.args.get("method") or kind not in ("", "inner", "outer", "semi", "anti", "cross"):
+        raise sql_error(join, "a join must be INNER, LEFT, RIGHT, FULL, LEFT SEMI or LEFT ANTI")
+    if kind in ("semi", "anti"):
+        if side not in ("", "left"):
+            raise sql_error(join, "SEMI and ANTI joins can return the left side alone")
+        return kind
+    return side or "inner"

@@ -1,0 +1,359 @@
+"""Top-N of windows, of results or of keys: ROW_NUMBER in a subquery, and WHERE around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+import gpu_windows.aggregates.built_in as gw
+from gpu_windows.expressions.sql_text import errors_at, sql_error
+from gpu_windows.sql.api_call import ApiCall, call_api
+from gpu_windows.sql.kinds.group_by import Ranking, WindowAggregation
+from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
+from gpu_windows.sql.tables.inputs import Columns, Input
+from gpu_windows.sql.tables.results import (
+    Results,
+    check_keeps_changes,
+    expand_star,
+    find_result,
+    items_by_name,
+    result_column,
+    rewrite_over_results,
+    select_checked,
+    select_from_results,
+    window_bound,
+)
+from gpu_windows.sql.translator import Translator
+
+_BOUNDS = ["window_start", "window_end"]
+#: The column with the kind of change, in a top-N per key.
+CHANGE = "change"
+
+
+@dataclass(frozen=True)
+class _Numbering:
+    """A subquery that numbers rows, and how many of them the outer query takes.
+
+    ``inner`` is the subquery and ``within`` its translator, ``call`` the ROW_NUMBER and ``alias``
+    its name, ``rest`` the other conditions of the outer query.
+    """
+
+    inner: Statement
+    within: Translator
+    alias: str
+    call: exp.Window
+    count: int
+    rest: exp.Expr | None
+
+
+def is_top(statement: Statement, translator: Translator) -> bool:
+    """Whether a query takes the first rows that its subquery numbers."""
+    return _find_numbering(statement, translator) is not None
+
+
+def _find_numbering(statement: Statement, translator: Translator) -> _Numbering | None:
+    found = translator.query_in(statement.source)
+    if found is None or statement.where is None:
+        return None
+    inner, within = found
+    numbers = {
+        (item.alias or "").lower(): item.node
+        for item in inner.items
+        if isinstance(item.node, exp.Window) and isinstance(item.node.this, exp.RowNumber)
+    }
+    for index, each in enumerate(parts := conjuncts(statement.where)):
+        for name, call in numbers.items():
+            count = _count_of(each, name)
+            if count is not None and name:
+                rest = conjunction([*parts[:index], *parts[index + 1 :]])
+                return _Numbering(inner, within, name, call, count, rest)
+    return None
+
+
+def _count_of(condition: exp.Expr, name: str) -> int | None:
+    """Return N of ``name <= N``, ``name < N + 1`` or ``name = 1``."""
+    if not isinstance(condition, exp.Binary):
+        return None
+    kind: Any = type(condition)
+    one, other = condition.this, condition.expression
+    if isinstance(one, exp.Literal):
+        flipped: dict[Any, Any] = {exp.GTE: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.EQ}
+        one, other, kind = other, one, flipped.get(kind)
+    is_number = isinstance(one, exp.Column) and one.name.lower() == name
+    if not is_number or not (isinstance(other, exp.Literal) and other.is_int):
+        return None
+    number = int(other.name)
+    if kind is exp.EQ:
+        return 1 if number == 1 else None
+    return {exp.LTE: number, exp.LT: number - 1}.get(kind)
+
+
+def read_top(statement: Statement, translator: Translator) -> Results:
+    """Return the first rows of windows, of results of windows, or of keys.
+
+    Raises
+    ------
+    SqlError
+        With the position of what is not covered.
+    """
+    numbering = _find_numbering(statement, translator)
+    assert numbering is not None
+    numbering.inner.check()
+    for clause in (statement.group, statement.having, *statement.order, *statement.joins):
+        if clause is not None:
+            rule = "a query around ROW_NUMBER can select columns and filter rows, and nothing else"
+            raise sql_error(clause, rule)
+    if numbering.inner.group is not None:
+        rule = "number the results of GROUP BY in an outer query"
+        raise sql_error(numbering.call, rule)
+    rule = "ROW_NUMBER takes rows from one table, with WHERE as the only other clause"
+    numbering.inner.refuse(rule, "having", "order", "joins")
+    grouped = _find_group_by(numbering)
+    if grouped is not None:
+        return _top_of_results(statement, numbering, *grouped)
+    table = numbering.within.table(numbering.inner.source)
+    return _Top(statement, numbering, table, translator).results()
+
+
+def _orders(call: exp.Window) -> list[exp.Ordered]:
+    order = call.args.get("order")
+    if order is None:
+        raise sql_error(call, "ROW_NUMBER needs ORDER BY")
+    for each in order.expressions:
+        # Spark's default: nulls first in ascending order, last in descending order
+        if bool(each.args.get("nulls_first")) == bool(each.args.get("desc")):
+            raise sql_error(
+                each, "nulls sort below any value: NULLS FIRST or LAST against that is not covered"
+            )
+    found: list[exp.Ordered] = order.expressions
+    return found
+
+
+def _directions(orders: list[exp.Ordered]) -> bool | list[bool]:
+    down = [bool(each.args.get("desc")) for each in orders]
+    return down[0] if len({*down}) == 1 else down
+
+
+class _Top:
+    """Reads a top-N of rows, per window or per key."""
+
+    def __init__(
+        self, statement: Statement, numbering: _Numbering, table: Input, translator: Translator
+    ) -> None:
+        self._statement, self._numbering = statement, numbering
+        self._table = table.where(numbering.inner.where)
+        self._columns = Columns(self._table)
+        self._settings = translator.settings.for_inputs(table)
+        self._inner = {(i.alias or i.node.name).lower(): i.node for i in numbering.inner.items}
+        self._has_star = any(self._table.is_star(item.node) for item in numbering.inner.items)
+
+    def results(self) -> Results:
+        """Return the results."""
+        call = self._numbering.inner.window(self._numbering.call)
+        by = [*(call.args.get("partition_by") or ())]
+        windows = {name for name in map(self._table.window_column, by) if name}
+        if self._table.window is not None and not {*_BOUNDS} <= windows:
+            rule = "PARTITION BY needs window_start and window_end for rows in windows"
+            raise sql_error(self._numbering.call, rule)
+        keys = [self._columns.name(each) for each in by if not self._table.window_column(each)]
+        orders = _orders(call)
+        if self._takes_last(orders):
+            return self._last_by_time(keys)
+        order = [self._columns.name(each.this) for each in orders]
+        used = self._used_columns(keys)
+        arguments: dict[str, Any] = {
+            "descending": _directions(orders),
+            "columns": used,
+            "number": self._number,
+        }
+        with errors_at(self._numbering.call):
+            count = self._numbering.count
+            if self._table.window is not None:
+                outputs = (
+                    self._window_step(keys)
+                    .call("with_outputs")
+                    .call("top", count, order, **arguments)
+                )
+                return self._select(outputs, (*keys, *_BOUNDS, *used, self._number))
+            by_all = keys or [self._columns.add("true")]
+            keyed = self._columns.stream.call("key_by", *by_all)
+            more = dict(self._settings.options)  # a top-N per key takes options as arguments
+            if self._settings.order:
+                more["arrival_order"] = [*self._settings.order]
+            numbers = (self._number,) if self._shows_number else ()
+            arguments["number"] = self._number if numbers else None
+            outputs = keyed.call("with_outputs").call("top", count, order, **arguments, **more)
+            return self._select(outputs, (*by_all, *used, *numbers, CHANGE))
+
+    @property
+    def _number(self) -> str:
+        return _number_name(self._numbering)
+
+    @property
+    def _shows_number(self) -> bool:
+        """Whether the outer query reads the number; else a new number is not a change."""
+        nodes = [item.node for item in self._items()]
+        nodes += [] if self._numbering.rest is None else [self._numbering.rest]
+        names = {column.name.lower() for node in nodes for column in node.find_all(exp.Column)}
+        return self._number.lower() in names
+
+    def _takes_last(self, orders: list[exp.Ordered]) -> bool:
+        """Whether the query takes the latest row: of equal times, the one that arrived last."""
+        first = orders[0]
+        is_column = isinstance(first.this, exp.Column) and self._table.owns(first.this)
+        if (
+            self._numbering.count != 1
+            or len(orders) > 1
+            or not is_column
+            or self._table.window is None
+        ):
+            return False
+        return bool(first.args.get("desc")) and self._columns.name(first.this) == self._table.time
+
+    def _last_by_time(self, keys: list[str]) -> Results:
+        used = self._used_columns(keys) or [self._table.time]
+        picked = {
+            name: call_api("gw.arg_max", gw.arg_max, name, self._table.time, first=False)
+            for name in used
+        }
+        with errors_at(self._numbering.call):
+            outputs = self._window_step(keys).call("with_outputs").call("aggregate", **picked)
+            names = (*keys, *_BOUNDS, *used)
+            return self._select(outputs, names, number=exp.Literal.number(1))
+
+    def _window_step(self, keys: list[str]) -> ApiCall:
+        window, stream = self._table.window, self._columns.stream
+        assert window is not None
+        by = window.partition_by
+        if by is not None and sorted(by) != sorted(keys):
+            rule = "PARTITION BY of ROW_NUMBER and of SESSION must have the same keys"
+            raise sql_error(self._numbering.call, rule)
+        if keys:
+            windowed = stream.call("key_by", *keys).call("window", window.assigner)
+        else:
+            windowed = stream.call("window_all", window.assigner)
+        return self._settings.apply(windowed)
+
+    # ---- results
+
+    def _inline(self, node: exp.Expr) -> exp.Expr:
+        """Rewrite an expression of the outer query to one over the rows of the subquery."""
+
+        def visit(each: exp.Expr) -> exp.Expr:
+            if not isinstance(each, exp.Column):
+                return each
+            name = each.name.lower()
+            if name == self._number.lower():
+                return each
+            if name in self._inner and not isinstance(self._inner[name], exp.Star):
+                inner: exp.Expr = self._inner[name].copy()
+                return inner if isinstance(inner, exp.Column) else exp.Paren(this=inner)
+            if self._has_star:
+                return exp.column(each.this.copy())
+            raise sql_error(each, f"there is no such column; there are {', '.join(self._inner)}")
+
+        return node.copy().transform(visit)
+
+    def _items(self) -> list[Item]:
+        items: list[Item] = []
+        for item in self._statement.items:
+            if not self._statement.is_all(item.node):
+                items.append(item)
+                continue
+            if self._has_star:
+                items += (Item(result_column(name), None) for name in self._table.names.names)
+                items += (Item(result_column(name), None) for name in self._table.window_names)
+            items += (
+                Item(result_column(i.alias or i.node.name), None)
+                for i in self._numbering.inner.items
+                if not self._table.is_star(i.node)
+            )
+        return items
+
+    def _used_columns(self, keys: list[str]) -> list[str]:
+        """Return the columns of rows that the outer query reads, without the keys."""
+        nodes = [item.node for item in self._items()]
+        if self._numbering.rest is not None:
+            nodes.append(self._numbering.rest)
+        used: dict[str, None] = {}
+        for node in map(self._inline, nodes):
+            for column in node.find_all(exp.Column):
+                is_number = column.name.lower() == self._number.lower()
+                if is_number or self._table.window_column(column):
+                    continue
+                used[self._table.column(column)] = None
+        return [name for name in used if name not in keys]
+
+    def _select(
+        self, outputs: ApiCall, names: tuple[str, ...], number: exp.Expr | None = None
+    ) -> Results:
+        def to_result(node: exp.Expr) -> exp.Expr | None:
+            if not isinstance(node, exp.Column):
+                return None
+            if node.name.lower() == self._number.lower():
+                return result_column(self._number) if number is None else number
+            window = self._table.window_column(node)
+            return window_bound(window) if window else result_column(self._table.column(node))
+
+        def rewrite(node: exp.Expr) -> exp.Expr:
+            return rewrite_over_results(self._inline(node), to_result, "there is no such column")
+
+        window = self._table.window
+        assigner, change = (None, CHANGE) if window is None else (window.assigner, None)
+        results = Results(outputs, names, assigner, change=change)
+        items, condition = self._items(), self._numbering.rest
+        selected = items_by_name(tuple(items), rewrite)
+        rest = None if condition is None else rewrite(condition)
+        check_keeps_changes(results, rest, condition)
+        return select_checked(results, self._statement, items, selected, rest)
+
+
+def _top_of_results(
+    statement: Statement, numbering: _Numbering, grouped: Statement, translator: Translator
+) -> Results:
+    """Return the top-N of the results of windows."""
+    inner, call = numbering.inner, numbering.inner.window(numbering.call)
+    grouped.check()
+    grouped.refuse("aggregate the results of a join in an outer query", "joins")
+    number = _number_name(numbering)
+    ranking = Ranking(
+        numbering.count,
+        tuple(each.this for each in _orders(call)),
+        _directions(_orders(call)),
+        tuple(call.args.get("partition_by") or ()),
+        number,
+        numbering.call,
+    )
+    table = translator.table(grouped.source)
+    results = WindowAggregation(grouped, table, translator.settings, ranking).results()
+    if inner.where is not None:
+        rule = "filter results before they are numbered with HAVING, or after it in the outer query"
+        raise sql_error(inner.where, rule)
+
+    def to_result(node: exp.Expr) -> exp.Expr | None:
+        if node is numbering.call:
+            return result_column(number)
+        return find_result(node, results.names)
+
+    items = expand_star(inner, [name for name in results.names if name != number])
+    rule = f"there is no such result; there are {', '.join(results.names)}"
+    selected = results.select(
+        items_by_name(items, lambda node: rewrite_over_results(node, to_result, rule))
+    )
+    return select_from_results(statement, selected, numbering.rest)
+
+
+def _number_name(numbering: _Numbering) -> str:
+    """Return the name of the number."""
+    aliases = (item.alias for item in numbering.inner.items if item.node is numbering.call)
+    alias = next(aliases)
+    assert alias is not None
+    return alias
+
+
+def _find_group_by(numbering: _Numbering) -> tuple[Statement, Translator] | None:
+    """Return the GROUP BY that is numbered, with its translator; None if rows are numbered."""
+    found = numbering.within.query_in(numbering.inner.source)
+    return None if found is None or found[0].group is None else found

@@ -1,0 +1,108 @@
+"""Projections: rows of a window function with their windows, or columns of results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from gpu_windows.expressions.sql_text import errors_at, sql_error
+from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
+from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Columns, Input
+from gpu_windows.sql.tables.results import (
+    Results,
+    Settings,
+    items_by_name,
+    result_column,
+    rewrite_over_results,
+    select_from_results,
+)
+from gpu_windows.sql.translator import Translator
+
+_NO_WINDOWS = (
+    "a query needs windows, OVER, ROW_NUMBER, MATCH_RECOGNIZE or a join in time; for others use "
+    "spark.sql"
+)
+_NOT_IN_RESULT = "results can have columns of the row, and of its window"
+
+
+def read_rows(statement: Statement, translator: Translator) -> Results:
+    """Return rows with their windows, or a selection of results.
+
+    Raises
+    ------
+    SqlError
+        With the position of what is not covered, such as rows without windows.
+    """
+    table = translator.input(statement.source)
+    if isinstance(table, Results):
+        return select_from_results(statement, table, statement.where)
+    if table.window is None:
+        raise sql_error(statement.select, _NO_WINDOWS)
+    return _WindowRows(statement, table, translator.settings).results()
+
+
+class _WindowRows:
+    """Reads a projection of the rows of a window function."""
+
+    def __init__(self, statement: Statement, table: Input, settings: Settings) -> None:
+        self._statement, self._settings = statement, settings.for_inputs(table)
+        conditions = conjuncts(statement.where)
+        self._window_conditions = [each for each in conditions if _has_window_columns(each, table)]
+        self._table = table.where(
+            conjunction([each for each in conditions if each not in self._window_conditions])
+        )
+        self._columns = Columns(self._table)
+        self._used: dict[str, None] = {}
+
+    def results(self) -> Results:
+        """Return the results."""
+        statement = self._statement
+        if statement.having is not None:
+            raise sql_error(statement.having, "HAVING needs GROUP BY")
+        selected = items_by_name(tuple(self._items()), self._rewrite)
+        after = conjunction(self._window_conditions)
+        where = None if after is None else self._rewrite(after)
+        window, options = self._table.window, dict(self._settings.options)
+        assert window is not None
+        arguments: dict[str, Any] = {"columns": [*self._used]}
+        if window.partition_by:
+            arguments["partition_by"] = [*window.partition_by]
+        if self._settings.order:
+            arguments["arrival_order"] = [*self._settings.order]
+        with errors_at(statement.select):
+            outputs = self._columns.stream.call(
+                "with_windows", window.assigner, **arguments, **options
+            )
+            names = (*self._used, *WINDOW_COLUMNS)
+            return Results(outputs, names, window.assigner).select(selected, where)
+
+    def _items(self) -> list[Item]:
+        """Return the list of SELECT with ``*`` expanded."""
+        items: list[Item] = []
+        for item in self._statement.items:
+            if self._table.is_star(item.node):
+                names = (*self._table.names.names, *self._table.window_names)
+                items += (Item(result_column(name), None) for name in names)
+            else:
+                items.append(item)
+        return items
+
+    def _rewrite(self, node: exp.Expr) -> exp.Expr:
+        return rewrite_over_results(node, self._to_result, _NOT_IN_RESULT)
+
+    def _to_result(self, node: exp.Expr) -> exp.Expr | None:
+        if not isinstance(node, exp.Column):
+            return None
+        window = self._table.window_column(node)
+        if window is not None:
+            return result_column(window)
+        column = self._table.column(node)
+        if column in WINDOW_COLUMNS:  # a renamed column of a subquery
+            column = self._columns.add(result_column(column).sql(dialect="spark"))
+        self._used[column] = None
+        return result_column(column)
+
+
+def _has_window_columns(node: exp.Expr, table: Input) -> bool:
+    return any(table.window_column(column) is not None for column in node.find_all(exp.Column))

@@ -1,0 +1,337 @@
+"""Parses statements, and rewrites nodes so that they have Flink's meaning on both runners."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from sqlglot import exp
+
+from gpu_windows.errors import SqlError
+from gpu_windows.expressions.dialect import (
+    FUNCTION_NAME,
+    HAS_LENGTH,
+    Descriptor,
+    WindowFunction,
+    without_comments,
+)
+from gpu_windows.expressions.sql_text import parse_tree, sql_error
+from gpu_windows.functions.patterns.navigation import IN_PATTERNS
+from gpu_windows.sql.syntax.functions import FUNCTIONS, SPECIAL, UnsupportedCallError
+from gpu_windows.sql.syntax.statement import AGGREGATES_BY_NAME, DEFAULT_NAME, Item, name_of
+from gpu_windows.sql.syntax.window_functions import AUXILIARY_FUNCTIONS
+
+_CODE = re.compile(r"[0-9A-Fa-f]{4}")
+
+
+#: Calls that readers of clauses handle.
+_READ_ELSEWHERE = {*AGGREGATES_BY_NAME, *AUXILIARY_FUNCTIONS, *IN_PATTERNS, "TABLE"}
+_CLOCK = "a result would depend on when it is computed"
+#: Functions that are not covered, with advice.
+_INSTEAD = {
+    **dict.fromkeys(
+        ("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME", "NOW",
+         "UUID", "RAND", "RAND_INTEGER", "CURRENT_ROW_TIMESTAMP"),
+        f"{_CLOCK}: add it as a column before, using with_columns",
+    ),
+    "PROCTIME": f"{_CLOCK}: use ingestion_time() of a stream for the time at which rows arrive",
+    **dict.fromkeys(
+        [f"{kind}_PROCTIME" for kind in ("TUMBLE", "HOP", "SESSION")],
+        "windows are in event time, or in ingestion_time(): use the ..._ROWTIME function",
+    ),
+}  # fmt: skip
+_ADD_COLUMN = (
+    "add the value as a column before, using with_columns of a stream; for an aggregate of your "
+    "own use gw.user_aggregate of the API"
+)
+_CONSTRUCTED = ("MAP", "ARRAY")
+#: Calls that are not scalar, which readers of clauses handle or refuse.
+_NOT_SCALAR = (
+    *(exp.AggFunc, exp.RowNumber, exp.Query, exp.SubqueryPredicate),
+    *(WindowFunction, Descriptor),
+)
+
+
+def parse_statement(text: str, *, on_arrow: bool = False) -> exp.Expr:
+    """Parse a statement to a tree whose nodes have Flink's meaning.
+
+    Parameters
+    ----------
+    text : str
+    on_arrow : bool
+        Whether tables are Arrow tables, for which fewer functions are covered.
+
+    Raises
+    ------
+    SqlError
+        With the position of what cannot be parsed, or is not covered.
+    """
+    _check_is_query(text)
+    tree = parse_tree(text)
+    _store_default_names(tree)
+    rewriter = _Rewriter(on_arrow)
+    for node in reversed([*tree.walk(bfs=True)]):  # inner nodes first
+        found = rewriter.rewrite(node)
+        if found is not node:
+            found.meta.update(node.meta)
+            node.replace(found)
+    return tree
+
+
+_WRITES = "give its SELECT alone, and its .outputs() to write_stream"
+#: First words of statements that are not queries, with advice.
+_STATEMENTS = {
+    "CREATE": "give a table as gw.sql(text, name=gw.stream(rows).event_time(column, watermarks)), "
+    "and write a view as a query of WITH",
+    "INSERT": _WRITES,
+    **dict.fromkeys(("BEGIN", "EXECUTE"), _WRITES),
+    **dict.fromkeys(("SET", "RESET"), "use .options(...), or settings of the session"),
+    **dict.fromkeys(("EXPLAIN", "DESCRIBE", "DESC", "SHOW"), "use .explain()"),
+    **dict.fromkeys(("DROP", "ALTER", "USE", "ADD", "LOAD"), "give tables by name: t=..."),
+}
+_FIRST_WORD = re.compile(r"\s*(\w+)")
+
+
+def _check_is_query(text: object) -> None:
+    """Raise `SqlError` if a text is a statement other than a query."""
+    plain = without_comments(text) if isinstance(text, str) else ""
+    word = _FIRST_WORD.match(plain)
+    instead = None if word is None else _STATEMENTS.get(word[1].upper())
+    if word is not None and instead is not None:
+        line, before = plain.count("\n", 0, word.start(1)) + 1, plain.rfind("\n", 0, word.start(1))
+        position = word.start(1) - before
+        rule = f"a query must be one SELECT: {instead}"
+        raise SqlError(rule, value=word[1].upper(), line=line, position=position)
+
+
+def _store_default_names(tree: exp.Expr) -> None:
+    """Store the names of items without AS, before they are rewritten."""
+    for select in tree.find_all(exp.Select):
+        for item in select.expressions:
+            if not isinstance(item, exp.Alias | exp.Column | exp.Star):
+                item.meta[DEFAULT_NAME] = name_of(Item(item, None))
+
+
+@dataclass(frozen=True)
+class _Rewriter:
+    """Rewrites nodes to ones that have Flink's meaning in Spark."""
+
+    on_arrow: bool
+
+    def rewrite(self, node: exp.Expr) -> exp.Expr:
+        """Return a node whose meaning in Spark is that of the given one in Flink."""
+        rule = _RULES.get(type(node))
+        if rule is not None:
+            found = rule(node)
+            is_element = isinstance(node, exp.Bracket)
+            return self._check_runner(node, "an element", found) if is_element else found
+        name = node.meta.get(FUNCTION_NAME)
+        return node if name is None else self._rewrite_call(node, name)
+
+    def _rewrite_call(self, node: exp.Expr, name: str) -> exp.Expr:
+        if isinstance(node, _NOT_SCALAR):
+            return node
+        special = SPECIAL.get(type(node))
+        try:
+            if special is not None:
+                return self._check_runner(node, name, special(node))
+            if (
+                name.upper() in _READ_ELSEWHERE
+                or node.find_ancestor(exp.Version, exp.Hint) is not None
+            ):
+                return node
+            return self._look_up(node, name)
+        except UnsupportedCallError as error:
+            raise sql_error(node, f"{name.upper()} {error}") from None
+
+    def _look_up(self, node: exp.Expr, name: str) -> exp.Expr:
+        function = FUNCTIONS.get(name.upper())
+        if function is None or not isinstance(node, exp.Anonymous):
+            raise unknown_function_error(node, name)
+        count = len(node.expressions)
+        if not function.min_arguments <= count <= function.max_arguments:
+            several = (
+                ""
+                if function.min_arguments == function.max_arguments
+                else f" to {function.max_arguments}"
+            )
+            raise UnsupportedCallError(
+                f"takes {function.min_arguments}{several} arguments, got {count}"
+            )
+        if self.on_arrow and not function.on_arrow:
+            raise _not_on_arrow(node, name)
+        return function.make(*(each.copy() for each in node.expressions))
+
+    def _check_runner(self, node: exp.Expr, name: str, found: exp.Expr) -> exp.Expr:
+        if self.on_arrow and (not isinstance(found, _ON_ARROW) or isinstance(found, exp.TryCast)):
+            raise _not_on_arrow(node, name)
+        return found
+
+
+#: Calls with a grammar of their own that are covered over Arrow tables.
+_ON_ARROW = (exp.Floor, exp.Ceil, exp.If, exp.Case, exp.Cast)
+
+
+def _not_on_arrow(node: exp.Expr, name: str) -> SqlError:
+    rule = f"{name} is not covered over Arrow tables: add it as a column before, or query "
+    return sql_error(node, f"{rule}a Spark DataFrame")
+
+
+def unknown_function_error(node: exp.Expr, name: str) -> SqlError:
+    """Return the error for a function that is not covered, with advice."""
+    upper = name.upper()
+    if upper in _INSTEAD:
+        return sql_error(node, _INSTEAD[upper], name)
+    near = get_close_matches(upper, [*FUNCTIONS, *_READ_ELSEWHERE, *AGGREGATE_NAMES], 1, 0.75)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return sql_error(node, f"no function of this name is covered: {hint}{_ADD_COLUMN}", name)
+
+
+#: Names of aggregates to suggest.
+AGGREGATE_NAMES = (
+    *("SUM", "COUNT", "AVG", "MIN", "MAX", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP"),
+    *("FIRST_VALUE", "LAST_VALUE", "MIN_BY", "MAX_BY", "BOOL_AND", "BOOL_OR", "COLLECT_LIST"),
+    *("MEDIAN", "PERCENTILE", "APPROX_COUNT_DISTINCT", "ROW_NUMBER", "LAG", "LEAD"),
+)
+
+
+def _refuse_clock(node: exp.Expr) -> exp.Expr:
+    name = node.meta.get(FUNCTION_NAME) or node.sql()
+    raise unknown_function_error(node, name.removesuffix("()"))
+
+
+def _check_word(node: exp.Column) -> exp.Expr:
+    """Return a column; refuse words that are functions without parentheses."""
+    word = node.name.upper()
+    is_word = not node.table and isinstance(node.this, exp.Identifier) and not node.this.quoted
+    if is_word and word in _INSTEAD:
+        raise unknown_function_error(node, node.name)
+    return node
+
+
+def _element_at(node: exp.Bracket) -> exp.Expr:
+    """Return ``list[1]``, the first element, or ``map['key']``; NULL if it does not exist."""
+    owner, keys = node.this, node.expressions
+    is_word = isinstance(owner, exp.Column) and not owner.this.quoted
+    if is_word and owner.name.upper() in _CONSTRUCTED:
+        raise sql_error(
+            node, f"{owner.name.upper()}[...] is not covered: add it as a column before"
+        )
+    key = keys[0] if len(keys) == 1 else None
+    is_index = isinstance(key, exp.Literal) and (key.is_string or int(key.name) > 0)
+    if not is_index:
+        raise sql_error(node, "an element takes a literal: an index from 1, or a key")
+    return exp.Anonymous(this="TRY_ELEMENT_AT", expressions=[owner.copy(), keys[0].copy()])
+
+
+def _refuse_constructor(node: exp.Array | exp.Map | exp.Struct) -> exp.Expr:
+    name = type(node).__name__.upper()
+    raise sql_error(node, f"{name}[...] is not covered: add it as a column before")
+
+
+def _between(node: exp.Between) -> exp.Expr:
+    if not node.args.get("symmetric"):
+        return node
+    low, high = node.args["low"], node.args["high"]
+    either = [exp.Between(this=node.this.copy(), low=a.copy(), high=b.copy())
+              for a, b in ((low, high), (high, low))]  # fmt: skip
+    return exp.Paren(this=exp.or_(*either))
+
+
+def _cast(node: exp.Cast) -> exp.Expr:
+    """Return a cast; refuse casts to strings of a fixed length, which cut and pad."""
+    if HAS_LENGTH in node.to.meta:
+        rule = "CHAR(n) and VARCHAR(n) are not covered: cast AS STRING, and use LEFT(text, n)"
+        raise sql_error(node, rule)
+    if node.to.this == exp.DType.TIME:
+        raise sql_error(node, "the type TIME is not covered: use DATE_FORMAT(time, 'HH:mm:ss')")
+    return node
+
+
+def _refuse_similar_to(node: exp.SimilarTo) -> exp.Expr:
+    raise sql_error(node, "SIMILAR TO is not covered: use REGEXP(text, pattern), or LIKE")
+
+
+def _unicode_string(node: exp.UnicodeString) -> exp.Expr:
+    """Return a literal with code points, ``U&'...'``, as a string literal."""
+    escape = node.args.get("escape") or exp.Literal.string("\\")
+    text, rest = "", str(node.this)
+    while rest:
+        before, mark, rest = rest.partition(escape.name)
+        text += before
+        if rest.startswith(escape.name):
+            text, rest = text + mark, rest[1:]
+        elif mark:
+            code = _CODE.match(rest)
+            if code is None:
+                rule = f"in U&'...' four hexadecimal digits must follow {escape.name}"
+                raise sql_error(node, rule, str(node.this))
+            text, rest = text + chr(int(code[0], 16)), rest[4:]
+    try:  # characters beyond 16 bits are surrogate pairs
+        return exp.Literal.string(text.encode("utf-16", "surrogatepass").decode("utf-16"))
+    except UnicodeDecodeError as error:
+        raise sql_error(node, "half of a surrogate pair is not a character", node.name) from error
+
+
+def _like(node: exp.Like) -> exp.Expr:
+    """Return LIKE with backslashes doubled: Flink has no default escape character."""
+    if isinstance(node.parent, exp.Escape):
+        return node
+    pattern = node.expression
+    if isinstance(pattern, exp.Literal):
+        return _with_pattern(node, str(pattern.this).replace("\\", "\\\\"))
+    backslash, two = exp.Literal.string("\\"), exp.Literal.string("\\\\")
+    plain = exp.Anonymous(this="REPLACE", expressions=[pattern.copy(), backslash, two])
+    return exp.Like(**{**node.args, "expression": plain})
+
+
+def _escape(node: exp.Escape) -> exp.Expr:
+    """Return ``LIKE pattern ESCAPE character`` as LIKE with backslash escapes."""
+    like, escape = node.this, node.expression
+    if not isinstance(like, exp.Like) or not isinstance(like.expression, exp.Literal):
+        raise sql_error(node, "ESCAPE needs LIKE and a literal pattern")
+    if not isinstance(escape, exp.Literal) or len(escape.name) != 1:
+        raise sql_error(node, "ESCAPE takes one character", escape.name)
+    return _with_pattern(like, _escape_pattern(node, like.expression.name, escape.name))
+
+
+def _escape_pattern(node: exp.Expr, pattern: str, escape: str) -> str:
+    found, rest = "", pattern
+    while rest:
+        one, rest = rest[0], rest[1:]
+        if one != escape:
+            found += "\\\\" if one == "\\" else one
+            continue
+        if not rest or rest[0] not in ("%", "_", escape):
+            rule = f"in this pattern {escape}, the ESCAPE, must precede %, _ or itself"
+            raise sql_error(node, rule, pattern)
+        found += "\\\\" if rest[0] == "\\" else rest[0] if rest[0] == escape else f"\\{rest[0]}"
+        rest = rest[1:]
+    return found
+
+
+def _with_pattern(node: exp.Like, pattern: str) -> exp.Expr:
+    return exp.Like(**{**node.args, "expression": exp.Literal.string(pattern)})
+
+
+_RULES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
+    exp.UnicodeString: _unicode_string,
+    exp.Like: _like,
+    exp.Escape: _escape,
+    exp.CurrentTimestamp: _refuse_clock,
+    exp.CurrentDate: _refuse_clock,
+    exp.CurrentTime: _refuse_clock,
+    exp.Column: _check_word,
+    exp.Bracket: _element_at,
+    exp.Array: _refuse_constructor,
+    exp.Map: _refuse_constructor,
+    exp.VarMap: _refuse_constructor,
+    exp.Struct: _refuse_constructor,
+    exp.Between: _between,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.SimilarTo: _refuse_similar_to,
+}

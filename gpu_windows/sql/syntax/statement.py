@@ -1,0 +1,237 @@
+"""A SELECT by its clauses, and checks for clauses that are not covered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from gpu_windows.expressions.sql_text import sql_error
+
+#: Clauses that are read; all others are refused.
+_READ = {"expressions", "from_", "where", "group", "having", "joins", "windows", "with_", "order",
+         "match"}  # fmt: skip
+_INSTEAD = {
+    "limit": "LIMIT is not covered: use ROW_NUMBER, or in batch .result().limit(n), and for an "
+    "Arrow table .slice(0, n)",
+    "distinct": "SELECT DISTINCT is not covered: group by the columns, in windows",
+    "qualify": "QUALIFY is not covered: number rows in a subquery, and filter with WHERE around it",
+    "laterals": "LATERAL is not covered: add columns before, using with_columns",
+    "hint": "hints are not covered: use .options(...)",
+}
+
+#: Metadata of an item of SELECT: its name without AS.
+DEFAULT_NAME = "default_name"
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item of the list of SELECT: its expression, and its name in AS."""
+
+    node: exp.Expr
+    alias: str | None
+
+
+def name_of(item: Item) -> str:
+    """Return the name of an item of SELECT; without AS, Spark's default."""
+    if item.alias is not None:
+        return item.alias
+    node = item.node
+    if DEFAULT_NAME in node.meta:
+        return str(node.meta[DEFAULT_NAME])
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Column):
+        return node.name
+    if isinstance(node, exp.Count) and (node.this is None or isinstance(node.this, exp.Star)):
+        return "count(1)"
+    text = node.sql(dialect="spark", normalize_functions="lower", identify=False)
+    return text.replace("`", "")
+
+
+def is_star(node: exp.Expr, table: str) -> bool:
+    """Whether a node stands for all columns of a table: ``*``, or ``t.*``.
+
+    Raises
+    ------
+    SqlError
+        If it names another table.
+    """
+    if isinstance(node, exp.Star):
+        return True
+    if not (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+        return False
+    if node.table.lower() != table.lower():
+        raise sql_error(node, f"there is no such table here; there is {table}", node.table)
+    return True
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A SELECT.
+
+    Parameters
+    ----------
+    select : sqlglot.exp.Select
+    """
+
+    select: exp.Select
+
+    def check(self) -> None:
+        """Raise `SqlError` for clauses that are not covered."""
+        for name, value in self.select.args.items():
+            if name in _READ or not value or name == "kind":
+                continue
+            rule = _INSTEAD.get(name, f"{name.strip('_').upper()} is not covered")
+            raise sql_error(value if isinstance(value, exp.Expr) else self.select, rule)
+        for item in self.items:
+            star = item.node.this if isinstance(item.node, exp.Column) else item.node
+            if isinstance(star, exp.Star) and any(star.args.values()):
+                raise sql_error(star, "* with EXCEPT or REPLACE is not covered: name the columns")
+        if self.select.args.get("from_") is None:
+            raise sql_error(self.select, "a query needs FROM")
+        if not self.select.expressions:
+            raise sql_error(self.select, "SELECT needs a list of columns")
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The list of SELECT."""
+        return tuple(
+            Item(each.this, each.alias) if isinstance(each, exp.Alias) else Item(each, None)
+            for each in self.select.expressions
+        )
+
+    @property
+    def is_star(self) -> bool:
+        """Whether it is ``SELECT *``."""
+        return len(self.items) == 1 and isinstance(self.items[0].node, exp.Star)
+
+    def is_all(self, node: exp.Expr) -> bool:
+        """Whether an item stands for all columns of FROM: ``*``, or ``q.*``.
+
+        Raises
+        ------
+        SqlError
+            If it names another table.
+        """
+        return is_star(node, self.source.alias_or_name)
+
+    def refuse(self, rule: str, *clauses: str) -> None:
+        """Raise `SqlError` if it has one of the clauses, named as in the parser."""
+        for name in clauses:
+            clause = self.select.args.get(name)
+            if clause:
+                raise sql_error(clause[0] if isinstance(clause, list) else clause, rule)
+
+    @property
+    def source(self) -> exp.Expr:
+        """The first table of FROM."""
+        source = self.select.args["from_"].this
+        assert isinstance(source, exp.Expr)
+        return source
+
+    @property
+    def joins(self) -> list[exp.Join]:
+        """The tables that are joined."""
+        return self.select.args.get("joins") or []
+
+    @property
+    def group(self) -> exp.Group | None:
+        """GROUP BY."""
+        return self.select.args.get("group")
+
+    @property
+    def where(self) -> exp.Expr | None:
+        """The condition of WHERE."""
+        where = self.select.args.get("where")
+        return None if where is None else where.this
+
+    @property
+    def having(self) -> exp.Expr | None:
+        """The condition of HAVING."""
+        having = self.select.args.get("having")
+        return None if having is None else having.this
+
+    @property
+    def order(self) -> list[exp.Ordered]:
+        """ORDER BY."""
+        order = self.select.args.get("order")
+        return [] if order is None else order.expressions
+
+    @property
+    def over(self) -> list[exp.Window]:
+        """The calls with OVER in the list of SELECT."""
+        return [each for item in self.items for each in item.node.find_all(exp.Window)]
+
+    @property
+    def has_aggregates(self) -> bool:
+        """Whether the list of SELECT has aggregates that are not in a call with OVER."""
+        return any(is_aggregate(part) for item in self.items for part in outermost_parts(item.node))
+
+    def window(self, call: exp.Window) -> exp.Window:
+        """Return a call with its named window (``OVER w``) replaced by the definition."""
+        reference = call.args.get("alias")
+        if reference is None:
+            return call
+        for each in self.select.args.get("windows") or ():
+            if each.name.lower() == reference.name.lower():
+                parts = {n: each.args.get(n) for n in ("partition_by", "order", "spec")}
+                whole = exp.Window(this=call.this.copy(), **_copies(parts))
+                whole.parent = call.parent
+                return whole
+        raise sql_error(call, "there is no WINDOW of this name", reference.name)
+
+
+def _copies(parts: dict[str, Any]) -> dict[str, Any]:
+    """Return copies of parts, which have no parent."""
+    return {
+        name: [one.copy() for one in each]
+        if isinstance(each, list)
+        else None
+        if each is None
+        else each.copy()
+        for name, each in parts.items()
+    }
+
+
+def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
+    """Return the operands of AND of a condition."""
+    if condition is None:
+        return []
+    if isinstance(condition, exp.Paren):
+        return conjuncts(condition.this)
+    if isinstance(condition, exp.And):
+        return [*conjuncts(condition.this), *conjuncts(condition.expression)]
+    return [condition]
+
+
+def conjunction(conditions: list[exp.Expr]) -> exp.Expr | None:
+    """Return conditions connected by AND; None for an empty list."""
+    return exp.and_(*conditions, copy=True) if conditions else None
+
+
+def outermost_parts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the outermost aggregates, calls with OVER and columns of an expression."""
+    outermost = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.AggFunc, exp.Column)
+    if isinstance(node, outermost) or is_named_aggregate(node):
+        yield node
+        return
+    for child in node.iter_expressions():
+        yield from outermost_parts(child)
+
+
+#: Aggregates without a class in the parser.
+AGGREGATES_BY_NAME = ("MEAN", "EVERY", "SOME", "STD", "PERCENTILE")
+
+
+def is_named_aggregate(node: exp.Expr) -> bool:
+    """Whether it is a call of one of `AGGREGATES_BY_NAME`."""
+    return isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATES_BY_NAME
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether it is an aggregate, alone or with FILTER, IGNORE NULLS or RESPECT NULLS."""
+    kinds = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
+    return isinstance(node, kinds) or is_named_aggregate(node)

@@ -1,0 +1,289 @@
+"""The tables of a statement: streams by name, and the names of their columns in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from gpu_windows.datastream.stream import Stream, TimedStream
+from gpu_windows.errors import QueryError
+from gpu_windows.expressions.column_names import ColumnNames, column_names
+from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
+from gpu_windows.planning.query import NO_TIME
+from gpu_windows.sql.api_call import ApiCall
+from gpu_windows.sql.syntax.statement import is_star
+from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
+
+#: Columns that a window function adds.
+WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
+
+
+_NO_TIME_COLUMN = (
+    "the subquery does not select its time: that is window_time of windows, the rows' time of "
+    "OVER, the later of both times of an interval join, and the outer side's of an outer join"
+)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Windows to which rows are assigned.
+
+    Parameters
+    ----------
+    assigner : ApiCall of WindowAssigner
+    partition_by : tuple of str, optional
+        The keys of sessions, if PARTITION BY names them.
+    columns : mapping of str to str, optional
+        Names in the text to `WINDOW_COLUMNS`; default: the same names.
+    """
+
+    assigner: ApiCall
+    partition_by: tuple[str, ...] | None = None
+    columns: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Input:
+    """A table of FROM.
+
+    Parameters
+    ----------
+    alias : str
+        The name that may qualify its columns.
+    stream : ApiCall of TimedStream
+    window : Window, optional
+        Of a window function around it.
+    columns : mapping of str to str, optional
+        Names in the text to columns of the stream; default: the same names.
+    is_results : bool
+        Whether the rows are results of a subquery.
+    result_windows : Window, optional
+        The windows of these results, if rows can be grouped by them again.
+    """
+
+    alias: str
+    stream: ApiCall
+    window: Window | None = None
+    columns: Mapping[str, str] | None = None
+    is_results: bool = False
+    result_windows: Window | None = None
+
+    @property
+    def timed_stream(self) -> TimedStream:
+        """The stream of its rows."""
+        stream = self.stream.value
+        assert isinstance(stream, TimedStream)
+        return stream
+
+    @property
+    def names(self) -> ColumnNames:
+        """The names of its columns in the text."""
+        return column_names(
+            self.timed_stream.source.user_columns if self.columns is None else self.columns
+        )
+
+    @property
+    def time_names(self) -> tuple[str, ...]:
+        """The names of the event time in the text."""
+        if self.columns is None:
+            return (self.time,)
+        return tuple(name for name, column in self.columns.items() if column == self.time)
+
+    @property
+    def in_result_windows(self) -> Input:
+        """The same table; results without a window function, in their own windows."""
+        return self if self.window is not None else replace(self, window=self.result_windows)
+
+    @property
+    def time(self) -> str:
+        """The event time column, or `NO_TIME`."""
+        return self.timed_stream.time
+
+    def owns(self, column: exp.Column) -> bool:
+        """Whether a node names a column of this table or of its windows."""
+        if column.table:
+            return column.table.lower() == self.alias.lower()
+        return self.names.has(column) or self.window_column(column) is not None
+
+    def window_column(self, node: exp.Expr) -> str | None:
+        """Return which of `WINDOW_COLUMNS` a node names; None for other nodes."""
+        if self.window is None or not isinstance(node, exp.Column):
+            return None
+        if node.table and node.table.lower() != self.alias.lower():
+            return None
+        name = node.name.lower()
+        if self.window.columns is not None:
+            columns = {each.lower(): column for each, column in self.window.columns.items()}
+            return columns.get(name)
+        return None if name not in WINDOW_COLUMNS or self.names.has(node) else name
+
+    @property
+    def window_names(self) -> tuple[str, ...]:
+        """The names of `WINDOW_COLUMNS` in the text."""
+        if self.window is None:
+            return ()
+        return WINDOW_COLUMNS if self.window.columns is None else tuple(self.window.columns)
+
+    def column(self, column: exp.Column) -> str:
+        """Return the stream's column that a node names.
+
+        Raises
+        ------
+        SqlError
+            If no column has the name.
+        """
+        if column.table and column.table.lower() != self.alias.lower():
+            raise sql_error(column, f"there is no such table here; there is {self.alias}")
+        if len(column.parts) > 2:
+            raise sql_error(column, "a column takes one qualifier, its table")
+        name = self.names.resolve(column)
+        return name if self.columns is None else self.columns[name]
+
+    def is_star(self, node: exp.Expr) -> bool:
+        """Whether a node stands for all columns: ``*``, or ``t.*`` of this table.
+
+        Raises
+        ------
+        SqlError
+            If it names another table.
+        """
+        return is_star(node, self.alias)
+
+    def spark_text(self, node: exp.Expr) -> str:
+        """Return an expression as Spark SQL over the columns of the stream."""
+
+        def resolve(each: exp.Expr) -> exp.Expr:
+            if not isinstance(each, exp.Column):
+                return each
+            if self.window_column(each) is not None and not self.names.has(each):
+                rule = "columns of windows are allowed in results, GROUP BY and PARTITION BY alone"
+                raise sql_error(each, rule)
+            return exp.column(exp.to_identifier(self.column(each), quoted=True))
+
+        check_scalar(node)
+        return to_spark_sql(apply_type_rules(node.copy().transform(resolve), self.type_of))
+
+    def type_of(self, column: exp.Column) -> str | None:
+        """Return the type of a column of the stream; None if it is not known."""
+        schema = self.timed_stream.source.schema
+        at = schema.get_field_index(column.name)
+        return None if at < 0 else value_type(schema.field(at).type)
+
+    def where(self, condition: exp.Expr | None) -> Input:
+        """Return it with the rows for which a condition is true."""
+        if condition is None:
+            return self
+        with errors_at(condition):
+            return replace(self, stream=self.stream.call("where", self.spark_text(condition)))
+
+
+def check_scalar(node: exp.Expr) -> None:
+    """Raise `SqlError` if an expression over one row contains an aggregate, OVER or a query."""
+    for kind, rule in (
+        (exp.Query, "a query in an expression is not covered: join it"),
+        (exp.Window, "OVER is allowed in the list of SELECT alone"),
+        (exp.AggFunc, "an aggregate is allowed in the list of SELECT and in HAVING alone"),
+    ):
+        found = node.find(kind)
+        if found is not None:
+            raise sql_error(found, rule)
+
+
+class Columns:
+    """Columns for expressions over an input: adds one for each expression that is not a column."""
+
+    def __init__(self, table: Input) -> None:
+        self._table = table
+        self._added: dict[str, str] = {}
+        self._nodes: dict[str, exp.Expr] = {}
+
+    def name(self, node: exp.Expr, wanted: str | None = None) -> str:
+        """Return the name of the column of an expression; see `add`."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Column):
+            window = self._table.window_column(node)
+            if window is not None:
+                raise sql_error(node, f"{window} belongs to a result, not to a row")
+            return self._table.column(node)
+        text = self._table.spark_text(node)
+        self._nodes.setdefault(text, node)
+        return self.add(text, wanted)
+
+    def add(self, text: str, wanted: str | None = None) -> str:
+        """Add a column for a text, once, and return its name: the wanted one, if it is free."""
+        if text not in self._added:
+            names = (
+                *self._table.timed_stream.source.schema.names,
+                *self._added.values(),
+                *WINDOW_COLUMNS,
+            )
+            used = {name.lower() for name in names}
+            numbered = (f"sql_{i}" for i in range(len(self._added), len(used) + 1 + len(used)))
+            free = wanted is not None and wanted.lower() not in used
+            self._added[text] = (
+                wanted if wanted and free else next(name for name in numbered if name not in used)
+            )
+        return self._added[text]
+
+    @property
+    def stream(self) -> ApiCall:
+        """The stream with the added columns."""
+        if not self._added:
+            return self._table.stream
+        columns = {name: text for text, name in self._added.items()}
+        try:
+            return self._table.stream.call("with_columns", **columns)
+        except QueryError as error:
+            node = self._nodes.get(str(error.value))
+            if node is None:
+                raise
+            with errors_at(node):
+                raise
+
+
+def tables_by_name(streams: Mapping[str, Any]) -> dict[str, ApiCall]:
+    """Return streams by name in lower case; those without an event time have `NO_TIME`.
+
+    Raises
+    ------
+    QueryError
+        If one is not a stream, or two names differ in case alone.
+    """
+    tables: dict[str, ApiCall] = {}
+    for name, stream in streams.items():
+        if isinstance(stream, Stream):
+            stream = stream._without_time
+        if not isinstance(stream, TimedStream):
+            rule = f"{name} must be a stream with an event time: gw.stream(table).event_time(...)"
+            raise QueryError(rule, value=type(stream).__name__)
+        if name.lower() in tables:
+            raise QueryError("names of tables must differ in more than case", value=name)
+        table = replace(stream, source=stream.source.with_input_name(name))
+        tables[name.lower()] = ApiCall(table, name)
+    return tables
+
+
+def without_rows(tables: Mapping[str, ApiCall]) -> dict[str, ApiCall]:
+    """Return the same tables with their rows removed."""
+    return {
+        name: replace(table, value=replace(table.value, source=table.value.source.without_rows()))
+        for name, table in tables.items()
+    }
+
+
+def check_timed(table: Input, node: exp.Expr, column: str | None = None) -> None:
+    """Raise `SqlError` unless the table has an event time, and the column, if given, is it."""
+    if table.time == NO_TIME:
+        rule = f"{table.alias} needs an event time: gw.stream(...).event_time(column, watermarks)"
+        raise sql_error(node, rule)
+    if column is not None and column != table.time:
+        if table.columns is None:
+            raise sql_error(node, f"the event time of {table.alias} is {table.time}")
+        names = " or ".join(table.time_names)
+        raise sql_error(
+            node, f"the event time of {table.alias} is {names}" if names else _NO_TIME_COLUMN
+        )

@@ -1,0 +1,307 @@
+"""Results of queries, and the columns and rows that a statement selects of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from gpu_windows.errors import QueryError
+from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
+from gpu_windows.sql.api_call import ApiCall
+from gpu_windows.sql.syntax.statement import Item, Statement, name_of
+from gpu_windows.sql.syntax.value_types import apply_type_rules, infer_type, value_type
+from gpu_windows.sql.tables.inputs import Input
+
+#: Returns the result that an expression stands for; None if it is not a result itself.
+ToResult = Callable[[exp.Expr], "exp.Expr | None"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a query in addition to its text.
+
+    Parameters
+    ----------
+    order : tuple of str
+        Columns that define the order of arrival.
+    options : mapping
+        See `gpu_windows.typing.Options`.
+    """
+
+    order: tuple[str, ...] = ()
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def for_inputs(self, *inputs: Input) -> Settings:
+        """Return the settings for these tables: results of a query have no order of arrival."""
+        return replace(self, order=()) if any(each.is_results for each in inputs) else self
+
+    def apply(self, step: ApiCall) -> ApiCall:
+        """Apply order and options to a step of the API."""
+        if self.order:
+            step = step.call("arrival_order", *self.order)
+        return step.call("options", **self.options) if self.options else step
+
+
+@dataclass(frozen=True)
+class Results:
+    """The outputs of a query.
+
+    Parameters
+    ----------
+    outputs : ApiCall of Outputs
+    names : tuple of str
+        Names of the result columns, in order.
+    window : ApiCall of WindowAssigner, optional
+        The windows of the results.
+    times : frozenset of str
+        Columns of the original results that become the event time of their rows.
+    before : Results, optional
+        The original results, before any selection.
+    steps : tuple of (mapping of str to sqlglot.exp.Expr, sqlglot.exp.Expr or None)
+        The selections since, in order: expressions by name, and a condition.
+    change : str, optional
+        The column with the kind of change, which every selection keeps.
+    types : mapping of str to str or None, optional
+        Types of the columns; default: those of the plan.
+    """
+
+    outputs: ApiCall
+    names: tuple[str, ...]
+    window: ApiCall | None = None
+    times: frozenset[str] = frozenset()
+    before: Results | None = None
+    steps: tuple[tuple[Mapping[str, exp.Expr], exp.Expr | None], ...] = ()
+    change: str | None = None
+    types: Mapping[str, str | None] | None = None
+
+    def type_of(self, column: exp.Column) -> str | None:
+        """Return the type of a result column; None if it is not known."""
+        if self.types is not None:
+            return self.types.get(column.name)
+        plan = self.outputs.value.plan
+        names = {display_name: name for name, display_name in plan.query.display_names.items()}
+        schema = plan.result_schema
+        at = schema.get_field_index(names.get(column.name, column.name))
+        return None if at < 0 else value_type(schema.field(at).type)
+
+    @property
+    def base(self) -> ApiCall:
+        """The original outputs, before any selection."""
+        return self.outputs if self.before is None else self.before.outputs
+
+    @property
+    def base_names(self) -> tuple[str, ...]:
+        """Names of the original result columns, before any selection."""
+        return self.names if self.before is None else self.before.names
+
+    def select(
+        self, items: Mapping[str, exp.Expr], where: exp.Expr | None = None, *, star: bool = False
+    ) -> Results:
+        """Return a selection: expressions over these results, by name, and a condition.
+
+        ``star``: keep all columns, and add the condition alone.
+        """
+        if star:
+            items = {name: result_column(name) for name in self.names}
+        if self.change is not None and self.change not in items:
+            items = {**items, self.change: result_column(self.change)}
+        items = {name: apply_type_rules(each, self.type_of) for name, each in items.items()}
+        where = None if where is None else apply_type_rules(where, self.type_of)
+        types = {name: infer_type(each, self.type_of) for name, each in items.items()}
+        selected_names, before = tuple(items), self.before or self
+        steps = (*self.steps, (items, where))
+        as_is = {n: e for n, e in items.items() if isinstance(e, exp.Column) and e.name == n}
+        condition = {} if where is None else {"where": to_spark_sql(where)}
+        if selected_names == self.names and len(as_is) == len(items):
+            outputs = self.outputs.call("select", **condition) if condition else self.outputs
+            return replace(self, outputs=outputs, before=before, steps=steps, types=types)
+        columns: list[str | dict[str, str]] = []
+        for name, expression in items.items():
+            if name in as_is:
+                columns.append(name)
+            elif columns and isinstance(columns[-1], dict):
+                columns[-1][name] = to_spark_sql(expression)
+            else:
+                columns.append({name: to_spark_sql(expression)})
+        last = columns.pop() if isinstance(columns[-1], dict) and "where" not in columns[-1] else {}
+        assert isinstance(last, dict)
+        try:
+            outputs = self.outputs.call("select", *columns, **condition, **last)
+        except QueryError:
+            self._raise_at({n: e for n, e in items.items() if n not in as_is}, where)
+            raise
+        changed = replace(self, outputs=outputs, names=selected_names, before=before)
+        return replace(changed, steps=steps, types=types)
+
+    def _raise_at(self, items: Mapping[str, exp.Expr], where: exp.Expr | None) -> None:
+        """Raise `SqlError` at the first expression that is refused even when it stands alone."""
+        if where is not None:
+            with errors_at(where):
+                self.outputs.call("select", where=to_spark_sql(where))
+        for name, expression in items.items():
+            with errors_at(expression):
+                self.outputs.call("select", {name: to_spark_sql(expression)})
+
+
+def result_column(name: str) -> exp.Column:
+    """Return a result column as an expression."""
+    return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def window_bound(column: str) -> exp.Expr:
+    """Return a window's start, end or time as an expression over results."""
+    if column != "window_time":
+        return result_column(column)
+    tick = exp.Interval(this=exp.Literal.string("0.000001"), unit=exp.Var(this="SECOND"))
+    return exp.Sub(this=result_column("window_end"), expression=tick)
+
+
+def rewrite_over_results(node: exp.Expr, to_result: ToResult, rule: str) -> exp.Expr:
+    """Rewrite an expression over rows to one over results.
+
+    Raises
+    ------
+    SqlError
+        With ``rule`` if a column of it is not a result.
+    """
+
+    def visit(each: exp.Expr) -> exp.Expr:
+        found = to_result(each)
+        if found is not None:
+            return found
+        if isinstance(each, exp.Column):
+            raise sql_error(each, rule)
+        if isinstance(each, exp.Star):
+            raise sql_error(each, "* selects columns of rows: name keys and aggregates instead")
+        if isinstance(each, exp.Query):
+            raise sql_error(each, "a query in an expression is not covered: join it")
+        if isinstance(each, exp.Window):
+            raise sql_error(
+                each, "OVER is allowed in the list of SELECT alone, over rows of a table"
+            )
+        if isinstance(each, exp.AggFunc):
+            raise sql_error(each, "an aggregate needs GROUP BY and windows, or OVER")
+        args: dict[str, Any] = {}
+        for key, value in each.args.items():
+            if isinstance(value, list):
+                args[key] = [visit(v) if isinstance(v, exp.Expr) else v for v in value]
+            else:
+                args[key] = visit(value) if isinstance(value, exp.Expr) else value
+        made = type(each)(**args)
+        made.meta.update(each.meta)
+        return made
+
+    return visit(node)
+
+
+def items_by_name(
+    items: tuple[Item, ...], rewrite: Callable[[exp.Expr], exp.Expr]
+) -> dict[str, exp.Expr]:
+    """Return the items of SELECT, rewritten, by name.
+
+    Raises
+    ------
+    SqlError
+        If two items have the same name.
+    """
+    by_name: dict[str, exp.Expr] = {}
+    for item in items:
+        name = name_of(item)
+        if name.lower() in (other.lower() for other in by_name):
+            raise sql_error(item.node, "two results have the same name: rename one with AS", name)
+        with errors_at(item.node):
+            by_name[name] = rewrite(item.node)
+    return by_name
+
+
+def find_result(node: exp.Expr, names: tuple[str, ...]) -> exp.Column | None:
+    """Return the result column that a node names, in any case; None for other nodes."""
+    if not isinstance(node, exp.Column):
+        return None
+    found = [name for name in names if name.lower() == node.name.lower()]
+    return result_column(found[0]) if found else None
+
+
+def select_from_results(statement: Statement, results: Results, where: exp.Expr | None) -> Results:
+    """Return what an outer query selects from the results of its subquery.
+
+    Raises
+    ------
+    SqlError
+        If it does more than select columns and filter rows.
+    """
+    for clause in (statement.group, statement.having, *statement.order, *statement.over):
+        if clause is not None:
+            rule = "a query around results can select columns and filter rows, and nothing else"
+            raise sql_error(clause, rule)
+
+    def to_result(node: exp.Expr) -> exp.Expr | None:
+        return find_result(node, results.names)
+
+    rule = f"there is no such result; there are {', '.join(results.names)}"
+    condition = None if where is None else rewrite_over_results(where, to_result, rule)
+    check_keeps_changes(results, condition, where)
+    items = expand_star(statement, results.names)
+    selected = items_by_name(items, lambda node: rewrite_over_results(node, to_result, rule))
+    return select_checked(results, statement, items, selected, condition)
+
+
+def select_checked(
+    results: Results,
+    statement: Statement,
+    items: Sequence[Item],
+    selected: Mapping[str, exp.Expr],
+    condition: exp.Expr | None,
+) -> Results:
+    """Return a selection of results, and check that it keeps their changes.
+
+    Parameters
+    ----------
+    results : Results
+    statement : Statement
+        The outer query.
+    items : sequence of Item
+        Its list of SELECT.
+    selected : mapping of str to sqlglot.exp.Expr
+        The same items as expressions over the results.
+    condition : sqlglot.exp.Expr, optional
+        Over the results.
+
+    Raises
+    ------
+    SqlError
+        If the column of changes would be replaced.
+    """
+    for item, (name, expression) in zip(items, selected.items(), strict=True):
+        if (
+            results.change is not None
+            and name.lower() == results.change
+            and expression != result_column(results.change)
+        ):
+            rule = "results have a column of this name for the kind of change: rename with AS"
+            raise sql_error(item.node, rule, name)
+    with errors_at(statement.select):
+        return results.select(selected, condition)
+
+
+def check_keeps_changes(
+    results: Results, condition: exp.Expr | None, node: exp.Expr | None
+) -> None:
+    """Raise `SqlError` at a node if a condition would lose changes."""
+    if results.change is not None and condition is not None and node is not None:
+        with errors_at(node):  # tried alone, for the position
+            results.select({}, condition, star=True)
+
+
+def expand_star(statement: Statement, names: Sequence[str]) -> tuple[Item, ...]:
+    """Return the list of SELECT with ``*`` expanded to names."""
+    items: list[Item] = []
+    for item in statement.items:
+        if statement.is_all(item.node):
+            items += (Item(result_column(name), None) for name in names)
+        else:
+            items.append(item)
+    return tuple(items)

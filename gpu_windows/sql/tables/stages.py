@@ -1,0 +1,224 @@
+"""Results of a subquery as the rows of an outer query: `gpu_windows.stream_results`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from gpu_windows.datastream.stages import stream_results
+from gpu_windows.datastream.stream import TimedStream
+from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
+from gpu_windows.functions.join import LEFT_ALONE
+from gpu_windows.runners.outputs import Source
+from gpu_windows.runners.row_stream import READ_TWICE
+from gpu_windows.sql.api_call import ApiCall
+from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window
+from gpu_windows.sql.tables.results import Results, result_column, window_bound
+from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
+
+_BOUNDS = ("window_start", "window_end")
+_TWICE = (
+    "the results of a query can be read once: write it twice in WITH, under two names, and both "
+    "are computed"
+)
+
+
+class Stages:
+    """The stages of a statement: their names, and the tables and views that were read."""
+
+    def __init__(self) -> None:
+        self._read: list[object] = []
+        self._views: set[str] = set()
+        self._names: set[str] = set()
+
+    def read(self, source: Source, node: exp.Expr) -> None:
+        """Record that a table is read.
+
+        Raises
+        ------
+        SqlError
+            If its rows can be read once, and were read before.
+        """
+        for reader in source.readers:
+            if any(reader is other for other in self._read):
+                raise sql_error(node, READ_TWICE)
+            self._read.append(reader)
+
+    def name_view(self, name: str, node: exp.Expr) -> str:
+        """Return a free name for the stage of a query of WITH.
+
+        Raises
+        ------
+        SqlError
+            If the query is used a second time.
+        """
+        if name.lower() in self._views:
+            raise sql_error(node, _TWICE, name)
+        self._views.add(name.lower())
+        return self.free_name(name)
+
+    def free_name(self, name: str) -> str:
+        """Return a name that no other stage has: this one, if it is free."""
+        wanted = name or "stage"
+        numbered = (wanted if i == 1 else f"{wanted}_{i}" for i in range(1, len(self._names) + 2))
+        found = next(each for each in numbered if each.lower() not in self._names)
+        self._names.add(found.lower())
+        return found
+
+
+def as_stage(results: Results, name: str, alias: str, node: exp.Expr) -> Input:
+    """Return results as the rows of a table.
+
+    Parameters
+    ----------
+    results : Results
+    name : str
+        Of the stage.
+    alias : str
+        The name that may qualify its columns.
+    node : sqlglot.exp.Expr
+        The subquery, for the position of errors.
+
+    Raises
+    ------
+    SqlError
+        If results have no event time, or cannot be streamed.
+    """
+    with errors_at(node):
+        base = results.base.value
+        value = stream_results(base, name)
+        rows = _Rows(ApiCall(value, _stage_code(results.base.code, name)), results)
+        for items, where in results.steps:
+            if where is not None:
+                rows.filter(where)
+            rows.project(items)
+        return rows.input(alias)
+
+
+def _stage_code(text: str, name: str) -> str:
+    inner = text.replace("\n", "\n    ")
+    return f"gw.stream_results(\n    {inner},\n    {name!r},\n)"
+
+
+class _Rows:
+    """The rows of a stage, and the names that the subquery gives to their columns."""
+
+    def __init__(self, stream: ApiCall, results: Results) -> None:
+        self._stream, self._results = stream, results
+        self._columns = {name: name for name in results.base_names}
+        self._bounds = {} if results.window is None else {name: name for name in _BOUNDS}
+
+    @property
+    def _timed_stream(self) -> TimedStream:
+        stream = self._stream.value
+        assert isinstance(stream, TimedStream)
+        return stream
+
+    def filter(self, where: exp.Expr) -> None:
+        """Keep the rows for which a condition is true."""
+        self._stream = self._stream.call("where", self._spark_text(where))
+
+    def project(self, items: Mapping[str, exp.Expr]) -> None:
+        """Replace the columns by expressions over them."""
+        columns: dict[str, str] = {}
+        added: dict[str, str] = {}
+        for name, node in items.items():
+            column = self._column(node)
+            if column is None or (column in _BOUNDS and column != name):
+                column = self._free_column(name, added)
+                added[column] = self._spark_text(node)
+            columns[name] = column
+        if added:
+            self._stream = self._stream.call("with_columns", **added)
+        renamed = {name: node.name for name, node in items.items() if isinstance(node, exp.Column)}
+        self._bounds = {
+            new: self._bounds[old] for new, old in renamed.items() if old in self._bounds
+        }
+        self._columns = columns
+
+    def input(self, alias: str) -> Input:
+        """Return the rows as a table."""
+        return Input(
+            alias,
+            self._stream,
+            columns=self._columns,
+            is_results=True,
+            result_windows=self._result_windows(),
+        )
+
+    def _result_windows(self) -> Window | None:
+        """Return the windows of results, if rows can be grouped by them again."""
+        windows = self._results.window
+        if windows is None or not isinstance(windows.value, TumblingEventTimeWindows):
+            return None
+        times = (
+            name for name, column in self._columns.items() if column == self._timed_stream.time
+        )
+        columns = {**self._bounds, **dict.fromkeys(times, WINDOW_COLUMNS[2])}
+        return Window(windows, columns=columns)
+
+    def _column(self, node: exp.Expr) -> str | None:
+        """Return the column of the rows that holds a result; None for other expressions."""
+        if self._bounds.get("window_end") == "window_end" and node == window_bound("window_time"):
+            return self._timed_stream.time
+        if not isinstance(node, exp.Column):
+            return None
+        column = self._columns[node.name]
+        return self._timed_stream.time if column in self._results.times else column
+
+    def _spark_text(self, node: exp.Expr) -> str:
+        def visit(each: exp.Expr) -> exp.Expr:
+            return result_column(self._columns[each.name]) if isinstance(each, exp.Column) else each
+
+        return to_spark_sql(node.copy().transform(visit))
+
+    def _free_column(self, name: str, added: Mapping[str, Any]) -> str:
+        used = {each.lower() for each in (*self._timed_stream.source.user_columns, *added)}
+        others = (f"{name}_{i}" for i in range(2, len(used) + 3))
+        return next(each for each in (name, *others) if each.lower() not in used)
+
+
+def in_same_windows(
+    left: Input, right: Input, conditions: Sequence[exp.Expr]
+) -> tuple[Input, Input]:
+    """Return both sides, in their result windows if conditions equate both bounds of them."""
+    result_windows = left.in_result_windows, right.in_result_windows
+
+    def is_bound(column: exp.Expr) -> bool:
+        return any(side.window_column(column) in _BOUNDS for side in result_windows)
+
+    bounds = [
+        each
+        for each in conditions
+        if isinstance(each, exp.EQ) and is_bound(each.this) and is_bound(each.expression)
+    ]
+    return result_windows if len(bounds) == len(_BOUNDS) else (left, right)
+
+
+def times_of_pairs(
+    how: str, bounds: tuple[int, int] | None, picked: tuple[Mapping[str, str], Mapping[str, str]],
+    times: tuple[str, str],
+) -> frozenset[str]:  # fmt: skip
+    """Return the results of an interval join that hold the time of each pair: the later time.
+
+    Parameters
+    ----------
+    how : str
+    bounds : tuple of int, optional
+        Bounds of right time minus left time, in ticks; None for a window join.
+    picked : tuple of mapping of str to str
+        For each side, result names to columns.
+    times : tuple of str
+        The event time column of each side.
+    """
+    if bounds is None:
+        return frozenset()
+    lower, upper = bounds
+    is_time = (
+        how in LEFT_ALONE or (upper <= 0 and how in ("inner", "left")),
+        lower >= 0 and how in ("inner", "right"),
+    )
+    found = zip(is_time, picked, times, strict=True)
+    return frozenset(n for ok, side, time in found if ok for n, c in side.items() if c == time)

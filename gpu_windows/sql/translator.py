@@ -1,0 +1,248 @@
+"""Translates statements over tables: resolves WITH and FROM, and picks the reader of a SELECT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from gpu_windows.expressions.dialect import TableArgument, WindowFunction
+from gpu_windows.expressions.sql_text import errors_at, sql_error
+from gpu_windows.sql.api_call import ApiCall
+from gpu_windows.sql.syntax.statement import Statement
+from gpu_windows.sql.syntax.window_functions import read_window_function
+from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window, check_timed
+from gpu_windows.sql.tables.projection import project
+from gpu_windows.sql.tables.results import Results, Settings, select_from_results
+from gpu_windows.sql.tables.stages import Stages, as_stage
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Recognizes and reads one kind of SELECT.
+
+    Parameters
+    ----------
+    recognizes : callable
+        Whether a statement, whose clauses may not be checked yet, is of the kind.
+    read : callable
+        Returns the results of such a statement; raises `SqlError` for what is not covered.
+    """
+
+    recognizes: Callable[[Statement, Translator], bool]
+    read: Callable[[Statement, Translator], Results]
+
+
+@dataclass(frozen=True)
+class View:
+    """A query of WITH.
+
+    Parameters
+    ----------
+    tree : sqlglot.exp.Expr
+    views : mapping of str to View
+        The queries of WITH before it, which it can name.
+    """
+
+    tree: exp.Expr
+    views: Mapping[str, View]
+
+
+@dataclass(frozen=True)
+class Translator:
+    """Translates statements over tables to results of the API.
+
+    Parameters
+    ----------
+    readers : sequence of Reader
+        The kinds of SELECT: the first that recognizes a statement reads it.
+    read_rows : callable
+        Reads a statement that no reader recognizes: it selects columns and filters rows alone.
+    tables : mapping of str to ApiCall of TimedStream
+        By name in lower case.
+    settings : Settings
+    views : mapping of str to View
+        The queries of WITH, by name in lower case.
+    stages : Stages
+        The subqueries whose results are rows of an outer query.
+    """
+
+    readers: Sequence[Reader]
+    read_rows: Callable[[Statement, Translator], Results]
+    tables: Mapping[str, ApiCall]
+    settings: Settings
+    views: Mapping[str, View] = field(default_factory=dict)
+    stages: Stages = field(default_factory=Stages)
+
+    def results(self, tree: exp.Expr) -> Results:
+        """Return the results of a statement; see `gpu_windows.sql.translate.translate`."""
+        if isinstance(tree, exp.Subquery) and not tree.args.get("joins"):
+            return self.results(tree.this)
+        if not isinstance(tree, exp.Select):
+            raise sql_error(tree, "a query must be one SELECT")
+        with errors_at(tree):
+            return self.in_scope(tree)._read(Statement(tree))
+
+    def in_scope(self, tree: exp.Select) -> Translator:
+        """Return a translator that also knows the queries of a statement's own WITH."""
+        with_ = tree.args.get("with_")
+        if with_ is None:
+            return self
+        if with_.args.get("recursive"):
+            raise sql_error(with_, "WITH RECURSIVE is not covered")
+        views, own = self.views, set[str]()
+        for each in with_.expressions:
+            _check_alias(each)
+            name = each.alias.lower()
+            if name in own:
+                raise sql_error(each.args["alias"], "two queries of WITH have the same name", name)
+            own.add(name)
+            views = {**views, name: View(each.this, views)}
+        return replace(self, views=views)
+
+    def query_in(self, node: exp.Expr) -> tuple[Statement, Translator] | None:
+        """Return the subquery of FROM with its translator; None if it is not a SELECT."""
+        translator, tree = self, node
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            view = self.views.get(node.this.name.lower())
+            if view is None:
+                return None
+            translator, tree = replace(self, views=view.views), view.tree
+        while isinstance(tree, exp.Subquery) and not tree.args.get("joins"):
+            tree = tree.this
+        if not isinstance(tree, exp.Select):
+            return None
+        return Statement(tree), translator.in_scope(tree)
+
+    def _read(self, statement: Statement) -> Results:
+        statement.check()
+        reader = self._reader_of(statement)
+        return self.read_rows(statement, self) if reader is None else reader.read(statement, self)
+
+    def _reader_of(self, statement: Statement) -> Reader | None:
+        return next((each for each in self.readers if each.recognizes(statement, self)), None)
+
+    # ---- FROM
+
+    def input(self, node: exp.Expr) -> Input | Results:
+        """Return a table of FROM, or the results of a subquery there."""
+        _check_alias(node)
+        if isinstance(node, exp.Subquery):
+            return self._subquery(node)
+        if not isinstance(node, exp.Table):
+            raise sql_error(node, "FROM takes tables, window functions and subqueries")
+        for name in ("pivots", "sample", "version", "when", "changes", "hints"):
+            if node.args.get(name):
+                raise sql_error(node, f"{name.upper()} of a table is not covered")
+        call = _window_function(node)
+        if call is not None:
+            return self._window_input(call, node.alias)
+        if not isinstance(node.this, exp.Identifier) or node.args.get("db"):
+            raise sql_error(node, f"a table must be one of {', '.join(self.tables)}")
+        name = node.this.name.lower()
+        if name in self.views:
+            view = self.views[name]
+            translator = replace(self, views=view.views)
+            return translator._query(view.tree, node.alias or node.this.name)
+        if name not in self.tables:
+            table_names = ", ".join(each.code for each in self.tables.values()) or "none"
+            rule = f"there is no such table; sql() is given {table_names}"
+            raise sql_error(node, rule)
+        self.stages.read(self.tables[name].value.source, node)
+        return Input(node.alias or node.this.name, self.tables[name])
+
+    def table(self, node: exp.Expr) -> Input:
+        """Return a table of FROM; the results of a subquery become rows with an event time.
+
+        Raises
+        ------
+        SqlError
+            If results have no time, or are used twice.
+        """
+        found = self.input(node)
+        return self._as_stage(found, node) if isinstance(found, Results) else found
+
+    def _as_stage(self, results: Results, node: exp.Expr) -> Input:
+        alias = node.alias
+        if isinstance(node, exp.Table):
+            name = self.stages.name_view(node.this.name, node)
+            return as_stage(results, name, alias or node.this.name, node)
+        return as_stage(results, self.stages.free_name(alias), alias, node)
+
+    def _subquery(self, node: exp.Subquery) -> Input | Results:
+        return self._query(node.this, node.alias)
+
+    def _query(self, tree: exp.Expr, alias: str) -> Input | Results:
+        """Return the rows of a subquery that is a projection, or the results of another kind."""
+        rows = self._rows_of_projection(tree, alias)
+        return self.results(tree) if rows is None else rows
+
+    def _rows_of_projection(self, tree: exp.Expr, alias: str) -> Input | Results | None:
+        """Return the rows or results of a subquery that projects and filters; None for others."""
+        if isinstance(tree, exp.Subquery):
+            return self._rows_of_projection(tree.this, alias or tree.alias)
+        if not isinstance(tree, exp.Select) or tree.args.get("with_"):
+            return None
+        statement = Statement(tree)
+        if tree.args.get("from_") is None or self._reader_of(statement) is not None:
+            return None
+        statement.check()
+        statement.refuse("HAVING needs GROUP BY: filter rows with WHERE", "having")
+        rows = self.input(statement.source)
+        if isinstance(rows, Results):
+            return select_from_results(statement, rows, statement.where)
+        rows = rows.where(statement.where)
+        renamed = replace(rows, alias=alias or rows.alias)
+        if statement.is_star:
+            return renamed
+        return replace(project(statement, rows), alias=renamed.alias)
+
+    def _window_input(self, call: WindowFunction, alias: str) -> Input:
+        table, time, assigner = read_window_function(call)
+        rows = self._argument(table)
+        if rows.window is not None:
+            raise sql_error(call, "rows can be assigned to windows once")
+        clashes = [name for name in WINDOW_COLUMNS[:2] if rows.names.has(exp.column(name))]
+        if clashes and rows.is_results:
+            rule = (
+                "the window function adds a column of this name: rename it in the subquery with AS"
+            )
+            raise sql_error(call, rule, clashes[0])
+        check_timed(rows, time, rows.column(time))
+        by = table.args.get("partition_by")
+        if by is None:
+            keys: tuple[str, ...] | None = () if call.this == "SESSION" else None
+        elif call.this != "SESSION":
+            raise sql_error(call, "PARTITION BY is allowed in SESSION alone")
+        else:
+            wrong = [each for each in by if not isinstance(each, exp.Column)]
+            if wrong:
+                raise sql_error(wrong[0], "PARTITION BY of SESSION takes columns")
+            keys = tuple(map(rows.column, by))
+        return replace(rows, alias=alias or rows.alias, window=Window(assigner, keys))
+
+    def _argument(self, table: TableArgument) -> Input:
+        node = table.this
+        if isinstance(node, exp.Select):
+            node = exp.Subquery(this=node)
+        return self.table(node)
+
+
+def _check_alias(node: exp.Expr) -> None:
+    alias = node.args.get("alias")
+    if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
+        raise sql_error(alias.columns[0], "name columns with AS in the list of SELECT instead")
+
+
+def _window_function(node: exp.Table) -> WindowFunction | None:
+    """Return the window function of FROM; None if it is a table."""
+    call = node.this
+    is_table = isinstance(call, exp.Anonymous) and call.name.upper() == "TABLE"
+    if is_table and len(call.expressions) == 1:
+        call = call.expressions[0]
+    if isinstance(call, WindowFunction):
+        return call
+    if isinstance(call, exp.Func):
+        raise sql_error(node, "FROM takes the functions TUMBLE, HOP, CUMULATE and SESSION alone")
+    return None
