@@ -12,7 +12,7 @@ import pyarrow as pa
 
 import gpu_windows as gw
 from benchmarks.data import SCHEMA, START
-from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.build import restore_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan
@@ -144,7 +144,7 @@ def micro_batch(
     planned: Plan, store: MemoryLog, batch: pa.Table, watermark: int | None = None
 ) -> None:
     """Do what a shard does in a micro-batch: rows, then the watermark, then the state."""
-    operator = restored_operator(planned, store)
+    operator = restore_operator(planned, store)
     drain(operator.process(batch))
     if watermark is not None:
         drain(operator.advance_watermark(watermark))

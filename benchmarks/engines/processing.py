@@ -21,7 +21,7 @@ from benchmarks.contest import Factory, Window, Work
 from benchmarks.engines.streams import BEHIND
 from benchmarks.stage import Stage
 from benchmarks.streams import data_of
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
@@ -221,7 +221,7 @@ class _Run:
             yield from self._operator.advance_watermark(self._watermark)
             yield from self._operator.process(rows)
             return
-        operator = restored_operator(self._plan, self._store)
+        operator = restore_operator(self._plan, self._store)
         yield from operator.advance_watermark(self._watermark)
         yield from operator.process(rows)
         operator.save()

@@ -13,7 +13,7 @@ from benchmarks.gpu.scene import Row, Scene, timed_on_host
 from gpu_windows.kernels.backend import select
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.encoding import encoded
+from gpu_windows.operators.key_encoding import encode_keys
 from gpu_windows.vocabulary.options import Device
 
 _DAY = 86_400_000_000
@@ -97,7 +97,7 @@ def _numbered(scene: Scene, device: Device, column: pa.Array) -> tuple[float, An
     found: list[Any] = []
 
     def work() -> None:
-        found[:] = [encoded(kernels, KeyEncoder([column.type]), [column])]
+        found[:] = [encode_keys(kernels, KeyEncoder([column.type]), [column])]
         backend.to_host(backend.to_device(found[0])[-1:])  # waits until they are all there
 
     return timed_on_host(scene, work), np.asarray(found[0])

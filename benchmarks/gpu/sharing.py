@@ -83,7 +83,7 @@ def _batches(scene: Scene, barrier: Any, number: int, rows: int, share: float, l
         np.add.at(counts, *found)
     seconds = perf_counter() - began
     del held
-    counted = kernels.counted()
+    counted = kernels.take_counters()
     failed = {"failed": "the CPU had to help"} if counted.cpu_batches and not scene.dry else {}
     return {
         "rows": rows,

@@ -18,7 +18,7 @@ from benchmarks.shard_counts import CountingLog, Tally
 from benchmarks.stage import Stage
 from benchmarks.stream_data import StreamData
 from benchmarks.streams import data_of
-from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.build import restore_operator
 from gpu_windows.operators.state.files import MemoryFiles
 from gpu_windows.planning.planner import plan
 
@@ -72,7 +72,7 @@ class _Shard:
             some = np.arange(begin, min(begin + _FILL, keys))
             columns = [some, np.zeros(len(some), np.int64), times[some]]
             log = CountingLog(self._files, self._newest, self._tally)
-            operator = restored_operator(self._plan, log)
+            operator = restore_operator(self._plan, log)
             for _ in operator.process(pa.table(columns, schema=_EMPTY.schema)):
                 pass
             operator.save()
@@ -84,7 +84,7 @@ class _Shard:
         self._watermark += self._ticks
         began = time.process_time()
         log = CountingLog(self._files, self._newest, self._tally)
-        operator = restored_operator(self._plan, log)
+        operator = restore_operator(self._plan, log)
         results = [each.results for each in operator.advance_watermark(self._watermark)]
         operator.save()
         self._newest = log.finish(uuid4().hex)

@@ -1,4 +1,4 @@
-"""The face of an operator: columnar, stateful and independent of Spark."""
+"""Interface of operators: columnar, stateful and independent of Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu_windows.operators.state.log import StateLog
 
 @dataclass(frozen=True)
 class Emission:
-    """What an operator gives back.
+    """The output of one operator call.
 
     Parameters
     ----------
@@ -48,66 +48,65 @@ class Operator(ABC):
 
     @abstractmethod
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows, in order of arrival. Any number of them, 0 too."""
+        """Process rows, in order of arrival. Any number of them, 0 too."""
 
     @abstractmethod
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Fire the windows up to ``watermark`` (ticks) and drop what is over.
+        """Fire the windows up to ``watermark`` (ticks) and drop expired state.
 
         A watermark that is not greater than the last one does nothing. LONG_MAX ends the input.
         """
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
-        """Set processing time (ticks) and fire what waited for it; nothing, unless overridden."""
+        """Set processing time (ticks) and fire due timers; nothing, unless overridden."""
         del time
         yield from ()
 
     def end_rows(self) -> Iterator[Emission]:
-        """Give what waits until all rows that came together were taken; nothing, unless overridden.
+        """Emit the results that depend on a complete micro-batch; nothing, unless overridden.
 
-        On a stream these are the rows of a micro-batch. Also called where there are none.
+        Called once after the rows of each micro-batch, also if it has none.
         """
         yield from ()
 
     def state_size(self) -> dict[str, int]:
-        """Return how many entries of each kind of state are held."""
+        """Return the number of entries of each kind of state."""
         return {}
 
-    def close(self) -> None:  # noqa: B027 - most hold nothing that must be let go of
-        """Let go of what functions of the user's hold, when no call comes any more."""
+    def close(self) -> None:  # noqa: B027 - most hold nothing to release
+        """Close user functions after the last call."""
 
 
-#: What an operator of one kind knows of its store.
+#: An operator's view of its state in the log.
 Stored = TypeVar("Stored")
-#: Watermark and processing time, in ticks; None where nothing waits for a time before the end of
-#: input.
+#: Watermark and processing time, in ticks, of the next timers; None: none before the end of input.
 Timers: TypeAlias = tuple[int | None, int | None]
 
 
 class StatefulOperator(Operator, Generic[Stored]):
-    """An operator that can put its state into a log, and resume from there.
+    """An operator that can save its state to a log and resume from there.
 
-    Where it was given no log it keeps its state in memory.
+    Without a log it keeps its state in memory.
     """
 
     _stored: Stored | None = None
 
     def restore(self, log: StateLog) -> None:
-        """Resume from what `save` kept, before anything else; ``log`` is this operator's now.
+        """Resume from saved state, before any other call; the operator owns ``log`` from now on.
 
         Raises
         ------
         StateError
-            If the log holds anything else.
+            If the log has the state of another operator.
         """
         self._stored = self._restore_state(log.reopen())
 
     def save(self) -> None:
-        """Keep the state in the log; of what is large, only what has changed."""
+        """Save the state to the log; of large state, only the changes."""
         self._save(self._in_store)
 
     def next_timers(self) -> Timers:
-        """Return the least watermark and processing time at which something saved is due."""
+        """Return the earliest watermark and processing time at which saved state has a timer."""
         return self._next_timers(self._in_store)
 
     @property
@@ -117,7 +116,7 @@ class StatefulOperator(Operator, Generic[Stored]):
 
     @abstractmethod
     def _restore_state(self, log: StateLog) -> Stored:
-        """Take up what a log holds; return what is known of it."""
+        """Open the state in a log; see `restore`."""
 
     @abstractmethod
     def _save(self, stored: Stored) -> None:

@@ -1,4 +1,4 @@
-"""Who evaluates the functions that take the rows of many windows at once."""
+"""Evaluators of functions that take the rows of many windows in one call."""
 
 from __future__ import annotations
 
@@ -11,24 +11,30 @@ from gpu_windows.functions.top import Top
 from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vector_window import WindowBatch
 from gpu_windows.functions.vectorised import BatchFunction, Vectorised
-from gpu_windows.operators.columns.top import topmost
+from gpu_windows.operators.columns.top_n import evaluate_top
 from gpu_windows.operators.joins.window import join_windows
 
-#: Yields the results of windows piece by piece; `InvalidFunctionError` if they are not as declared.
+#: Yields results of windows in pieces; raises `InvalidFunctionError` if they are not as declared.
 Evaluator: TypeAlias = Callable[[WindowBatch], Iterator[Piece]]
 
 
 def evaluator_of(function: BatchFunction) -> Evaluator:
-    """Return what evaluates a function, of which somebody knows how: else it is a KeyError."""
+    """Return the evaluator of a function.
+
+    Raises
+    ------
+    KeyError
+        If its type has none.
+    """
     return partial(_EVALUATE[type(function)], function)
 
 
-def _vectorised(function: Vectorised, batch: WindowBatch) -> Iterator[Piece]:
+def _call_vectorised(function: Vectorised, batch: WindowBatch) -> Iterator[Piece]:
     yield function.call(batch)
 
 
 _EVALUATE: Mapping[type[BatchFunction], Callable[[Any, WindowBatch], Iterator[Piece]]] = {
-    Vectorised: _vectorised,
+    Vectorised: _call_vectorised,
     WindowJoin: join_windows,
-    Top: topmost,
+    Top: evaluate_top,
 }

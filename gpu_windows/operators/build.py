@@ -1,4 +1,4 @@
-"""Build the operator that a plan asks for; the module of each is imported when one is built."""
+"""Build the operator of a plan; its module is imported when it is first built."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from gpu_windows.operators.base import Operator, StatefulOperator
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.opened import with_opened
+from gpu_windows.operators.open_functions import open_functions_of
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, IntervalJoinQuery
 from gpu_windows.planning.kinds.match import MatchPlan, MatchQuery
@@ -50,20 +50,20 @@ def build_operator(
     DeviceUnavailableError
         If "cuda" is asked for where it cannot be used.
     """
-    plan = with_opened(plan)
+    plan = open_functions_of(plan)
     process = plan.query.pair_process
     kernels = partial(Kernels, device or plan.query.options.device, threads)
     if process is None:
-        return _built(plan, kernels, trace=trace, in_order=in_order)
+        return _build(plan, kernels, trace=trace, in_order=in_order)
     joins = replace(plan, query=plan.query.without_process)
-    pairs = _built(joins, kernels, trace=trace, in_order=in_order)
+    pairs = _build(joins, kernels, trace=trace, in_order=in_order)
 
     from gpu_windows.operators.process.pairs import PairsOperator
 
     return PairsOperator(plan, process, pairs, trace=trace)
 
 
-def _built(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order: bool) -> Operator:
+def _build(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order: bool) -> Operator:
     """Build the operator of a plan whose functions are open."""
     by_row = plan.strategy is Strategy.ROW_AT_A_TIME
     if is_plan_of(plan, TopQuery):
@@ -146,7 +146,7 @@ def _match(plan: MatchPlan, **options: bool) -> Operator:
 
 
 def _process(plan: ProcessPlan, *, trace: bool) -> Operator:
-    """Build what runs a process function."""
+    """Build the operator of a process function."""
     if plan.query.broadcasts:
         from gpu_windows.operators.process.broadcast import BroadcastOperator
 
@@ -164,17 +164,17 @@ def _process(plan: ProcessPlan, *, trace: bool) -> Operator:
 def stateful_operator(
     plan: Plan, *, in_order: bool = True, threads: int = 1
 ) -> StatefulOperator[Any]:
-    """Build an operator that can be given a log; see `build_operator`."""
+    """Build an operator that can save its state to a log; see `build_operator`."""
     operator = build_operator(plan, in_order=in_order, threads=threads)
     if not isinstance(operator, StatefulOperator):
         raise NotImplementedError(f"{type(operator).__name__} keeps its state in memory")
     return operator
 
 
-def restored_operator(
+def restore_operator(
     plan: Plan, log: StateLog, *, in_order: bool = True, threads: int = 1
 ) -> StatefulOperator[Any]:
-    """Build an operator that resumes from what a log holds.
+    """Build an operator that resumes from the state in a log.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def restored_operator(
     Raises
     ------
     StateError
-        If the log holds anything else.
+        If the log has the state of another operator.
     """
     operator = stateful_operator(plan, in_order=in_order, threads=threads)
     operator.restore(log)

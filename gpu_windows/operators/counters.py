@@ -1,4 +1,4 @@
-"""What became of the rows of an operator, and on what kernels ran."""
+"""Counters of an operator: accepted and rejected rows, firings, kernel calls, user counters."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, fields
 
 @dataclass(frozen=True)
 class Counters:
-    """What became of the rows; every row of the input is in at most one of the next six.
+    """Counts of rows by outcome, of firings and of kernel calls.
 
     ``rows`` counts all rows seen; ``late``, ``gap``, ``null_timestamp``,
-    ``out_of_range_timestamp``, ``future_timestamp`` and ``invalid_session_gap`` those that are in
-    no window; the rest were accepted.
+    ``out_of_range_timestamp``, ``future_timestamp`` and ``invalid_session_gap`` those in no window,
+    each row in at most one of them; the rest were accepted.
     ``fired`` counts emitted windows. ``user`` are the counters of user code, sorted by name.
 
-    The others depend on how the input was cut, and do not take part in equality.
+    The others depend on how the input was split into batches, and do not take part in equality.
     ``locally_aggregated`` counts rows that became partials before a shuffle. ``cpu_batches`` and
     ``cuda_batches`` count calls of kernels by back end, ``device_fallbacks`` those that went to the
-    CPU because device memory had no room for them, or for three earlier ones of the task.
+    CPU because they, or three earlier ones of the task, did not fit device memory.
     """
 
     rows: int = 0
@@ -37,7 +37,7 @@ class Counters:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Return the names of our own counters."""
+        """Return the names of all counters but those of user code."""
         return tuple(f.name for f in fields(cls) if f.name != "user")
 
     def __add__(self, other: Counters) -> Counters:

@@ -1,4 +1,4 @@
-"""The back end of an operator: chosen per call, with a way out when device memory runs out."""
+"""The kernels of an operator: back end chosen per call, with fallback to the CPU."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: With ``device="auto"``, smaller batches are not worth the trip to a device.
-WORTH_ROWS = 1 << 16
-#: With ``device="auto"``, a unit that one thread runs must not be more than this part of all rows,
-#: over the threads of the CPU. 1,048,576 rows of 1,000 keys, in windows that fire every 100 rows,
-#: took 223 ms on an H200 and 93 ms on 16 cores (docs/gpus.md).
+#: With ``device="auto"``, batches of fewer rows run faster on the CPU.
+MIN_DEVICE_ROWS = 1 << 16
+#: With ``device="auto"``, the largest unit that one thread runs may have at most this share of all
+#: rows, divided by the threads of the CPU. 1,048,576 rows of 1,000 keys, in windows that fire every
+#: 100 rows, took 223 ms on an H200 and 93 ms on 16 cores (docs/gpus.md).
 _LARGEST_UNIT = 1 / 256
-#: A batch that does not fit device memory is halved down to this many rows, then the CPU's.
-_LEAST_ROWS = 1 << 14
-#: After so many calls that a device had no room for, the rest of a task is the CPU's.
-MOST_FALLBACKS = 3
+#: A batch that does not fit device memory is halved down to this many rows, then runs on the CPU.
+_MIN_HALVED_ROWS = 1 << 14
+#: After this many calls that did not fit device memory, the rest of a task runs on the CPU.
+MAX_FALLBACKS = 3
 
 
 def begin_task(addresses: tuple[str, ...], share: float, number: int) -> None:
-    """Say that this process begins a task, and what a scheduler granted it; the one before is over.
+    """Begin a task in this process with the GPUs that a scheduler granted, ending the one before.
 
     Parameters
     ----------
     addresses : tuple of str
-        GPUs, as CUDA numbers them or by UUID; empty: none was granted, so ``device="auto"`` takes
+        GPUs, as CUDA numbers them or by UUID; empty: none was granted, so ``device="auto"`` uses
         none, unless ``CUDA_VISIBLE_DEVICES`` names some for the process.
     share : float
-        How much of a GPU's memory the task may hold, in (0, 1].
+        Share of a GPU's memory that the task may allocate, in (0, 1].
     number : int
-        Of the task: it says which GPU one takes that was granted none and has ``device="cuda"``.
+        Of the task: selects the GPU of a task with ``device="cuda"`` that was granted none.
     """
     task.begin(task.Grant(addresses, share, number))
 
 
 class Halvable(Protocol):
-    """Rows that can be worked at in two parts."""
+    """Rows that can be processed in two halves."""
 
     def __len__(self) -> int: ...
 
@@ -71,27 +71,27 @@ P = TypeVar("P", bound=Halvable)
 
 @dataclass(frozen=True)
 class _Done(Generic[T]):
-    """What a call gave that did not run out of memory."""
+    """The result of a call that did not run out of memory."""
 
     result: T
 
 
 class Kernels:
-    """Runs kernels on the back end that ``device`` asks for, and counts on which they ran.
+    """Runs kernels on the back end that ``device`` asks for, and counts calls by back end.
 
-    Work that runs out of device memory is run again, in halves or on the CPU: so it must give what
-    it makes back, and change nothing else.
+    Work that runs out of device memory is run again, in halves or on the CPU: so it must only
+    return results, without side effects.
 
-    On the CPU keys are encoded batch by batch, in order, while threads assign, group and reduce the
-    batches before; then threads merge and fire a partial each. Which rows a call has does not
-    depend on the number of threads, so results do not either, to the last bit.
+    On the CPU keys are encoded batch by batch, in order, while threads assign, group and reduce
+    earlier batches; then each thread merges and fires one partial at a time. The rows of a call do
+    not depend on the number of threads, so results are equal to the last bit.
 
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}
-        Where kernels run; "auto" goes back to the CPU where a device cannot be used.
+        Where kernels run; "auto" uses the CPU if there is no usable device.
     threads : int
-        Threads in which CPU kernels run; they hold no lock of the interpreter.
+        Threads in which CPU kernels run; they release the interpreter's lock.
 
     Attributes
     ----------
@@ -111,20 +111,20 @@ class Kernels:
         self.threads = threads
         self._calls = {"cpu": 0, "cuda": 0}
         self._fallbacks = 0
-        self._most_rows: int | None = None  # of a batch, if a larger one ran out of memory
-        self._most_prepared: int | None = None  # as well, of what `prepare` is given
+        self._max_rows: int | None = None  # of a batch, if a larger one ran out of memory
+        self._max_prepared: int | None = None  # likewise of `prepare`
 
     def run(self, rows: int, work: Callable[[Backend, Map], T]) -> T:
         """Call ``work`` with a back end for ``rows`` rows; on the CPU if memory runs out.
 
-        ``work`` is also given a ``map`` for what can be done in parallel.
+        ``work`` also gets a ``map``, which may run in several threads.
         """
         return self._run(rows, work, on_device=self._wants_device(rows))
 
     def run_units(self, sizes: NDArray[np.int64], work: Callable[[Backend, Map], T]) -> T:
-        """Call ``work`` for units each of which one thread runs, row after row.
+        """Call ``work`` for units, each processed by one thread row by row.
 
-        Where it may be, that is not the device if one unit would keep the others waiting.
+        With ``device="auto"`` it runs on the CPU if one unit is much larger than the others.
 
         Parameters
         ----------
@@ -148,69 +148,69 @@ class Kernels:
         return result
 
     def each(self, pieces: Iterable[P], work: Callable[[Backend, P], T]) -> list[T]:
-        """Call ``work`` with a back end and every piece; in halves where memory runs out.
+        """Call ``work`` with a back end and every piece; in halves if memory runs out.
 
-        On the CPU several pieces are worked at while the next ones are still made.
+        On the CPU, threads process pieces while the next ones are made.
         """
         if self._backend.name != "cpu" and not self._gave_up:
-            return [result for piece in pieces for result in self._worked(piece, work)]
+            return [result for piece in pieces for result in self._run_piece(piece, work)]
         cpu = select("cpu")
-        results = list(self._map(lambda piece: work(cpu, piece), self._given_up(pieces)))
+        results = list(self._map(lambda piece: work(cpu, piece), self._count_fallbacks(pieces)))
         self._calls["cpu"] += len(results)
         return results
 
     def prepare(self, piece: P, work: Callable[[Backend, P], T]) -> list[T]:
-        """Call ``work`` with a back end and what a call needs; in halves where memory runs out.
+        """Call ``work`` on the input of a later call, in this thread; in halves if memory runs out.
 
-        In this thread. It is no batch: the call that takes what is made is counted as one. What the
-        CPU must take over counts as a fallback, but a task does not give its device up for it. What
-        ``work`` changes, such as a dictionary, it must leave the same when it is run again.
+        Only the later call counts as a batch. A fallback to the CPU is counted, but does not make
+        the task give up its device. If ``work`` changes something, such as a dictionary, running it
+        again must change nothing more.
         """
         if self._gave_up or not self._wants_device(len(piece)):
             return [work(select("cpu"), piece)]
         before = self._calls["cuda"]
-        made = [*self._prepared(piece, work)]
+        made = [*self._prepare(piece, work)]
         self._calls["cuda"] = before
         return made
 
-    def _prepared(self, piece: P, work: Callable[[Backend, P], T]) -> Iterator[T]:
-        rows, most = len(piece), self._most_prepared
-        if most is None or rows <= most:
+    def _prepare(self, piece: P, work: Callable[[Backend, P], T]) -> Iterator[T]:
+        rows, limit = len(piece), self._max_prepared
+        if limit is None or rows <= limit:
             done = self._try(rows, lambda backend: work(backend, piece))
             if done is not None:
                 yield done.result
                 return
-            self._most_prepared = max(-(-rows // 2), _LEAST_ROWS)
-        if rows > _LEAST_ROWS:
+            self._max_prepared = max(-(-rows // 2), _MIN_HALVED_ROWS)
+        if rows > _MIN_HALVED_ROWS:
             for half in piece.halves():
-                yield from self._prepared(half, work)
+                yield from self._prepare(half, work)
             return
         self._fallbacks += 1
-        logger.warning("%d rows are prepared by the CPU", rows)
+        logger.warning("%d rows are prepared on the CPU", rows)
         yield work(select("cpu"), piece)
 
-    def _worked(self, piece: P, work: Callable[[Backend, P], T]) -> Iterable[T]:
+    def _run_piece(self, piece: P, work: Callable[[Backend, P], T]) -> Iterable[T]:
         if self._wants_device(len(piece)):
-            return self._halving(piece, work)
+            return self._run_halving(piece, work)
         return [self._run(len(piece), lambda backend, _: work(backend, piece), on_device=False)]
 
-    def _halving(self, piece: P, work: Callable[[Backend, P], T]) -> Iterator[T]:
+    def _run_halving(self, piece: P, work: Callable[[Backend, P], T]) -> Iterator[T]:
         rows = len(piece)
-        if self._gave_up or rows <= _LEAST_ROWS:
+        if self._gave_up or rows <= _MIN_HALVED_ROWS:
             yield self._run(rows, lambda backend, _: work(backend, piece), on_device=True)
             return
-        if self._most_rows is None or rows <= self._most_rows:
+        if self._max_rows is None or rows <= self._max_rows:
             done = self._try(rows, lambda backend: work(backend, piece))
             if done is not None:
                 yield done.result
                 return
-            self._most_rows = -(-rows // 2)
+            self._max_rows = -(-rows // 2)
         for half in piece.halves():
-            yield from self._halving(half, work)
+            yield from self._run_halving(half, work)
 
     def _wants_device(self, rows: int) -> bool:
-        """Whether a call for so many rows is the device's, if it has room."""
-        if self._backend.name == "cpu" or not (self._always or rows >= WORTH_ROWS):
+        """Whether a call of this many rows is to run on the device."""
+        if self._backend.name == "cpu" or not (self._always or rows >= MIN_DEVICE_ROWS):
             return False
         if not self._always:
             self._backend = probe(self._backend)
@@ -218,24 +218,24 @@ class Kernels:
 
     @property
     def _gave_up(self) -> bool:
-        """Whether the rest of the task is the CPU's."""
-        return self._task.fallbacks >= MOST_FALLBACKS
+        """Whether the rest of the task runs on the CPU."""
+        return self._task.fallbacks >= MAX_FALLBACKS
 
     def _try(self, rows: int, work: Callable[[Backend], T]) -> _Done[T] | None:
-        """Call ``work`` on the device; return None if memory ran out, with nothing kept there."""
+        """Call ``work`` on the device; return None if memory ran out, even with caches released."""
         done = self._once(rows, work)
         if done is None and self._backend.memory.release():
-            logger.info("what was kept on the device has left it, for %d rows", rows)
+            logger.info("caches of the device were released, for %d rows", rows)
             done = self._once(rows, work)
         if done is None:
-            logger.warning("the device has no room for %d rows", rows)
+            logger.warning("%d rows do not fit device memory", rows)
         return done
 
     def _once(self, rows: int, work: Callable[[Backend], T]) -> _Done[T] | None:
-        """Call ``work`` on the device; return None if memory ran out, with nothing left of it.
+        """Call ``work`` on the device; return None if memory ran out, with all of it released.
 
-        An error holds the frames that it passed, and they hold arrays of the device. So what comes
-        next must not happen while it is handled, and no record of the log may hold it either.
+        An error refers to the frames that it passed, and these to arrays of the device. So callers
+        must not retry while it is handled, and no log record may refer to it.
         """
         try:
             done = _Done(work(self._backend.remembering()))
@@ -246,18 +246,18 @@ class Kernels:
         return done
 
     def _fall_back(self, rows: int) -> None:
-        """Count a call that the CPU takes over, and say so."""
+        """Count and log a call that falls back to the CPU."""
         self._fallbacks += 1
         if self._gave_up:
             return
         self._task.fallbacks += 1
         logger.warning("%d rows go to the CPU", rows)
         if self._gave_up:
-            said = "the device had no room %d times: the rest of this task goes to the CPU"
-            logger.warning(said, self._task.fallbacks)
+            message = "device memory ran out %d times: the rest of this task runs on the CPU"
+            logger.warning(message, self._task.fallbacks)
 
-    def _given_up(self, pieces: Iterable[P]) -> Iterator[P]:
-        """Count the pieces that would have been the device's; return all of them."""
+    def _count_fallbacks(self, pieces: Iterable[P]) -> Iterator[P]:
+        """Count the pieces that would have run on the device; yield all of them."""
         for piece in pieces:
             self._fallbacks += self._wants_device(len(piece))
             yield piece
@@ -266,8 +266,8 @@ class Kernels:
     def _map(self) -> Map:
         return map if self._pool is None else self._pool.map
 
-    def counted(self) -> Counters:
-        """Return where kernels ran since the last time, and forget it."""
+    def take_counters(self) -> Counters:
+        """Return the counts of kernel calls since the last time, and reset them."""
         counters = Counters(
             cpu_batches=self._calls["cpu"],
             cuda_batches=self._calls["cuda"],

@@ -1,4 +1,4 @@
-"""Result tables: keys, bounds of windows, columns, and what made each fire."""
+"""Result tables: keys, window bounds, result columns, and the cause of each firing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gpu_windows.planning.kinds.firing_columns import CHANGE, FIRING, INSERT, UP
 TRACE = (pa.field("fired", pa.string()), pa.field("fired_time", pa.int64()))
 
 
-def traced(results: pa.Table, cause: str) -> pa.Table:
-    """Return results that no timer of a window fired, with the columns of `TRACE`."""
+def add_trace(results: pa.Table, cause: str) -> pa.Table:
+    """Return results that no window timer fired, with the columns of `TRACE`."""
     fired, time = TRACE
     table = results.append_column(fired, pa.array([cause] * len(results), fired.type))
     return table.append_column(time, pa.nulls(len(results), time.type))
@@ -25,7 +25,7 @@ def traced(results: pa.Table, cause: str) -> pa.Table:
 
 @dataclass(frozen=True)
 class Fired:
-    """What every result says of its firing: an array each, or one value for all.
+    """Properties of the firings of results: an array each, or one value for all.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ class Fired:
     number : int64[n] or int
         Which firing of its window it is.
     timing : str[n] or str
-        "early", "on_time" or "late"; "" where nobody asks.
+        "early", "on_time" or "late"; "" where not needed.
     cause : str[n] or str
-        What made it fire, and when by a timer (``time``).
+        Cause of the firing, "element" or a kind of timer.
     time : int64[n] or masked array, optional
         Time of the timer that made it fire, in ticks; null or None where a row did.
     change : str[n] or str, optional
-        What it changes; None: every firing of a window but the first replaces the one before it.
+        Kind of change; None: every firing of a window but the first replaces the one before it.
     """
 
     start: Any
@@ -53,7 +53,7 @@ class Fired:
 
     @property
     def changes(self) -> Any:
-        """What every result changes, or one word for all."""
+        """The kind of change of every result, or one for all."""
         if self.change is not None:
             return self.change
         if np.ndim(self.number) == 0:
@@ -65,21 +65,19 @@ class Fired:
 def result_table(
     schema: pa.Schema, keys: list[Any], windows: int, fired: Fired, columns: list[Any]
 ) -> pa.Table:
-    """Return results of ``schema``: keys, bounds, columns, and the others that it has.
-
-    These are `FIRING`, `CHANGE` and `TRACE`.
+    """Return results of ``schema``: keys, bounds, columns; `FIRING`, `CHANGE`, `TRACE` if it has.
 
     Parameters
     ----------
     schema : pyarrow.Schema
         Of the results.
     keys : list of pyarrow.Array
-        A column each, a value a result.
+        One per key column, with a value per result.
     windows : int
         Number of results.
     fired : Fired
     columns : list of pyarrow.Array
-        What the window function gave.
+        Results of the window function.
     """
 
     def spread(value: Any, dtype: pa.DataType) -> pa.Array:

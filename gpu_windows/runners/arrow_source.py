@@ -15,7 +15,7 @@ from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.columns.top import ranked
+from gpu_windows.operators.columns.top_n import select_top_results
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
@@ -288,7 +288,7 @@ class ArrowOutputs(Outputs):
         results, query = without_own(found.results), self.plan.query
         if query.ranking is None:
             return results
-        return ranked(query.ranking, query.display_keys, query.window_columns, results)
+        return select_top_results(query.ranking, query.display_keys, query.window_columns, results)
 
     def _check_selection(self) -> None:
         """Try it on no rows."""

@@ -13,11 +13,11 @@ from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.column_types.logical import logical_schema, logical_table, logical_type
 from gpu_windows.expressions.nanoseconds import nanoseconds_error
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.calls import is_on_device, rows_a_call
+from gpu_windows.operators.batch_size import is_on_device, rows_per_call
 from gpu_windows.operators.columns.device_table import (
     device_tables,
     host_table,
-    is_lane,
+    is_numeric,
     whole_numbers,
 )
 from gpu_windows.planning.plan import Plan, Strategy
@@ -142,7 +142,7 @@ class CudfOutputs(ArrowOutputs):
         planned, source = self.plan, self._source
         if not self._stays:
             return batches_for(planned, source._data)
-        time, rows = planned.query.time, rows_a_call(planned)
+        time, rows = planned.query.time, rows_per_call(planned)
         device = planned.query.options.device
         return device_tables(source.frame, source.schema, time, rows, device)
 
@@ -157,10 +157,10 @@ class CudfOutputs(ArrowOutputs):
         return query.watermark_column is None and all(map(self._is_folded, planned.partials))
 
     def _is_folded(self, partial: Partial) -> bool:
-        """Whether a partial is made of a column that is a lane on the device."""
+        """Whether a partial is made of a column that is a numeric on the device."""
         if partial.combine not in _FOLDED or partial.lift not in _LIFTED or partial.where:
             return False
-        return partial.column is None or is_lane(self._source.schema.field(partial.column).type)
+        return partial.column is None or is_numeric(self._source.schema.field(partial.column).type)
 
     def _frame(self, table: pa.Table) -> Any:
         return type(self._source.frame).from_arrow(table)

@@ -17,8 +17,8 @@ from pyarrow import types
 from gpu_windows.aggregates.partials import Combine
 from gpu_windows.expressions.nanoseconds import to_microseconds
 from gpu_windows.operators.base import Emission
+from gpu_windows.operators.batch_size import gather_batches, is_on_device, rows_per_call
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.calls import gather_calls, is_on_device, rows_a_call
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.query import OWN, REASON
@@ -114,8 +114,8 @@ def batches_for(planned: Plan, source: pa.Table | RowStream) -> Iterator[pa.Tabl
     picks = any(partial.combine is Combine.PICK for partial in planned.partials)
     chunks = source
     if isinstance(source, pa.Table):
-        chunks = source.to_batches(max_chunksize=max(_SLICE_ROWS, rows_a_call(planned)))
-    for gathered in gather_calls(planned, chunks):
+        chunks = source.to_batches(max_chunksize=max(_SLICE_ROWS, rows_per_call(planned)))
+    for gathered in gather_batches(planned, chunks):
         carrier, marked = planned.query.watermark_column, planned.marker_columns
         table = without_markers(gathered, carrier, marked)
         at = table.schema.get_field_index(planned.query.time)

@@ -16,7 +16,7 @@ from gpu_windows.aggregates.formulas import lower
 from gpu_windows.aggregates.partials import ROWS, Partial
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.slices.partial_stage import UNUSED
+from gpu_windows.operators.slices.preaggregation import UNUSED
 from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.kinds.firing_columns import CHANGE, FIRING, INSERT
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from gpu_windows import rules
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.operators.columns.partial_columns import partial_columns
-from gpu_windows.operators.slices.partial_stage import UNUSED
+from gpu_windows.operators.slices.preaggregation import UNUSED
 from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
@@ -78,7 +78,7 @@ def slice_column(plan: WindowPlan) -> Column:
 
 
 def spark_partials(frame: DataFrame, plan: WindowPlan) -> DataFrame:
-    """Aggregate rows to a table of partials (see `gpu_windows.operators.slices.partial_stage`)."""
+    """Aggregate rows to a table of partials (see `gpu_windows.operators.slices.preaggregation`)."""
     keys = [F.col(quoted(name)) for name in plan.query.keys]
     names = [field.name for column in partial_columns(plan) for field in column.fields]
     values = [value for partial in plan.partials for value in _aggregates(partial, plan)]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gpu_windows.operators.columns.lanes import Lane, to_lane
+from gpu_windows.operators.columns.numeric import NumericColumn, to_numeric
 from gpu_windows.operators.columns.row_status import status_of_times
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import ACCEPTED
@@ -53,14 +53,14 @@ class ReportedWatermarks:
     def _collect(self, query: Query, rows: pa.Table) -> None:
         if query.watermarks.in_processing_time:
             return
-        times = to_lane(rows.column(query.time))
+        times = to_numeric(rows.column(query.time))
         counts = status_of_times(times, query.usable_ticks) == ACCEPTED
         numbers: NDArray[np.int64] | None = None
         if INPUT in rows.column_names:
-            numbers = to_lane(rows.column(INPUT)).values
-        carried: Lane | None = None
+            numbers = to_numeric(rows.column(INPUT)).values
+        carried: NumericColumn | None = None
         if CARRIED_WATERMARK in rows.column_names:
-            carried = to_lane(rows.column(CARRIED_WATERMARK))
+            carried = to_numeric(rows.column(CARRIED_WATERMARK))
         for number, watermarks in enumerate(query.watermarks.inputs):
             if isinstance(watermarks, StageWatermarks) or not watermarks.moves:
                 continue  # the driver knows it
@@ -70,7 +70,9 @@ class ReportedWatermarks:
             elif (is_own & counts).any():
                 self.add(number, watermarks.watermark_of(times.values[is_own & counts]))
 
-    def _add_greatest(self, number: int, carried: Lane | None, is_own: NDArray[np.bool_]) -> None:
+    def _add_greatest(
+        self, number: int, carried: NumericColumn | None, is_own: NDArray[np.bool_]
+    ) -> None:
         assert carried is not None, "where rows carry the watermark it crosses with them"
         found = carried.values[is_own & carried.valid if len(carried.valid) else is_own]
         if len(found):

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from pyspark.sql.types import LongType, StructField, StructType
 
 from gpu_windows.functions.top import Ranking
-from gpu_windows.operators.columns.top import ranked
+from gpu_windows.operators.columns.top_n import select_top_results
 from gpu_windows.planning.query import Query
 from gpu_windows.spark_glue.columns.names import quoted
 
@@ -32,7 +32,7 @@ class Rank:
         found = list(batches)
         if found:
             table = pa.Table.from_batches(found)
-            yield from ranked(self.ranking, self.keys, self.bounds, table).to_batches()
+            yield from select_top_results(self.ranking, self.keys, self.bounds, table).to_batches()
 
 
 def kept_results(frame: DataFrame, query: Query, files: int | None = None) -> DataFrame:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from gpu_windows.operators.build import stateful_operator
 from gpu_windows.operators.columns.key_groups import group_range, groups_in_log
 from gpu_windows.operators.state.files import StateFiles
-from gpu_windows.operators.state.large_texts import naming_overflow
+from gpu_windows.operators.state.large_strings import naming_overflow
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.rescaling import Rescaling, count_numbers, write_rescaled
-from gpu_windows.operators.types_in_state import types_in_state
+from gpu_windows.operators.state.rescaled_file import count_numbers, write_rescaled
+from gpu_windows.operators.state.rescaling import Rescaling
+from gpu_windows.operators.state_types import state_types
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.tasks.packing import shard_count
 
@@ -69,5 +70,5 @@ def open_shard(
 def _open(plan: Plan, files: StateFiles, newest: str | None) -> StateLog:
     """Return a log whose columns are read in the types of a plan."""
     log = StateLog(files, newest)
-    log.types = types_in_state(plan)
+    log.types = state_types(plan)
     return log

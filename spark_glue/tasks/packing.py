@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.columns.key_groups import groups_of_rows, shards_of_groups
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.tasks.fragments import SHARD, Cutter, join_fragments, send_whole
 
@@ -148,7 +148,7 @@ def cut(tables: Iterable[pa.Table], *, everywhere: bool = False) -> Iterator[Pie
     ``everywhere``: cut where any shard ends.
     """
     for table in tables:
-        shards = to_lane(table.column(SHARD)).values
+        shards = to_numeric(table.column(SHARD)).values
         data = table.drop_columns([SHARD])
         edges = (np.flatnonzero(np.diff(shards)) + 1).tolist()
         ends = edges if everywhere else edges[:1]

@@ -8,8 +8,8 @@ from itertools import chain
 
 import pyarrow as pa
 
-from gpu_windows.operators.calls import gather_calls
-from gpu_windows.operators.slices.timely import TimelyStage
+from gpu_windows.operators.batch_size import gather_batches
+from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.rules import LONG_MIN
@@ -46,7 +46,7 @@ class PackMicroBatch:
         """Run in a Spark task: input rows to rows of `PACKED`."""
         spare_modules()
         reported = ReportedWatermarks()
-        tables = set_aside(gather_calls(self.plan, as_planned(batches)))
+        tables = set_aside(gather_batches(self.plan, as_planned(batches)))
         tables = reported.collect(self.plan.query, tables)
         if self.plan.makes_partials:
             tables = self._with_partials(tables)
@@ -57,7 +57,7 @@ class PackMicroBatch:
     def _with_partials(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         assert is_plan_of(self.plan, WindowQuery)
         use_task_device(self.gpu_share)
-        stage = TimelyStage(self.plan, self.watermark, threads=task_threads(self.plan))
+        stage = OnTimePreaggregation(self.plan, self.watermark, threads=task_threads(self.plan))
         return chain.from_iterable(
             (each,) if are_rejected(each) else stage.split(each) for each in tables
         )

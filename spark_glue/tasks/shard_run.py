@@ -19,14 +19,14 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
+from gpu_windows.operators.batch_size import gather_batches, rows_per_call
 from gpu_windows.operators.build import stateful_operator
-from gpu_windows.operators.calls import gather_calls, rows_a_call
-from gpu_windows.operators.columns.lanes import sortable
+from gpu_windows.operators.columns.numeric import sortable
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
-from gpu_windows.operators.slices.partial_stage import split_unused
-from gpu_windows.operators.slices.timely import are_partials
-from gpu_windows.operators.state.large_texts import naming_overflow
+from gpu_windows.operators.slices.on_time_preaggregation import are_partials
+from gpu_windows.operators.slices.preaggregation import split_counts
+from gpu_windows.operators.state.large_strings import naming_overflow
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan, is_plan_of
@@ -126,7 +126,7 @@ def take_rows(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Ite
     rows = intake.rows(tables)
     if plan.query.order_dependent(bounded=False):
         rows = iter(_in_order(plan, list(rows)))
-    pieces = gather_calls(plan, rows)
+    pieces = gather_batches(plan, rows)
     for piece in pieces:
         yield from operator.process(piece)
         yield from intake.rejected()
@@ -151,7 +151,7 @@ class _Intake:
     def rows(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
         partials: list[pa.Table] = []
-        waiting, most = 0, rows_a_call(self._plan)
+        waiting, most = 0, rows_per_call(self._plan)
         for table in tables:
             if are_rejected(table):
                 self._rejected.append(table)
@@ -176,7 +176,7 @@ class _Intake:
     def _merge(self, tables: list[pa.Table]) -> None:
         assert is_plan_of(self._plan, WindowQuery)
         assert isinstance(self._operator, FiringOperator)
-        partials, counters = split_unused(self._plan, pa.concat_tables(tables).combine_chunks())
+        partials, counters = split_counts(self._plan, pa.concat_tables(tables).combine_chunks())
         self._operator.merge(partials)
         self.counters += counters
 

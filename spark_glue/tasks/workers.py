@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.batch_size import gather_batches, rows_per_call
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.calls import gather_calls, rows_a_call
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
-from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
+from gpu_windows.operators.slices.preaggregation import Preaggregation, split_counts
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import Plan, is_plan_of
@@ -72,7 +72,7 @@ class MakePartials:
         """Run in a Spark task."""
         spare_modules()
         use_task_device(self.gpu_share)
-        stage = PartialStage(self.plan, threads=task_threads(self.plan))
+        stage = Preaggregation(self.plan, threads=task_threads(self.plan))
         tables = stage.run(as_planned(batches))
         yield from pack(self.plan, tables, most=self.most, sender=_task_number())
 
@@ -158,9 +158,9 @@ class ShardRun:
     def results(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Yield the results of a partition."""
         if self._packed:
-            pieces = unpack(batches, rows_a_call(self._plan))
+            pieces = unpack(batches, rows_per_call(self._plan))
         else:
-            tables = gather_calls(self._plan, as_planned(batches))
+            tables = gather_batches(self._plan, as_planned(batches))
             pieces = cut(tables, everywhere=self._plan.query.broadcasts)
         for piece in pieces:
             yield from self._feed(piece)
@@ -177,7 +177,7 @@ class ShardRun:
         self._rows += len(data)
         plan, operator = self._plan, self._operator
         if isinstance(operator, FiringOperator) and _of_partials(plan):
-            partials, counters = split_unused(plan, data)
+            partials, counters = split_counts(plan, data)
             self.counters += counters
             operator.merge(partials)
         else:

@@ -27,7 +27,7 @@ from benchmarks.shard_queries import QUERIES
 from benchmarks.shard_work import Cost, ShardWork
 from benchmarks.stage import Resources
 from gpu_windows.checkpointing.local_files import LocalFiles
-from gpu_windows.operators.state.row_kind import KeyColumns
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import Strategy
 from tests.lanes import quick

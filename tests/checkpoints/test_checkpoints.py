@@ -15,7 +15,7 @@ import gpu_windows as gw
 from gpu_windows import checkpoints, errors
 from gpu_windows.checkpointing import object_files
 from gpu_windows.checkpoints import Holding, open_files, summary
-from gpu_windows.operators.state import manifest, new_file
+from gpu_windows.operators.state import manifest, state_file_writer
 from gpu_windows.operators.state.log import StateLog
 from tests.checkpoints import queries
 from tests.checkpoints.checkpoint_writer import CheckpointWriter, plan_stream, to_rows
@@ -318,7 +318,7 @@ def running_query(
 ) -> tuple[CheckpointWriter, Callable[[], None]]:
     """A checkpoint, and what goes on with it until no file of its last commit is left."""
     writer = make_checkpoint(tmp_path)
-    monkeypatch.setattr(new_file, "TOGETHER", 2)
+    monkeypatch.setattr(state_file_writer, "MERGE_FANIN", 2)
 
     def replace_state() -> None:
         for _ in range(3):

@@ -17,9 +17,9 @@ from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpoints.report import show_time
 from gpu_windows.cli import app
 from gpu_windows.operators.state import manifest
+from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
 from gpu_windows.rules import LONG_MAX
 from tests.checkpoints.checkpoint_writer import CheckpointWriter, plan_stream, to_rows
 from tests.spark_glue.stream_runs import ASSIGNERS, batches, windowed
@@ -30,7 +30,7 @@ NAME = "of the future"
 
 def append(log: StateLog) -> None:
     """Write rows of a table of which this version knows nothing."""
-    buffer = RowBuffer(log, NAME, RowKind("time", one_place))
+    buffer = RowBuffer(log, NAME, BufferSpec("time", no_prefix))
     buffer.append(pa.table({"time": [1, 2, 3]}))
 
 

@@ -16,8 +16,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.slices.timely import TimelyStage
+from gpu_windows.operators.build import build_operator, restore_operator
+from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
@@ -159,7 +159,7 @@ class _Replay:
 
     def left(self) -> dict[str, int]:
         """Return how many windows, rows and slices are still in the state."""
-        operator = restored_operator(self.plan, self._log.copy())
+        operator = restore_operator(self.plan, self._log.copy())
         return {name: n for name, n in operator.state_size().items() if n}
 
 
@@ -171,7 +171,9 @@ class _EarlyReplay(_Replay):
         self._windows = plan
 
     def _sent(self, rows: pa.Table) -> Iterable[pa.Table]:
-        return TimelyStage(self._windows, self._watermark, worth=math.inf).run(rows.to_batches())
+        return OnTimePreaggregation(self._windows, self._watermark, max_share=math.inf).run(
+            rows.to_batches()
+        )
 
 
 def _packed(tables: Iterable[pa.Table]) -> Iterator[bytes]:

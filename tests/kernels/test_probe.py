@@ -16,7 +16,7 @@ from gpu_windows.errors import DeviceMemoryError  # noqa: E402
 from gpu_windows.kernels import backend  # noqa: E402
 from gpu_windows.kernels.backend import Backend  # noqa: E402
 from gpu_windows.kernels.cuda import primitives, probe  # noqa: E402
-from gpu_windows.operators.device import WORTH_ROWS, Kernels, Map  # noqa: E402
+from gpu_windows.operators.device import MIN_DEVICE_ROWS, Kernels, Map  # noqa: E402
 from tests.compiled.device import Device  # noqa: E402
 
 DRIVER = gpu.Driver((13, 0), (gpu.Device("NVIDIA H200", (9, 0), 141 << 30),))
@@ -29,7 +29,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
     return Device(monkeypatch)
 
 
-def _where(kernels: Kernels, rows: int = WORTH_ROWS) -> str:
+def _where(kernels: Kernels, rows: int = MIN_DEVICE_ROWS) -> str:
     def name(chosen: Backend, _: Map) -> str:
         return chosen.name
 
@@ -50,7 +50,7 @@ def test_a_device_that_answers_is_used() -> None:
 
 
 def test_small_batches_try_no_device(device: Device) -> None:
-    assert _where(Kernels("auto"), WORTH_ROWS - 1) == "cpu"
+    assert _where(Kernels("auto"), MIN_DEVICE_ROWS - 1) == "cpu"
     assert not device.launches
     assert probe._answers == {}
 
@@ -66,7 +66,7 @@ def test_a_call_that_fails_leaves_the_work_to_the_cpu(
     assert [_where(kernels), _where(kernels)] == ["cpu", "cpu"]
     reason = "a first call on device 0 failed: RuntimeError: CUDA_ERROR_NO_BINARY_FOR_GPU"
     assert f"kernels run on the CPU: {reason}" in caplog.messages
-    assert kernels.counted().device_fallbacks == 0
+    assert kernels.take_counters().device_fallbacks == 0
 
 
 @pytest.mark.usefixtures("device")

@@ -7,7 +7,7 @@ from typing import Any
 
 import gpu_windows as gw
 from gpu_windows.operators.base import Operator
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
@@ -48,7 +48,7 @@ def given(outputs: gw.typing.Outputs, *, put_away: bool) -> Given:
     operator = build_operator(planned)
     for step in steps_of(outputs):
         if put_away:
-            operator = restored_operator(planned, store)
+            operator = restore_operator(planned, store)
             found.take(operator, step)
             operator.save()
         else:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
@@ -70,7 +70,7 @@ class Driven:
 
     def _fresh(self) -> Operator:
         if self._put_away:
-            return restored_operator(self.plan, self._store)
+            return restore_operator(self.plan, self._store)
         return build_operator(self.plan)
 
     def rows(self, *rows: Sequence[Any]) -> list[Result]:

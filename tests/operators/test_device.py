@@ -18,7 +18,7 @@ from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators import device
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.device import MOST_FALLBACKS, Kernels
+from gpu_windows.operators.device import MAX_FALLBACKS, Kernels
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.planning.planner import plan
@@ -78,7 +78,7 @@ def test_a_batch_that_does_not_fit_is_halved() -> None:
     assert {name for name, _, _ in parts} == {"cuda"}
     assert [begin for _, begin, _ in parts] == [0, 25_000, 50_000, 75_000]
     assert parts[-1][2] == 100_000
-    counted = kernels.counted()
+    counted = kernels.take_counters()
     assert (counted.cuda_batches, counted.cpu_batches, counted.device_fallbacks) == (4, 0, 0)
 
 
@@ -88,9 +88,9 @@ def test_at_last_the_cpu_takes_it_and_that_is_counted() -> None:
     parts = kernels.each([Rows(0, 40_000)], limited(10))
     assert {name for name, _, _ in parts} == {"cpu"}
     assert sum(end - begin for _, begin, end in parts) == 40_000
-    counted = kernels.counted()
+    counted = kernels.take_counters()
     assert counted.device_fallbacks == counted.cpu_batches == len(parts)
-    assert kernels.counted().cpu_batches == 0
+    assert kernels.take_counters().cpu_batches == 0
 
 
 @pytest.mark.usefixtures("pretend_cuda")
@@ -107,19 +107,19 @@ def test_after_some_failures_the_rest_of_the_task_is_the_cpus(
         return backend.name
 
     kernels = Kernels("auto", threads=2)
-    kernels.each([Rows(0, device.WORTH_ROWS)], work)
-    assert 0 < len(tried) <= 2 + MOST_FALLBACKS  # halved twice, from 65,536 to 16,384 rows
-    assert "the rest of this task goes to the CPU" in caplog.text
+    kernels.each([Rows(0, device.MIN_DEVICE_ROWS)], work)
+    assert 0 < len(tried) <= 2 + MAX_FALLBACKS  # halved twice, from 65,536 to 16,384 rows
+    assert "the rest of this task runs on the CPU" in caplog.text
     tried.clear()
     for another in (kernels, Kernels("cuda")):  # of the same task
-        another.counted()
+        another.take_counters()
         another.each([Rows(0, 100_000), Rows(0, 70_000)], work)
         another.run(80_000, lambda backend, _: work(backend, Rows(0, 80_000)))
-        counted = another.counted()
+        counted = another.take_counters()
         assert counted.cuda_batches == 0
         assert counted.device_fallbacks == counted.cpu_batches == 3
     kernels.each([Rows(0, 10)], work)
-    assert kernels.counted().device_fallbacks == 0  # the CPU's in any case
+    assert kernels.take_counters().device_fallbacks == 0  # the CPU's in any case
     assert tried == []
     monkeypatch.setattr(task._Process, "task", task.Task(task.Grant(("0",))))
     Kernels("cuda").run(80_000, lambda backend, _: work(backend, Rows(0, 80_000)))
@@ -189,7 +189,7 @@ def test_a_batch_of_120_percent_of_the_memory_is_done_in_two_halves(
     counted = halves[0].counters
     assert (counted.cuda_batches, counted.cpu_batches, counted.device_fallbacks) == (2, 0, 0)
     # to encode their keys, and to group them
-    assert caplog.text.count("the device has no room for 100000 rows") == 2
+    assert caplog.text.count("100000 rows do not fit device memory") == 2
     assert holding.held == 0
     assert results.equals(expected)
 
@@ -224,7 +224,7 @@ def test_what_is_kept_makes_room_for_a_call(holding: PretendDevice) -> None:
     first, second, third = (kernels.run(1_000, work) for _ in range(3))
     assert [kept.on_device is None for kept in (first, second, third)] == [True, True, False]
     assert first.tolist() == third.tolist() == list(range(1_000))
-    counted = kernels.counted()
+    counted = kernels.take_counters()
     assert (counted.cuda_batches, counted.device_fallbacks) == (3, 0)
 
 
@@ -232,7 +232,7 @@ def test_what_is_kept_makes_room_for_a_call(holding: PretendDevice) -> None:
 def test_auto_keeps_small_batches_off_the_device() -> None:
     kernels = Kernels("auto")
     assert kernels.run(100, lambda backend, _: backend.name) == "cpu"
-    assert kernels.run(device.WORTH_ROWS, lambda backend, _: backend.name) == "cuda"
+    assert kernels.run(device.MIN_DEVICE_ROWS, lambda backend, _: backend.name) == "cuda"
     assert [name for name, _, _ in kernels.each([Rows(0, 100)], limited(0))] == ["cpu"]
 
 
@@ -265,7 +265,7 @@ def test_threads_work_at_several_pieces_and_keep_their_order() -> None:
     found = kernels.each((Rows(i, i + 1) for i in range(6)), work)
     assert [begin for begin, _ in found] == list(range(6))
     assert len({name for _, name in found}) == 2
-    assert kernels.counted().cpu_batches == 6
+    assert kernels.take_counters().cpu_batches == 6
 
 
 def test_an_error_in_a_thread_is_raised() -> None:
@@ -294,7 +294,7 @@ def test_pairs_that_do_not_fit_are_made_on_the_cpu(monkeypatch: pytest.MonkeyPat
     found = [*Matching(kernels, -2, 3).find_pairs(left, right)]
     pairs = [(int(i), int(j)) for chunk in found for i, j in zip(*chunk, strict=True)]
     assert pairs == [(i, j) for i in range(5) for j in range(8) if -2 <= j - i <= 3]
-    counted = kernels.counted()
+    counted = kernels.take_counters()
     assert (counted.cuda_batches, counted.cpu_batches, counted.device_fallbacks) == (1, 4, 4)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import FunctionFailedError, InvalidFunctionError
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
@@ -152,7 +152,7 @@ def test_a_function_of_many_keys_goes_on_with_its_arrays(put_away: bool) -> None
     planned, store = plan(made, bounded=False), MemoryLog()
     operator: Any = build_operator(planned)
     if put_away:
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
     found, aside = [], []
     batch = rows(2).set_column(1, "ts", pa.array([1, 2]))
     for _ in range(3):
@@ -163,7 +163,7 @@ def test_a_function_of_many_keys_goes_on_with_its_arrays(put_away: bool) -> None
         aside += [n for e in emissions if e.sides for n in e.sides["aside"]["n"].to_pylist()]
         if put_away:
             operator.save()
-            operator = restored_operator(planned, store)
+            operator = restore_operator(planned, store)
     assert found == aside == [2, 4, 6]
     timers = [n for e in operator.advance_watermark(LONG_MAX) for n in e.results["n"].to_pylist()]
     assert timers == [2, 4, 6]

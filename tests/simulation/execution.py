@@ -15,15 +15,15 @@ import pytest
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.joins import rows as join_rows
-from gpu_windows.operators.slices.timely import TimelyStage
+from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation
 from gpu_windows.operators.state import (
     keyed_table,
     log,
     manifest,
-    new_file,
+    merge_input,
     row_buffer,
     runs,
-    runs_in_parts,
+    state_file_writer,
 )
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window import WindowQuery
@@ -45,11 +45,11 @@ _TIGHT = (
     (keyed_table, "_MERGED_BYTES", 1),
     (row_buffer, "_BLOCK_BYTES", 1),
     (row_buffer, "_DUE_BLOCKS", 1),
-    (runs_in_parts, "_PART_BYTES", 1),
+    (merge_input, "_PART_BYTES", 1),
     (runs, "_MIN_FILTERED", 2),
     (log, "_SMALL_RUN", 1),
     (manifest, "_TAIL", 24),
-    (new_file, "TOGETHER", 2),
+    (state_file_writer, "MERGE_FANIN", 2),
     (join_rows, "_MAX_ROWS", 1),
     (join_pairs, "PAIRS", 3),
 )
@@ -142,7 +142,7 @@ class Execution:
         known = segment.before
         latest = LONG_MIN if known is None else min(known + ahead, LONG_MAX)
         for at in range(0, len(rows), _TASK_ROWS):
-            stage = TimelyStage(plan, latest, worth=math.inf)
+            stage = OnTimePreaggregation(plan, latest, max_share=math.inf)
             yield from stage.run(rows.slice(at, _TASK_ROWS).to_batches())
 
 

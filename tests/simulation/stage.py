@@ -15,7 +15,7 @@ from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_commit import ShardState
 from gpu_windows.operators.base import Emission, Timers
-from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.build import restore_operator
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX
@@ -158,7 +158,7 @@ class Stage:
         found = {"waiting": sum(shard.next_times != (None, None) for shard in self.shards)}
         for shard in self.shards:
             log = StateLog(LocalFiles(self._folder), shard.state.newest)
-            for name, size in restored_operator(self.plan, log).state_size().items():
+            for name, size in restore_operator(self.plan, log).state_size().items():
                 found[name] = found.get(name, 0) + size
         return {name: size for name, size in found.items() if size}
 

@@ -17,8 +17,8 @@ from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.object_files import ObjectFiles
 from gpu_windows.checkpointing.staged_file import read_staged_file, write_staged_file
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StageState, StateCommit
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.spark_glue.streams.engine import Engine
 

@@ -1,4 +1,4 @@
-"""Gather small Arrow batches until a kernel call is worth it."""
+"""Concatenate small Arrow batches into tables that are large enough for a kernel call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-#: Bytes of a table from which on it is large enough, however few its rows are.
+#: Bytes of a table that are enough, however few its rows are.
 ENOUGH_BYTES = 1 << 27
 
 
@@ -17,26 +17,26 @@ def gather(
 
     A table of ``enough`` bytes may have fewer rows.
     """
-    waiting: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     count = size = 0
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        waiting.append(batch)
+        pending.append(batch)
         count += batch.num_rows
         size += batch.nbytes
         if count >= rows or size >= enough:
-            yield _together(waiting)
-            waiting, count, size = [], 0, 0
-    if waiting:
-        yield _together(waiting)
+            yield _concat(pending)
+            pending, count, size = [], 0, 0
+    if pending:
+        yield _concat(pending)
 
 
-def _together(batches: list[pa.RecordBatch]) -> pa.Table:
+def _concat(batches: list[pa.RecordBatch]) -> pa.Table:
     first = batches[0].schema
     if all(batch.schema.equals(first) for batch in batches):
         table = pa.Table.from_batches(batches)
-    else:  # of several starts of a query, what may be null has changed
+    else:  # batches of several starts of a query may differ in nullability
         tables = [pa.Table.from_batches([batch]) for batch in batches]
         table = pa.concat_tables(tables, promote_options="default")
     return table if len(batches) == 1 else table.combine_chunks()

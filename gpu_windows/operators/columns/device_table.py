@@ -1,7 +1,7 @@
-"""Rows that are on the device already: a DataFrame of cuDF, in the place of an Arrow table.
+"""A DataFrame of cuDF as an operator's input: its rows stay on the device.
 
-Its columns become lanes where they are: those without nulls are not even copied. Of cuDF only what
-it has in public is called, and it is not imported.
+Numeric columns are used in device memory; those without nulls are not copied. Only public methods
+of cuDF are called, and it is not imported.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from gpu_windows.kernels.backend import Backend, select
-from gpu_windows.operators.columns.lanes import ALL, TypedLane
+from gpu_windows.operators.columns.numeric import ALL, TypedNumericColumn
 from gpu_windows.vocabulary.options import Device
 
 
-def is_lane(dtype: pa.DataType) -> bool:
-    """Whether columns of a type become lanes on the device: numbers, booleans, timestamps."""
+def is_numeric(dtype: pa.DataType) -> bool:
+    """Whether columns of a type stay on the device: numbers, booleans, timestamps."""
     whole = types.is_integer(dtype) and not types.is_uint64(dtype)
-    known = types.is_floating(dtype) or types.is_boolean(dtype) or types.is_timestamp(dtype)
-    return whole or known
+    return whole or types.is_floating(dtype) or types.is_boolean(dtype) or types.is_timestamp(dtype)
 
 
 def device_tables(
     frame: Any, schema: pa.Schema, time: str, rows: int, device: Device
 ) -> Iterator[DeviceTable]:
-    """Yield a frame's rows, so many at a time; see `DeviceTable`."""
+    """Yield a frame as tables of up to ``rows`` rows."""
     backend = select(device)
     for begin in range(0, len(frame), rows):
         yield DeviceTable(frame.iloc[begin : begin + rows], schema, time, backend)
@@ -39,7 +38,7 @@ def device_tables(
 
 @dataclass(frozen=True)
 class DeviceTable:
-    """A DataFrame of cuDF as the operators take tables.
+    """A DataFrame of cuDF with the methods of an Arrow table that operators call.
 
     Parameters
     ----------
@@ -47,7 +46,7 @@ class DeviceTable:
     schema : pyarrow.Schema
         Of its columns.
     time : str
-        The column of event time, in microseconds: int64 ticks to whoever asks for it.
+        The column of event time, in microseconds; `column` returns it as int64 ticks.
     backend : Backend
         Where the columns are.
     """
@@ -66,25 +65,26 @@ class DeviceTable:
         return len(self)
 
     @cached_property
-    def _columns(self) -> dict[str, TypedLane | pa.Array]:
+    def _columns(self) -> dict[str, TypedNumericColumn | pa.Array]:
         return {}
 
-    def column(self, name: str) -> TypedLane | pa.Array:
-        """Return a column as a lane; on the host, if it can be none.
+    def column(self, name: str) -> TypedNumericColumn | pa.Array:
+        """Return a column on the device if it is numeric; else as an Arrow array on the host.
 
-        That are strings and what else kernels do not know, and floats with nulls: cuDF tells NaN
-        from null in none of its public ways.
+        Floats with nulls also go to the host: no public method of cuDF tells NaN from null.
         """
         if name not in self._columns:
             dtype, series = self.schema.field(name).type, self.frame[name]
             apart = types.is_floating(dtype) and series.null_count > 0
-            if is_lane(dtype) and not apart:
-                self._columns[name] = self._lane(series, pa.int64() if name == self.time else dtype)
+            if is_numeric(dtype) and not apart:
+                self._columns[name] = self._to_numeric(
+                    series, pa.int64() if name == self.time else dtype
+                )
             else:
                 self._columns[name] = series.to_arrow().cast(dtype)
         return self._columns[name]
 
-    def _lane(self, series: Any, dtype: pa.DataType) -> TypedLane:
+    def _to_numeric(self, series: Any, dtype: pa.DataType) -> TypedNumericColumn:
         numbers = (
             whole_numbers(series) if not types.is_floating(dtype) else series.astype("float64")
         )
@@ -92,26 +92,26 @@ class DeviceTable:
         if series.null_count > 0:
             valid = self.backend.borrow(series.notnull().values)
             numbers = numbers.fillna(0)
-        return TypedLane(self.backend.borrow(numbers.values), valid, dtype)
+        return TypedNumericColumn(self.backend.borrow(numbers.values), valid, dtype)
 
     def to_batches(self) -> Iterator[Self]:
-        """Return the whole."""
+        """Yield the table as one batch."""
         return iter([self])
 
     def slice(self, begin: int, length: int | None = None) -> Self:
-        """Return some rows, where they are."""
+        """Return some rows, on the device."""
         end = len(self) if length is None else begin + length
         return self._of(self.frame.iloc[begin:end])
 
     def filter(self, some: pa.BooleanArray) -> Self:
-        """Return the rows for which it is true."""
+        """Return the rows of a mask, on the device."""
         return self._of(self.frame.take(np.flatnonzero(some.to_numpy(zero_copy_only=False))))
 
     def _of(self, frame: Any) -> Self:
         return type(self)(frame, self.schema, self.time, self.backend)
 
     def append_column(self, name: str, values: pa.Array) -> pa.Table:
-        """Return the rows with one more column, on the host."""
+        """Return the rows with one more column, as an Arrow table on the host."""
         return host_table(self.frame, self.schema).append_column(name, values)
 
 
@@ -122,6 +122,6 @@ def whole_numbers(series: Any) -> Any:
 
 
 def host_table(frame: Any, schema: pa.Schema | None = None) -> pa.Table:
-    """Copy a DataFrame of cuDF to the host; its index is no column."""
+    """Copy a DataFrame of cuDF to the host, without its index."""
     table = frame.to_arrow(preserve_index=False).replace_schema_metadata(None)
     return table if schema is None else table.cast(schema)

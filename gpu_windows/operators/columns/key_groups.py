@@ -1,7 +1,6 @@
-"""Key groups: into which of a fixed number of groups a key falls, and which groups a shard has.
+"""Key groups, as in Flink: each key belongs to one of a fixed number, each shard has a range.
 
-As in Flink a shard is a range of key groups, so that with another number of shards a shard takes
-whole groups over from a few others.
+So with another number of shards, a shard takes whole key groups over from a few old ones.
 """
 
 from __future__ import annotations
@@ -13,21 +12,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.rescaling import FindGroups
-from gpu_windows.operators.state.row_kind import KeyColumns
 
 Ints = NDArray[np.int64]
 
-#: Key groups: so many shards there are at most.
+#: Number of key groups, and limit of the number of shards.
 GROUP_COUNT = 1 << 16
 #: Column of the key group of a row, in a table of rows without key columns.
 GROUP = "__group"
 
 
 def groups_of(hashes: Ints) -> Ints:
-    """Return the groups of keys, given by the hashes of their values: int64[n].
+    """Return the key groups of keys, given by their hashes: int64[n].
 
-    They are the lower bits: the upper ones are places in a log.
+    They are the lower bits of the hash; the upper ones are its prefix in a log.
     """
     return hashes & (GROUP_COUNT - 1)
 
@@ -51,12 +50,12 @@ def group_range(shard: int, count: int) -> tuple[int, int]:
 
 
 def groups_in_log(keys: Sequence[str], shard_keys: Sequence[str]) -> FindGroups:
-    """Return what tells the key groups of the rows of any table of an operator's log.
+    """Return the function that finds the key groups of rows in any table of an operator's log.
 
     Parameters
     ----------
     keys, shard_keys : sequence of str
-        The key columns of a query, and those of them that choose the shard.
+        The key columns of a query, and those of them that determine the shard.
 
     Returns
     -------
@@ -68,7 +67,7 @@ def groups_in_log(keys: Sequence[str], shard_keys: Sequence[str]) -> FindGroups:
         if columns is KeyColumns.GROUP:
             groups: Ints = rows.column(GROUP).to_numpy().astype(np.int64)
             return groups
-        names = numbered if columns is KeyColumns.NUMBERED else [*shard_keys]
+        names = numbered if columns is KeyColumns.BY_NUMBER else [*shard_keys]
         if not names:
             return np.zeros(len(rows), np.int64)
         return groups_of_rows([rows.column(name) for name in names])

@@ -1,4 +1,4 @@
-"""Key values to dense codes and back. Codes live as long as the encoder; state holds values."""
+"""Dictionary encoding of keys. Codes are valid within one encoder; state has the values."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.arrays import DeviceInts
 from gpu_windows.kernels.cpu import grouping
 from gpu_windows.kernels.cpu.encode import Encoder, TextEncoder, hash_bytes, mix
-from gpu_windows.operators.columns.lanes import ALL, canonical_bits, from_lane, one_chunk, to_lane
+from gpu_windows.operators.columns.numeric import (
+    ALL,
+    canonical_bits,
+    from_numeric,
+    one_chunk,
+    to_numeric,
+)
 
 Codes = NDArray[np.int64]
 Hashes = NDArray[np.int64]
 
 
 class ColumnEncoder(Protocol):
-    """Codes of one column; 0 is null."""
+    """Dictionary codes of one column; 0 is null."""
 
     @property
     def count(self) -> int:
@@ -33,13 +39,13 @@ class ColumnEncoder(Protocol):
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
         """Return the code of every row, int64[n]."""
 
-    def encode_there(
+    def encode_on_device(
         self, backend: Backend, column: pa.Array | pa.ChunkedArray
     ) -> DeviceInts | None:
-        """Return the same codes where the back end has them made; None where it cannot.
+        """Return the same codes, made in the back end's memory; None if it cannot make them.
 
-        Only distinct values come to the host, in the order in which they first appear: so new ones
-        get the codes that `encode` gives them, and a call may be repeated.
+        Only distinct values are copied to the host, in order of first appearance: so new ones get
+        the codes that `encode` gives them, and a call may be repeated.
         """
 
     def decode(self, codes: Codes) -> pa.Array:
@@ -54,12 +60,12 @@ def encoder_for(dtype: pa.DataType) -> ColumnEncoder:
     if types.is_struct(dtype):
         return _StructEncoder(dtype)
     if is_ordered(dtype):
-        return _LaneEncoder(dtype)
+        return _NumericEncoder(dtype)
     return _WideEncoder(dtype) if types.is_decimal(dtype) else _TextEncoder(dtype)
 
 
 class KeyEncoder:
-    """Codes of a key of one or several columns.
+    """Dictionary codes of a key of one or several columns.
 
     Null is a key of its own, all NaN are one key, and 0.0 is -0.0, as in Spark's ``groupBy``.
     """
@@ -84,7 +90,7 @@ class KeyEncoder:
         ----------
         columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
         backend : Backend, optional
-            A device makes the same codes of what it can compare, and keeps them
+            A device makes the same codes for types that it can compare, and they stay there
             (`Backend.keep`). Default: the CPU.
 
         Raises
@@ -93,7 +99,7 @@ class KeyEncoder:
             If a device runs out of memory; the columns may be encoded again, anywhere.
         """
         if backend is not None and backend.name != "cpu" and len(columns[0]):
-            made = self._made_there(backend, columns)
+            made = self._encode_on_device(backend, columns)
             if made is not None:
                 return backend.keep(made)
         codes = self._columns[0].encode(columns[0])
@@ -101,20 +107,20 @@ class KeyEncoder:
             codes = pairs.encode(codes, encoder.encode(column))
         return codes
 
-    def _made_there(
+    def _encode_on_device(
         self, backend: Backend, columns: Sequence[pa.Array | pa.ChunkedArray]
     ) -> DeviceInts | None:
-        """Return codes on the device; None where it can make those of no column."""
+        """Return codes made on the device; None if it supports none of the columns."""
         pairs = [*zip(self._columns, columns, strict=True)]
-        found = [encoder.encode_there(backend, column) for encoder, column in pairs]
+        found = [encoder.encode_on_device(backend, column) for encoder, column in pairs]
         if all(codes is None for codes in found):
             return None
-        for place, (encoder, column) in enumerate(pairs):
-            if found[place] is None:
-                found[place] = backend.to_device(encoder.encode(column))
+        for index, (encoder, column) in enumerate(pairs):
+            if found[index] is None:
+                found[index] = backend.to_device(encoder.encode(column))
         codes = found[0]
         for pairing, encoder, right in zip(self._pairs, self._columns[1:], found[1:], strict=True):
-            codes = pairing.encode_there(backend, codes, right, encoder.count)
+            codes = pairing.encode_on_device(backend, codes, right, encoder.count)
         return codes
 
     def decode(self, codes: Codes) -> list[pa.Array]:
@@ -138,16 +144,16 @@ class KeyEncoder:
 
 
 def order_by_code(codes: Codes, count: int) -> Codes:
-    """Return the places of codes in the order of codes, equal ones in theirs: int64[n].
+    """Return the indices that sort codes stably: int64[n].
 
-    ``count``: of codes; it takes a pass over these instead of sorting.
+    A counting sort: ``count`` is the number of codes.
     """
     groups = grouping.group(codes, np.zeros(len(codes), np.int64), max(count, 1), (0, 0))
     return grouping.order_of(groups)
 
 
 def present(codes: Codes, count: int) -> Codes:
-    """Return which of ``count`` codes are among some: each once, ascending."""
+    """Return the distinct codes, ascending; all are below ``count``."""
     is_there = np.zeros(count, np.bool_)
     is_there[codes] = True
     return np.flatnonzero(is_there)
@@ -166,22 +172,22 @@ class _Pairs:
     def encode(self, left: Codes, right: Codes) -> Codes:
         return self._encoder.encode((left << 32) | right)
 
-    def encode_there(
+    def encode_on_device(
         self, backend: Backend, left: DeviceInts, right: DeviceInts, count: int
     ) -> DeviceInts:
         """Return the codes of pairs on a device; ``count`` is that of the right codes."""
         everyone = backend.to_device(ALL)
         numbers = backend.keys.pairs(left, right, count)
-        distinct, places = backend.keys.distinct(numbers, everyone)
+        distinct, positions = backend.keys.distinct(numbers, everyone)
         pairs = np.divmod(backend.to_host(distinct), count)
-        return backend.take(backend.to_device(self.encode(*pairs)), places)
+        return backend.take(backend.to_device(self.encode(*pairs)), positions)
 
     def decode(self, codes: Codes) -> tuple[Codes, Codes]:
         pairs = self._encoder.values[codes]
         return pairs >> 32, pairs & 0xFFFFFFFF
 
 
-class _LaneEncoder:
+class _NumericEncoder:
     """Numbers, booleans, dates and timestamps, by their 64 bits."""
 
     def __init__(self, dtype: pa.DataType) -> None:
@@ -194,28 +200,28 @@ class _LaneEncoder:
         return self._encoder.count + 1
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
-        lane = to_lane(column)
-        values = np.asarray(lane.values)  # a device may have it
+        numeric = to_numeric(column)
+        values = np.asarray(numeric.values)  # a device may have it
         values = canonical_bits(values) if self._floating else values
-        if len(lane.valid) == 0:
+        if len(numeric.valid) == 0:
             codes = self._encoder.encode(values)
             codes += 1
             return codes
         codes = np.zeros(len(values), np.int64)
-        codes[lane.valid] = self._encoder.encode(values[lane.valid]) + 1
+        codes[numeric.valid] = self._encoder.encode(values[numeric.valid]) + 1
         return codes
 
-    def encode_there(
+    def encode_on_device(
         self, backend: Backend, column: pa.Array | pa.ChunkedArray
     ) -> DeviceInts | None:
-        lane = to_lane(column)
-        values, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
+        numeric = to_numeric(column)
+        values, valid = backend.to_device(numeric.values), backend.to_device(numeric.valid)
         if self._floating:
             values = backend.keys.bits(values)
-        distinct, places = backend.keys.distinct(values, valid)
+        distinct, positions = backend.keys.distinct(values, valid)
         codes = np.zeros(len(distinct) + 1, np.int64)  # the last one is null
         codes[:-1] = self._encoder.encode(backend.to_host(distinct)) + 1
-        return backend.take(backend.to_device(codes), places)
+        return backend.take(backend.to_device(codes), positions)
 
     def decode(self, codes: Codes) -> pa.Array:
         if len(codes) and codes.min() > 0:  # none is null
@@ -227,7 +233,7 @@ class _LaneEncoder:
 
     def _make_column(self, bits: Codes, valid: NDArray[np.bool_]) -> pa.Array:
         values: NDArray[Any] = bits.view(np.float64) if self._floating else bits
-        return from_lane(values, valid, self._dtype)
+        return from_numeric(values, valid, self._dtype)
 
     def hashes(self) -> Hashes:
         hashes = np.zeros(self.count, np.int64)
@@ -236,7 +242,7 @@ class _LaneEncoder:
 
 
 class _BytesEncoder(ABC):
-    """What kernels cannot compare as numbers, by its bytes; rows through Arrow's dictionaries."""
+    """Other values, by their bytes; Arrow makes them distinct first."""
 
     def __init__(self, dtype: pa.DataType) -> None:
         self._dtype = dtype
@@ -251,19 +257,19 @@ class _BytesEncoder(ABC):
         if whole.type != self._dtype:  # Spark may send large strings
             whole = whole.cast(self._dtype)
         local = whole.dictionary_encode()
-        places = self._encoder.encode(*self._bytes(local.dictionary))
-        places = np.concatenate([places + 1, np.zeros(1, np.int64)])  # the last one is null
-        indices = pc.fill_null(local.indices, len(places) - 1)
-        codes: Codes = places[indices.to_numpy(zero_copy_only=False)]
+        positions = self._encoder.encode(*self._bytes(local.dictionary))
+        positions = np.concatenate([positions + 1, np.zeros(1, np.int64)])  # the last one is null
+        indices = pc.fill_null(local.indices, len(positions) - 1)
+        codes: Codes = positions[indices.to_numpy(zero_copy_only=False)]
         return codes
 
-    def encode_there(
+    def encode_on_device(
         self, backend: Backend, column: pa.Array | pa.ChunkedArray
     ) -> DeviceInts | None:
         return None
 
     def decode(self, codes: Codes) -> pa.Array:
-        return self._known().take(pa.array(codes - 1, mask=codes == 0)).cast(self._dtype)
+        return self._distinct_values().take(pa.array(codes - 1, mask=codes == 0)).cast(self._dtype)
 
     def hashes(self) -> Hashes:
         return np.concatenate([np.zeros(1, np.int64), self._hashes()])
@@ -273,12 +279,12 @@ class _BytesEncoder(ABC):
         """Return where the bytes of each value begin, and the bytes; no value is null."""
 
     @abstractmethod
-    def _known(self) -> pa.Array:
-        """Return the values of all codes but that of null, without a copy."""
+    def _distinct_values(self) -> pa.Array:
+        """Return the values of all codes but null's, without a copy."""
 
     @abstractmethod
     def _hashes(self) -> Hashes:
-        """Return the hash of each of `_known`."""
+        """Return the hash of each of `_distinct_values`."""
 
 
 class _TextEncoder(_BytesEncoder):
@@ -289,19 +295,19 @@ class _TextEncoder(_BytesEncoder):
         is_text = types.is_string(dtype) or types.is_large_string(dtype)
         self._large = pa.large_string() if is_text else pa.large_binary()
 
-    def encode_there(
+    def encode_on_device(
         self, backend: Backend, column: pa.Array | pa.ChunkedArray
     ) -> DeviceInts | None:
         found = backend.keys.texts(one_chunk(column))
         if found is None:
             return None
-        distinct, places = found
-        return backend.take(backend.to_device(self.encode(distinct)), places)
+        distinct, positions = found
+        return backend.take(backend.to_device(self.encode(distinct)), positions)
 
     def _bytes(self, values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         return _texts(values.cast(self._large))
 
-    def _known(self) -> pa.Array:
+    def _distinct_values(self) -> pa.Array:
         buffers = map(pa.py_buffer, (self._encoder.offsets, self._encoder.data))
         return pa.Array.from_buffers(self._large, self._encoder.count, [None, *buffers])
 
@@ -310,20 +316,22 @@ class _TextEncoder(_BytesEncoder):
 
 
 class _WideEncoder(_BytesEncoder):
-    """Wide decimals: hashed as they are written."""
+    """Wide decimals: compared by their bytes, hashed by their decimal digits."""
 
     def _bytes(self, values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         width = self._dtype.bit_width // 8
         offsets = (values.offset + np.arange(len(values) + 1)) * width
         return offsets, _memory(values.buffers()[1])
 
-    def _known(self) -> pa.Array:
+    def _distinct_values(self) -> pa.Array:
         data = pa.py_buffer(self._encoder.data)
         return pa.Array.from_buffers(self._dtype, self._encoder.count, [None, data])
 
     def _hashes(self) -> Hashes:
         hashes = np.empty(self._encoder.count, np.int64)
-        hash_bytes(*_texts(self._known().cast(pa.string()).cast(pa.large_string())), hashes)
+        hash_bytes(
+            *_texts(self._distinct_values().cast(pa.string()).cast(pa.large_string())), hashes
+        )
         return hashes
 
 
@@ -355,7 +363,7 @@ class _StructEncoder:
         whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         return self._key.encode([pc.is_valid(whole), *whole.flatten()]) + 1
 
-    def encode_there(
+    def encode_on_device(
         self, backend: Backend, column: pa.Array | pa.ChunkedArray
     ) -> DeviceInts | None:
         return None

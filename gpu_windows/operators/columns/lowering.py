@@ -1,4 +1,4 @@
-"""Partials of windows to result columns."""
+"""Result columns of aggregates from the partials of windows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gpu_windows.aggregates.definitions import BoundAggregate, Lower
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.errors import ArithmeticOverflowError
 from gpu_windows.operators.columns import sketches, wide_numbers
-from gpu_windows.operators.columns.lanes import decimal_array, from_lane
+from gpu_windows.operators.columns.numeric import decimal_array, from_numeric
 from gpu_windows.operators.columns.partials import State
 
 States = Mapping[Partial, State]
 _LIMB = 1 << 32
-#: Windows whose sums are put together at once: what is in between stays in a core's cache.
+#: Windows whose sums are joined at once: intermediate arrays stay in a core's cache.
 _BLOCK = 1 << 15
 
 
@@ -55,7 +55,7 @@ class _Arrays:
             return pa.array(values)
         if not some.all():
             values = np.where(some, values, 0)
-        return from_lane(values, some, bound.result_type)
+        return from_numeric(values, some, bound.result_type)
 
     def exact_sum(self, bound: BoundAggregate, high: Any, low: Any, some: Any) -> pa.Array:
         if types.is_decimal(bound.result_type):
@@ -69,15 +69,15 @@ class _Arrays:
                 rule = "the sum of a BIGINT column must fit 64 bits; cast it to DECIMAL or DOUBLE"
                 value = int(high[begin + at]) * _LIMB + int(low[begin + at])
                 raise ArithmeticOverflowError(rule, value=value, column=str(bound.aggregate.column))
-        return from_lane(words, some, bound.result_type)
+        return from_numeric(words, some, bound.result_type)
 
     def exact_ratio(
         self, bound: BoundAggregate, high: Any, low: Any, counts: Any, some: Any
     ) -> pa.Array:
-        high, low = _carried(high, low)
+        high, low = _normalize_limbs(high, low)
         if types.is_decimal(bound.result_type):
             return _decimal_ratio(high, low, counts, some, bound.result_type)
-        return from_lane((high * float(_LIMB) + low) / counts, some, bound.result_type)
+        return from_numeric((high * float(_LIMB) + low) / counts, some, bound.result_type)
 
 
 _ARRAYS = _Arrays()
@@ -86,7 +86,7 @@ _ARRAYS = _Arrays()
 def _join_words(
     high: NDArray[np.int64], low: NDArray[np.int64], words: NDArray[np.int64]
 ) -> int | None:
-    """Write sums of 64 bits from their limbs; return the place of the first that does not fit."""
+    """Write sums of 64 bits from their limbs; return the index of the first that does not fit."""
     np.left_shift(high, 32, out=words)
     words += low  # wraps around where the sum does not fit
     upper = low >> 32
@@ -96,7 +96,7 @@ def _join_words(
     return int(np.flatnonzero(upper != words >> 32)[0])
 
 
-def _carried(high: NDArray[np.int64], low: NDArray[np.int64]) -> tuple[Any, Any]:
+def _normalize_limbs(high: NDArray[np.int64], low: NDArray[np.int64]) -> tuple[Any, Any]:
     """Return limbs with 0 <= low < 2**32; the value is ``high * 2**32 + low``."""
     return high + (low >> 32), low & (_LIMB - 1)
 
@@ -104,14 +104,16 @@ def _carried(high: NDArray[np.int64], low: NDArray[np.int64]) -> tuple[Any, Any]
 def _decimal_ratio(high: Any, low: Any, n: Any, some: Any, dtype: pa.DataType) -> pa.Array:
     """Divide exactly, to four more digits, rounded half away from zero (n < 2**31)."""
     negative = high < 0
-    high, low = _carried(np.where(negative, -high, high), np.where(negative, -low, low))
+    high, low = _normalize_limbs(np.where(negative, -high, high), np.where(negative, -low, low))
     upper, rest = np.divmod(high, n)
     whole, rest = np.divmod(rest * _LIMB + low, n)
     whole += upper * _LIMB
     fraction = (rest * 20_000 + n) // (2 * n)
-    top, bottom = _carried((whole >> 32) * 10_000, (whole & (_LIMB - 1)) * 10_000 + fraction)
+    top, bottom = _normalize_limbs(
+        (whole >> 32) * 10_000, (whole & (_LIMB - 1)) * 10_000 + fraction
+    )
     top, bottom = np.where(negative, -top, top), np.where(negative, -bottom, bottom)
-    top, bottom = _carried(top, bottom)
+    top, bottom = _normalize_limbs(top, bottom)
     return decimal_array(top >> 32, (top << 32) | bottom, pa.array(some), dtype)
 
 
@@ -140,7 +142,7 @@ def _root_spread(bound: BoundAggregate, states: list[State]) -> pa.Array:
 
 
 def _variance(bound: BoundAggregate, states: list[State]) -> tuple[Any, Any]:
-    """Return variances, NaN where a value is infinite or NaN, and where there are any."""
+    """Return variances, NaN if a value is infinite or NaN, and a mask of those that exist."""
     n, high, _, m2 = states[0]
     degrees = n - bound.aggregate.ddof
     variance = np.where(np.isfinite(high), m2 / np.maximum(degrees, 1), np.nan)
@@ -149,12 +151,12 @@ def _variance(bound: BoundAggregate, states: list[State]) -> tuple[Any, Any]:
     return variance, degrees > 0
 
 
-#: What limbs of sums of two words become.
+#: Results of wide decimals, from limbs of their sums.
 _OF_WORDS: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {
     Lower.VALUE: wide_numbers.sum_of,
     Lower.RATIO: wide_numbers.mean_of,
 }
-#: What partials become that Spark makes none of.
+#: Results of partials that have no formula for Spark.
 _LOWERED: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {
     Lower.SPREAD: _spread,
     Lower.ROOT_SPREAD: _root_spread,

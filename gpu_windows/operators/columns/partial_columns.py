@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
-from gpu_windows.operators.columns.gaps import session_ends
-from gpu_windows.operators.columns.lanes import ALL
+from gpu_windows.operators.columns.numeric import ALL
 from gpu_windows.operators.columns.partials import (
     FoldedColumn,
     MomentsColumn,
@@ -12,7 +11,8 @@ from gpu_windows.operators.columns.partials import (
     Rows,
     State,
 )
-from gpu_windows.operators.columns.picks import PickedColumn
+from gpu_windows.operators.columns.picked_rows import PickedColumn
+from gpu_windows.operators.columns.session_gaps import session_ends
 from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import END, Strategy
@@ -52,7 +52,7 @@ class EndColumn(FoldedColumn):
 
     def lift(self, rows: Rows) -> State:
         """Return the end of every row's own session; see `session_ends`."""
-        ts = rows.lane(str(self.partial.column)).values
+        ts = rows.numeric(str(self.partial.column)).values
         return session_ends(self._assigner, ts, rows.table), ALL
 
 

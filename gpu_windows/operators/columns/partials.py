@@ -1,8 +1,8 @@
-"""Partial aggregates in columns: lift rows, reduce groups, combine windows, cross as Arrow.
+"""Columnar partial aggregates: lift rows, reduce groups, combine slices into windows.
 
-A *state* is a tuple of arrays, one entry of each per row, slice or window. There is one class
-for each way to combine: folded (sum, minimum, maximum, count) and moments; picked rows are in
-`gpu_windows.operators.columns.picks`, sketches in `gpu_windows.operators.columns.sketches`.
+A *state* is a tuple of arrays with one entry per row, slice or window. There is one class per
+combination: `FoldedColumn` (sum, minimum, maximum, count) and `MomentsColumn` here, picked rows in
+`gpu_windows.operators.columns.picked_rows`, sketches in `gpu_windows.operators.columns.sketches`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gpu_windows import rules
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.lanes import (
+from gpu_windows.operators.columns.numeric import (
     ALL,
-    Lane,
-    TypedLane,
+    NumericColumn,
+    TypedNumericColumn,
     one_chunk,
-    to_lane,
+    to_numeric,
     upper_words,
     values_of,
 )
@@ -39,7 +39,7 @@ _HOW = {Combine.ADD: ADD, Combine.MIN: LEAST, Combine.MAX: GREATEST}
 
 @dataclass
 class Rows:
-    """A batch of accepted rows, whose columns are converted once.
+    """A batch of accepted rows; each column is converted to numbers at most once.
 
     Parameters
     ----------
@@ -50,28 +50,28 @@ class Rows:
     _values: dict[tuple[str, int], NDArray[Any]] = field(default_factory=dict)
     _valid: dict[tuple[str | None, str | None], NDArray[np.bool_]] = field(default_factory=dict)
 
-    def lane(self, column: str, where: str | None = None, word: int = 0) -> Lane:
-        """Return a column as a lane; see `valid`, and `Partial` of ``word``."""
+    def numeric(self, column: str, where: str | None = None, word: int = 0) -> NumericColumn:
+        """Return a column as numbers; see `valid`, and `Partial` for ``word``."""
         if (column, word) not in self._values:
             array = one_chunk(self.table.column(column))
             self._values[column, word] = upper_words(array) if word else values_of(array)
-        return Lane(self._values[column, word], self.valid(column, where))
+        return NumericColumn(self._values[column, word], self.valid(column, where))
 
     def valid(self, column: str | None, where: str | None = None) -> NDArray[np.bool_]:
-        """Return which rows count; empty: all.
+        """Return the mask of rows to aggregate; empty: all.
 
         Parameters
         ----------
         column : str, optional
-            It must not be null.
+            Rows where it is null do not count.
         where : str, optional
-            A column of booleans, which must be true.
+            A column of booleans; rows where it is not true do not count.
         """
         if (column, where) not in self._valid:
-            self._valid[column, where] = self._of(column, where)
+            self._valid[column, where] = self._valid_where(column, where)
         return self._valid[column, where]
 
-    def _of(self, column: str | None, where: str | None) -> NDArray[np.bool_]:
+    def _valid_where(self, column: str | None, where: str | None) -> NDArray[np.bool_]:
         if where is None:
             return ALL if column is None else valid_rows(self.table.column(column))
         condition = pc.fill_null(self.table.column(where), False)
@@ -90,19 +90,19 @@ class PartialColumn(ABC):
     @property
     @abstractmethod
     def fields(self) -> list[pa.Field]:
-        """Arrow fields of the columns in a table of partials."""
+        """Arrow fields of the state's columns in a table of partials."""
 
     @property
     def entry_bytes(self) -> int:
-        """About how many bytes an entry takes at most."""
+        """Upper bound of the bytes of an entry, about."""
         return 8 * len(self.fields)
 
     @abstractmethod
     def lift(self, rows: Rows) -> State:
-        """Make a state of every row."""
+        """Return the lifted state: an entry per row."""
 
     def materialise(self, state: State, count: int) -> State:
-        """Make a lifted state of ``count`` rows a state that can be concatenated."""
+        """Return a lifted state of ``count`` rows in the form that can be concatenated."""
         return state
 
     @abstractmethod
@@ -111,11 +111,11 @@ class PartialColumn(ABC):
 
     def combine(self, backend: Backend, windows: Any, state: State) -> State:
         """Combine the slices of every window."""
-        return self.combine_prepared(backend, windows, self.prepared(backend, state))
+        return self.combine_prepared(backend, windows, self.prepare(backend, state))
 
     @abstractmethod
-    def prepared(self, backend: Backend, state: State) -> Any:
-        """Return what of a state `combine_prepared` takes, for any windows."""
+    def prepare(self, backend: Backend, state: State) -> Any:
+        """Return a state in the form of `combine_prepared`, whatever the windows."""
 
     @abstractmethod
     def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
@@ -123,11 +123,14 @@ class PartialColumn(ABC):
 
     @abstractmethod
     def running(self, backend: Backend, begins: Any, state: State) -> State:
-        """Combine every entry with those before it in its run; ``begins`` says where runs begin."""
+        """Return running aggregates: each entry with those before it in its run.
+
+        ``begins``: index of the first entry of each run.
+        """
 
     @abstractmethod
     def nothing(self) -> State:
-        """Return the one entry of no row."""
+        """Return the identity: one entry of no rows."""
 
     @abstractmethod
     def to_arrow(self, state: State) -> list[pa.Array]:
@@ -140,12 +143,12 @@ class PartialColumn(ABC):
     def from_table(self, table: pa.Table) -> State:
         """Read the columns `fields` of a table of state.
 
-        Entries from before the start at which a partial began are of no row.
+        A partial that a later start of the query added has the identity in older entries.
 
         Raises
         ------
         StateCorruptedError
-            If columns are missing of a partial that did not begin later.
+            If columns of another partial are missing.
         """
         names = [field.name for field in self.fields]
         missing = [name for name in names if name not in table.column_names]
@@ -157,7 +160,7 @@ class PartialColumn(ABC):
         return self.from_arrow([table.column(name) for name in names])
 
     def concat(self, states: Sequence[State]) -> State:
-        """Put entries one after the other."""
+        """Concatenate states."""
         return tuple(np.concatenate(parts) for parts in zip(*states, strict=True))
 
     def take(self, state: State, index: NDArray[Any]) -> State:
@@ -165,9 +168,9 @@ class PartialColumn(ABC):
         return tuple(part[index] for part in state)
 
     def keep(self, state: State, some: NDArray[np.bool_]) -> State:
-        """Put the entry of no row in the place of others."""
-        places = np.where(some, np.arange(len(some)), len(some))
-        return self.take(self.concat([state, self.nothing()]), places)
+        """Replace all entries outside a mask by the identity."""
+        index = np.where(some, np.arange(len(some)), len(some))
+        return self.take(self.concat([state, self.nothing()]), index)
 
 
 class FoldedColumn(PartialColumn):
@@ -175,24 +178,24 @@ class FoldedColumn(PartialColumn):
 
     @property
     def fields(self) -> list[pa.Field]:
-        """One column of the lane's type."""
-        lane = pa.float64() if self.partial.lane == "float64" else pa.int64()
-        return [pa.field(self.name, lane)]
+        """One column, int64 or float64."""
+        dtype = pa.float64() if self.partial.lane == "float64" else pa.int64()
+        return [pa.field(self.name, dtype)]
 
     @property
     def _how(self) -> int:
         return _HOW[self.partial.combine]
 
     def lift(self, rows: Rows) -> State:
-        """Return (values, valid), the values whole; None for a count."""
+        """Return (values, valid); values are None for a count."""
         partial = self.partial
         if partial.column is None or partial.lift in (Lift.ONE, Lift.NEW):
             return None, rows.valid(partial.column, partial.where)
-        lane = rows.lane(partial.column, partial.where, partial.word)
-        return lane.values, lane.valid
+        numeric = rows.numeric(partial.column, partial.where, partial.word)
+        return numeric.values, numeric.valid
 
     def materialise(self, state: State, count: int) -> State:
-        """Make a lifted state of ``count`` rows an ordinary one: nulls become the identity."""
+        """Return a lifted state of ``count`` rows as an ordinary one: nulls become the identity."""
         values, valid = state
         if values is None:
             ones = np.ones(count, np.int64) if len(valid) == 0 else valid.astype(np.int64)
@@ -201,13 +204,13 @@ class FoldedColumn(PartialColumn):
             values = rules.high_half(values)
         elif self.partial.lift is Lift.LOW:
             values = rules.low_half(values)
-        return self._filled(Lane(values, valid))
+        return self._fill(NumericColumn(values, valid))
 
-    def _filled(self, lane: Lane) -> State:
-        """Return the state of a lane: nulls become the identity."""
-        if len(lane.valid) == 0:
-            return (lane.values,)
-        return (np.where(lane.valid, lane.values, self._identity),)
+    def _fill(self, numeric: NumericColumn) -> State:
+        """Return the state of a column: nulls become the identity."""
+        if len(numeric.valid) == 0:
+            return (numeric.values,)
+        return (np.where(numeric.valid, numeric.values, self._identity),)
 
     @property
     def _identity(self) -> Any:
@@ -219,13 +222,13 @@ class FoldedColumn(PartialColumn):
         mask = backend.to_device(valid)
         if values is None:
             return (backend.keep(backend.reduce.count(groups, mask)),)
-        lane = backend.to_device(values)
+        on_device = backend.to_device(values)
         if len(state) == 2 and self.partial.lift in (Lift.HIGH, Lift.LOW):
-            high, low = backend.reduce.exact_sum(groups, lane, mask)
+            high, low = backend.reduce.exact_sum(groups, on_device, mask)
             return (backend.keep(high if self.partial.lift is Lift.HIGH else low),)
-        return (backend.keep(backend.reduce.reduce(self._how, groups, lane, mask)),)
+        return (backend.keep(backend.reduce.reduce(self._how, groups, on_device, mask)),)
 
-    def prepared(self, backend: Backend, state: State) -> Any:
+    def prepare(self, backend: Backend, state: State) -> Any:
         """Return the values in the back end's memory."""
         return backend.to_device(state[0])
 
@@ -234,16 +237,16 @@ class FoldedColumn(PartialColumn):
         return (backend.to_host(backend.combine.combine(self._how, windows, prepared)),)
 
     def running(self, backend: Backend, begins: Any, state: State) -> State:
-        """Fold."""
-        lane = backend.to_device(state[0])
-        return (backend.to_host(backend.running.fold(self._how, begins, lane)),)
+        """Fold each entry with those before it in its run."""
+        values = backend.to_device(state[0])
+        return (backend.to_host(backend.running.fold(self._how, begins, values)),)
 
     def nothing(self) -> State:
         """Return the identity."""
         return (self._identity.reshape(1),)
 
     def keep(self, state: State, some: NDArray[np.bool_]) -> State:
-        """Put the identity in the place of others."""
+        """Replace all entries outside a mask by the identity."""
         return (np.where(some, state[0], self._identity),)
 
     def to_arrow(self, state: State) -> list[pa.Array]:
@@ -252,13 +255,13 @@ class FoldedColumn(PartialColumn):
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
         """Read the values; a null is the identity."""
-        return self._filled(to_lane(columns[0]))
+        return self._fill(to_numeric(columns[0]))
 
 
 class MomentsColumn(PartialColumn):
     """Count, mean in two words and sum of squared deviations. State: (n, high, low, m2).
 
-    Of decimals they are those of the unscaled integers.
+    For decimals, of the unscaled integers.
     """
 
     @property
@@ -269,8 +272,8 @@ class MomentsColumn(PartialColumn):
 
     def lift(self, rows: Rows) -> State:
         """Return (values, valid)."""
-        lane = rows.lane(str(self.partial.column), self.partial.where)
-        return lane.values, lane.valid
+        numeric = rows.numeric(str(self.partial.column), self.partial.where)
+        return numeric.values, numeric.valid
 
     def materialise(self, state: State, count: int) -> State:
         """Return (1, value in two words, 0) of every row, zeros of a null."""
@@ -286,7 +289,7 @@ class MomentsColumn(PartialColumn):
         make = backend.reduce.moments_of if len(state) == 2 else backend.reduce.moments
         return tuple(map(backend.keep, make(groups, *parts)))
 
-    def prepared(self, backend: Backend, state: State) -> Any:
+    def prepare(self, backend: Backend, state: State) -> Any:
         """Return the parts in the back end's memory."""
         return tuple(map(backend.to_device, state))
 
@@ -309,15 +312,17 @@ class MomentsColumn(PartialColumn):
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
         """Read the four parts; nulls mean nothing was counted."""
-        lanes = [to_lane(column) for column in columns]
+        numerics = [to_numeric(column) for column in columns]
         return tuple(
-            lane.values if len(lane.valid) == 0 else np.where(lane.valid, lane.values, 0)
-            for lane in lanes
+            numeric.values
+            if len(numeric.valid) == 0
+            else np.where(numeric.valid, numeric.values, 0)
+            for numeric in numerics
         )
 
 
 def _words_of(values: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return numbers in two words, exactly: see `rules.words_of`."""
+    """Split numbers into two words, exactly: see `rules.words_of`."""
     if values.dtype != np.int64:
         high = values.astype(np.float64, copy=False)
         return high, np.zeros(len(high))
@@ -327,15 +332,17 @@ def _words_of(values: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def entries_within(columns: Sequence[PartialColumn], size: int) -> int:
-    """Return how many entries of some columns ``size`` bytes hold, about."""
+    """Return about how many entries of some columns fit ``size`` bytes."""
     return max(1, size // max(1, sum(column.entry_bytes for column in columns)))
 
 
-def valid_rows(column: pa.ChunkedArray | TypedLane, *, always: bool = False) -> NDArray[np.bool_]:
-    """Return which values are not null; empty: all, unless ``always`` says to tell of each."""
-    if isinstance(column, TypedLane) and len(column.valid):
+def valid_rows(
+    column: pa.ChunkedArray | TypedNumericColumn, *, always: bool = False
+) -> NDArray[np.bool_]:
+    """Return the mask of values that are not null; if all are, it is empty unless ``always``."""
+    if isinstance(column, TypedNumericColumn) and len(column.valid):
         return column.valid
-    if isinstance(column, TypedLane) or not column.null_count:
+    if isinstance(column, TypedNumericColumn) or not column.null_count:
         return np.ones(len(column), np.bool_) if always else ALL
     valid: NDArray[np.bool_] = pc.is_valid(column).to_numpy(zero_copy_only=False)
     return valid

@@ -1,4 +1,4 @@
-"""Ranges of an array: runs of elements, one after the other."""
+"""Consecutive ranges of an array."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Ints = NDArray[np.int64]
 
 
 def ranges(begins: Ints, lengths: Ints) -> Ints:
-    """Return the places of ranges, one after the other."""
+    """Return the indices of all elements of ranges, range by range."""
     ends = np.cumsum(lengths)
-    places: Ints = np.repeat(begins - (ends - lengths), lengths)
-    return places + np.arange(len(places))
+    positions: Ints = np.repeat(begins - (ends - lengths), lengths)
+    return positions + np.arange(len(positions))
 
 
 def offsets(lengths: Ints) -> Ints:

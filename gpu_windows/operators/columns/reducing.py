@@ -1,4 +1,4 @@
-"""Reduce the groups of rows or entries to one state a column."""
+"""Reduce groups of rows or entries: one state per partial column."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def reduce_columns(
     states: Sequence[State],
     each: Callable[..., Iterable[Any]] = map,
 ) -> tuple[State, ...]:
-    """Combine the entries of every group, in their order: a state a column.
+    """Combine the entries of every group, in their order; return a state per column.
 
-    The two halves of an exact sum are made in one pass over lifted rows.
+    Both halves of an exact sum are computed in one pass over lifted rows.
 
     Parameters
     ----------
@@ -38,46 +38,46 @@ def reduce_columns(
     states : sequence of State
         Of every column, lifted or not.
     each : callable
-        The built-in ``map``, or one that works at several columns at once.
+        The built-in ``map``, or one that runs in several threads.
     """
 
-    def reduce(places: tuple[int, ...]) -> tuple[State, ...]:
-        if len(places) == 1:
-            (place,) = places
-            return (columns[place].reduce(backend, groups, states[place]),)
-        values, valid = map(backend.to_device, states[places[0]])
+    def reduce(indices: tuple[int, ...]) -> tuple[State, ...]:
+        if len(indices) == 1:
+            (index,) = indices
+            return (columns[index].reduce(backend, groups, states[index]),)
+        values, valid = map(backend.to_device, states[indices[0]])
         halves = backend.reduce.exact_sum(groups, values, valid)
         return tuple((backend.keep(half),) for half in halves)
 
     found: list[State] = [()] * len(columns)
     passes = list(_passes(columns, states))
-    for places, reduced in zip(passes, each(reduce, passes), strict=True):
-        for place, state in zip(places, reduced, strict=True):
-            found[place] = state
+    for indices, reduced in zip(passes, each(reduce, passes), strict=True):
+        for index, state in zip(indices, reduced, strict=True):
+            found[index] = state
     return tuple(found)
 
 
 def _passes(columns: Sequence[PartialColumn], states: Sequence[State]) -> Iterator[tuple[int, ...]]:
-    """Yield the columns that are reduced together, by their places."""
+    """Yield the indices of the columns that are reduced together."""
     lows = {
-        replace(column.partial, lift=Lift.HIGH): place
-        for place, column in enumerate(columns)
-        if column.partial.lift is Lift.LOW and len(states[place]) == 2
+        replace(column.partial, lift=Lift.HIGH): index
+        for index, column in enumerate(columns)
+        if column.partial.lift is Lift.LOW and len(states[index]) == 2
     }
     pairs = [
-        (place, lows[column.partial])
-        for place, column in enumerate(columns)
-        if column.partial in lows and len(states[place]) == 2
+        (index, lows[column.partial])
+        for index, column in enumerate(columns)
+        if column.partial in lows and len(states[index]) == 2
     ]
-    paired = {place for pair in pairs for place in pair}
+    paired = {index for pair in pairs for index in pair}
     yield from pairs
-    yield from ((place,) for place in range(len(columns)) if place not in paired)
+    yield from ((index,) for index in range(len(columns)) if index not in paired)
 
 
 def reduce_lists(
     backend: Backend, columns: Sequence[PartialColumn], rows: pa.Table, lengths: Ints
 ) -> tuple[State, ...]:
-    """Reduce lists of rows, of which the first has ``lengths[0]`` and so on, to partials."""
+    """Reduce consecutive lists of rows to partials; list i has ``lengths[i]`` rows."""
     lifted = Rows(rows)
     return reduce_states(backend, columns, [column.lift(lifted) for column in columns], lengths)
 
@@ -85,7 +85,7 @@ def reduce_lists(
 def reduce_states(
     backend: Backend, columns: Sequence[PartialColumn], entries: Sequence[State], lengths: Ints
 ) -> tuple[State, ...]:
-    """Combine lists of entries, of which the first has ``lengths[0]`` and so on."""
+    """Combine consecutive lists of entries; list i has ``lengths[i]`` entries."""
     some = lengths > 0
     groups = backend.grouping.runs(lengths[some])
     states = [column.nothing() for column in columns]
@@ -99,6 +99,6 @@ def reduce_states(
 
 
 def _spread(some: NDArray[np.bool_], column: PartialColumn, state: State) -> State:
-    """Return a state for all lists from that of the lists with rows, and of nothing."""
-    places = np.where(some, np.cumsum(some) - 1, int(np.count_nonzero(some)))
-    return column.take(state, places)
+    """Return the state of all lists from that of the non-empty ones, followed by the identity."""
+    indices = np.where(some, np.cumsum(some) - 1, int(np.count_nonzero(some)))
+    return column.take(state, indices)

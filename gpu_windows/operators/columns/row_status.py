@@ -1,7 +1,6 @@
-"""Which rows can be used: the one place that judges the values of a row by themselves.
+"""Validation of rows by their own values: usable timestamps, durations and gaps.
 
-Whether a row is late depends on the watermark, too: operators decide that of the rows that are
-accepted here.
+Whether an accepted row is late depends on the watermark; operators decide that.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
-from gpu_windows.operators.columns.gaps import duration_lane
-from gpu_windows.operators.columns.lanes import Lane, to_lane
+from gpu_windows.operators.columns.numeric import NumericColumn, to_numeric
+from gpu_windows.operators.columns.session_gaps import duration_ticks
 from gpu_windows.planning.query import Query
 from gpu_windows.vocabulary.windows.row_checks import DurationCheck
 
@@ -20,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 def status_of_rows(query: Query, rows: pa.Table, processing_time: int = 0) -> NDArray[np.int8]:
-    """Return the status of every row: ACCEPTED, or why it is given back (`rules.REASONS`).
+    """Return the status of every row: ACCEPTED, or why it is rejected (`rules.REASONS`).
 
     Parameters
     ----------
@@ -28,7 +27,7 @@ def status_of_rows(query: Query, rows: pa.Table, processing_time: int = 0) -> ND
     rows : pyarrow.Table
         With the time as int64 ticks.
     processing_time : int
-        In ticks. Where windows are of processing time they begin there.
+        In ticks; windows of processing time begin there.
 
     Returns
     -------
@@ -38,18 +37,18 @@ def status_of_rows(query: Query, rows: pa.Table, processing_time: int = 0) -> ND
     status = np.full(len(rows), rules.ACCEPTED, np.int8)
     times: Ints | int = 0
     if query.needs_time:
-        lane = to_lane(rows.column(query.time))
-        times, status = lane.values, status_of_times(lane, query.usable_ticks)
+        numeric = to_numeric(rows.column(query.time))
+        times, status = numeric.values, status_of_times(numeric, query.usable_ticks)
     for check in query.row_checks:
         is_broken = _is_broken(check, rows, times if check.of_event_time else processing_time)
         status[(status == rules.ACCEPTED) & is_broken] = check.status
     return status
 
 
-def status_of_times(times: Lane, usable: tuple[int, int]) -> NDArray[np.int8]:
+def status_of_times(times: NumericColumn, usable: tuple[int, int]) -> NDArray[np.int8]:
     """Return ACCEPTED, NULL or OUT_OF_RANGE (`gpu_windows.rules`) for every timestamp.
 
-    ``usable``: the first and the last tick that windows can hold.
+    ``usable``: the first and the last tick that a window can contain.
     """
     (low, high), ticks = usable, times.values
     status = np.full(len(ticks), rules.ACCEPTED, np.int8)
@@ -61,7 +60,7 @@ def status_of_times(times: Lane, usable: tuple[int, int]) -> NDArray[np.int8]:
 
 
 def _is_broken(check: DurationCheck, rows: pa.Table, starts: Ints | int) -> NDArray[np.bool_]:
-    durations = duration_lane(rows.column(check.column))
+    durations = duration_ticks(rows.column(check.column))
     latest = check.last - np.maximum(durations.values, 1)  # never beyond int64
     is_broken: NDArray[np.bool_] = (durations.values < 1) | (starts > latest)
     if len(durations.valid):

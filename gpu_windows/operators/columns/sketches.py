@@ -1,12 +1,12 @@
 """Partials that are sketches of the Apache DataSketches library: approximate, small, mergeable.
 
-Sketches live on the host, whatever the back end: the library has a call a sketch. So there is a
-call for each key and slice of a batch, and three for each window; it is handed many rows at once.
+Sketches stay on the host, whatever the back end: the library works on one sketch per call. So there
+is one call for each key and slice of a batch, with all their rows, and three for each window.
 
 Source: Karnin, Lang and Liberty, "Optimal Quantile Approximation in Streams" (2016); Flajolet et
 al., "HyperLogLog" (2007). Windows of a moving pair of ends are combined by two stacks, as in
 Tangwongsan, Hirzel and Schneider, "Low-Latency Sliding-Window Aggregation in Worst-Case Constant
-Time" (2017), where it is the amortised algorithm.
+Time" (2017), their amortised algorithm.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.lanes import one_chunk
+from gpu_windows.operators.columns.numeric import one_chunk
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
 from gpu_windows.operators.columns.ranges import offsets
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Sketch = Any
 
-#: Put before every text, for the library ignores empty ones.
+#: Put before every string, because the library ignores empty ones.
 _TEXT, _EMPTY = "t", ""
 
 
@@ -53,11 +53,11 @@ class SketchColumn(PartialColumn):
 
     @abstractmethod
     def feed(self, sketch: Sketch, values: NDArray[Any]) -> None:
-        """Give a sketch some values."""
+        """Add values to a sketch."""
 
     @abstractmethod
     def merge(self, sketch: Sketch, other: Sketch) -> None:
-        """Give a sketch all that another one has seen."""
+        """Merge another sketch into a sketch."""
 
     @abstractmethod
     def to_bytes(self, sketch: Sketch) -> bytes:
@@ -71,8 +71,8 @@ class SketchColumn(PartialColumn):
     def lift(self, rows: Rows) -> State:
         """Return (values, valid)."""
 
-    def merged(self, sketches: Sequence[Sketch]) -> Sketch:
-        """Return a new sketch of all that some have seen."""
+    def merge_all(self, sketches: Sequence[Sketch]) -> Sketch:
+        """Return a new sketch that merges some."""
         found = self.make()
         for sketch in sketches:
             self.merge(found, sketch)
@@ -83,9 +83,9 @@ class SketchColumn(PartialColumn):
         values, valid = state
         valid = np.ones(count, np.bool_) if len(valid) == 0 else valid
         ends = offsets(valid.astype(np.int64))
-        return (self._fed(values[valid], ends),)
+        return (self._sketch_values(values[valid], ends),)
 
-    def _fed(self, values: NDArray[Any], ends: NDArray[np.int64]) -> NDArray[Any]:
+    def _sketch_values(self, values: NDArray[Any], ends: NDArray[np.int64]) -> NDArray[Any]:
         """Return sketches of consecutive values, cut at ``ends``."""
         sketches = np.empty(len(ends) - 1, object)
         for i, (begin, end) in enumerate(pairwise(ends.tolist())):
@@ -101,14 +101,14 @@ class SketchColumn(PartialColumn):
         if len(state) == 1:
             ordered = state[0][order]
             pieces = (ordered[begin:end] for begin, end in pairwise(ends.tolist()))
-            return (_objects([p[0] if len(p) == 1 else self.merged(p) for p in pieces]),)
+            return (_objects([p[0] if len(p) == 1 else self.merge_all(p) for p in pieces]),)
         values, valid = state
         if len(valid):
-            kept = valid[order]
-            order, ends = order[kept], offsets(kept.astype(np.int64))[ends]
-        return (self._fed(values[order], ends),)
+            mask = valid[order]
+            order, ends = order[mask], offsets(mask.astype(np.int64))[ends]
+        return (self._sketch_values(values[order], ends),)
 
-    def prepared(self, backend: Backend, state: State) -> Any:
+    def prepare(self, backend: Backend, state: State) -> Any:
         """Return the sketches."""
         del backend
         return state[0]
@@ -118,15 +118,17 @@ class SketchColumn(PartialColumn):
         first, last = (backend.to_host(part) for part in (windows.first, windows.last))
         order = np.lexsort((last, first))
         found = np.empty(len(order), object)
-        found[order] = list(self._moving(prepared, first[order].tolist(), last[order].tolist()))
+        found[order] = list(
+            self._combine_windows(prepared, first[order].tolist(), last[order].tolist())
+        )
         return (found,)
 
-    def _moving(
+    def _combine_windows(
         self, sketches: Sequence[Sketch], firsts: Sequence[int], lasts: Sequence[int]
     ) -> Iterator[Sketch]:
-        """Yield the sketches of windows [first, last] whose both ends only grow.
+        """Yield the sketches of windows [first, last] whose ends both ascend.
 
-        ``front[i]`` has seen what is from there to ``middle``, ``back`` what is after it.
+        ``front[i]`` merges the sketches from ``i`` to ``middle``, ``back`` those after ``middle``.
         """
         front: dict[int, Sketch] = {}
         middle, end, back = -1, -1, None
@@ -134,21 +136,21 @@ class SketchColumn(PartialColumn):
             if first > middle:
                 front = {last: sketches[last]}
                 for i in range(last - 1, first - 1, -1):
-                    front[i] = self.merged([front[i + 1], sketches[i]])
+                    front[i] = self.merge_all([front[i + 1], sketches[i]])
                 middle, end, back = last, last, None
             if last > end:
                 back = self.make() if back is None else back
                 for i in range(end + 1, last + 1):
                     self.merge(back, sketches[i])
                 end = last
-            yield front[first] if back is None else self.merged([front[first], back])
+            yield front[first] if back is None else self.merge_all([front[first], back])
 
     def running(self, backend: Backend, begins: Any, state: State) -> State:
         """Merge every sketch with those before it in its run."""
         heads = set(backend.to_host(begins).tolist())
         found: list[Sketch] = []
         for i, sketch in enumerate(state[0]):
-            found.append(sketch if i in heads else self.merged([found[-1], sketch]))
+            found.append(sketch if i in heads else self.merge_all([found[-1], sketch]))
         return (_objects(found),)
 
     def nothing(self) -> State:
@@ -166,19 +168,19 @@ class SketchColumn(PartialColumn):
 
 
 class DistinctColumn(SketchColumn):
-    """HyperLogLog sketches of the different values; of ``2 ** sketch_size`` registers."""
+    """HyperLogLog sketches of the distinct values, with ``2 ** sketch_size`` registers."""
 
     @property
     def entry_bytes(self) -> int:
-        """One byte a register, and what is around it."""
+        """One byte per register, and overhead."""
         return (1 << self.partial.sketch_size) + 256
 
     def lift(self, rows: Rows) -> State:
-        """Return integers, floats or texts that stand for the values."""
+        """Return integers, floats or strings that stand for the values."""
         column = one_chunk(rows.table.column(str(self.partial.column)))
         if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-            lane = rows.lane(str(self.partial.column), self.partial.where)
-            return lane.values, lane.valid
+            numeric = rows.numeric(str(self.partial.column), self.partial.where)
+            return numeric.values, numeric.valid
         tag, nothing = (pa.scalar(text, column.type) for text in (_TEXT, _EMPTY))
         column = pc.binary_join_element_wise(tag, column, nothing)
         valid = rows.valid(str(self.partial.column), self.partial.where)
@@ -191,11 +193,11 @@ class DistinctColumn(SketchColumn):
         return hll_union(self.partial.sketch_size)
 
     def feed(self, sketch: hll_union, values: NDArray[Any]) -> None:
-        """Give a sketch some values; the loop is in C."""
+        """Add values to a sketch; the loop is in C."""
         deque(map(sketch.update, values.tolist()), maxlen=0)
 
     def merge(self, sketch: hll_union, other: hll_union) -> None:
-        """Give a sketch all that another one has seen."""
+        """Merge another sketch into a sketch."""
         from datasketches import tgt_hll_type
 
         sketch.update(other.get_result(tgt_hll_type.HLL_8))
@@ -225,8 +227,8 @@ class QuantilesColumn(SketchColumn):
 
     def lift(self, rows: Rows) -> State:
         """Return float64 values."""
-        lane = rows.lane(str(self.partial.column), self.partial.where)
-        return lane.values.astype(np.float64), lane.valid
+        numeric = rows.numeric(str(self.partial.column), self.partial.where)
+        return numeric.values.astype(np.float64), numeric.valid
 
     def make(self) -> kll_doubles_sketch:
         """Return an empty sketch."""
@@ -235,11 +237,11 @@ class QuantilesColumn(SketchColumn):
         return kll_doubles_sketch(self.partial.sketch_size)
 
     def feed(self, sketch: kll_doubles_sketch, values: NDArray[Any]) -> None:
-        """Give a sketch some values at once."""
+        """Add values to a sketch at once."""
         sketch.update(values)
 
     def merge(self, sketch: kll_doubles_sketch, other: kll_doubles_sketch) -> None:
-        """Give a sketch all that another one has seen."""
+        """Merge another sketch into a sketch."""
         sketch.merge(other)
 
     def to_bytes(self, sketch: kll_doubles_sketch) -> bytes:
@@ -254,10 +256,10 @@ class QuantilesColumn(SketchColumn):
 
 
 def distinct(sketch: hll_union) -> int:
-    """Estimate the number of different values.
+    """Estimate the number of distinct values.
 
-    Merging a sketch with itself changes nothing it has seen, but tells the library that values came
-    in no order, so that the estimate depends on the set of values alone.
+    Merging a sketch with itself adds no values, but makes the library treat them as unordered, so
+    that the estimate depends on the set of values alone.
     """
     from datasketches import hll_union, tgt_hll_type
 
@@ -270,7 +272,7 @@ def distinct(sketch: hll_union) -> int:
 
 
 def quantile(sketch: kll_doubles_sketch, fraction: float) -> float | None:
-    """Return a value whose rank is about the fraction; None of no value."""
+    """Return a value whose rank is about the fraction; None if there are no values."""
     return None if sketch.is_empty() else sketch.get_quantile(fraction, True) + 0.0
 
 

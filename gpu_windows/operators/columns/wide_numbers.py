@@ -1,7 +1,7 @@
 """Sums and means of decimals of up to 38 digits, whose values are two words.
 
-A sum comes as four limbs of 32 bits, each with what it carries, least first. Here it is a sign and
-digits to base ``2**32``, so that everything stays in int64.
+A sum is stored as four limbs of 32 bits with their carries, lowest first. Here it is a sign and
+digits to base ``2**32``, so that everything fits int64.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.errors import ArithmeticOverflowError
-from gpu_windows.operators.columns.lanes import decimal_array
+from gpu_windows.operators.columns.numeric import decimal_array
 
 Ints = NDArray[np.int64]
 _BITS, _MASK = 32, (1 << 32) - 1
@@ -31,7 +31,7 @@ def sum_of(bound: BoundAggregate, states: Sequence[Sequence[Any]]) -> pa.Array:
     ----------
     bound : BoundAggregate
     states : sequence of sequence
-        The limbs, greatest first, and how many values there are.
+        The limbs, highest first, and the number of values.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def mean_of(bound: BoundAggregate, states: Sequence[Sequence[Any]]) -> pa.Array:
 
 
 def _read(states: Sequence[Sequence[Any]]) -> tuple[NDArray[np.bool_], list[Ints], Ints]:
-    """Return which sums are negative, the digits of what they are without sign, and counts."""
+    """Return which sums are negative, the digits of their absolute values, and counts."""
     *limbs, counts = (np.asarray(state[0], np.int64) for state in states)
     digits = _carry(limbs[::-1])
     negative = digits[-1] < 0
@@ -77,7 +77,7 @@ def _read(states: Sequence[Sequence[Any]]) -> tuple[NDArray[np.bool_], list[Ints
 
 
 def _carry(limbs: Sequence[Ints]) -> list[Ints]:
-    """Return digits of 32 bits, and a last one that has the sign."""
+    """Return digits of 32 bits, and a last one with the sign."""
     digits: list[Ints] = []
     carry: Ints = np.zeros_like(limbs[0])
     for limb in limbs:
@@ -98,18 +98,18 @@ def _decimals(
     over = _at_least(digits, 10**dtype.precision) & some
     if over.any():
         at = int(np.argmax(over))
-        value = sum(int(each[at]) << (_BITS * place) for place, each in enumerate(digits))
+        total = sum(int(each[at]) << (_BITS * place) for place, each in enumerate(digits))
         rule = f"a {what} of decimals must fit {dtype}"
-        unscaled = Decimal(-value if negative[at] else value)
-        shown = unscaled.scaleb(-dtype.scale, _ALL_DIGITS)
-        raise ArithmeticOverflowError(rule, value=shown, column=str(bound.aggregate.column))
+        unscaled = Decimal(-total if negative[at] else total)
+        value = unscaled.scaleb(-dtype.scale, _ALL_DIGITS)
+        raise ArithmeticOverflowError(rule, value=value, column=str(bound.aggregate.column))
     low, high = (digits[0] | digits[1] << _BITS), (digits[2] | digits[3] << _BITS)
     high = np.where(negative, ~high + (low == 0), high)
     return decimal_array(high, np.where(negative, -low, low), pa.array(some), dtype)
 
 
 def _at_least(digits: Sequence[Ints], bound: int) -> NDArray[np.bool_]:
-    """Whether numbers are a bound or more."""
+    """Whether numbers are at least a bound."""
     at_least: NDArray[np.bool_] = np.ones(len(digits[0]), np.bool_)
     for place, digit in enumerate(digits):
         part = bound >> (_BITS * place) & _MASK

@@ -1,4 +1,4 @@
-"""Index of a join side: order of rows by key and time, and places of keys in a store."""
+"""Index of a join side: order of rows by key and time, and prefixes of keys in a store."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.rows import Flags, JoinRows
-from gpu_windows.operators.state.row_kind import places_of
+from gpu_windows.operators.state.buffer_spec import hash_prefixes
 
 Ints = NDArray[np.int64]
 
@@ -76,7 +76,7 @@ class JoinIndex:
         if arrival is None:
             arrival = np.full(len(table), -1)
         rows = JoinRows(
-            table.combine_chunks(), codes, to_lane(table.column(TIME)).values, arrival, matched
+            table.combine_chunks(), codes, to_numeric(table.column(TIME)).values, arrival, matched
         )
         if among is not None:
             is_among = np.zeros(self._encoder.count + len(NULLS), np.bool_)
@@ -86,15 +86,15 @@ class JoinIndex:
         order = self._matching.sort_order(rows.codes, rows.ts)
         return rows if order is None else rows.take(order)
 
-    def places(self, table: pa.Table) -> Ints:
-        """Return where the keys of rows are in a store: int64[n], from 0 on."""
-        return self.places_of(self._codes(table))
+    def prefixes_of_rows(self, table: pa.Table) -> Ints:
+        """Return the hash prefixes of the keys of rows: int64[n]."""
+        return self.hash_prefixes(self._codes(table))
 
-    def places_of(self, codes: Ints) -> Ints:
-        """Return where keys are in a store, given by their codes; those with a null are at 0."""
-        of_keys = places_of(self._encoder.hashes())
-        places: Ints = np.concatenate([np.zeros(len(NULLS), np.int64), of_keys])
-        return places[codes]
+    def hash_prefixes(self, codes: Ints) -> Ints:
+        """Return the hash prefixes of keys, given by their codes; 0 for keys with a null."""
+        prefixes_of_keys = hash_prefixes(self._encoder.hashes())
+        prefixes: Ints = np.concatenate([np.zeros(len(NULLS), np.int64), prefixes_of_keys])
+        return prefixes[codes]
 
     def hashes_of(self, codes: Ints) -> Ints:
         """Return the hashes of keys, given by their codes; none of them is one with a null."""

@@ -13,9 +13,9 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.encoding import encoded
 from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.joins.rows import Flags, JoinRows
+from gpu_windows.operators.key_encoding import encode_keys
 
 Ints = NDArray[np.int64]
 
@@ -47,7 +47,7 @@ class Matching:
 
     def encode(self, keys: KeyEncoder, columns: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
         """Return the codes of keys: int64[n], in [0, ``keys.count``)."""
-        return np.asarray(encoded(self._kernels, keys, columns))
+        return np.asarray(encode_keys(self._kernels, keys, columns))
 
     def sort_order(self, codes: Ints, ts: Ints) -> Ints | None:
         """Return the order of rows by key and time; None if they are sorted."""
@@ -77,11 +77,11 @@ class Matching:
     def _expand_pairs(self, first: Ints, ends: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
         """Return the pairs with numbers from ``begin`` to ``end``."""
         low, high = np.searchsorted(ends, [begin, end - 1], "right") - 1
-        mine, until = first[low : high + 1], ends[low : high + 2]
+        firsts, until = first[low : high + 1], ends[low : high + 2]
 
         def expand(backend: Backend, each: Map) -> tuple[Ints, Ints]:
             del each
-            on_device = backend.to_device(mine), backend.to_device(until)
+            on_device = backend.to_device(firsts), backend.to_device(until)
             i, j = backend.joins.expand_pairs(*on_device, begin, end)
             return backend.to_host(i), backend.to_host(j)
 

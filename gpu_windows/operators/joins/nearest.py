@@ -30,7 +30,7 @@ class Nearest:
         self.direction = direction
         self._runs: list[JoinRows] = []
         self._run = np.full(len(ts), -1)
-        self._place = np.zeros(len(ts), np.int64)
+        self._index = np.zeros(len(ts), np.int64)
         self._best = np.zeros(len(ts), np.int64)
 
     @property
@@ -38,18 +38,18 @@ class Nearest:
         """Whether a left row has a nearest row."""
         return self._run >= 0
 
-    def offer(self, right: JoinRows, places: Ints) -> None:
-        """Update with the nearest rows of a run: ``places`` has one for each left row, or -1.
+    def offer(self, right: JoinRows, indices: Ints) -> None:
+        """Update with the nearest rows of a run: ``indices`` has one for each left row, or -1.
 
         Runs are offered in order of arrival.
         """
-        some = np.flatnonzero(places >= 0)
-        ts = right.ts[places[some]]
-        known, best = self.found[some], self._best[some]
-        better = some[~known | self._is_better(ts, best, self._ts[some])]
+        some = np.flatnonzero(indices >= 0)
+        ts = right.ts[indices[some]]
+        has_best, best = self.found[some], self._best[some]
+        better = some[~has_best | self._is_better(ts, best, self._ts[some])]
         self._run[better] = len(self._runs)
-        self._place[better] = places[better]
-        self._best[better] = right.ts[places[better]]
+        self._index[better] = indices[better]
+        self._best[better] = right.ts[indices[better]]
         self._runs.append(right)
 
     def rows(self, columns: Sequence[str]) -> tuple[pa.Table, Ints]:
@@ -57,10 +57,10 @@ class Nearest:
         tables, at = [], np.zeros(len(self._ts), np.int64)
         begin = 0
         for number, run in enumerate(self._runs):
-            mine = np.flatnonzero(self._run == number)
-            tables.append(run.table.select(columns).take(pa.array(self._place[mine])))
-            at[mine] = begin + np.arange(len(mine))
-            begin += len(mine)
+            of_run = np.flatnonzero(self._run == number)
+            tables.append(run.table.select(columns).take(pa.array(self._index[of_run])))
+            at[of_run] = begin + np.arange(len(of_run))
+            begin += len(of_run)
         return pa.concat_tables(tables, promote_options="default"), at
 
     def _is_better(self, ts: Ints, best: Ints, left: Ints) -> NDArray[np.bool_]:
@@ -73,12 +73,12 @@ class Nearest:
         elif self.direction == rules.BEFORE:
             better = ts >= best
         else:
-            gap, least = _gaps(ts, left), _gaps(best, left)
-            tie = (gap == least) & ((ts < best) | ((ts == best) & (ts <= left)))
-            better = (gap < least) | tie
+            gap, best_gap = _gaps(ts, left), _gaps(best, left)
+            tie = (gap == best_gap) & ((ts < best) | ((ts == best) & (ts <= left)))
+            better = (gap < best_gap) | tie
         return better
 
 
 def _gaps(ts: Ints, left: Ints) -> NDArray[np.uint64]:
-    """Return how far apart times are; unsigned, so that they never overflow."""
+    """Return the distances of times, unsigned so that they never overflow."""
     return np.where(ts > left, ts - left, left - ts).view(np.uint64)

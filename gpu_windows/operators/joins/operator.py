@@ -15,7 +15,7 @@ from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins import pairs as join_pairs
@@ -26,7 +26,7 @@ from gpu_windows.operators.joins.results import PairResults
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.joins.side import Side
 from gpu_windows.operators.joins.stored_side import KINDS, Needs
-from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, planned_join
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -96,14 +96,14 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Process rows of both sides; emit their pairs."""
-        lane = to_lane(batch.column(TIME))
+        times = to_numeric(batch.column(TIME))
         first, last = self._join.usable_ticks
         status = np.zeros(len(batch), np.int8)
         if not self._join.joins_late:
-            status[lane.values < self._watermark] = rules.LATE
-        status[(lane.values < first) | (lane.values > last)] = rules.OUT_OF_RANGE
-        if len(lane.valid):
-            status[~lane.valid] = rules.NULL
+            status[times.values < self._watermark] = rules.LATE
+        status[(times.values < first) | (times.values > last)] = rules.OUT_OF_RANGE
+        if len(times.valid):
+            status[~times.valid] = rules.NULL
         is_left = batch.column(SIDE).to_numpy()
         left, right = (
             self._select_new(batch, np.flatnonzero((status == 0) & (is_left == side)), side=side)
@@ -119,8 +119,8 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
         self._left.add(left)
         self._right.add(right)
         rejected = Rejected.of(status)
-        counters = rejected.counts() + self._kernels.counted()
-        yield Emission(self._results.nothing, given_back(batch, rejected), counters)
+        counters = rejected.counts() + self._kernels.take_counters()
+        yield Emission(self._results.nothing, rejected_rows(batch, rejected), counters)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Drop the rows that can no longer match; emit the unmatched ones of outer joins."""
@@ -224,8 +224,8 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
     def _split_late(self, rows: JoinRows, reach: int) -> tuple[JoinRows, JoinRows]:
         """Split rows into those that may match later rows, and those that may not."""
         waits = rules.waits(rows.ts, reach, self._watermark)
-        kept = rows if waits.all() else rows.take(np.flatnonzero(waits))
-        return kept, rows.take(np.flatnonzero(~waits))
+        stored = rows if waits.all() else rows.take(np.flatnonzero(waits))
+        return stored, rows.take(np.flatnonzero(~waits))
 
     def _match_stored_right(self, left: JoinRows) -> Iterator[tuple[Emission, Ints]]:
         """Yield the pairs of left rows with stored right rows."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins.rows import JoinRows
-from gpu_windows.operators.results import TRACE, traced
+from gpu_windows.operators.results import TRACE, add_trace
 from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan
 from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan
 
@@ -61,5 +61,5 @@ class PairResults:
     def make_emission(self, results: pa.Table, cause: str) -> Emission:
         """Return an emission of results."""
         table = results.cast(self._schema)
-        given = traced(table, cause) if self._trace else table
+        given = add_trace(table, cause) if self._trace else table
         return Emission(given, pa.table({}), Counters(fired=len(table)))

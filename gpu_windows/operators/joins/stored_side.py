@@ -17,9 +17,9 @@ from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.joins import match_flags
 from gpu_windows.operators.joins.join_index import JoinIndex, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
+from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
 
 Ints = NDArray[np.int64]
 
@@ -69,8 +69,8 @@ class StoredSide:
     ) -> None:
         self._needs, self._index, self.next_number = needs, index, next_number
         numbers = (match_flags.NUMBER,) if needs.tracks else ()
-        by_key = row_kind(index.places, keeps_matched=True, numbers=numbers)
-        by_time = row_kind(one_place, keeps_matched=False, numbers=numbers)
+        by_key = buffer_spec(index.prefixes_of_rows, keeps_matched=True, numbers=numbers)
+        by_time = buffer_spec(no_prefix, keeps_matched=False, numbers=numbers)
         self._by_key = RowBuffer(log, KINDS[side], by_key, index.lacking)
         self._by_time = RowBuffer(log, ENDS[side], by_time, index.lacking)
         self._newly_matched: list[JoinRows] = []  # stored rows without a marker yet
@@ -91,23 +91,23 @@ class StoredSide:
 
         The caller sets their match flags, which are read afterwards.
         """
-        mine = are_keys(rows.codes)
-        codes, ts = rows.codes[mine], rows.ts[mine]
-        found = self._by_key.find(self._index.places_of(codes), ts + lower, ts + upper)
+        has_key = are_keys(rows.codes)
+        codes, ts = rows.codes[has_key], rows.ts[has_key]
+        found = self._by_key.find(self._index.hash_prefixes(codes), ts + lower, ts + upper)
         if found is None:
             return
         matched = np.zeros(len(found), np.bool_)
         if self._needs.tracks:
             found = match_flags.drop_markers(match_flags.resolve_markers(found))
             matched = match_flags.are_matched(found, self._newly_matched_numbers())
-        kept = self._index.sort_rows(found, matched, among=codes)
-        if not len(kept):
+        candidates = self._index.sort_rows(found, matched, among=codes)
+        if not len(candidates):
             return
-        before = kept.matched.copy()
-        yield kept
-        first_matched = np.flatnonzero(kept.matched & ~before)
+        before = candidates.matched.copy()
+        yield candidates
+        first_matched = np.flatnonzero(candidates.matched & ~before)
         if self._needs.tracks and len(first_matched):
-            self._newly_matched.append(kept.take(first_matched))
+            self._newly_matched.append(candidates.take(first_matched))
 
     def expire(self, limit: int) -> Iterator[JoinRows]:
         """Expire the rows up to a time; yield those that emit results then."""
@@ -154,20 +154,20 @@ class StoredSide:
         return match_flags.number_rows(rows.table, rows.matched, first)
 
 
-def row_kind(
-    places: Callable[[pa.Table], Ints], *, keeps_matched: bool, numbers: Sequence[str] = ()
-) -> RowKind:
-    """Return the `RowKind` of the rows of a side.
+def buffer_spec(
+    prefixes: Callable[[pa.Table], Ints], *, keeps_matched: bool, numbers: Sequence[str] = ()
+) -> BufferSpec:
+    """Return the `BufferSpec` of the rows of a side.
 
     Parameters
     ----------
-    places : callable
-        Returns the places of rows: int64[n].
+    prefixes : callable
+        Returns the prefixes of rows: int64[n].
     keeps_matched : bool
         Whether matched rows are retained, if they have match flags.
     """
     compact = partial(_compact_rows, keeps_matched=keeps_matched)
-    return RowKind(TIME, places, compact, match_flags.are_markers, numbers=numbers)
+    return BufferSpec(TIME, prefixes, compact, match_flags.are_markers, numbers=numbers)
 
 
 def _compact_rows(rows: pa.Table, *, are_oldest: bool, keeps_matched: bool) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The temporal join strategy: rows wait in a buffer; one version of each key is stored."""
+"""The temporal join strategy: rows are buffered; the newest version of each key is stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_windows import rules
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.joins.join_index import NULLS, JoinIndex, are_keys
@@ -25,7 +25,7 @@ from gpu_windows.operators.joins.rows import Flags, JoinRows
 from gpu_windows.operators.joins.side import Side
 from gpu_windows.operators.joins.stored_side import Needs
 from gpu_windows.operators.joins.versions import VERSIONS, Versions, codes_of
-from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.hashes import without
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
@@ -103,19 +103,19 @@ class TemporalJoinOperator(StatefulOperator[StateLog]):
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Buffer rows of both sides; none of them is late."""
-        lane = to_lane(batch.column(TIME))
+        times = to_numeric(batch.column(TIME))
         first, last = self._join.usable_ticks
         status = np.zeros(len(batch), np.int8)
-        status[(lane.values < first) | (lane.values > last)] = rules.OUT_OF_RANGE
-        if len(lane.valid):
-            status[~lane.valid] = rules.NULL
+        status[(times.values < first) | (times.values > last)] = rules.OUT_OF_RANGE
+        if len(times.valid):
+            status[~times.valid] = rules.NULL
         is_left = batch.column(SIDE).to_numpy()
         for number, side in enumerate(self._sides):
             places = np.flatnonzero((status == 0) & (is_left == (number == 0)))
             side.add(self._select_new(batch, places, number))
         rejected = Rejected.of(status)
-        counters = rejected.counts() + self._kernels.counted()
-        yield Emission(self._results.nothing, given_back(batch, rejected), counters)
+        counters = rejected.counts() + self._kernels.take_counters()
+        yield Emission(self._results.nothing, rejected_rows(batch, rejected), counters)
 
     def _select_new(self, batch: pa.Table, places: Ints, side: int) -> JoinRows:
         """Return the rows of a side; left ones are numbered, versions with null keys dropped."""

@@ -1,4 +1,4 @@
-"""Newest version of each key that the watermark has reached, in a log."""
+"""Versioned table of a temporal join in a log: the newest version of each key by the watermark."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gpu_windows import rules
 from gpu_windows.operators.columns.keys import present
 from gpu_windows.operators.joins.join_index import JoinIndex, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.hashes import among, distinct, union
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -41,7 +41,9 @@ class Versions:
 
     def __init__(self, log: StateLog, index: JoinIndex, valid_for: int | None) -> None:
         self._index, self._valid_for = index, valid_for
-        self._table = KeyedTable(log, VERSIONS, key_columns=KeyColumns.NAMED, lacking=index.lacking)
+        self._table = KeyedTable(
+            log, VERSIONS, key_columns=KeyColumns.BY_NAME, lacking=index.lacking
+        )
 
     def __len__(self) -> int:
         return self._table.keys
@@ -53,7 +55,7 @@ class Versions:
         return LONG_MAX if event is None else event
 
     def of(self, codes: Ints, until: int | None = None) -> list[JoinRows]:
-        """Return the versions of some keys, as one sequence of rows; none if there are none.
+        """Return the versions of some keys, as a list of at most one sequence of rows.
 
         Parameters
         ----------
@@ -92,9 +94,9 @@ class Versions:
         changed = union(self._hashes_of(newer), hashes[has_ended])
         if len(changed) == 0:
             return
-        kept = np.flatnonzero(among(hashes, changed) & ~has_ended)
-        columns = [hashes[kept], ends[kept], np.full(len(kept), LONG_MAX)]
-        table = newest.table.take(pa.array(kept)).combine_chunks()
+        index = np.flatnonzero(among(hashes, changed) & ~has_ended)
+        columns = [hashes[index], ends[index], np.full(len(index), LONG_MAX)]
+        table = newest.table.take(pa.array(index)).combine_chunks()
         for name, column in zip((HASH, *TIMERS), columns, strict=True):
             table = table.append_column(name, pa.array(column))
         previous = self._hashes_of(stored)

@@ -21,11 +21,6 @@ Ints = NDArray[np.int64]
 def join_windows(function: WindowJoin, batch: WindowBatch) -> Iterator[Piece]:
     """Yield pairs, about `pairs.PAIRS` at a time, then the unmatched rows.
 
-    Parameters
-    ----------
-    function : WindowJoin
-    batch : WindowBatch
-
     Yields
     ------
     Piece

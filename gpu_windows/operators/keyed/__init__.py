@@ -1,1 +1,1 @@
-"""What is kept for single keys: declared state, timers, values."""
+"""State of single keys: declared state, timers, key values, and their entries in a log."""

@@ -1,4 +1,4 @@
-"""What an operator remembers of keys in a store, by key: what a call needs is in memory."""
+"""Keyed state in a log: a call loads the keys that it touches, and saves them again."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from gpu_windows.operators.state.log import StateLog
 
 Ints = NDArray[np.int64]
 
-#: What a log calls the entries.
+#: Name of the table in the log.
 KEYED = "keyed state"
-#: The numbers that are saved, and whose they are.
+#: Owner and names of the numbers saved in the log.
 _OWNER = "keys"
 _NUMBERS = ("watermark", "clock", "next event timer", "next processing timer")
 
 
 class Numbered(Protocol):
-    """Timers, of which the next one has a number."""
+    """A set of timers that numbers them in the order in which they are set."""
 
     next_number: int
 
 
-class KeyedMemory(Protocol):
-    """What an operator remembers of keys, as entries: a row each, with their key's columns.
+class KeyedStateBackend(Protocol):
+    """Keyed state of an operator in memory, and its entries: a row each, with the key's columns.
 
     Attributes
     ----------
@@ -57,83 +57,83 @@ class KeyedMemory(Protocol):
 
     @property
     def key_columns(self) -> list[str]:
-        """Those of the key."""
+        """The key columns of entries."""
 
     def entries(self) -> pa.Table:
-        """Return all that is of keys."""
+        """Return the entries of all keys in memory."""
 
     def restore(self, entries: pa.Table) -> None:
-        """Take entries of keys of which nothing is held yet."""
+        """Load entries of keys that have none in memory."""
 
     def counts(self, entries: pa.Table) -> Counter[str]:
-        """Return how many entries of each kind there are."""
+        """Return the number of entries of each kind in a table."""
 
 
-class StoredMemory:
-    """Which keys are in memory and which are in a log.
+class StoredKeyedState:
+    """Keyed state of which some keys are in memory and all others in a log.
 
     Parameters
     ----------
-    memory : KeyedMemory
-        Empty; what is needed is added.
+    backend : KeyedStateBackend
+        Empty; the keys that calls need are loaded into it.
     log : StateLog
 
     Raises
     ------
     StateError
-        If the log holds anything else.
+        If the log has the state of another operator.
     """
 
-    def __init__(self, memory: KeyedMemory, log: StateLog) -> None:
-        self._memory, self._log = memory, log
-        self._table = KeyedTable(log, KEYED, lambda each: memory.counts(each.table))
+    def __init__(self, backend: KeyedStateBackend, log: StateLog) -> None:
+        self._backend, self._log = backend, log
+        self._table = KeyedTable(log, KEYED, lambda each: backend.counts(each.table))
         numbers = log.numbers(_OWNER, _NUMBERS)
         if numbers is not None:
-            memory.watermark, memory.processing_time, *timers = numbers
-            memory.event_timers.next_number, memory.processing_timers.next_number = timers
+            backend.watermark, backend.processing_time, *timers = numbers
+            backend.event_timers.next_number, backend.processing_timers.next_number = timers
 
-    # ---- what a call needs
+    # ---- loading
 
     def load_keys(self, keys: Sequence[pa.Array | pa.ChunkedArray]) -> None:
-        """Have all of some keys in memory, given by their columns."""
+        """Load the state of some keys, given by their columns."""
         self._restore(self._table.load(self._hash(keys)))
 
     def load_due(self, until: int, *, in_processing_time: bool = False) -> None:
-        """Have all in memory of keys that have a timer up to some time."""
+        """Load the state of the keys that have a timer up to some time."""
         self._restore(self._table.load_due(until, in_processing_time=in_processing_time))
 
     def _restore(self, entries: Entries | None) -> None:
         if entries is not None:
-            self._memory.restore(entries.table)
+            self._backend.restore(entries.table)
 
     def _hash(self, keys: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
         """Return the hash of each key."""
-        memory = self._memory
-        encoder = KeyEncoder([memory.types[name] for name in memory.key_columns])
+        backend = self._backend
+        encoder = KeyEncoder([backend.types[name] for name in backend.key_columns])
         codes = encoder.encode([*map(stored_column, keys)])
         return encoder.hashes()[codes]
 
-    # ---- what a call leaves
+    # ---- saving
 
     def save(self) -> None:
-        """Write the entries of the keys that a call has looked for.
+        """Write the entries of the loaded keys.
 
         Raises
         ------
         InvalidFunctionError
-            If what user code keeps is not of the type that it declared.
+            If state of user code is not of its declared type.
         """
-        memory, table = self._memory, self._memory.entries()
-        hashes = self._hash([table.column(name) for name in memory.key_columns])
+        backend, table = self._backend, self._backend.entries()
+        hashes = self._hash([table.column(name) for name in backend.key_columns])
         self._table.save(Entries(table.append_column(HASH, pa.array(hashes))))
-        times = memory.watermark, memory.processing_time
-        timers = (each.next_number for each in (memory.event_timers, memory.processing_timers))
+        times = backend.watermark, backend.processing_time
+        timers = (each.next_number for each in (backend.event_timers, backend.processing_timers))
         self._log.set_numbers(_OWNER, dict(zip(_NUMBERS, (*times, *timers), strict=True)))
 
     def next_timers(self) -> tuple[int | None, int | None]:
-        """Return the times of the earliest timers of what is stored."""
+        """Return the times of the earliest timers in the log."""
         return self._table.next_timers()
 
     def size(self) -> Counter[str]:
-        """Return how many entries of each kind are in the log and not in memory."""
-        return self._table.elsewhere
+        """Return the number of entries of each kind that are in the log and not in memory."""
+        return self._table.not_loaded

@@ -12,13 +12,13 @@ from gpu_windows.vocabulary.windows import Window
 
 
 class Pane(NamedTuple):
-    """A key and a window: what contents, timers and trigger state belong to."""
+    """A key and a window, which own contents, timers and trigger state."""
 
     key: tuple[Hashable, ...]
     window: Window
 
 
-#: What timers are of: panes, or keys.
+#: Owner of a timer: a pane or a key.
 Owner = TypeVar("Owner", bound=Hashable)
 
 
@@ -30,11 +30,11 @@ class Timer(NamedTuple, Generic[Owner]):
     time : int
         In ticks.
     pane : hashable
-        Whose it is.
+        Its owner.
     number : int
-        Of those of one time the one with the least fires first.
+        Timers of the same time fire by ascending number.
     silent : bool
-        Whether it is the operator's alone: its trigger, which had taken it back, is not asked.
+        Whether its trigger has deleted it, so that it only cleans the window up.
     """
 
     time: int
@@ -44,22 +44,22 @@ class Timer(NamedTuple, Generic[Owner]):
 
 
 class TimerQueue(Generic[Owner]):
-    """A set of (time, owner); those of one time fire in the order in which they were set.
+    """A set of (time, owner); timers of the same time fire in the order in which they were set.
 
-    State has their numbers, so that order does not depend on which of them were restored when.
+    Their numbers are saved, so that the order does not depend on when timers are loaded.
 
     Attributes
     ----------
     next_number : int
-        Of the next timer that is set: how many ever were.
+        Number of the next timer: how many were ever set.
     """
 
     def __init__(self) -> None:
         self.next_number = 0
-        # To its number, for one set again has another: the complement of it if it is silent.
+        # Time to owner to number: its complement if silent. Setting a timer again renumbers it.
         self._at: dict[int, dict[Owner, int]] = {}
-        self._times: list[int] = []  # a heap; a time may be in it that nothing waits for
-        # Of the earliest time those that fire next, unless they have another number by then.
+        self._times: list[int] = []  # a heap; maybe with times that have no timers any longer
+        # The timers of the earliest time, in order; an entry is stale if its number has changed.
         self._due: deque[tuple[int, Owner]] = deque()
         self._due_at = 0
 
@@ -83,7 +83,7 @@ class TimerQueue(Generic[Owner]):
             self.next_number += 1
 
     def load(self, timer: Timer[Owner]) -> None:
-        """Take a timer that was set before."""
+        """Load a stored timer."""
         time, owner, number, is_silent = timer
         if time not in self._at:
             self._at[time] = {}
@@ -91,19 +91,19 @@ class TimerQueue(Generic[Owner]):
         self._at[time][owner] = ~number if is_silent else number
 
     def delete(self, time: int, owner: Owner) -> None:
-        """Take a timer back."""
+        """Delete a timer, if it is set."""
         owners = self._at.get(time)
         if owners is not None and owners.pop(owner, None) is not None and not owners:
             del self._at[time]
 
     def silence(self, time: int, owner: Owner) -> None:
-        """Keep a timer, if there is one, but do not ask the trigger when its time comes."""
+        """Make a timer silent, if it is set: it fires without a call of the trigger."""
         owners = self._at.get(time, {})
         if owners.get(owner, -1) >= 0:
             owners[owner] = ~owners[owner]
 
     def pop_due(self, watermark: int) -> tuple[int, Owner, bool] | None:
-        """Remove and return the earliest timer at or before ``watermark``; None if none is."""
+        """Remove and return the earliest timer at or before ``watermark``, or None."""
         while self._times and self._times[0] <= watermark:
             time = self._times[0]
             owners = self._at.get(time)
@@ -127,5 +127,5 @@ class TimerQueue(Generic[Owner]):
 
 
 def _order(number: int) -> int:
-    """Return the number of a timer, be it silent."""
+    """Return the number of a timer, silent or not."""
     return max(number, ~number)

@@ -34,9 +34,9 @@ def stored_type(dtype: pa.DataType) -> pa.DataType:
 
 
 def plain_type(dtype: pa.DataType) -> pa.DataType:
-    """Return a type without what may differ when a query is started again.
+    """Return a type without the properties that may differ between starts of a query.
 
-    These are the names of list entries, how long lists may be, and who may be null.
+    These are the names of list entries, the width of list offsets, and nullability.
     """
     if types.is_struct(dtype):
         return pa.struct([(field.name, plain_type(field.type)) for field in dtype])
@@ -53,14 +53,14 @@ def arrow_array(values: Sequence[object], dtype: pa.DataType) -> pa.Array:
 
 
 def keyed_table(schema: pa.Schema, keys: Sequence[Sequence[object]], rows: pa.Table) -> pa.Table:
-    """Return rows after their keys.
+    """Return rows with their key columns in front.
 
     Parameters
     ----------
     schema : pyarrow.Schema
         Of the key columns.
     keys : sequence of sequence
-        Of each row, as `key_parts` returns them.
+        The key of each row, with parts as `key_parts` returns them.
     rows : pyarrow.Table
     """
     parts: Sequence[Sequence[object]] = [*zip(*keys, strict=True)]
@@ -91,11 +91,11 @@ def key_parts(column: pa.ChunkedArray) -> Sequence[Hashable]:
     return values
 
 
-class ShownKey:
-    """Keys as functions of users see them: names to Python's values, as those of rows.
+class UserKey:
+    """Converter of keys for user functions: user's names to Python values, as in rows.
 
-    A time that Python has no value for stays the integer that is stored; a struct is the tuple of
-    its fields.
+    A time that Python cannot represent stays the stored integer; a struct is the tuple of its
+    fields.
 
     Parameters
     ----------
@@ -109,15 +109,15 @@ class ShownKey:
         self._temporal = [(field.name, field.type) for field, stored in is_stored if stored]
 
     def __call__(self, key: Sequence[object]) -> dict[str, object]:
-        """Return a key whose parts are as `key_parts` returns them, or nothing where none show."""
-        shown = dict(zip(self.names, key, strict=bool(self.names)))
+        """Return a key, given by `key_parts`; {} if no key column is visible to users."""
+        values = dict(zip(self.names, key, strict=bool(self.names)))
         for name, dtype in self._temporal:
-            with suppress(ValueError, OverflowError):  # years that Python does not know
-                shown[name] = pa.scalar(shown[name], dtype).as_py()
-        return shown
+            with suppress(ValueError, OverflowError):  # years that Python does not support
+                values[name] = pa.scalar(values[name], dtype).as_py()
+        return values
 
 
-#: The one NaN: a dict finds it again by identity.
+#: The one NaN: dicts find it by identity.
 _NAN = float("nan")
 
 

@@ -15,7 +15,7 @@ from gpu_windows.expressions.nanoseconds import to_microseconds
 from gpu_windows.functions.patterns.automaton import max_branches
 from gpu_windows.functions.patterns.match import Match
 from gpu_windows.functions.patterns.program import Conditions, Instruction
-from gpu_windows.operators.columns.lanes import one_chunk, to_lane
+from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
 from gpu_windows.rules.pattern_matching.layout import (
     NOWHERE,
     Automaton,
@@ -75,20 +75,20 @@ def settings_of(match: Match, watermark: int) -> Settings:
     )
 
 
-def rows_of(conditions: Conditions, rows: pa.Table, ts: Ints, begins: Ints, known: Ints) -> Rows:
-    """Return what conditions read of rows.
+def rows_of(conditions: Conditions, rows: pa.Table, ts: Ints, begins: Ints, seen: Ints) -> Rows:
+    """Return the values of rows that conditions read, for kernels.
 
     Parameters
     ----------
     conditions : Conditions
     rows : pyarrow.Table
-        Those of a key together, in order.
+        Rows by key, those of a key in order.
     ts : int64[n]
         Their times.
     begins : int64[keys + 1]
-        Where those of each key begin.
-    known : int64[keys]
-        How many of them the automaton has seen.
+        Offset of the rows of each key.
+    seen : int64[keys]
+        Number of them that the automaton has already processed.
     """
     count, columns = len(ts), [_plain(rows.column(name)) for name in conditions.columns]
     # one at least: what counts all rows reads none, and would read the first
@@ -103,7 +103,7 @@ def rows_of(conditions: Conditions, rows: pa.Table, ts: Ints, begins: Ints, know
         values[here] = (
             ranked[place] if place in ranked else _bits_of(column, conditions.columns[place])
         )
-    return Rows(begins, known, ts, values, values.view(np.float64), valid)
+    return Rows(begins, seen, ts, values, values.view(np.float64), valid)
 
 
 def _bits_of(column: pa.Array, name: str) -> Ints:
@@ -116,18 +116,18 @@ def _bits_of(column: pa.Array, name: str) -> Ints:
         column = column.cast(pa.timestamp("us", dtype.tz), safe=False)
     if types.is_duration(dtype):
         column = column.cast(pa.duration("us"), safe=False)
-    found: NDArray[Any] = to_lane(column).values
+    found: NDArray[Any] = to_numeric(column).values
     return np.ascontiguousarray(found).view(np.int64)
 
 
 def _ranks(columns: Sequence[pa.Array]) -> list[Ints]:
-    """Return numbers in the order of values, for columns of each type together."""
+    """Return numbers in the order of values, for columns of each type values."""
     found: list[Ints] = [np.empty(0, np.int64)] * len(columns)
     for dtype in {column.type for column in columns}:
         places = [i for i, column in enumerate(columns) if column.type == dtype]
-        together = pa.concat_arrays([columns[i] for i in places]).dictionary_encode()
-        order = pc.rank(together.dictionary, sort_keys="ascending", tiebreaker="dense")
-        codes = order.take(together.indices).fill_null(0).to_numpy(zero_copy_only=False)
+        values = pa.concat_arrays([columns[i] for i in places]).dictionary_encode()
+        order = pc.rank(values.dictionary, sort_keys="ascending", tiebreaker="dense")
+        codes = order.take(values.indices).fill_null(0).to_numpy(zero_copy_only=False)
         ends = np.cumsum([len(columns[i]) for i in places])
         for i, part in zip(places, np.split(codes.astype(np.int64), ends[:-1]), strict=True):
             found[i] = part
@@ -135,7 +135,7 @@ def _ranks(columns: Sequence[pa.Array]) -> list[Ints]:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """Return values in one array, which large texts may be."""
+    """Return values in one array; strings with large offsets."""
     if types.is_string(column.type):
         column = column.cast(pa.large_string())
     return one_chunk(column)

@@ -14,7 +14,7 @@ from gpu_windows.kernels.backend import select
 from gpu_windows.kernels.cpu import matching
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder, present
-from gpu_windows.operators.columns.lanes import sortable, to_lane
+from gpu_windows.operators.columns.numeric import sortable, to_numeric
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.row_status import status_of_times
 from gpu_windows.operators.counters import Counters
@@ -22,8 +22,8 @@ from gpu_windows.operators.matching.arrays import automaton_of, program_of, rows
 from gpu_windows.operators.matching.match_state import MatchState, read_remaining
 from gpu_windows.operators.matching.results import Matches, MatchResults
 from gpu_windows.operators.matching.stored import StoredMatches, rows_schema
-from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.state.large_texts import take_rows
+from gpu_windows.operators.rejected import Rejected, rejected_rows
+from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.pending_rows import NUMBER
@@ -95,7 +95,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         self._plan, self._match, self._in_order = plan, plan.query.match, in_order
         self._compiled = compiled
         self._names, self._time = plan.query.keys, plan.query.time
-        self._kept_schema = rows_schema(plan)
+        self._row_schema = rows_schema(plan)
         self._automaton = automaton_of(self._match)
         self._program = program_of(self._match.conditions)
         self._results = MatchResults(plan, trace=trace)
@@ -117,17 +117,17 @@ class MatchOperator(StatefulOperator[StoredMatches]):
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Buffer rows until the watermark passes them."""
         state = self._state
-        lane = to_lane(batch.column(self._time))
-        status = status_of_times(lane, self._plan.query.usable_ticks)
-        status[(status == ACCEPTED) & (lane.values <= state.watermark)] = LATE
+        times = to_numeric(batch.column(self._time))
+        status = status_of_times(times, self._plan.query.usable_ticks)
+        status[(status == ACCEPTED) & (times.values <= state.watermark)] = LATE
         rejected = Rejected.of(status)
         then = (name for name, _ in self._match.then)
-        names = dict.fromkeys((*self._names, *self._kept_schema.names, *then))
+        names = dict.fromkeys((*self._names, *self._row_schema.names, *then))
         rows = state.buffered.number(batch.select([*names]))
         if len(rejected):
             rows = rows.filter(pa.array(status == ACCEPTED))
         state.buffered.append(rows)
-        yield Emission(self._results.nothing, given_back(batch, rejected), rejected.counts())
+        yield Emission(self._results.nothing, rejected_rows(batch, rejected), rejected.counts())
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Run the rows that the watermark has reached; emit complete matches."""
@@ -167,7 +167,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         """No rows."""
         schema = self._plan.query.schema
         own = {name: schema.field(name) for name in (*self._names, *dict(self._match.then))}
-        own |= {each.name: each for each in self._kept_schema}
+        own |= {each.name: each for each in self._row_schema}
         return pa.schema([*own.values(), pa.field(NUMBER, pa.int64())]).empty_table()
 
     def _save(self, stored: StoredMatches) -> None:
@@ -210,7 +210,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
 
     def _sort_rows(self, match_state: MatchState, due: pa.Table, codes: Ints) -> _SortedRows:
         """Return stored and due rows, by key and time."""
-        new = due.select(self._kept_schema.names).cast(self._kept_schema)
+        new = due.select(self._row_schema.names).cast(self._row_schema)
         rows = pa.concat_tables([match_state.rows, new]) if len(match_state.rows) else new
         of_rows = np.concatenate([np.repeat(match_state.codes, match_state.lengths), codes])
         before = np.full(len(match_state.rows), -1)

@@ -18,8 +18,8 @@ from gpu_windows.functions.patterns.match import (
 )
 from gpu_windows.kernels.backend import select
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import sortable
 from gpu_windows.operators.columns.lowering import lower
+from gpu_windows.operators.columns.numeric import sortable
 from gpu_windows.operators.columns.partial_columns import column_of
 from gpu_windows.operators.columns.ranges import ranges
 from gpu_windows.operators.columns.reducing import reduce_lists

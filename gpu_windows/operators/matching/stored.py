@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import one_chunk, to_lane
+from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.matching.match_state import MatchState, widths
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
@@ -57,7 +57,7 @@ class StoredMatches:
         self._time, self._within = plan.query.time, plan.query.match.within
         self.watermark, number = log.numbers(_OWNER, _NUMBERS) or (LONG_MIN, 0)
         self.buffered = PendingRows(log, BUFFERED, time=self._time, next_number=number)
-        self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.kept_count})
+        self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.row_count})
         self._nothing = self.match_state = MatchState.nothing(rows_schema(plan), settings)
 
     def load(self, codes: Ints, watermark: int) -> None:
@@ -74,13 +74,13 @@ class StoredMatches:
         codes = self._keys.encode([table.column(name) for name in names])
         lists = one_chunk(table.column(LISTS))
         rows = self._nothing.rows
-        if found.kept is not None:
-            rows = found.kept.take(lists.flatten())
+        if found.rows is not None:
+            rows = found.rows.take(lists.flatten())
         of_matches = (one_chunk(table.column(name)) for name in (PARTIALS, COMPLETE))
         (counts, partials), (pending_counts, pending) = map(
             _matches, of_matches, widths(self._settings)
         )
-        lengths = to_lane(lists.value_lengths()).values
+        lengths = to_numeric(lists.value_lengths()).values
         more = MatchState(codes, rows, lengths, counts, partials, pending_counts, pending)
         self.match_state = MatchState.concat([self.match_state, more])
 
@@ -138,7 +138,9 @@ class StoredMatches:
     def sizes(self) -> dict[str, int]:
         """Return the number of rows, buffered or stored with keys, and of keys."""
         return {
-            "rows": len(self.buffered) + self._table.elsewhere["rows"] + len(self.match_state.rows),
+            "rows": len(self.buffered)
+            + self._table.not_loaded["rows"]
+            + len(self.match_state.rows),
             "keys": self._table.keys,
         }
 
@@ -156,5 +158,5 @@ def _lists(counts: Ints, matches: Ints) -> pa.LargeListArray:
 
 def _matches(lists: pa.LargeListArray, width: int) -> tuple[Ints, Ints]:
     """Return the number of matches of each key, and the matches."""
-    numbers = to_lane(lists.flatten()).values
-    return to_lane(lists.value_lengths()).values // width, numbers.reshape(-1, width)
+    numbers = to_numeric(lists.flatten()).values
+    return to_numeric(lists.value_lengths()).values // width, numbers.reshape(-1, width)

@@ -1,1 +1,1 @@
-"""Aggregates over frames: for each row, of the rows of its key before and after it."""
+"""OVER aggregates: for each row, over a frame of rows of its key."""

@@ -70,12 +70,7 @@ class UpToWatermark(Admission):
 
 
 class UpToLastRow(Admission):
-    """Rows up to the last emitted one of their key are late.
-
-    Parameters
-    ----------
-    key_states : KeyStateStore
-    """
+    """Rows up to the last emitted one of their key are late."""
 
     def __init__(self, key_states: KeyStateStore) -> None:
         self._key_states = key_states

@@ -9,9 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.state.buffer_spec import BufferSpec, hash_prefixes
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, places_of
 from gpu_windows.operators.state.schemas import NOTHING
 from gpu_windows.rules import LONG_MAX
 
@@ -45,7 +45,9 @@ class ExpiringRows:
         lacking: pa.Schema = NOTHING,
     ) -> None:
         self._names, self._keys = names, keys
-        self.buffer = RowBuffer(log, name, RowKind(UNTIL, self._places, learns=True), lacking)
+        self.buffer = RowBuffer(
+            log, name, BufferSpec(UNTIL, self._prefixes_of, adapts=True), lacking
+        )
 
     def find(self, codes: Ints, after: int) -> tuple[pa.Table, Ints] | None:
         """Return the rows of some keys that expire after a watermark, and their keys.
@@ -63,19 +65,19 @@ class ExpiringRows:
         """
         if len(codes) == 0 or after == LONG_MAX:
             return None
-        places = places_of(self._keys.hashes()[codes])
+        prefixes = hash_prefixes(self._keys.hashes()[codes])
         ends = (np.full(len(codes), end) for end in (after + 1, LONG_MAX))
-        found = self.buffer.find(places, *ends)
+        found = self.buffer.find(prefixes, *ends)
         if found is None:
             return None
         of_rows = codes_of(self._keys, self._names, found)
-        mine = are_among(of_rows, codes, self._keys.count)
-        mine &= found.column(UNTIL).to_numpy() > after
-        return (found.filter(pa.array(mine)), of_rows[mine]) if mine.any() else None
+        wanted = are_among(of_rows, codes, self._keys.count)
+        wanted &= found.column(UNTIL).to_numpy() > after
+        return (found.filter(pa.array(wanted)), of_rows[wanted]) if wanted.any() else None
 
-    def _places(self, rows: pa.Table) -> Ints:
+    def _prefixes_of(self, rows: pa.Table) -> Ints:
         codes = codes_of(self._keys, self._names, rows)
-        return places_of(self._keys.hashes())[codes]
+        return hash_prefixes(self._keys.hashes())[codes]
 
 
 def codes_of(keys: KeyEncoder, names: Iterable[str], rows: pa.Table) -> Ints:

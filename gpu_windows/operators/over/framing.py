@@ -132,7 +132,7 @@ class _Work:
         self._states = {**self._states, **times}
 
     def _times(self, state: State) -> State:
-        """Return what sorted rows add to the different times of their key: the first of each."""
+        """Return the counts of distinct times: only the first row of each key and time counts."""
         (counts,) = state
         same = (np.diff(self._codes) == 0) & (np.diff(self._ts) == 0)
         return (np.where(np.concatenate([[False], same])[: len(counts)], 0, counts),)
@@ -140,10 +140,10 @@ class _Work:
     def states(
         self, frames: Mapping[Frame, Sequence[Partial]], selected: Ints | None
     ) -> dict[tuple[Frame, Partial], State]:
-        mine, back = self._places(selected)
+        index, back = self._indices(selected)
         found = {}
         for frame, partials in frames.items():
-            ranges = self._ranges(frame, mine, back)
+            ranges = self._ranges(frame, index, back)
             there = [partial for partial in partials if partial in self._states]
             pairs = [(self._columns[each], self._states[each]) for each in there]
             states = self._each(ranges.over, pairs)
@@ -159,7 +159,7 @@ class _Work:
         reduced = self._each(lambda pair: pair[0].reduce(self._backend, groups, pair[1]), pairs)
         return self._codes[begins], dict(zip(self._states, reduced, strict=True))
 
-    def _places(self, selected: Ints | None) -> tuple[Ints | None, Ints | None]:
+    def _indices(self, selected: Ints | None) -> tuple[Ints | None, Ints | None]:
         """Return the sorted indices of the selected rows, and their positions among these.
 
         None: all rows are selected; the rows are in order.
@@ -170,22 +170,22 @@ class _Work:
         place[self._order] = np.arange(len(place))
         if selected is None:
             return None, place
-        is_mine = np.zeros(len(place), np.bool_)
-        is_mine[place[selected]] = True
-        return np.flatnonzero(is_mine), (np.cumsum(is_mine) - 1)[place[selected]]
+        is_selected = np.zeros(len(place), np.bool_)
+        is_selected[place[selected]] = True
+        return np.flatnonzero(is_selected), (np.cumsum(is_selected) - 1)[place[selected]]
 
-    def _ranges(self, frame: Frame, mine: Ints | None, back: Ints | None) -> _Ranges:
+    def _ranges(self, frame: Frame, index: Ints | None, back: Ints | None) -> _Ranges:
         """Return the frames of some sorted rows as ranges."""
         backend = self._backend
         values = self._ts if frame.in_time else _number_rows(self._codes)
         every = Side(backend.to_device(self._codes), backend.to_device(values))
         some = every
-        if mine is not None:
-            some = Side(backend.to_device(self._codes[mine]), backend.to_device(values[mine]))
-        first, after = bounds = self._bounds(frame, some, every, mine)
+        if index is not None:
+            some = Side(backend.to_device(self._codes[index]), backend.to_device(values[index]))
+        first, after = bounds = self._bounds(frame, some, every, index)
         empty = None
-        if not frame.has_own_row:  # it may hold none
-            here = np.arange(len(values)) if mine is None else mine
+        if not frame.has_own_row:  # it may be empty
+            here = np.arange(len(values)) if index is None else index
             first, after = backend.to_host(first), backend.to_host(after)
             empty = first >= after
             first = backend.to_device(np.where(empty, here, first))
@@ -193,7 +193,7 @@ class _Work:
         found = backend.combine.ranges(*every, first, after - 1, frame.length)
         return _Ranges(backend, found, bounds, empty, back)
 
-    def _bounds(self, frame: Frame, some: Side, every: Side, mine: Ints | None) -> tuple[Any, Any]:
+    def _bounds(self, frame: Frame, some: Side, every: Side, index: Ints | None) -> tuple[Any, Any]:
         """Return the first row of the frame of each of some rows, and the one after its last.
 
         An unbounded side ends with the key, because a distance of int64 may not reach that far.
@@ -202,7 +202,7 @@ class _Work:
         if lower > LONG_MIN and upper < LONG_MAX:
             return self._within(lower, upper, some, every)
         begins, ends = (
-            self._backend.to_device(each if mine is None else each[mine])
+            self._backend.to_device(each if index is None else each[index])
             for each in _ends_of_keys(self._codes)
         )
         if frame.is_unbounded:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import one_chunk, to_lane
+from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.over.expiring_rows import are_among
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
@@ -98,7 +98,7 @@ class KeyStateStore:
             self._state = self._concat([self._state, self._read_entries(found)])
 
     def last_of(self, codes: Ints) -> Ints:
-        """Return the time of the last row of keys; LONG_MIN if there is none.
+        """Return the time of the last row of keys, or LONG_MIN.
 
         Keys that are not in memory are read without loading them, because they do not change.
         """
@@ -153,21 +153,23 @@ class KeyStateStore:
         table = found.table
         codes = self._keys.encode([table.column(f"key{i}") for i in range(len(self._names))])
         lists = one_chunk(table.column(LISTS))
-        lengths = to_lane(lists.value_lengths()).values
+        lengths = to_numeric(lists.value_lengths()).values
         totals = {partial: column.from_table(table) for partial, column in self._columns.items()}
         rows = self._nothing.rows
-        if found.kept is not None:
-            rows = found.kept.take(lists.flatten()).select(rows.column_names)
+        if found.rows is not None:
+            rows = found.rows.take(lists.flatten()).select(rows.column_names)
         last = table.column(_LAST).to_numpy()
         return KeyState(codes, last, totals, rows, np.repeat(codes, lengths))
 
     def _select_mask(self, selected: NDArray[np.bool_]) -> KeyState:
         """Return the state of the keys whose codes are ``selected``."""
         state = self._state
-        mine, of_rows = selected[state.codes], selected[state.of_rows]
-        totals = {p: self._columns[p].take(total, mine) for p, total in state.totals.items()}
+        of_keys, of_rows = selected[state.codes], selected[state.of_rows]
+        totals = {p: self._columns[p].take(total, of_keys) for p, total in state.totals.items()}
         rows = state.rows.filter(pa.array(of_rows))
-        return KeyState(state.codes[mine], state.last[mine], totals, rows, state.of_rows[of_rows])
+        return KeyState(
+            state.codes[of_keys], state.last[of_keys], totals, rows, state.of_rows[of_rows]
+        )
 
     def _concat(self, parts: Sequence[KeyState]) -> KeyState:
         totals = {

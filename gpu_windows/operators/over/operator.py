@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.lowering import lower
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.encoding import encoded
+from gpu_windows.operators.key_encoding import encode_keys
 from gpu_windows.operators.over.framing import FramedRows, Framing, States
-from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.results import TRACE
-from gpu_windows.operators.state.large_texts import take_rows
+from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX
 
@@ -72,12 +72,12 @@ def classify_times(
     status : int8[n]
         ACCEPTED, OUT_OF_RANGE or NULL (`gpu_windows.rules`).
     """
-    lane = to_lane(batch.column(time))
+    times = to_numeric(batch.column(time))
     status = np.zeros(len(batch), np.int8)
-    status[(lane.values < usable[0]) | (lane.values > usable[1])] = rules.OUT_OF_RANGE
-    if len(lane.valid):
-        status[~lane.valid] = rules.NULL
-    return lane.values, status
+    status[(times.values < usable[0]) | (times.values > usable[1])] = rules.OUT_OF_RANGE
+    if len(times.valid):
+        status[~times.valid] = rules.NULL
+    return times.values, status
 
 
 class BoundedOverOperator(Operator):
@@ -107,8 +107,10 @@ class BoundedOverOperator(Operator):
         """Buffer rows; results come at the end."""
         _, status = classify_times(batch, self._plan.query.time, self._plan.query.usable_ticks)
         rejected = Rejected.of(status)
-        late = given_back(batch, rejected)
-        self._buffered.append(batch.filter(pa.array(rejected.others)) if len(rejected) else batch)
+        late = rejected_rows(batch, rejected)
+        self._buffered.append(
+            batch.filter(pa.array(rejected.accepted_mask)) if len(rejected) else batch
+        )
         yield Emission(self._results.schema.empty_table(), late, rejected.counts())
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
@@ -123,10 +125,10 @@ class BoundedOverOperator(Operator):
             order = np.argsort(ts, kind="stable")
             rows, ts = take_rows(rows, order), ts[order]
         keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
-        codes = encoded(self._kernels, keys, [rows.column(name) for name in query.keys])
+        codes = encode_keys(self._kernels, keys, [rows.column(name) for name in query.keys])
         framed = FramedRows(codes, ts, self._framing.lift(rows))
         results = self._results.table(rows, self._framing.combine(framed))
-        counters = Counters(fired=len(results)) + self._kernels.counted()
+        counters = Counters(fired=len(results)) + self._kernels.take_counters()
         yield Emission(results, pa.table({}), counters)
 
     def state_size(self) -> dict[str, int]:

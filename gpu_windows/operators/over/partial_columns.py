@@ -1,4 +1,4 @@
-"""Partials over frames, whose entries are rows in order."""
+"""Partials over frames; their entries are rows in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.keys import encoder_for
-from gpu_windows.operators.columns.lanes import one_chunk, sortable
+from gpu_windows.operators.columns.numeric import one_chunk, sortable
 from gpu_windows.operators.columns.partials import (
     FoldedColumn,
     MomentsColumn,
@@ -20,7 +20,7 @@ from gpu_windows.operators.columns.partials import (
     Rows,
     State,
 )
-from gpu_windows.operators.columns.picks import PickedColumn, Ranked
+from gpu_windows.operators.columns.picked_rows import PickedColumn, Ranked
 from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX
 
@@ -28,9 +28,9 @@ Ints = NDArray[np.int64]
 
 
 class FramedPick(PickedColumn):
-    """The row of a frame that comes first by a column, or by its place.
+    """The first row of a frame by a column, or by its order of arrival.
 
-    Entries are rows in order, so the place of an entry is its order of arrival.
+    Entries are rows in order, so the index of an entry is its order of arrival.
     """
 
     def __init__(self, partial: Partial, name: str, plan: OverPlan) -> None:
@@ -44,29 +44,29 @@ class FramedPick(PickedColumn):
         picked = backend.reduce.pick(groups, rank, backend.to_device(candidates > 0))
         return self._take_or_null(backend.to_host(picked), columns)
 
-    def prepared(self, backend: Backend, state: State) -> Ranked:
-        """Rank the candidates, before all entries that are none."""
+    def prepare(self, backend: Backend, state: State) -> Ranked:
+        """Rank the entries, candidates first."""
         candidates, value, *by = state
         rank = self._rank_entries(by, len(candidates))
-        if self.partial.by is not None:  # whose values may be as great as what no candidate has
+        if self.partial.by is not None:  # its values may be as great as the rank of others
             rank = _dense(rank, candidates)
         rank = np.where(candidates > 0, rank, LONG_MAX)
         return Ranked(backend.to_device(rank), candidates > 0, value)
 
     def _rank_entries(self, by: Sequence[pa.Array], count: int) -> Ints:
-        """Return the rank of every entry; of equals the earlier one is picked."""
-        places = np.arange(count)
+        """Return the rank of every entry; of ties the earlier one is picked."""
+        ranks = np.arange(count)
         if by:
             order = sortable(by[0])
             order = ~order if self.partial.descending else order
-            return _rank_of(np.lexsort((~places, order))) if self.partial.latest else order
-        return ~places if self.partial.descending else places
+            return _rank_of(np.lexsort((~ranks, order))) if self.partial.latest else order
+        return ~ranks if self.partial.descending else ranks
 
 
 class FramedOnce(FoldedColumn):
-    """A sum of integers or a count over the different values of a frame.
+    """A sum of integers or a count over the distinct values of a frame.
 
-    State: (addends, codes), the code of a row's value, or -1 where it does not count.
+    State: (addends, codes): the code of a row's value, or -1 if it does not count.
     """
 
     def __init__(self, partial: Partial, name: str, dtype: pa.DataType) -> None:
@@ -74,7 +74,7 @@ class FramedOnce(FoldedColumn):
         self._dtype = dtype
 
     def lift(self, rows: Rows) -> State:
-        """Return what each row adds, and the code of its value."""
+        """Return the addend of each row, and the code of its value."""
         count, partial = len(rows.table), self.partial
         valid = rows.valid(partial.column, partial.where)
         counts = np.ones(count, np.bool_) if len(valid) == 0 else valid
@@ -84,21 +84,21 @@ class FramedOnce(FoldedColumn):
         return addends.astype(np.int64), np.where(counts, codes, -1)
 
     def materialise(self, state: State, count: int) -> State:
-        """Return it: it is an ordinary state."""
+        """Return the state: it can be concatenated as it is."""
         del count
         return state
 
     def within(self, first: Ints, after: Ints, state: State) -> State:
-        """Return the sum over the different values of each of some frames.
+        """Return the sum over the distinct values of each frame.
 
-        A row counts where it is in the frame, and the row of its value before it is not. Frames
-        move on: those are some frames in a row, of which the first gains what the row adds, and
-        the one after the last loses it.
+        A row counts in the frames that contain it, but not the previous row of the same value.
+        Frames only move forward, so these are consecutive: the row's addend is added at the first
+        of them, and subtracted after the last.
 
         Parameters
         ----------
         first, after : int64[m]
-            The first row of each frame, and the one after its last: neither falls.
+            The first row of each frame, and the one after its last: both non-decreasing.
         """
         addends, codes = state
         rows = np.flatnonzero(codes >= 0)
@@ -120,20 +120,20 @@ class FramedOnce(FoldedColumn):
         return (np.cumsum(change[:-1]),)
 
     def reduce(self, backend: Backend, groups: Any, state: State) -> State:
-        """Refuse: different values of two parts may be the same."""
-        raise NotImplementedError("different values cannot be added up")
+        """Reject: two parts may have the same values."""
+        raise NotImplementedError("distinct sums of several parts cannot be combined")
 
 
 def _dense(rank: Ints, candidates: Ints) -> Ints:
-    """Return ranks in the same order, equal ones in that of their places, below any LONG_MAX."""
+    """Return ranks in the same order, ties by index, all below LONG_MAX."""
     return _rank_of(np.lexsort((rank, candidates == 0)))
 
 
 def _rank_of(order: Ints) -> Ints:
-    """Return the place of every entry in an order."""
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
-    return places
+    """Return the rank of every entry in an order."""
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
 
 
 _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {

@@ -21,7 +21,7 @@ from gpu_windows.operators.over.framing import FramedRows, Framing
 from gpu_windows.operators.over.key_state import KeyState
 from gpu_windows.operators.over.operator import OverResults, classify_times
 from gpu_windows.operators.over.stored import StoredOver, retained_schema
-from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.pending_rows import NUMBER
@@ -80,7 +80,7 @@ class OverOperator(StatefulOperator[StoredOver]):
         self._names, self._time = plan.query.keys, plan.query.time
         self._results = OverResults(plan, trace=trace)
         in_time = plan.query.over.arguments_of(plan.query.over.in_time)
-        self._kept = retained_schema(plan, (*self._names, *in_time))
+        self._retained_schema = retained_schema(plan, (*self._names, *in_time))
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
 
@@ -107,8 +107,8 @@ class OverOperator(StatefulOperator[StoredOver]):
         if len(rejected):
             rows = rows.filter(pa.array(status == ACCEPTED))
         state.buffered.append(rows)
-        counters = rejected.counts() + self._kernels.counted()
-        yield Emission(self._results.schema.empty_table(), given_back(batch, rejected), counters)
+        counters = rejected.counts() + self._kernels.take_counters()
+        yield Emission(self._results.schema.empty_table(), rejected_rows(batch, rejected), counters)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Emit the rows whose frames the watermark has passed."""
@@ -123,7 +123,7 @@ class OverOperator(StatefulOperator[StoredOver]):
             rows = pa.concat_tables(due, promote_options="default").sort_by(NUMBER)
             rows = rows.combine_chunks()
             results = self._make_results(rows, self._find_ahead(until, after), before)
-            counters = Counters(fired=len(results)) + self._kernels.counted()
+            counters = Counters(fired=len(results)) + self._kernels.take_counters()
             yield Emission(results, pa.table({}), counters)
         state.expire()
 
@@ -175,8 +175,8 @@ class OverOperator(StatefulOperator[StoredOver]):
         if over.in_time:
             needed = rows.column(UNTIL).to_numpy() > state.watermark
             if needed.any():
-                kept = rows.filter(pa.array(needed)).select(self._kept.names)
-                state.emitted.buffer.append(kept.cast(self._kept))
+                retained = rows.filter(pa.array(needed)).select(self._retained_schema.names)
+                state.emitted.buffer.append(retained.cast(self._retained_schema))
         return self._results.table(rows, states)
 
     def _select_keys(self, rows: pa.Table | None, some: Ints) -> tuple[pa.Table | None, Ints]:
@@ -184,8 +184,8 @@ class OverOperator(StatefulOperator[StoredOver]):
         if rows is None:
             return None, some[:0]
         codes = codes_of(self._keys, self._names, rows)
-        mine = are_among(codes, some, self._keys.count)
-        return rows.filter(pa.array(mine)), codes[mine]
+        is_one = are_among(codes, some, self._keys.count)
+        return rows.filter(pa.array(is_one)), codes[is_one]
 
     def _load_key_state(self, touched: Ints) -> KeyState:
         key_states = self._state.key_states
@@ -257,8 +257,8 @@ class OverOperator(StatefulOperator[StoredOver]):
         np.maximum.at(last, codes, rows.column(self._time).to_numpy())
         last_rows, of_rows = key_state.rows, key_state.of_rows
         if self._over.rows_before:
-            mine = rows.select(last_rows.schema.names).cast(last_rows.schema)
-            last_rows = pa.concat_tables([last_rows, mine])
+            new = rows.select(last_rows.schema.names).cast(last_rows.schema)
+            last_rows = pa.concat_tables([last_rows, new])
             of_rows = np.concatenate([of_rows, codes])
             last_rows, of_rows = self._select_last_rows(last_rows, of_rows)
         return KeyState(due.keys, last[due.keys], totals, last_rows, of_rows)
@@ -269,5 +269,5 @@ class OverOperator(StatefulOperator[StoredOver]):
         order = np.lexsort((numbers, ts, codes))
         sorted_codes = codes[order]
         ends = np.searchsorted(sorted_codes, sorted_codes, "right")
-        kept = order[ends - np.arange(len(order)) <= self._over.rows_before]
-        return rows.take(pa.array(kept)), codes[kept]
+        index = order[ends - np.arange(len(order)) <= self._over.rows_before]
+        return rows.take(pa.array(index)), codes[index]

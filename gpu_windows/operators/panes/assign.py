@@ -1,4 +1,4 @@
-"""Which windows the rows of a batch are in."""
+"""Assignment of the rows of a batch to non-merging windows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.rows import Limits
-from gpu_windows.operators.columns.lanes import Lane, to_lane
+from gpu_windows.operators.columns.numeric import NumericColumn, to_numeric
 from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
@@ -35,7 +35,7 @@ class Found:
     order : int64[n]
         The rows by key and slice.
     firsts, counts : int64[w]
-        Which range of ``order`` the rows of every window are.
+        The rows of every window as a range of ``order``.
     """
 
     codes: Ints
@@ -72,16 +72,18 @@ class PaneFinder:
         """Return slice and status (`gpu_windows.rules`) of every row."""
         of_event_time = self._query.assigner.is_event_time
         if self._sliced and of_event_time:
-            return self._assign_slices(backend, to_lane(table.column(self._query.time)), watermark)
+            return self._assign_slices(
+                backend, to_numeric(table.column(self._query.time)), watermark
+            )
         usable = status_of_rows(self._query, table, processing_time)
         if not self._sliced:
             return np.zeros(len(table), np.int64), usable
-        now = Lane(np.full(len(table), processing_time), np.empty(0, np.bool_))
+        now = NumericColumn(np.full(len(table), processing_time), np.empty(0, np.bool_))
         slices, status = self._assign_slices(backend, now, LONG_MIN)
         return slices, np.where(usable == rules.ACCEPTED, status, usable)
 
     def _assign_slices(
-        self, backend: Backend, times: Lane, watermark: int
+        self, backend: Backend, times: NumericColumn, watermark: int
     ) -> tuple[Ints, NDArray[np.int8]]:
         count = len(times.values)
         slices, status = backend.empty(count, np.int64), backend.empty(count, np.int8)

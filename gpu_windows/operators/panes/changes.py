@@ -1,7 +1,7 @@
-"""Which sessions have a row in the table that changes keep up to date, many keys at once.
+"""Changelog of session results: which sessions have a row in the result table, for many keys.
 
-The sessions of a key that are alive never overlap, and one that grows or merges covers what it was:
-so a firing replaces the rows that it covers, and no others.
+The live sessions of a key never overlap, and a session that grows or merges covers its former
+windows: so a firing replaces the rows that it covers, and no others.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class Changes:
         fired : Windows
             The firings, those of a key in order.
         """
-        known = len(emitted)
+        emitted_count = len(emitted)
         windows = emitted.concat(fired)
-        by = _find_replacing(windows, known)
+        by = _find_replacing(windows, emitted_count)
         replaced = np.flatnonzero(by >= 0)
         same = windows.start[replaced] == fired.start[by[replaced]]
         same &= windows.last[replaced] == fired.last[by[replaced]]
@@ -123,10 +123,10 @@ class StepChanges:
         index = np.arange(*(begin.tolist() + end.tolist() or [0, 0]))
         return self.changes.gone.take(index), by[index]
 
-    def keep(self, kept: PaneState) -> PaneState:
+    def keep(self, sessions: PaneState) -> PaneState:
         """Return the sessions that are still alive, with their emitted windows."""
-        sessions = Windows(kept.codes, kept.panes.start, kept.panes.last)
-        return replace(kept, emitted=assign_to_sessions(self.changes.left, sessions))
+        windows = Windows(sessions.codes, sessions.panes.start, sessions.panes.last)
+        return replace(sessions, emitted=assign_to_sessions(self.changes.left, windows))
 
 
 def repeat_codes(codes: Ints, emitted: EmittedWindows) -> Windows:
@@ -146,25 +146,25 @@ def assign_to_sessions(windows: Windows, sessions: Windows) -> EmittedWindows:
     session = np.empty(len(whole), np.int64)
     session[order] = np.where(latest >= 0, order[latest], -1)
     of = session[count:]
-    kept = np.flatnonzero(of >= 0)
-    same = sessions.codes[of[kept]] == windows.codes[kept]
-    kept = kept[same & (sessions.last[of[kept]] >= windows.last[kept])]
-    kept = kept[np.lexsort((windows.start[kept], of[kept]))]
-    lengths = np.bincount(of[kept], minlength=count).astype(np.int64)
-    return EmittedWindows(offsets(lengths), windows.start[kept], windows.last[kept])
+    inside = np.flatnonzero(of >= 0)
+    same = sessions.codes[of[inside]] == windows.codes[inside]
+    inside = inside[same & (sessions.last[of[inside]] >= windows.last[inside])]
+    inside = inside[np.lexsort((windows.start[inside], of[inside]))]
+    lengths = np.bincount(of[inside], minlength=count).astype(np.int64)
+    return EmittedWindows(offsets(lengths), windows.start[inside], windows.last[inside])
 
 
-def _find_replacing(windows: Windows, known: int) -> Ints:
+def _find_replacing(windows: Windows, emitted_count: int) -> Ints:
     """Return the first firing after each window that covers it, or -1.
 
-    Windows from ``known`` on are firings, in order; those before it were already in the table.
+    Windows from ``emitted_count`` on are firings, in order; those before were in the table already.
     """
     count = len(windows)
     if count == 0:
         return np.empty(0, np.int64)
     order, follows = _group_overlapping(windows)
     start, last = windows.start[order], windows.last[order]
-    is_firing = order >= known
+    is_firing = order >= emitted_count
     ends = np.append(np.flatnonzero(~follows), count)  # of groups
     end = ends[np.cumsum(~follows)]
     candidate = np.arange(1, count + 1)
@@ -179,23 +179,23 @@ def _find_replacing(windows: Windows, known: int) -> Ints:
         candidate[searching] += 1
     by = np.full(count, -1)
     found = np.flatnonzero(candidate < end)
-    by[order[found]] = order[candidate[found]] - known
+    by[order[found]] = order[candidate[found]] - emitted_count
     return by
 
 
 def _group_overlapping(windows: Windows) -> tuple[Ints, NDArray[np.bool_]]:
     """Return an order by key and by group of overlapping windows, and stable within a group.
 
-    The second array tells of each window in that order if it is in the group of the one before it.
+    The second array is true for each window that is in the group of the one before it.
     """
     count = len(windows)
     _, ranks = np.unique(np.concatenate([windows.start, windows.last]), return_inverse=True)
     _, codes = np.unique(windows.codes, return_inverse=True)
     first, stop = (codes * (2 * count) + each for each in (ranks[:count], ranks[count:]))
     by_start = np.argsort(first, kind="stable")
-    reached = np.maximum.accumulate(stop[by_start])
+    last_end = np.maximum.accumulate(stop[by_start])
     opens = np.ones(count, np.bool_)
-    opens[1:] = first[by_start][1:] > reached[:-1]
+    opens[1:] = first[by_start][1:] > last_end[:-1]
     group = np.empty(count, np.int64)
     group[by_start] = np.cumsum(opens)
     order = np.argsort(group, kind="stable")

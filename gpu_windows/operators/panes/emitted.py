@@ -1,4 +1,4 @@
-"""Windows of sessions that have a row in the result table, which changes keep up to date."""
+"""Windows of sessions that have a row in the result table of a changelog."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class EmittedWindows:
-    """Windows with a row in the result table, by the session that they are part of now.
+    """Windows with a row in the result table, by the live session that contains them.
 
     Parameters
     ----------

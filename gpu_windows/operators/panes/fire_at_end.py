@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows.operators.base import Emission, Timers
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import PaneFinder
 from gpu_windows.operators.panes.fire_at_end_machine import FireAtEndMachine
 from gpu_windows.operators.panes.operator import MachineOperator
+from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
 from gpu_windows.rules import LONG_MAX
@@ -92,7 +92,7 @@ class FireAtEndOperator(MachineOperator[StoredBuffer]):
         )
         if rows is None:
             return
-        is_due = self._finder.are_in(to_lane(rows.column(SLICE)).values, first, last)
+        is_due = self._finder.are_in(to_numeric(rows.column(SLICE)).values, first, last)
         if is_due.any():
             self._machine.load_stored_rows(rows.filter(pa.array(is_due)))
 
@@ -107,7 +107,7 @@ class FireAtEndOperator(MachineOperator[StoredBuffer]):
         """Open the stored rows."""
         self._load_numbers(log)
         ticks = self._finder.slice_bounds
-        kind = RowKind(SLICE, one_place, self._compact, in_order=True, to_ticks=ticks)
+        kind = BufferSpec(SLICE, no_prefix, self._compact, in_order=True, to_ticks=ticks)
         return StoredBuffer(log, RowBuffer(log, ROWS, kind, self._plan.lacking))
 
     def _compact(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:

@@ -12,8 +12,8 @@ import pyarrow as pa
 from gpu_windows.functions.top import Top
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import to_lane
-from gpu_windows.operators.columns.top import first_rows
+from gpu_windows.operators.columns.numeric import to_numeric
+from gpu_windows.operators.columns.top_n import first_rows
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.panes.runner import BufferedRows, Ints, NewRows, Work, concat_rows
 from gpu_windows.operators.panes.single import PaneMachine
@@ -53,7 +53,7 @@ class FireAtEndMachine(PaneMachine):
     def load_stored_rows(self, table: pa.Table) -> None:
         """Buffer rows of the store, as `drain_rows` returned them, for the next run only."""
         codes = self._keys.encode([table.column(name) for name in self._query.keys])
-        slices = to_lane(table.column(SLICE)).values
+        slices = to_numeric(table.column(SLICE)).values
         rows = table.drop_columns([SLICE])
         self._buffered.append(BufferedRows(rows, codes, slices, is_from_store=True))
 
@@ -83,10 +83,12 @@ class FireAtEndMachine(PaneMachine):
         """Return the rows, as `drain_rows` returned them, that windows may still need."""
         if self._top is None:
             return rows
-        rows = rows.take(pa.array(np.argsort(to_lane(rows.column(ARRIVAL)).values, kind="stable")))
+        rows = rows.take(
+            pa.array(np.argsort(to_numeric(rows.column(ARRIVAL)).values, kind="stable"))
+        )
         encoder = KeyEncoder([rows.column(name).type for name in self._query.keys])
         codes = encoder.encode([rows.column(name) for name in self._query.keys])
-        piece = BufferedRows(rows, codes, to_lane(rows.column(SLICE)).values)
+        piece = BufferedRows(rows, codes, to_numeric(rows.column(SLICE)).values)
         return self._select_first_rows(self._top, piece).rows
 
     def _select_first_rows(self, top: Top, piece: BufferedRows) -> BufferedRows:
@@ -110,10 +112,10 @@ class FireAtEndMachine(PaneMachine):
         columns_of_some = [column.take(pa.array(some)) for column in columns]
         by = [*zip(columns_of_some, (descending for _, descending in top.by), strict=True)]
         first, _ = first_rows(top.count, by, of[crowded])
-        kept = np.ones(len(codes), np.bool_)
-        kept[some] = False
-        kept[some[first]] = True
-        return piece.filter(kept)
+        mask = np.ones(len(codes), np.bool_)
+        mask[some] = False
+        mask[some[first]] = True
+        return piece.filter(mask)
 
     def _has_work(self, settings: Settings) -> bool:
         if settings.advance != EVENT_TIMER:
@@ -138,7 +140,7 @@ class FireAtEndMachine(PaneMachine):
 
 def _sort_by_arrival(rows: pa.Table, arrived: NewRows) -> tuple[pa.Table, NewRows]:
     """Return rows in order of arrival."""
-    arrival = to_lane(rows.column(ARRIVAL)).values
+    arrival = to_numeric(rows.column(ARRIVAL)).values
     if (np.diff(arrival) > 0).all():
         return rows, arrived
     order = np.argsort(arrival)

@@ -16,14 +16,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.key_groups import GROUP, groups_of
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.merging import SessionMachine, list_as_elements
 from gpu_windows.operators.panes.runner import Ints
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.panes.tables import to_table
-from gpu_windows.operators.state.row_kind import places_of
+from gpu_windows.operators.state.buffer_spec import hash_prefixes
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
@@ -82,7 +82,7 @@ class FireAtEndSessionMachine(SessionMachine):
     def find_ending(self, until: int) -> Ending:
         """Return the sessions that end up to some time."""
         state = self._select(self._state, np.flatnonzero(self._state.panes.last <= until))
-        places = places_of(self.key_hashes())[state.codes]
+        places = hash_prefixes(self.key_hashes())[state.codes]
         count = int(state.panes.held.sum())
         return Ending(places, state.panes.start, state.panes.last, state.rows, count)
 
@@ -92,12 +92,12 @@ class FireAtEndSessionMachine(SessionMachine):
         lengths = np.where(ends, state.lengths, 0)
         pieces = state.rows[ranges(state.begins[:-1], lengths)]
         by_name = np.argsort(pieces)
-        found = np.searchsorted(pieces, to_lane(rows.column(PIECE)).values, sorter=by_name)
+        found = np.searchsorted(pieces, to_numeric(rows.column(PIECE)).values, sorter=by_name)
         rank = by_name[found]
-        order = np.lexsort((to_lane(rows.column(ARRIVAL)).values, rank))
+        order = np.lexsort((to_numeric(rows.column(ARRIVAL)).values, rank))
         session = np.repeat(np.arange(len(state)), lengths)[rank]
         counts = np.bincount(session, minlength=len(state))
-        self._kept = [rows.take(pa.array(order)).combine_chunks()]
+        self._retained = [rows.take(pa.array(order)).combine_chunks()]
         begins = offsets(np.where(ends, counts, state.lengths))
         lists = np.empty(int(begins[-1]), np.int64)
         lists[ranges(begins[:-1], counts)] = np.arange(len(rows))
@@ -124,19 +124,19 @@ class FireAtEndSessionMachine(SessionMachine):
         rest, *touched = parts
         parts.clear()
         state = PaneState.concat([self._no_panes(), *touched], ())
-        kept, pieces = _split_into_pieces(
-            to_lane(table.column(ARRIVAL)).values, state, self._before
+        stored, pieces = _split_into_pieces(
+            to_numeric(table.column(ARRIVAL)).values, state, self._before
         )
         is_row = state.rows < len(table)
         if is_row.any():
             hashes = self.key_hashes()[np.repeat(state.codes, state.lengths)[is_row]]
             rows = table.take(pa.array(state.rows[is_row]))
             rows = rows.append_column(PIECE, pa.array(pieces[is_row]))
-            rows = rows.append_column(PLACE, pa.array(places_of(hashes), pa.int32()))
+            rows = rows.append_column(PLACE, pa.array(hash_prefixes(hashes), pa.int32()))
             self._new.append(rows.append_column(GROUP, pa.array(groups_of(hashes), pa.uint16())))
-        whole = PaneState.concat([rest, kept], ())
+        whole = PaneState.concat([rest, stored], ())
         self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
-        self._kept, self._before = [], self._no_panes()
+        self._retained, self._before = [], self._no_panes()
 
 
 def _split_into_pieces(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.fire_at_end_session_machine import (
     PIECE,
@@ -24,10 +24,10 @@ from gpu_windows.operators.panes.fire_at_end_session_machine import (
 from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.operators.panes.stored import StoredWindows
 from gpu_windows.operators.panes.tables import count_rows, flatten_lists
+from gpu_windows.operators.state.buffer_spec import BufferSpec, KeyColumns
 from gpu_windows.operators.state.entries import LISTS, Entries
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import KeyColumns, RowKind
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import Settings
@@ -63,7 +63,7 @@ class StoredSessions(StoredWindows):
     ) -> None:
         super().__init__(machine, log, (LISTS,))  # of pieces
         self.sessions = machine
-        kind = RowKind(time, _places_of, key_columns=KeyColumns.GROUP, numbers=(PIECE,))
+        kind = BufferSpec(time, _places_of, key_columns=KeyColumns.GROUP, numbers=(PIECE,))
         self._rows = RowBuffer(log, ROWS, kind, lacking)
         if log.rescaling is not None:
             self._drop_taken()
@@ -108,13 +108,13 @@ class StoredSessions(StoredWindows):
         """Write the sessions of the keys that a call has loaded, and the new rows."""
         self._append()
         super().save(settings)
-        if self._rows.taken_count > self._table.stored["rows"] + _SLACK:
+        if self._rows.consumed_count > self._table.stored["rows"] + _SLACK:
             self._drop_taken()
 
     def _drop_taken(self) -> None:
         entries = self._table.find_all()
         pieces = np.empty(0, np.int64) if entries is None else flatten_lists(entries.table)
-        self._rows.leave_out_taken(lambda rows: np.isin(_pieces_of(rows), pieces))
+        self._rows.purge_except(lambda rows: np.isin(_pieces_of(rows), pieces))
 
     def clear(self) -> None:
         """Delete everything."""
@@ -151,8 +151,8 @@ class FireAtEndSessionsOperator(BufferOperator):
 
 
 def _places_of(rows: pa.Table) -> Ints:
-    return to_lane(rows.column(PLACE)).values
+    return to_numeric(rows.column(PLACE)).values
 
 
 def _pieces_of(rows: pa.Table) -> Ints:
-    return to_lane(rows.column(PIECE)).values
+    return to_numeric(rows.column(PIECE)).values

@@ -15,7 +15,7 @@ from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vector_window import WindowBatch
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.batch_functions import Evaluator
-from gpu_windows.operators.columns.lists import of_lists
+from gpu_windows.operators.columns.list_aggregates import aggregate_lists
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
@@ -44,14 +44,14 @@ def result_columns(
 
     ``lists``: the rows of all windows and the number of each, for those that need them.
     """
-    known = {column.partial: state for column, state in zip(columns, states, strict=True)}
+    states_of = {column.partial: state for column, state in zip(columns, states, strict=True)}
 
     def result(bound: BoundAggregate) -> pa.Array:
         if not bound.needs_rows:
-            return lower(bound, known)
+            return lower(bound, states_of)
         assert lists is not None, "such a query keeps rows"
         rows, lengths = lists
-        return of_lists(bound, rows, lengths)
+        return aggregate_lists(bound, rows, lengths)
 
     return [result(bound) for bound in query.function.built_in]
 

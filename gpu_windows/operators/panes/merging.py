@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.machines import Spans
-from gpu_windows.operators.columns.gaps import session_ends
 from gpu_windows.operators.columns.keys import order_by_code, present
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.row_status import status_of_rows
+from gpu_windows.operators.columns.session_gaps import session_ends
 from gpu_windows.operators.panes.changes import Windows, repeat_codes
 from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.outcome import Outcome
@@ -43,7 +43,7 @@ class _Keys:
         New rows by key, in order of arrival.
     news : int64[k + 1]
         Where the rows of every key begin in ``order``.
-    known : int64[k + 1]
+    sessions : int64[k + 1]
         Where its sessions begin in ``Work.panes``.
     spans : Spans
         Spans of all rows; only those of new rows are read.
@@ -53,7 +53,7 @@ class _Keys:
     codes: Ints
     order: Ints
     news: Ints
-    known: Ints
+    sessions: Ints
     spans: Spans
 
 
@@ -66,11 +66,11 @@ class SessionMachine(Machine):
         """Return where the session of every row begins; lateness is decided when sessions merge."""
         status = status_of_rows(self._query, batch, processing_time)
         if self._assigner.is_event_time:
-            return to_lane(batch.column(self._query.time)).values, status
+            return to_numeric(batch.column(self._query.time)).values, status
         return np.full(len(batch), processing_time), status
 
     @property
-    def _most_elements(self) -> int:
+    def _max_elements(self) -> int:
         """Number of elements per kernel call; results come in pieces, so partials do not count."""
         return CHUNK_ELEMENTS
 
@@ -84,7 +84,7 @@ class SessionMachine(Machine):
         (table, arrived), state = self._drain_buffer(), self._state
         touched = self._select_touched(arrived.codes, settings)
         self._state = self._no_panes()  # until the run has ended
-        panes, room = self._list_elements(
+        panes, extra = self._list_elements(
             self._select(state, np.flatnonzero(touched)), len(table), settings
         )
         codes = present(np.concatenate([arrived.codes, panes.codes]), self._keys.count)
@@ -104,18 +104,18 @@ class SessionMachine(Machine):
             np.searchsorted(panes.codes, edges),
             Spans(opens, closes),
         )
-        elements = np.diff(keys.news) + np.diff(panes.begins[keys.known])
+        elements = np.diff(keys.news) + np.diff(panes.begins[keys.sessions])
         rest = self._select(state, np.flatnonzero(~touched))
-        ts, lanes = self._timestamps_of(table, room), self._lanes_of(table, room)
-        return Work(table, ts, lanes, panes, rest, elements, keys)
+        ts, delta_values = self._timestamps_of(table, extra), self._delta_values_of(table, extra)
+        return Work(table, ts, delta_values, panes, rest, elements, keys)
 
     def _select_touched(self, codes: Ints, settings: Settings) -> NDArray[np.bool_]:
         """Return which sessions may change; ``codes``: keys of new rows."""
-        known = self._state.codes
+        codes_of_sessions = self._state.codes
         is_touched = np.zeros(self._keys.count, np.bool_)
         is_touched[codes] = True
-        is_touched[known[self._find_due(settings)]] = True
-        return is_touched[known]
+        is_touched[codes_of_sessions[self._find_due(settings)]] = True
+        return is_touched[codes_of_sessions]
 
     def _list_elements(
         self, panes: PaneState, first: int, settings: Settings
@@ -132,22 +132,22 @@ class SessionMachine(Machine):
     ) -> tuple[Iterable[Outcome], PaneState]:
         keys: _Keys = work.special
         nodes = len(self._program.thresholds)
-        known = self._select(work.panes, np.arange(keys.known[begin], keys.known[end]))
-        counts, new = np.diff(keys.known[begin : end + 1]), np.diff(keys.news[begin : end + 1])
-        held = np.diff(known.begins[keys.known[begin : end + 1] - keys.known[begin]])
-        begins = offsets(held + new)
+        sessions = self._select(work.panes, np.arange(keys.sessions[begin], keys.sessions[end]))
+        counts, new = np.diff(keys.sessions[begin : end + 1]), np.diff(keys.news[begin : end + 1])
+        stored = np.diff(sessions.begins[keys.sessions[begin : end + 1] - keys.sessions[begin]])
+        begins = offsets(stored + new)
         rows = np.empty(int(begins[-1]), np.int64)
-        rows[ranges(begins[:-1], held)] = known.rows
-        rows[ranges(begins[:-1] + held, new)] = keys.order[keys.news[begin] : keys.news[end]]
-        elements = Elements(rows, np.empty_like(rows), work.ts, work.lanes)
+        rows[ranges(begins[:-1], stored)] = sessions.rows
+        rows[ranges(begins[:-1] + stored, new)] = keys.order[keys.news[begin] : keys.news[end]]
+        elements = Elements(rows, np.empty_like(rows), work.ts, work.delta_values)
         pane_begins = offsets(counts + new)
         places = ranges(pane_begins[:-1], counts)
-        panes = _spread_panes(known.panes, places, int(pane_begins[-1]), nodes)
+        panes = _spread_panes(sessions.panes, places, int(pane_begins[-1]), nodes)
         firsts, stops = np.zeros((2, int(pane_begins[-1])), np.int64)
-        shift = np.repeat(begins[:-1] - (np.cumsum(held) - held), counts)
-        firsts[places] = known.begins[:-1] + shift
-        stops[places] = known.begins[1:] + shift
-        units = Units(pane_begins, counts, begins[:-1] + held, begins[1:].copy(), firsts, stops)
+        shift = np.repeat(begins[:-1] - (np.cumsum(stored) - stored), counts)
+        firsts[places] = sessions.begins[:-1] + shift
+        stops[places] = sessions.begins[1:] + shift
+        units = Units(pane_begins, counts, begins[:-1] + stored, begins[1:].copy(), firsts, stops)
         done = backend.merging.run(self._program, settings, panes, elements, units, keys.spans)
         before = PaneState(
             np.repeat(keys.codes[begin:end], counts + new),
@@ -158,17 +158,17 @@ class SessionMachine(Machine):
             (),
         )
         call = Call(self._keys, work.table, work.panes.partials, settings)
-        emitted = self._emitted_windows(known)
-        outcomes, kept = self._results.make(backend, call, before, elements, done, emitted)
+        emitted = self._emitted_windows(sessions)
+        outcomes, live = self._results.make(backend, call, before, elements, done, emitted)
         late = Outcome.only_late(self._results.schema, np.flatnonzero(done.late) - keys.base)
-        return [*outcomes, late], kept
+        return [*outcomes, late], live
 
-    def _emitted_windows(self, known: PaneState) -> Windows | None:
+    def _emitted_windows(self, sessions: PaneState) -> Windows | None:
         """Return the windows with a row in the result table; None if not asked for."""
         if not (self._query.changes and self._query.grows):
             return None
-        emitted = known.emitted or EmittedWindows.nothing(len(known))
-        return repeat_codes(known.codes, emitted)
+        emitted = sessions.emitted or EmittedWindows.nothing(len(sessions))
+        return repeat_codes(sessions.codes, emitted)
 
 
 def list_as_elements(panes: PaneState, first: int) -> PaneState:
@@ -182,12 +182,12 @@ def list_as_elements(panes: PaneState, first: int) -> PaneState:
     return replace(panes, begins=begins, rows=first + np.flatnonzero(holds))
 
 
-def _spread_panes(known: Panes, places: Ints, count: int, nodes: int) -> Panes:
-    """Return ``count`` panes: the known ones at ``places``; the others are free."""
+def _spread_panes(existing: Panes, places: Ints, count: int, nodes: int) -> Panes:
+    """Return ``count`` panes: the existing ones at ``places``; the others are free."""
     none = np.zeros(count, np.int64)
     panes = create_panes(none, none.copy(), nodes)
     panes.alive[:] = 0
     of_nodes = (places[:, None] * nodes + np.arange(nodes)).reshape(-1)
-    for part, values in zip(panes, known, strict=True):
+    for part, values in zip(panes, existing, strict=True):
         part[places if len(part) == count and len(values) == len(places) else of_nodes] = values
     return panes

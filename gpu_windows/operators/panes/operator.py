@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.operators import opened
+from gpu_windows.operators import open_functions
 from gpu_windows.operators.base import Emission, StatefulOperator, Stored, Timers
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
@@ -25,8 +25,8 @@ from gpu_windows.operators.panes.outcome import FiredRows, Outcome
 from gpu_windows.operators.panes.runner import Ints, Machine
 from gpu_windows.operators.panes.single import PaneMachine
 from gpu_windows.operators.panes.stored import StoredWindows
-from gpu_windows.operators.panes.trigger_program import settings_of, waits
-from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.panes.trigger_program import fires_only_at_end, settings_of
+from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -70,12 +70,14 @@ class MachineOperator(StatefulOperator[Stored]):
 
     def close(self) -> None:
         """Close the user functions of the query."""
-        opened.close(self._plan.query.token)
+        open_functions.close(self._plan.query.token)
 
     def _acknowledge(self, batch: pa.Table, rejected: Rejected) -> Emission:
         """Return the emission that acknowledges a batch: rejected rows and counters."""
-        counters = rejected.counts() + self._kernels.counted()
-        return Emission(self._machine.schema.empty_table(), given_back(batch, rejected), counters)
+        counters = rejected.counts() + self._kernels.take_counters()
+        return Emission(
+            self._machine.schema.empty_table(), rejected_rows(batch, rejected), counters
+        )
 
     def _run(self, advance: int, until: int, late: list[Ints] | None = None) -> Iterator[Emission]:
         """Run the machine; the numbers of late rows are appended to ``late``."""
@@ -89,7 +91,7 @@ class MachineOperator(StatefulOperator[Stored]):
             sides = {tag: side.rows for tag, side in outcome.sides.items()}
             if len(results) or outcome.counts or any(map(len, sides.values())):
                 user = tuple(sorted(outcome.counts.items()))
-                counters = Counters(fired=len(results), user=user) + self._kernels.counted()
+                counters = Counters(fired=len(results), user=user) + self._kernels.take_counters()
                 yield Emission(results, pa.table({}), counters, sides)
 
     def _settings_for(self, advance: int, until: int) -> Settings:
@@ -135,7 +137,7 @@ class BufferOperator(MachineOperator[StoredWindows]):
     ) -> None:
         kind = SessionMachine if plan.query.merges else PaneMachine
         super().__init__(plan, kernels, kind(plan, kernels, trace=trace), in_order=in_order)
-        self._trigger_can_wait = waits(plan.query.trigger)
+        self._trigger_can_wait = fires_only_at_end(plan.query.trigger)
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Process rows in order of arrival; fire the windows that they make fire, in that order."""
@@ -246,6 +248,6 @@ def _add_late(rejected: Rejected, late: list[Ints]) -> Rejected:
     if len(rows) == 0:
         return rejected
     status = np.full(rejected.seen, rules.ACCEPTED, np.int8)
-    status[rejected.places] = rejected.status
+    status[rejected.positions] = rejected.status
     status[np.flatnonzero(status == rules.ACCEPTED)[rows]] = rules.LATE
     return Rejected.of(status)

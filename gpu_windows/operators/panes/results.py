@@ -20,7 +20,7 @@ from gpu_windows.operators.batch_functions import evaluator_of
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.columns.partials import PartialColumn, State, entries_within
-from gpu_windows.operators.columns.picks import PickedColumn
+from gpu_windows.operators.columns.picked_rows import PickedColumn
 from gpu_windows.operators.columns.ranges import ranges
 from gpu_windows.operators.columns.reducing import reduce_lists, reduce_states
 from gpu_windows.operators.panes.changes import StepChanges, Windows
@@ -140,7 +140,7 @@ class PaneResults:
         return self._schema
 
     @property
-    def kept_columns(self) -> Sequence[PartialColumn]:
+    def stored_columns(self) -> Sequence[PartialColumn]:
         """The partials of every window; empty if windows retain rows."""
         return [] if self.keeps_rows else self._columns
 
@@ -166,8 +166,8 @@ class PaneResults:
         if emitted is None:
             return self._make_outcomes(backend, call, before, elements, done, None)
         changes = StepChanges.of(emitted, before.codes[done.events.pane], done.events)
-        outcomes, kept = self._make_outcomes(backend, call, before, elements, done, changes)
-        return outcomes, changes.keep(kept)
+        outcomes, live = self._make_outcomes(backend, call, before, elements, done, changes)
+        return outcomes, changes.keep(live)
 
     def _make_outcomes(
         self, backend: Backend, call: Call, before: PaneState, elements: Elements, done: Run,
@@ -181,10 +181,10 @@ class PaneResults:
         step = _Step(backend, call, codes, elements, events, rows, lengths, changes)
         at = np.flatnonzero(events.cause != REST)
         if not (self.keeps_rows or self._query.merges):
-            states, kept = self._fold_partials(step, before, after)
-            return [self._make_outcome(step, at, self._result_columns(states))], kept
+            states, live = self._fold_partials(step, before, after)
+            return [self._make_outcome(step, at, self._result_columns(states))], live
         pieces = _split_events(
-            at, lengths, call.table, entries_within(self.kept_columns, PIECE_BYTES)
+            at, lengths, call.table, entries_within(self.stored_columns, PIECE_BYTES)
         )
         if not self.keeps_rows:
             outcomes = (
@@ -194,9 +194,9 @@ class PaneResults:
                 for piece in pieces
             )
             return list(outcomes), self._keep_merged(step, before, after)
-        kept = keep_lists(before, after, events, rows, lengths)
+        live = keep_lists(before, after, events, rows, lengths)
         outcomes = (each for piece in pieces for each in self._evaluate_lists(step, piece))
-        return outcomes if self._in_pieces else list(outcomes), kept
+        return outcomes if self._in_pieces else list(outcomes), live
 
     def _result_columns(self, states: Sequence[State]) -> list[Any]:
         return result_columns(self._query, self._columns, states)
@@ -337,8 +337,8 @@ class PaneResults:
         none = np.empty(0, np.int64)
         begins = np.zeros(len(before) + 1, np.int64)
         partials = self._take_entries(states, entries)
-        kept = PaneState(before.codes, before.numbers, after, begins, none, partials)
-        return kept.take(np.flatnonzero(after.alive), self._columns)
+        state = PaneState(before.codes, before.numbers, after, begins, none, partials)
+        return state.take(np.flatnonzero(after.alive), self._columns)
 
     def _take_entries(self, states: Sequence[State], entries: Ints) -> tuple[State, ...]:
         """Return some entries; the index after the last stands for an empty partial."""
@@ -365,12 +365,12 @@ def _split_events(at: Ints, lengths: Ints, table: pa.Table, events: int) -> Iter
     ``events``: maximum number of events in a piece.
     """
     bytes_a_row = max(table.nbytes // max(len(table), 1), 1)
-    most = min(PIECE_ELEMENTS, max(PIECE_BYTES // bytes_a_row, 1))
+    limit = min(PIECE_ELEMENTS, max(PIECE_BYTES // bytes_a_row, 1))
     ends = np.cumsum(lengths[at])
     begin = 0
     while begin < len(at):
         before = ends[begin - 1] if begin else 0
-        end = max(int(np.searchsorted(ends, before + most, side="right")), begin + 1)
+        end = max(int(np.searchsorted(ends, before + limit, side="right")), begin + 1)
         end = min(end, begin + events)
         yield at[begin:end]
         begin = end

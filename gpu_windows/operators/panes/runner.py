@@ -15,10 +15,10 @@ from gpu_windows import rules
 from gpu_windows.errors import OperatorFailedError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.encoding import encoded
+from gpu_windows.operators.key_encoding import encode_keys
 from gpu_windows.operators.panes.outcome import Outcome
 from gpu_windows.operators.panes.results import PaneResults
 from gpu_windows.operators.panes.state import PaneState, timers
@@ -50,7 +50,7 @@ class Work:
     ----------
     table : pyarrow.Table
         The retained rows, then the new ones.
-    ts, lanes : int64[r], float64[l * r]
+    ts, delta_values : int64[r], float64[l * r]
         Timestamps of the rows, and the columns that deltas compare.
     panes : PaneState
         The windows that may change in this run.
@@ -64,7 +64,7 @@ class Work:
 
     table: pa.Table
     ts: Ints
-    lanes: NDArray[np.float64]
+    delta_values: NDArray[np.float64]
     panes: PaneState
     rest: PaneState
     elements: Ints
@@ -137,20 +137,20 @@ class Machine(ABC):
         self._query = query
         self._kernels = kernels
         self._program = program_of(query)
-        self._lanes = delta_columns(query)
+        self._delta_columns = delta_columns(query)
         self._results = PaneResults(plan, trace=trace)
         self._used = [*dict.fromkeys([query.time, *query.used_columns])]
         # ---- state
         self._keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
         self._state = self._no_panes()
-        self._kept: list[pa.Table] = []
+        self._retained: list[pa.Table] = []
         self.seen = 0  # rows
         self._running = False
         self._buffered: list[BufferedRows] = []
 
     @property
-    def _most_elements(self) -> int:
-        return entries_within(self._results.kept_columns, _CHUNK_BYTES)
+    def _max_elements(self) -> int:
+        return entries_within(self._results.stored_columns, _CHUNK_BYTES)
 
     @property
     def schema(self) -> pa.Schema:
@@ -159,7 +159,7 @@ class Machine(ABC):
 
     def size(self) -> dict[str, int]:
         """Return the number of entries of each kind of state."""
-        return {**self._state.size(), "rows": sum(map(len, self._kept)) + self.buffered_count}
+        return {**self._state.size(), "rows": sum(map(len, self._retained)) + self.buffered_count}
 
     @property
     def keeps_rows(self) -> bool:
@@ -173,7 +173,7 @@ class Machine(ABC):
 
     def clear(self) -> None:
         """Drop everything: the input has ended."""
-        self._state, self._kept = self._no_panes(), []
+        self._state, self._retained = self._no_panes(), []
 
     def take(self, batch: pa.Table, watermark: int, processing_time: int) -> Rejected:
         """Buffer the rows that may be in a window for the next run; return the others."""
@@ -189,7 +189,7 @@ class Machine(ABC):
         if len(batch) == 0:
             return rejected
         columns = [batch.column(name) for name in self._query.keys]
-        codes = np.asarray(encoded(self._kernels, self._keys, columns))
+        codes = np.asarray(encode_keys(self._kernels, self._keys, columns))
         arrival = pa.array(np.arange(self.seen, self.seen + len(batch)))
         self.seen += len(batch)
         rows = batch.select(self._used).append_column(ARRIVAL, arrival)
@@ -209,7 +209,7 @@ class Machine(ABC):
             return
         self._running = True
         work = self._prepare_work(settings)
-        kept, chunks = [work.rest], [*work.chunks(self._kernels.threads, self._most_elements)]
+        parts, chunks = [work.rest], [*work.chunks(self._kernels.threads, self._max_elements)]
         chunks_per_call = 2 * max(self._kernels.threads, 2)
         for first in range(0, len(chunks), chunks_per_call):
             now = chunks[first : first + chunks_per_call]
@@ -221,9 +221,9 @@ class Machine(ABC):
 
             sizes = work.elements[now[0][0] : now[-1][1]]
             for outcomes, panes in self._kernels.run_units(sizes, step):
-                kept.append(panes)
+                parts.append(panes)
                 yield from outcomes
-        self._keep(work.table, kept)
+        self._keep(work.table, parts)
         self._running = False
 
     # ---- between calls, in a store
@@ -256,20 +256,22 @@ class Machine(ABC):
         nodes = len(self._program.thresholds)
         state = self._state
         none = pa.table({})
-        rows = pa.concat_tables(self._kept, promote_options="default") if self._kept else none
+        rows = (
+            pa.concat_tables(self._retained, promote_options="default") if self._retained else none
+        )
         ordered = np.sort(state.rows, kind="stable")  # it is in runs, which are merged
         used = ordered[np.diff(ordered, prepend=-1) > 0]
         state = replace(state, rows=np.searchsorted(used, state.rows))
-        windows = to_table(state, self._keys, self._results.kept_columns, nodes)
+        windows = to_table(state, self._keys, self._results.stored_columns, nodes)
         return windows, rows.take(pa.array(used)) if len(used) else rows.slice(0, 0)
 
     def restore(self, windows: pa.Table, rows: pa.Table | None) -> None:
         """Add the windows of `to_tables` to those in memory; ``rows``: None if they keep none."""
-        columns, base = self._results.kept_columns, sum(map(len, self._kept))
+        columns, base = self._results.stored_columns, sum(map(len, self._retained))
         state = from_table(windows, self._keys, columns, len(self._query.keys))
         state = replace(state, rows=state.rows + base)
         if rows is not None:
-            self._kept.append(rows)
+            self._retained.append(rows)
         whole = PaneState.concat([self._state, state], columns)
         self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
 
@@ -321,8 +323,8 @@ class Machine(ABC):
     def _drain_buffer(self) -> tuple[pa.Table, NewRows]:
         """Return the retained rows, then the buffered ones, and empty the buffer."""
         buffered, self._buffered = self._buffered, []
-        kept = self._kept if self._kept or buffered else [self._no_rows]
-        return concat_rows(kept, buffered)
+        retained = self._retained if self._retained or buffered else [self._no_rows]
+        return concat_rows(retained, buffered)
 
     @property
     def _no_rows(self) -> pa.Table:
@@ -333,50 +335,52 @@ class Machine(ABC):
     def _no_panes(self) -> PaneState:
         none = np.empty(0, np.int64)
         nodes = len(self._program.thresholds)
-        return PaneState.create(none, none, none, none, self._results.kept_columns, nodes)
+        return PaneState.create(none, none, none, none, self._results.stored_columns, nodes)
 
     def _select(self, state: PaneState, index: Ints) -> PaneState:
-        return state.take(index, self._results.kept_columns)
+        return state.take(index, self._results.stored_columns)
 
-    def _timestamps_of(self, table: pa.Table, room: int = 0) -> Ints:
+    def _timestamps_of(self, table: pa.Table, extra: int = 0) -> Ints:
         """Return timestamps; rows without one are the oldest, as in Flink.
 
-        ``room``: number of elements other than rows; they have no timestamp.
+        ``extra``: number of elements other than rows; they have no timestamp.
         """
-        lane = to_lane(table.column(self._query.time))
-        valid = lane.valid if len(lane.valid) else True
-        return np.append(np.where(valid, lane.values, LONG_MIN), np.full(room, LONG_MIN))
+        times = to_numeric(table.column(self._query.time))
+        valid = times.valid if len(times.valid) else True
+        return np.append(np.where(valid, times.values, LONG_MIN), np.full(extra, LONG_MIN))
 
-    def _lanes_of(self, table: pa.Table, room: int = 0) -> NDArray[np.float64]:
-        lanes = [np.empty(0)]
-        for name in self._lanes:
-            lane = to_lane(table.column(name))
-            values = lane.values.astype(np.float64)
-            lanes.append(values if len(lane.valid) == 0 else np.where(lane.valid, values, np.nan))
-            lanes.append(np.full(room, np.nan))
-        return np.concatenate(lanes)
+    def _delta_values_of(self, table: pa.Table, extra: int = 0) -> NDArray[np.float64]:
+        parts = [np.empty(0)]
+        for name in self._delta_columns:
+            numeric = to_numeric(table.column(name))
+            values = numeric.values.astype(np.float64)
+            parts.append(
+                values if len(numeric.valid) == 0 else np.where(numeric.valid, values, np.nan)
+            )
+            parts.append(np.full(extra, np.nan))
+        return np.concatenate(parts)
 
     def _keep(self, table: pa.Table, parts: list[PaneState]) -> None:
         """Store the windows of a run, and the rows that they retain."""
-        whole = PaneState.concat(parts, self._results.kept_columns)
+        whole = PaneState.concat(parts, self._results.stored_columns)
         parts.clear()
         state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
         if not self._results.keeps_rows:
-            self._state, self._kept = state, [table.schema.empty_table()]
+            self._state, self._retained = state, [table.schema.empty_table()]
             return
         is_used = np.zeros(len(table), np.bool_)
         is_used[state.rows] = True
-        self._kept = [table.filter(pa.array(is_used))]
+        self._retained = [table.filter(pa.array(is_used))]
         self._state = replace(state, rows=(np.cumsum(is_used) - 1)[state.rows])
 
 
 def concat_rows(
-    kept: Sequence[pa.Table], buffered: Sequence[BufferedRows]
+    retained: Sequence[pa.Table], buffered: Sequence[BufferedRows]
 ) -> tuple[pa.Table, NewRows]:
     """Concatenate rows: the retained ones, then the buffered ones."""
     none = np.empty(0, np.int64)
     codes = np.concatenate([none, *(piece.codes for piece in buffered)])
     places = np.concatenate([none, *(piece.places for piece in buffered)])
-    tables = [*kept, *(piece.rows for piece in buffered)]  # nullable columns may differ
+    tables = [*retained, *(piece.rows for piece in buffered)]  # nullable columns may differ
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
-    return table, NewRows(sum(map(len, kept)), codes, places)
+    return table, NewRows(sum(map(len, retained)), codes, places)

@@ -57,15 +57,15 @@ class PaneMachine(Machine):
         index = np.flatnonzero(touched)
         firsts, counts = np.zeros((2, len(state)), np.int64)
         firsts[places], counts[places] = found.firsts, found.counts
-        chosen = self._select(state, index)
+        panes = self._select(state, index)
         new = _New(arrived.base + found.order, firsts[index], counts[index])
         return Work(
             table,
             self._timestamps_of(table),
-            self._lanes_of(table),
-            chosen,
+            self._delta_values_of(table),
+            panes,
             self._select(state, np.flatnonzero(~touched)),
-            chosen.lengths + new.counts,
+            panes.lengths + new.counts,
             new,
         )
 
@@ -78,7 +78,7 @@ class PaneMachine(Machine):
         )
 
     def _add_panes(self, found: Found) -> tuple[Ints, PaneState]:
-        """Add the found windows to the known ones; return the index of each found one, and all."""
+        """Add windows to the existing ones; return the index of each found one, and all."""
         old, count = self._state, len(self._state)
         codes = np.concatenate([old.codes, found.codes])
         numbers = np.concatenate([old.numbers, found.numbers])
@@ -87,20 +87,20 @@ class PaneMachine(Machine):
         first[1:] = (np.diff(codes[order]) != 0) | (np.diff(numbers[order]) != 0)
         place = np.empty(len(order), np.int64)
         place[order] = np.cumsum(first) - 1
-        chosen = order[first]  # the known one of two equals, because it comes first
-        is_new = chosen >= count
-        fresh = chosen[is_new] - count
+        which = order[first]  # the existing one of two equals, because it comes first
+        is_new = which >= count
+        fresh = which[is_new] - count
         if len(fresh) == 0:
             return place[count:], old
         new = self._create_panes(found.codes[fresh], found.numbers[fresh])
-        whole = PaneState.concat([old, new], self._results.kept_columns)
-        chosen[is_new] = count + np.arange(len(fresh))
-        return place[count:], self._select(whole, chosen)
+        whole = PaneState.concat([old, new], self._results.stored_columns)
+        which[is_new] = count + np.arange(len(fresh))
+        return place[count:], self._select(whole, which)
 
     def _create_panes(self, codes: Ints, numbers: Ints) -> PaneState:
         bounds = self._finder.bounds(numbers)
         nodes = len(self._program.thresholds)
-        return PaneState.create(codes, numbers, *bounds, self._results.kept_columns, nodes)
+        return PaneState.create(codes, numbers, *bounds, self._results.stored_columns, nodes)
 
     def _run_units(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
@@ -113,7 +113,7 @@ class PaneMachine(Machine):
         rows = np.empty(int(begins[-1]), np.int64)
         rows[ranges(begins[:-1], state.lengths)] = state.rows
         rows[ranges(news, counts)] = fresh
-        elements = Elements(rows, np.empty_like(rows), work.ts, work.lanes)
+        elements = Elements(rows, np.empty_like(rows), work.ts, work.delta_values)
         done = backend.panes.run(self._program, settings, state.panes, elements, begins, news)
         call = Call(self._keys, work.table, (), settings)
         return self._results.make(backend, call, state, elements, done)

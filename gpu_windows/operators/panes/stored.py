@@ -58,7 +58,7 @@ class StoredWindows:
 
     def _restore(self, found: Entries | None) -> None:
         if found is not None:
-            self._machine.restore(found.table, found.kept)
+            self._machine.restore(found.table, found.rows)
 
     # ---- after a call
 
@@ -68,7 +68,7 @@ class StoredWindows:
 
     def _count_entries(self, entries: Entries) -> Mapping[str, int]:
         """Return the number of windows in some entries, and of their retained rows."""
-        return {"windows": len(entries), "rows": entries.kept_count}
+        return {"windows": len(entries), "rows": entries.row_count}
 
     def _entries(self, settings: Settings) -> Entries:
         """Return the windows in memory."""
@@ -90,4 +90,4 @@ class StoredWindows:
 
     def size(self) -> dict[str, int]:
         """Return the number of entries that are in the log and not in memory."""
-        return dict(self._table.elsewhere)
+        return dict(self._table.not_loaded)

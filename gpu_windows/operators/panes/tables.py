@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.panes.emitted import EmittedWindows
@@ -56,21 +56,21 @@ def to_table(
     nodes : int
         Nodes of the trigger's program: the number of values that a window has of some fields.
     """
-    named: dict[str, Any] = {
+    made: dict[str, Any] = {
         f"{_KEY}{i}": values for i, values in enumerate(keys.decode(state.codes))
     }
-    named[_NUMBER] = state.numbers
+    made[_NUMBER] = state.numbers
     begins = pa.array(state.begins)
-    named[_ROWS] = pa.LargeListArray.from_arrays(begins, pa.array(state.rows))
+    made[_ROWS] = pa.LargeListArray.from_arrays(begins, pa.array(state.rows))
     for name, stored in _COLUMNS.items():
         values = pa.array(getattr(state.panes, name))
         if name in WIDE:
             values = pa.FixedSizeListArray.from_arrays(values, nodes)
-        named[stored] = values
+        made[stored] = values
     for column, partial in zip(columns, state.partials, strict=True):
         arrays = column.to_arrow(partial)
-        named |= {field.name: array for field, array in zip(column.fields, arrays, strict=True)}
-    return pa.table(named | _emitted_columns(state))
+        made |= {field.name: array for field, array in zip(column.fields, arrays, strict=True)}
+    return pa.table(made | _emitted_columns(state))
 
 
 def _emitted_columns(state: PaneState) -> dict[str, pa.Array]:
@@ -164,5 +164,5 @@ def count_rows(windows: pa.Table) -> int:
 
 
 def _ints(column: pa.Array | pa.ChunkedArray) -> Ints:
-    values: Ints = to_lane(column).values
+    values: Ints = to_numeric(column).values
     return values

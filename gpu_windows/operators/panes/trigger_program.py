@@ -1,4 +1,4 @@
-"""Triggers and evictors as the numbers that kernels take (`gpu_windows.rules.window_operator`)."""
+"""Compiles triggers and evictors to arrays for kernels (`gpu_windows.rules.window_operator`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DISTANCES = {
     "abs_diff": layout.ABS_DIFF,
 }
 
-#: Whether each trigger, without its parts, fires at no row while no window has ended.
+#: Whether no row makes the trigger itself, without its parts, fire before its window has ended.
 _PASSIVE: Mapping[type[Trigger], bool] = {
     EventTimeTrigger: True,
     EndOfStreamTrigger: True,
@@ -50,27 +50,27 @@ _PASSIVE: Mapping[type[Trigger], bool] = {
 
 
 def delta_columns(query: WindowQuery) -> tuple[str, ...]:
-    """Return the columns that deltas compare, each once: the lanes of a program."""
+    """Return the columns that deltas compare, each once; a program refers to them by index."""
     parts: Sequence[object] = [*query.trigger.walk(), query.evictor]
     deltas = (getattr(part, "delta", None) for part in parts)
     return tuple(dict.fromkeys(d.column for d in deltas if isinstance(d, Delta)))
 
 
-def waits(trigger: Trigger) -> bool:
-    """Whether a trigger fires at no row of a window that has not ended."""
+def fires_only_at_end(trigger: Trigger) -> bool:
+    """Whether no row makes a trigger fire before its window has ended."""
     return all(_PASSIVE[type(part)] for part in trigger.walk())
 
 
 def program_of(query: WindowQuery) -> Program:
     """Return the trigger of a query, which is made of built-in ones, as a program."""
-    lanes = delta_columns(query)
+    columns = delta_columns(query)
     nodes: list[list[int]] = []
     thresholds: list[float] = []
 
     def add(trigger: Trigger, timeout: int | None = None) -> int:
         """Append a trigger; ``timeout``: the node of a timeout that it is within."""
         at = len(nodes)
-        kind, first, second, threshold = _leaf(trigger, lanes)
+        kind, first, second, threshold = _leaf(trigger, columns)
         times_out = isinstance(trigger, ProcessingTimeoutTrigger)
         keeper = timeout if times_out and timeout is not None else at
         nodes.append([kind, 0, first, second, keeper])
@@ -89,7 +89,7 @@ def program_of(query: WindowQuery) -> Program:
     return Program(np.array(nodes, np.int64).reshape(-1), np.array(thresholds, np.float64))
 
 
-def _leaf(trigger: Trigger, lanes: Sequence[str]) -> tuple[int, int, int, float]:
+def _leaf(trigger: Trigger, columns: Sequence[str]) -> tuple[int, int, int, float]:
     """Return the kind of a node, two numbers of its own, and a threshold."""
     match trigger:
         case EventTimeTrigger():
@@ -105,8 +105,8 @@ def _leaf(trigger: Trigger, lanes: Sequence[str]) -> tuple[int, int, int, float]
         case CountTrigger(limit):
             return triggers.COUNT, limit, 0, 0.0
         case DeltaTrigger(threshold, delta):
-            lane, distance = lanes.index(delta.column), _DISTANCES[delta.kind]
-            return triggers.DELTA, lane, distance, float(threshold)
+            column, distance = columns.index(delta.column), _DISTANCES[delta.kind]
+            return triggers.DELTA, column, distance, float(threshold)
         case NeverTrigger():
             return triggers.NEVER, 0, 0, 0.0
         case PurgingTrigger():
@@ -117,11 +117,11 @@ def _leaf(trigger: Trigger, lanes: Sequence[str]) -> tuple[int, int, int, float]
             flags = triggers.RESETS * resets | triggers.CLEARS * clears
             return triggers.TIMEOUT, timeout, flags, 0.0
         case _:
-            raise AssertionError(f"{type(trigger).__name__} is no built-in trigger")
+            raise AssertionError(f"{type(trigger).__name__} is not a built-in trigger")
 
 
 def settings_of(query: WindowQuery) -> Settings:
-    """Return what does not change between the calls of a machine."""
+    """Return the settings that are the same in all calls of a machine."""
     assigner = query.assigner
     return Settings(
         watermark=0,
@@ -137,7 +137,7 @@ def settings_of(query: WindowQuery) -> Settings:
     )
 
 
-def _evictor(evictor: Evictor | None, lanes: Sequence[str]) -> dict[str, Any]:
+def _evictor(evictor: Evictor | None, columns: Sequence[str]) -> dict[str, Any]:
     kind, limit, distance, threshold = layout.NO_EVICTOR, 0, 0, 0.0
     match evictor:
         case None:
@@ -147,10 +147,10 @@ def _evictor(evictor: Evictor | None, lanes: Sequence[str]) -> dict[str, Any]:
         case TimeEvictor(_, limit):
             kind = layout.BY_TIME
         case DeltaEvictor(_, threshold, delta):
-            kind, limit = layout.BY_DELTA, lanes.index(delta.column)
+            kind, limit = layout.BY_DELTA, columns.index(delta.column)
             distance = _DISTANCES[delta.kind]
         case _:
-            raise AssertionError(f"{type(evictor).__name__} is no built-in evictor")
+            raise AssertionError(f"{type(evictor).__name__} is not a built-in evictor")
     after = getattr(evictor, "evict_after_function", False)
     return {
         "evictor": kind,

@@ -1,1 +1,1 @@
-"""Functions of users over single rows of keys: state, timers, side outputs."""
+"""Process functions, called with rows and timers of keys: state, timers, side outputs."""

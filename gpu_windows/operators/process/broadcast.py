@@ -1,7 +1,7 @@
-"""Rows of a keyed stream, and of a broadcast one, through a function of the user's.
+"""Broadcast process functions, called with rows of a keyed and of a broadcast stream.
 
-Every shard gets all broadcast rows. What the function gives for one counts in one shard: the other
-ones have copies, marked as such.
+Every shard gets all broadcast rows. Only one shard emits the results of a broadcast row; the row is
+marked as a copy in all others.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from gpu_windows.functions.failures import describe_row
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.keyed.stored import StoredMemory
+from gpu_windows.operators.keyed.stored import StoredKeyedState
 from gpu_windows.operators.process.broadcast_state import (
     BROADCAST,
     BroadcastHandles,
     BroadcastState,
 )
 from gpu_windows.operators.process.context import Context, ProcessFunctionContext
-from gpu_windows.operators.process.memory import KeyedState
-from gpu_windows.operators.process.opened import OpenedFunction
+from gpu_windows.operators.process.keyed_state import KeyedState
+from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.process.operator import ProcessOperator
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.operators.rejected import Rejected
@@ -39,7 +39,7 @@ from gpu_windows.planning.kinds.process import ProcessPlan, ProcessQuery
 
 
 class OpenedBroadcastFunction(OpenedFunction):
-    """A function that has been opened, and both kinds of state that it sees.
+    """An opened function, with handles of keyed and of broadcast state.
 
     Attributes
     ----------
@@ -52,13 +52,13 @@ class OpenedBroadcastFunction(OpenedFunction):
         super().__init__(query)
 
     def close(self) -> None:
-        """Close the function; handles that it still has show empty state."""
+        """Close the function; its handles then read empty state."""
         self.broadcast.unbind()
         super().close()
 
 
 class BroadcastOperator(ProcessOperator):
-    """Gives rows of both sides, and timers that are due, to a function of the user's.
+    """Calls a user function with rows of both sides and due timers.
 
     Parameters
     ----------
@@ -81,16 +81,16 @@ class BroadcastOperator(ProcessOperator):
         self._process, self._handles = function.process, function.broadcast
         self._broadcast = BroadcastState(self._process.broadcast_state)
         self._context = _KeyedSide(
-            query, function, self._memory, self._output, self._handles.read_only
+            query, function, self._keyed, self._output, self._handles.read_only
         )
         self._aside = _BroadcastSide(
-            self._process.name, len(query.keys), self._memory, self._output, self._handles.writable
+            self._process.name, len(query.keys), self._keyed, self._output, self._handles.writable
         )
         self._no_state = dict.fromkeys(function.cells, _NoCurrentKey(self._process.name))
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Process rows of both sides in order of arrival; see `Operator.process`. To be drained."""
-        if self._plan.query.needs_time:  # that of which they are copies is given back
+        if self._plan.query.needs_time:  # only the original goes to the late output
             no_time = pc.is_null(batch.column(self._plan.query.time))
             batch = batch.filter(pc.invert(pc.and_(batch.column(COPY), no_time)))
         yield from super().process(batch)
@@ -99,17 +99,17 @@ class BroadcastOperator(ProcessOperator):
         """Return the number of entries of each kind, including broadcast state."""
         return super().state_size() | {BROADCAST: len(self._broadcast)}
 
-    def _restore_state(self, log: StateLog) -> StoredMemory:
+    def _restore_state(self, log: StateLog) -> StoredKeyedState:
         stored = super()._restore_state(log)
         self._broadcast.restore(log)
         return stored
 
-    def _save(self, stored: StoredMemory) -> None:
+    def _save(self, stored: StoredKeyedState) -> None:
         self._broadcast.save()
         super()._save(stored)
 
     def _count_rows(self, batch: pa.Table, rejected: Rejected) -> Counters:
-        """Count rows; copies are none."""
+        """Count rows without copies."""
         counted = super()._count_rows(batch, rejected)
         return replace(counted, rows=counted.rows - pc.sum(batch.column(COPY), min_count=0).as_py())
 
@@ -152,15 +152,15 @@ class BroadcastOperator(ProcessOperator):
 
     def _unbind_state(self) -> None:
         """Unset the current key, also for state handles that a function got in `open`."""
-        self._function.bind(self._no_state, self._memory.processing_time)
+        self._function.bind(self._no_state, self._keyed.processing_time)
         self._handles.bind(self._broadcast)
 
 
 class _KeyedSide(ProcessFunctionContext):
     """A `gpu_windows.functions.broadcast.ReadOnlyTimerContext`."""
 
-    def __init__(self, query: Any, opened: Any, memory: Any, output: Any, read_only: Any) -> None:
-        super().__init__(query, opened, memory, output)
+    def __init__(self, query: Any, opened: Any, keyed: Any, output: Any, read_only: Any) -> None:
+        super().__init__(query, opened, keyed, output)
         self.broadcast_state = read_only
 
 
@@ -177,18 +177,18 @@ class _BroadcastSide(Context):
     Attributes
     ----------
     is_copy : bool
-        Whether another shard has the row that counts.
+        Whether the current row is a copy: another shard emits its results.
     """
 
     def __init__(
         self,
         owner: str,
         keys: int,
-        memory: KeyedState,
+        keyed: KeyedState,
         output: ProcessOutput,
         writable: Callable[[str], Any],
     ) -> None:
-        super().__init__(owner, memory, output)
+        super().__init__(owner, keyed, output)
         self._no_key = (None,) * keys
         self.broadcast_state = writable
         self.is_copy = False
@@ -228,5 +228,5 @@ class _NoCurrentKey(dict[Any, Any]):
 
 
 def _no_key(owner: str, asked: str) -> InvalidFunctionError:
-    rule = f"{owner}.process_broadcast_element has no key at hand: no keyed state and no timers"
+    rule = f"{owner}.process_broadcast_element has no current key: no keyed state and no timers"
     return InvalidFunctionError(rule, value=asked)

@@ -16,8 +16,8 @@ from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_state import MapStateDescriptor
 from gpu_windows.operators.process.state_cells import MapCell, Now
 from gpu_windows.operators.process.states import Mapped
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 
 #: Name of the table in a log.
@@ -27,27 +27,27 @@ _STATE = "state"
 
 
 class BroadcastHandles:
-    """Handles of broadcast state; a function may store them, as those of keyed state.
+    """Handles of broadcast state, which a function may store.
 
-    They are bound to the maps of the current shard by the operator that calls the function.
+    The operator that calls the function binds them to the maps of its shard.
 
     Parameters
     ----------
-    declared : mapping of str to MapStateDescriptor
+    descriptors : mapping of str to MapStateDescriptor
     owner : str
         Name of the function in errors.
     """
 
-    def __init__(self, declared: Mapping[str, MapStateDescriptor], owner: str) -> None:
-        self._owner, self._declared = owner, declared
-        self._cells = {name: MapCell(each) for name, each in declared.items()}
+    def __init__(self, descriptors: Mapping[str, MapStateDescriptor], owner: str) -> None:
+        self._owner, self._descriptors = owner, descriptors
+        self._cells = {name: MapCell(each) for name, each in descriptors.items()}
         self.unbind()
-        now = Now()  # one key for all
+        now = Now()  # all maps have one key, the empty one
         self._writable: dict[str, _NotifyingMap] = {}
         for name, cell in self._cells.items():
             what = f"the broadcast state {name!r} of {owner}"
             self._writable[name] = _NotifyingMap(
-                cell, now, declared[name].dtypes, what, self._note_change
+                cell, now, descriptors[name].dtypes, what, self._note_change
             )
         self._read_only = {name: ReadOnlyMap(each, owner) for name, each in self._writable.items()}
 
@@ -59,7 +59,7 @@ class BroadcastHandles:
 
     def unbind(self) -> None:
         """Bind the handles to empty maps."""
-        self.bind(BroadcastState(self._declared))
+        self.bind(BroadcastState(self._descriptors))
 
     def writable(self, name: str) -> Mapped:
         """Return a map for the broadcast side.
@@ -98,7 +98,7 @@ class BroadcastState:
 
     Parameters
     ----------
-    declared : mapping of str to MapStateDescriptor
+    descriptors : mapping of str to MapStateDescriptor
 
     Attributes
     ----------
@@ -108,8 +108,8 @@ class BroadcastState:
         Whether it must be written.
     """
 
-    def __init__(self, declared: Mapping[str, MapStateDescriptor]) -> None:
-        self._cells = {name: MapCell(each) for name, each in sorted(declared.items())}
+    def __init__(self, descriptors: Mapping[str, MapStateDescriptor]) -> None:
+        self._cells = {name: MapCell(each) for name, each in sorted(descriptors.items())}
         for cell in self._cells.values():
             cell.by_key = _LazyDict(self._load)
         self.maps = {name: cell.by_key for name, cell in self._cells.items()}

@@ -7,9 +7,9 @@ from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.checked_results import checked_tick
-from gpu_windows.operators.keyed.values import ShownKey
-from gpu_windows.operators.process.memory import Key, KeyedState
-from gpu_windows.operators.process.opened import OpenedFunction
+from gpu_windows.operators.keyed.values import UserKey
+from gpu_windows.operators.process.keyed_state import Key, KeyedState
+from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -23,19 +23,19 @@ class Context:
     timestamp : int or None
     """
 
-    def __init__(self, owner: str, memory: KeyedState, output: ProcessOutput) -> None:
-        self._owner, self._memory, self._output = owner, memory, output
+    def __init__(self, owner: str, keyed: KeyedState, output: ProcessOutput) -> None:
+        self._owner, self._keyed, self._output = owner, keyed, output
         self.timestamp: int | None = None
 
     @property
     def current_watermark(self) -> int:
         """The watermark."""
-        return self._memory.watermark
+        return self._keyed.watermark
 
     @property
     def current_processing_time(self) -> int:
         """Processing time."""
-        return self._memory.processing_time
+        return self._keyed.processing_time
 
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter of the user's."""
@@ -55,25 +55,25 @@ class ProcessFunctionContext(Context):
         self,
         query: ProcessQuery,
         opened: OpenedFunction,
-        memory: KeyedState,
+        keyed: KeyedState,
         output: ProcessOutput,
     ) -> None:
-        super().__init__(query.process.name, memory, output)
-        self._shown, self._now = ShownKey(query.display_key_fields), opened.now
+        super().__init__(query.process.name, keyed, output)
+        self._user_key, self._now = UserKey(query.display_key_fields), opened.now
         self._last: tuple[Key | None, dict[str, object]] = None, {}
         self._sets_processing_timers = query.uses_processing_time
-        self._register = memory.event_timers.register
+        self._register = keyed.event_timers.register
         self.time_domain = ""
         self.state: Callable[[str], Any] = opened.state
 
     @property
     def key(self) -> Mapping[str, object]:
         """The current key."""
-        key, (last, shown) = self._key, self._last
+        key, (last, values) = self._key, self._last
         if key is not last:
-            shown = self._shown(key)
-            self._last = key, shown
-        return dict(shown)
+            values = self._user_key(key)
+            self._last = key, values
+        return dict(values)
 
     @property
     def _key(self) -> Key:
@@ -88,18 +88,18 @@ class ProcessFunctionContext(Context):
 
     def delete_event_time_timer(self, time: int) -> None:
         """Delete a timer of event time."""
-        self._memory.event_timers.delete(self._tick(time), self._key)
+        self._keyed.event_timers.delete(self._tick(time), self._key)
 
     def register_processing_time_timer(self, time: int) -> None:
         """Set a timer of processing time."""
         if not self._sets_processing_timers:
             rule = f"{self._owner} must declare uses_processing_time = True to set such timers"
             raise InvalidFunctionError(rule, value=time)
-        self._memory.processing_timers.register(self._tick(time), self._key)
+        self._keyed.processing_timers.register(self._tick(time), self._key)
 
     def delete_processing_time_timer(self, time: int) -> None:
         """Delete a timer of processing time."""
-        self._memory.processing_timers.delete(self._tick(time), self._key)
+        self._keyed.processing_timers.delete(self._tick(time), self._key)
 
     def output(self, tag: str, row: Mapping[str, object]) -> None:
         """Add a row to a side output."""

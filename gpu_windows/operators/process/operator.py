@@ -1,8 +1,8 @@
-"""Rows and timers of keys through a function of the user's (Flink: KeyedProcessOperator).
+"""Keyed process functions, called with single rows and timers (Flink: KeyedProcessOperator).
 
-What it remembers is in `gpu_windows.operators.process.memory`; a store keeps what no call needs
-of it (`gpu_windows.operators.keyed.stored`). What the function sees of it is in
-`gpu_windows.operators.process.states`, what it may ask in `gpu_windows.operators.process.context`.
+State in memory is in `gpu_windows.operators.process.keyed_state`, in a log in
+`gpu_windows.operators.keyed.stored`; the handles of the function are in
+`gpu_windows.operators.process.states`, its contexts in `gpu_windows.operators.process.context`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gpu_windows.functions.checked_results import as_rows
 from gpu_windows.functions.failures import describe_key, describe_row
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.keyed.timers import TimerQueue
-from gpu_windows.operators.keyed.values import ShownKey, key_parts
-from gpu_windows.operators.opened import opened
+from gpu_windows.operators.keyed.values import UserKey, key_parts
+from gpu_windows.operators.open_functions import open_for
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.context import ProcessFunctionContext
 from gpu_windows.operators.process.garbage import few_collections
-from gpu_windows.operators.process.memory import Key, KeyedState
-from gpu_windows.operators.process.opened import OpenedFunction
+from gpu_windows.operators.process.keyed_state import Key, KeyedState
+from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.planning.kinds.process import ProcessPlan
 from gpu_windows.rules import LONG_MAX
@@ -47,13 +47,13 @@ class ProcessOperator(FunctionOperator):
     co.KeyedCoProcessOperator.
     """
 
-    #: What opens the function.
+    #: Class of the opened function.
     _opens: ClassVar[type[OpenedFunction]] = OpenedFunction
 
     def __init__(self, plan: ProcessPlan, *, trace: bool = False) -> None:
         query = plan.query
-        self._function = opened(query, self._opens)
-        self._memory = KeyedState(query, self._function)
+        self._function = open_for(query, self._opens)
+        self._keyed = KeyedState(query, self._function)
         self._output = ProcessOutput(
             plan.result_schema,
             query.declared_sides,
@@ -62,32 +62,32 @@ class ProcessOperator(FunctionOperator):
             trace=trace,
             timed=query.gives_times,
         )
-        self._context = ProcessFunctionContext(query, self._function, self._memory, self._output)
-        super().__init__(plan, self._memory)
+        self._context = ProcessFunctionContext(query, self._function, self._keyed, self._output)
+        super().__init__(plan, self._keyed)
 
-    # ---- the face of an operator
+    # ---- interface of an operator
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Call the timers up to ``watermark`` in time order, those too that timers set."""
-        if watermark <= self._memory.watermark:
+        """Call the timers up to ``watermark`` in time order, including timers that they set."""
+        if watermark <= self._keyed.watermark:
             return
         if self._stored is not None:
             self._stored.load_due(watermark)
-        self._memory.watermark = watermark
+        self._keyed.watermark = watermark
         with few_collections():
-            yield from self._timers("event_time", self._memory.event_timers, watermark)
+            yield from self._timers("event_time", self._keyed.event_timers, watermark)
         if watermark == LONG_MAX and self._plan.bounded:
-            left = len(self._memory.processing_timers)
+            left = len(self._keyed.processing_timers)
             self._output.counts.update({TIMERS_LEFT: left} if left else {})
         yield from self._output.rest()
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
         """Set processing time and call its timers up to ``time`` in time order."""
-        self._memory.processing_time = time
+        self._keyed.processing_time = time
         if self._stored is not None:
             self._stored.load_due(time, in_processing_time=True)
         with few_collections():
-            yield from self._timers("processing_time", self._memory.processing_timers, time)
+            yield from self._timers("processing_time", self._keyed.processing_timers, time)
         yield from self._output.rest()
 
     # ---- rows and timers
@@ -142,11 +142,11 @@ class ProcessOperator(FunctionOperator):
 
     def _bind_state(self) -> None:
         """Bind the handles of the function to the state of this operator."""
-        self._memory.bind()
+        self._keyed.bind()
 
     def _describe_failure(
         self, error: Exception, handler: str, key: Key, row: Any
     ) -> GpuWindowsError:
         """Return an error that names the failed function, the key and the row."""
-        shown = ShownKey(self._plan.query.display_key_fields)(key)
-        return self._failure(error, handler, f"{describe_key(shown)}, {describe_row(row)}")
+        user_key = UserKey(self._plan.query.display_key_fields)(key)
+        return self._failure(error, handler, f"{describe_key(user_key)}, {describe_row(row)}")

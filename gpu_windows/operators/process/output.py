@@ -1,4 +1,4 @@
-"""Gathers what a process function gives, main and side outputs, into emissions of bounded size."""
+"""Collects main and side outputs of a process function into emissions of bounded size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpu_windows.operators.results import TRACE
 
 Key: TypeAlias = tuple[Hashable, ...]
 
-#: Rows after which an emission is handed over.
+#: Rows after which an emission is yielded.
 EMISSION_ROWS = 1 << 16
 
 
@@ -28,15 +28,15 @@ class ProcessOutput:
     schema : pyarrow.Schema
         Of the results.
     sides : mapping of str to pyarrow.Schema
-        Columns of the side outputs as they are declared, by tag.
+        Declared columns of the side outputs, by tag.
     keys : int
-        How many columns are of the key.
+        Number of key columns.
     owner : str
-        What errors call the function.
+        Name of the function in errors.
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     timed : bool
-        Whether the first column after the keys is the time of a result, ``at`` when it was given.
+        Whether the first column after the keys is the time of a result: `at` when it was emitted.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ProcessOutput:
         self._main: GatheredRows[Key] = GatheredRows(pa.schema(fields[keys + timed :]), owner)
         #: Adds a result, given its key.
         self.emit = self._emit_traced if trace or timed else self._main.add
-        #: The time of the row or timer whose results are given.
+        #: The time of the current row or timer.
         self.at: int | None = None
         self._times: list[int | None] = []
         self._sides: GatheredSides[Key] = GatheredSides(sides, owner)
@@ -76,16 +76,16 @@ class ProcessOutput:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to hand over what was gathered."""
+        """Whether enough is pending for an emission."""
         return len(self._main.rows) + len(self._sides) >= EMISSION_ROWS
 
     def rest(self) -> Iterator[Emission]:
-        """Yield what was gathered, if anything was."""
+        """Yield the pending output, if there is any."""
         if self._main.rows or self._sides or self.counts:
             yield self.take()
 
     def take(self) -> Emission:
-        """Return the gathered output, and clear it."""
+        """Return the pending output, and clear it."""
         fired = len(self._main.rows)
         counters = Counters(fired=fired, user=tuple(sorted(self.counts.items())))
         results = keyed_table(self._keys, *self._main.take())
@@ -99,6 +99,6 @@ class ProcessOutput:
                 results = results.append_column(field, pa.array(causes, field.type))
         self._times, self._causes = [], []
         self.counts.clear()
-        taken = self._sides.take().items()
-        sides = {tag: keyed_table(self._keys, *rows) for tag, rows in taken}
+        by_tag = self._sides.take().items()
+        sides = {tag: keyed_table(self._keys, *rows) for tag, rows in by_tag}
         return Emission(results, self._no_rows, counters, sides)

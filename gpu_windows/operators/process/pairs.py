@@ -1,4 +1,4 @@
-"""The pairs of a join through a function of the user's, after the operator that makes them."""
+"""Join functions, called with the pairs of a join operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpu_windows.functions.join_function import IntervalPairs, PairProcess, Wind
 from gpu_windows.functions.keyed_process import dicts
 from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.functions.two_inputs import MARKS
-from gpu_windows.operators import opened
+from gpu_windows.operators import open_functions
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.output import EMISSION_ROWS
@@ -27,21 +27,21 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.vocabulary.triggers.base import Row
 from gpu_windows.vocabulary.windows.base import Window, window_of
 
-#: Pairs that are made rows of Python at once.
+#: Pairs that are converted to Python rows at once.
 _PAIRS = 1 << 13
 
 
 class PairsOperator(StatefulOperator[StateLog]):
-    """Gives the pairs of a join to a function of the user's; it keeps no state itself.
+    """Calls a user function with the pairs of a join; it has no state of its own.
 
     Parameters
     ----------
     plan : Plan
-        Of a join with a function; what it has to open is open.
+        Of a join with a function, which is open.
     process : PairProcess
         The function.
     pairs : Operator
-        Makes the pairs, of the same kind as it would without a function.
+        The join operator, the same as without a function.
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     """
@@ -87,7 +87,7 @@ class PairsOperator(StatefulOperator[StateLog]):
     def close(self) -> None:
         """Close the user functions of the query."""
         self._pairs.close()
-        opened.close(self._plan.query.token)
+        open_functions.close(self._plan.query.token)
 
     @property
     def _stateful_pairs(self) -> StatefulOperator[Any]:
@@ -123,10 +123,10 @@ class PairsOperator(StatefulOperator[StateLog]):
         handler, called = self._process.handler, f"{self._process.name}.{self._process.method}"
         context = self._new_context(pairs, self._key_of_context, self._sides, self._counts)
         lefts, rights = (_rows_of(pairs, *side) for side in zip(self._names, MARKS, strict=True))
-        for context.place, (left, right) in enumerate(zip(lefts, rights, strict=True)):
+        for context.index, (left, right) in enumerate(zip(lefts, rights, strict=True)):
             try:
                 for row in as_rows(handler(left, right, context)):
-                    self._rows.add(context.place, row)
+                    self._rows.add(context.index, row)
             except Exception as error:
                 at = f"{describe_key(context.key)}, left row {left!r}, right row {right!r}"
                 raise failure(error, f"{called}, at {at}") from error
@@ -137,34 +137,33 @@ class PairsOperator(StatefulOperator[StateLog]):
 
     def _make_emission(self, pairs: pa.Table) -> Emission:
         """Return an emission of the gathered results for some pairs."""
-        places, rows = self._rows.take()
-        of = pairs.take(pa.array(places, pa.int64()))
+        indices, rows = self._rows.take()
+        of = pairs.take(pa.array(indices, pa.int64()))
         before = self._schema.names[: self._firsts]
         after = self._schema.names[self._firsts + len(rows.schema) :]
         columns = [*of.select(before).columns, *rows.columns, *of.select(after).columns]
         results = pa.Table.from_arrays(columns, schema=self._schema)
-        sides = {tag: self._with_keys(pairs, *taken) for tag, taken in self._sides.take().items()}
+        sides = {tag: self._with_keys(pairs, *rows) for tag, rows in self._sides.take().items()}
         counters = Counters(fired=len(rows), user=tuple(sorted(self._counts.items())))
         self._counts.clear()
         return Emission(results, pa.table({}), counters, self._all_sides(sides))
 
-    def _with_keys(self, pairs: pa.Table, places: list[int], rows: pa.Table) -> pa.Table:
-        """Return rows after the keys of the pairs that they are of."""
-        keys = pairs.select(self._keys).take(pa.array(places, pa.int64()))
+    def _with_keys(self, pairs: pa.Table, indices: list[int], rows: pa.Table) -> pa.Table:
+        """Return rows after the keys of their pairs."""
+        keys = pairs.select(self._keys).take(pa.array(indices, pa.int64()))
         names = [*keys.column_names, *rows.column_names]
         return pa.Table.from_arrays([*keys.columns, *rows.columns], names=names)
 
     def _all_sides(self, found: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
         """Return the rows of all side outputs of the query, in its order."""
-        declared = self._plan.query.side_outputs.items()
         return {
             tag: found[tag].cast(schema) if tag in found else schema.empty_table()
-            for tag, schema in declared
+            for tag, schema in self._plan.query.side_outputs.items()
         }
 
 
 def _rows_of(pairs: pa.Table, names: Mapping[str, str], mark: str) -> Iterator[Row | None]:
-    """Yield the rows of a side; None where it has none. A join may leave a side out."""
+    """Yield the rows of a side; None for pairs without one, or if the join omits the side."""
     if mark not in pairs.column_names:
         return iter([None] * len(pairs))
     is_there = pc.is_valid(pairs.column(mark)).to_pylist()
@@ -174,15 +173,15 @@ def _rows_of(pairs: pa.Table, names: Mapping[str, str], mark: str) -> Iterator[R
 
 
 class _PairContext:
-    """A `gpu_windows.functions.join_function.PairContext`: of one pair after the other.
+    """A `gpu_windows.functions.join_function.PairContext` of the current pair.
 
     Attributes
     ----------
-    place : int
-        Index of the current pair among those of the context.
+    index : int
+        Index of the current pair.
     """
 
-    place: int
+    index: int
 
     def __init__(
         self,
@@ -197,11 +196,11 @@ class _PairContext:
     @property
     def key(self) -> Row:
         """The key of the current pair."""
-        return self._keys[self.place]
+        return self._keys[self.index]
 
     def output(self, tag: str, row: Mapping[str, object]) -> None:
         """Add a row to a side output."""
-        self._sides.add(tag, self.place, row)
+        self._sides.add(tag, self.index, row)
 
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter of the user's."""
@@ -218,12 +217,12 @@ class _InTime(_PairContext):
     @property
     def left_timestamp(self) -> int | None:
         """The time of the left row."""
-        return self._times[0][self.place]
+        return self._times[0][self.index]
 
     @property
     def right_timestamp(self) -> int | None:
         """The time of the right row."""
-        return self._times[1][self.place]
+        return self._times[1][self.index]
 
     @property
     def timestamp(self) -> int:
@@ -242,7 +241,7 @@ class _InWindows(_PairContext):
     @property
     def window(self) -> Window:
         """The window of the current pair."""
-        start, end = (bounds[self.place] for bounds in self._bounds)
+        start, end = (bounds[self.index] for bounds in self._bounds)
         return window_of(start, end)
 
 

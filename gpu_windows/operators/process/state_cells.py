@@ -96,7 +96,7 @@ class ValueCell(StateCell[Any]):
         (self.by_key[key],) = entry
 
     def get(self, key: Key) -> Any:
-        """Return the value of a key; None if there is none."""
+        """Return the value of a key, or None."""
         return self.by_key.get(key)
 
     def put(self, key: Key, value: Any) -> None:
@@ -238,7 +238,7 @@ class ExpiringValueCell(_Expiring[Any], ValueCell):
         return (contents[1],)
 
     def get(self, key: Key) -> Any:
-        """Return the value of a key; None if there is none, or if it has expired."""
+        """Return the value of a key; None if it is not set or has expired."""
         found = self.by_key.get(key)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""State handles that a function sees: always those of the current key."""
+"""State handles of user functions; they access the state of the current key."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def checked_as(dtype: pa.DataType, what: str) -> Checked:
         Human-readable name of the state.
     """
 
-    def converted(value: Any) -> Any:
+    def convert(value: Any) -> Any:
         try:
             return as_array([value], dtype)[0].as_py()
         except (*CONVERSION_ERRORS, OverflowError) as error:
@@ -60,14 +60,14 @@ def checked_as(dtype: pa.DataType, what: str) -> Checked:
     def whole(value: Any) -> Any:
         if value.__class__ is int and LONG_MIN <= value <= LONG_MAX:
             return value
-        return converted(value)
+        return convert(value)
 
     def plain(value: Any) -> Any:
-        return value if value.__class__ is kind else converted(value)
+        return value if value.__class__ is kind else convert(value)
 
     kind = _PLAIN.get(dtype)
     if kind is None:
-        return converted
+        return convert
     return whole if kind is int else plain
 
 
@@ -80,7 +80,7 @@ def key_as(dtype: pa.DataType, what: str) -> Checked:
 
 
 class Value:
-    """A `gpu_windows.functions.keyed_state.ValueState`; of all states it must be the fastest."""
+    """A `gpu_windows.functions.keyed_state.ValueState`: frequent, so it must be fast."""
 
     __slots__ = ("_cell", "_checked", "_now")
 
@@ -88,7 +88,7 @@ class Value:
         self._cell, self._now, self._checked = cell, now, checked
 
     def value(self, default: Any = None) -> Any:
-        """Return the value; ``default`` if there is none."""
+        """Return the value; ``default`` if it is not set."""
         return self._cell.by_key.get(self._now.key, default)
 
     def update(self, value: Any) -> None:
@@ -107,7 +107,7 @@ class ExpiringValue(Value):
     """A `Value` that expires."""
 
     def value(self, default: Any = None) -> Any:
-        """Return the value; ``default`` if there is none, or if it has expired."""
+        """Return the value; ``default`` if it is not set or has expired."""
         found = self._cell.get(self._now.key)
         return default if found is None else found
 
@@ -123,7 +123,7 @@ class OwnValue(Value):
     """A `Value` that is mutable, so the function gets a copy."""
 
     def value(self, default: Any = None) -> Any:
-        """Return a copy of the value; ``default`` if there is none."""
+        """Return a copy of the value; ``default`` if it is not set."""
         return copy_value(super().value(default))
 
 
@@ -131,12 +131,12 @@ class OwnExpiringValue(ExpiringValue):
     """A `Value` that is mutable and expires."""
 
     def value(self, default: Any = None) -> Any:
-        """Return a copy of the value; ``default`` if there is none, or if it has expired."""
+        """Return a copy of the value; ``default`` if it is not set or has expired."""
         return copy_value(super().value(default))
 
 
 class Elementwise:
-    """A `gpu_windows.functions.keyed_state.ListState`; ``to_user``: what it gives of an element."""
+    """A `gpu_windows.functions.keyed_state.ListState`."""
 
     def __init__(self, cell: ListCell, now: Now, checked: Checked, to_user: ToUser) -> None:
         self._cell, self._now, self._checked, self._to_user = cell, now, checked, to_user
@@ -166,7 +166,7 @@ class Elementwise:
 
     def _element(self, value: Any) -> Any:
         if value is None:
-            raise InvalidFunctionError("a list in state has no None in it", value=value)
+            raise InvalidFunctionError("a list in state must not contain None", value=value)
         return self._checked(value)
 
 
@@ -197,7 +197,9 @@ class Mapped:
     def put(self, key: Any, value: Any) -> None:
         """Set an entry."""
         if key is None:
-            raise InvalidFunctionError(f"{self._what} is a map, which has no key None", value=key)
+            raise InvalidFunctionError(
+                f"{self._what} is a map: its keys must not be None", value=key
+            )
         checked = None if value is None else self._values(value)
         self._cell.put(self._now.key, self._keys(key), checked)
 
@@ -211,7 +213,7 @@ class Mapped:
         self._cell.remove(self._now.key, self._keys(key))
 
     def contains(self, key: Any) -> bool:
-        """Tell whether there is an entry."""
+        """Return whether there is an entry."""
         return self._cell.read(self._now.key, self._keys(key), _ABSENT) is not _ABSENT
 
     def keys(self) -> KeysView[Any]:
@@ -231,7 +233,7 @@ class Mapped:
         return found if self._to_user is None else self._to_user(found)
 
     def is_empty(self) -> bool:
-        """Tell whether there is no entry."""
+        """Return whether there are no entries."""
         return not self._cell.get(self._now.key)
 
     def clear(self) -> None:
@@ -256,7 +258,7 @@ class Appending:
     result : callable
         Aggregate to the result that the function sees.
     to_user : callable, optional
-        What it gives of that.
+        Copies the result for the function, if it is mutable.
     """
 
     def __init__(
@@ -289,7 +291,7 @@ class Appending:
         self._cell.by_key.pop(self._now.key, None)
 
 
-#: States of one value, by whether it expires, and whether a function could change it.
+#: Handles of single values, by whether they expire and whether they are mutable.
 _VALUES: Mapping[tuple[bool, bool], type[Value]] = {
     (False, False): Value,
     (True, False): ExpiringValue,
@@ -319,13 +321,13 @@ def make_state(descriptor: StateDescriptor, what: str, cell: StateCell[Any], now
             return Elementwise(cell, now, first, to_user)
         case ReducingStateDescriptor(function=reduce), ValueCell():
 
-            def reduced(made: Any, value: Any) -> Any:
+            def reduce_next(made: Any, value: Any) -> Any:
                 return value if made is None else reduce(made, value)
 
-            return Appending(cell, now, first, reduced, lambda made: made, to_user)
+            return Appending(cell, now, first, reduce_next, lambda made: made, to_user)
         case AggregatingStateDescriptor(function=function), ValueCell():
 
-            def added(made: Any, value: Any) -> Any:
+            def add_next(made: Any, value: Any) -> Any:
                 begun = function.create_accumulator() if made is None else made
                 return function.add(value, begun)
 
@@ -334,7 +336,7 @@ def make_state(descriptor: StateDescriptor, what: str, cell: StateCell[Any], now
             def result(made: Any) -> Any:
                 return function.get_result(copy_value(made) if is_nested else made)
 
-            return Appending(cell, now, first, added, result, to_user)
+            return Appending(cell, now, first, add_next, result, to_user)
         case _, ValueCell():
             return _VALUES[descriptor.ttl is not None, to_user is not None](cell, now, first)
     raise AssertionError(f"unknown state: {descriptor}")

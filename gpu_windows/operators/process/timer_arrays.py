@@ -19,7 +19,7 @@ class TimerArrays:
     Attributes
     ----------
     next_number : int
-        Of the next timer: they have none, for their times tell them apart.
+        Unused: timers of a key differ in their times, so they need no numbers.
     """
 
     next_number = 0
@@ -36,14 +36,14 @@ class TimerArrays:
 
     def set(self, codes: Ints, times: Ints) -> None:
         """Set timers; the same one twice is one timer."""
-        places = self._places(codes, times)
-        self._is_set[places] = True
+        pair_codes = self._pair_codes(codes, times)
+        self._is_set[pair_codes] = True
 
     def delete(self, codes: Ints, times: Ints) -> None:
         """Delete timers; those that are not set are ignored."""
         if len(self._is_set):
-            places = self._places(codes, times)
-            self._is_set[places] = False
+            pair_codes = self._pair_codes(codes, times)
+            self._is_set[pair_codes] = False
             self._compact()
 
     def all(self) -> tuple[Ints, Ints]:
@@ -52,27 +52,27 @@ class TimerArrays:
 
     def pop_due(self, until: int) -> tuple[Ints, Ints]:
         """Remove and return keys and times up to ``until``: by key, those of a key by time."""
-        places = np.flatnonzero(self._is_set)
-        codes, times = self._decode(places)
+        pair_codes = np.flatnonzero(self._is_set)
+        codes, times = self._decode(pair_codes)
         due = times <= until
-        self._is_set[places[due]] = False
+        self._is_set[pair_codes[due]] = False
         codes, times = codes[due], times[due]
         order = np.lexsort((times, codes))
         self._compact()
         return codes[order], times[order]
 
-    def _places(self, codes: Ints, times: Ints) -> Ints:
+    def _pair_codes(self, codes: Ints, times: Ints) -> Ints:
         """Return the codes of pairs."""
         pairs = (codes << 32) | self._times.encode(np.ascontiguousarray(times))
-        places = self._pairs.encode(pairs)
+        pair_codes = self._pairs.encode(pairs)
         more = self._pairs.count - len(self._is_set)
         if more:
             self._is_set = np.concatenate([self._is_set, np.zeros(more, np.bool_)])
-        return places
+        return pair_codes
 
-    def _decode(self, places: Ints) -> tuple[Ints, Ints]:
+    def _decode(self, pair_codes: Ints) -> tuple[Ints, Ints]:
         """Return keys and times of pairs."""
-        pairs = self._pairs.values[places]
+        pairs = self._pairs.values[pair_codes]
         return pairs >> 32, self._times.values[pairs & 0xFFFFFFFF]
 
     def _compact(self) -> None:

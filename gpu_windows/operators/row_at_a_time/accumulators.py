@@ -1,4 +1,4 @@
-"""Which accumulator an aggregate has."""
+"""Accumulators of aggregates, by function name."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ ACCUMULATORS: dict[str, Callable[[BoundAggregate], Accumulator]] = {
 
 
 class Filtered:
-    """An aggregate over the rows only of which a column is true."""
+    """An aggregate with a FILTER clause: over the rows of which a column is true."""
 
     def __init__(self, accumulator: Accumulator, where: str) -> None:
         self.accumulator = accumulator
         self._where = where
 
     def add(self, row: Row) -> None:
-        """Take a row that counts."""
+        """Add a row if the column is true."""
         if row[self._where]:
             self.accumulator.add(row)
 
@@ -83,7 +83,7 @@ class Filtered:
 
 
 def accumulator_of(bound: BoundAggregate) -> Accumulator | Filtered:
-    """Return the accumulator of no row."""
+    """Return an empty accumulator."""
     accumulator = ACCUMULATORS[bound.aggregate.function](bound)
     if bound.aggregate.is_distinct:
         made = ACCUMULATORS[bound.aggregate.function]

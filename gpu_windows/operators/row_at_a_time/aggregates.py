@@ -1,7 +1,7 @@
-"""The aggregates in plain Python: the oracle of the kernels, and independent of them.
+"""Aggregates in plain Python: the oracle of the kernels, and independent of them.
 
-Each is written from its definition in SQL, exactly where exactness is possible: sums of
-integers and decimals in Python's integers, sums of floats in order of arrival, as Flink does.
+Each follows its definition in SQL. Sums of integers and decimals are exact; sums of floats are in
+order of arrival, as in Flink.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Accumulator(ABC):
 
     @abstractmethod
     def add(self, row: Row) -> None:
-        """Take a row, in order of arrival."""
+        """Add a row, in order of arrival."""
 
     @abstractmethod
     def result(self) -> Value:
-        """Return the aggregate of the rows so far; more may come."""
+        """Return the aggregate of the rows so far; more may be added."""
 
 
 class Count(Accumulator):
@@ -62,12 +62,12 @@ class Count(Accumulator):
             self.count += 1
 
     def result(self) -> int:
-        """Return the count, 0 if there was none."""
+        """Return the count."""
         return self.count
 
 
 class Rank(Count):
-    """Rows before, and one."""
+    """Rank: the number of rows before, plus one."""
 
     def result(self) -> int:
         """Return the rank."""
@@ -78,14 +78,14 @@ class OfValues(Accumulator):
     """Base of the aggregates over the values that are not null."""
 
     def add(self, row: Row) -> None:
-        """Take the row's value unless it is null."""
+        """Add the row's value unless it is null."""
         value = row[self.column or ""]
         if value is not None:
-            self.take(value)
+            self.add_value(value)
 
     @abstractmethod
-    def take(self, value: Value) -> None:
-        """Take a value."""
+    def add_value(self, value: Value) -> None:
+        """Add a value."""
 
 
 class Sum(OfValues):
@@ -96,7 +96,7 @@ class Sum(OfValues):
         self.count = 0
         self.total: Value = 0.0 if types.is_floating(bound.argument_type) else 0
 
-    def take(self, value: Value) -> None:
+    def add_value(self, value: Value) -> None:
         """Add the value."""
         self.count += 1
         self.total += value
@@ -121,23 +121,23 @@ class Mean(Sum):
 
 
 class DecimalSum(OfValues):
-    """Sum of decimals, kept as an unscaled integer."""
+    """Sum of decimals, as an unscaled integer."""
 
     def __init__(self, bound: BoundAggregate) -> None:
         super().__init__(bound)
         self.count = 0
         self.unscaled = 0
 
-    def take(self, value: Decimal) -> None:
+    def add_value(self, value: Decimal) -> None:
         """Add the value."""
         self.count += 1
         self.unscaled += int(value.scaleb(self.bound.argument_type.scale, _DECIMALS))
 
     def result(self) -> Decimal | None:
         """Return the sum; null if there was no value."""
-        return self.checked(self.unscaled) if self.count else None
+        return self.to_decimal(self.unscaled) if self.count else None
 
-    def checked(self, unscaled: int) -> Decimal:
+    def to_decimal(self, unscaled: int) -> Decimal:
         """Return an unscaled result as a decimal of the result type."""
         dtype: pa.DataType = self.bound.result_type
         if abs(unscaled) >= 10**dtype.precision:
@@ -157,7 +157,7 @@ class DecimalMean(DecimalSum):
         dtype = self.bound.result_type
         total = self.unscaled * 10 ** (dtype.scale - self.bound.argument_type.scale)
         half_up = (2 * abs(total) + self.count) // (2 * self.count)
-        return self.checked(half_up if total >= 0 else -half_up)
+        return self.to_decimal(half_up if total >= 0 else -half_up)
 
 
 class Extreme(OfValues):
@@ -168,8 +168,8 @@ class Extreme(OfValues):
         self.descending = descending
         self.best: Value = None
 
-    def take(self, value: Value) -> None:
-        """Keep the value if it is beyond the best so far; the earlier of equals stays."""
+    def add_value(self, value: Value) -> None:
+        """Store the value if it is beyond the best so far; of equal values the earlier stays."""
         if self.best is None or _precedes(value, self.best, descending=self.descending):
             self.best = value
 
@@ -181,7 +181,7 @@ class Extreme(OfValues):
 class Variance(OfValues):
     """Variance, by Welford's recurrence in order of arrival, the mean in two words.
 
-    Of decimals it is that of the unscaled integers, and scaled in the end.
+    For decimals, the variance of the unscaled integers is scaled in the end.
 
     Source: Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products"
     (Technometrics, 1962).
@@ -194,7 +194,7 @@ class Variance(OfValues):
         self.low = 0.0
         self.squares = 0.0
 
-    def take(self, value: Value) -> None:
+    def add_value(self, value: Value) -> None:
         """Update the mean and the sum of squared deviations."""
         argument = self.bound.argument_type
         if types.is_decimal(argument):
@@ -247,7 +247,7 @@ class First(Accumulator):
             self.offer(row[self.column or ""])
 
     def offer(self, value: Value) -> None:
-        """Keep the value, unless it is a null to be skipped."""
+        """Store the value, unless it is a null to be skipped."""
         if value is not None or not self.bound.aggregate.skip_nulls:
             self.found, self.value = True, value
 
@@ -260,12 +260,12 @@ class Last(First):
     """Value of the last row, which may be null unless nulls are skipped."""
 
     def add(self, row: Row) -> None:
-        """Take the row's value in place of the one before."""
+        """Replace the value by the row's."""
         self.offer(row[self.column or ""])
 
 
 class ArgExtreme(Accumulator):
-    """Value of the row with the least or greatest ``by``; rows whose ``by`` is null are skipped."""
+    """Value of the row with the minimal or maximal ``by``; rows with a null ``by`` are skipped."""
 
     def __init__(self, bound: BoundAggregate, *, descending: bool) -> None:
         super().__init__(bound)
@@ -276,7 +276,7 @@ class ArgExtreme(Accumulator):
         self.value: Value = None
 
     def add(self, row: Row) -> None:
-        """Keep the row's value if its ``by`` is beyond the best; the earlier of equals stays."""
+        """Store the row's value if its ``by`` is beyond the best; of ties the earlier stays."""
         by = row[self.by]
         if by is None:
             return
@@ -322,14 +322,14 @@ class CollectList(Accumulator):
 
 
 class Distinct(CollectList):
-    """An aggregate over each different value once, the one that came first."""
+    """An aggregate over the distinct values, in order of first appearance."""
 
     def __init__(self, bound: BoundAggregate, made: Callable[[], Accumulator]) -> None:
         super().__init__(bound)
         self._made = made
 
     def result(self) -> Value:
-        """Return the aggregate of the different values."""
+        """Return the aggregate of the distinct values."""
         accumulator, different = self._made(), dict[Any, Value]()
         for value in self.values:
             different.setdefault(key_part(value), value)
@@ -339,10 +339,10 @@ class Distinct(CollectList):
 
 
 class CountDistinct(CollectList):
-    """Different values."""
+    """Number of distinct values."""
 
     def result(self) -> int:
-        """Return how many there are; all NaN are one."""
+        """Return the number of distinct values; all NaN are one."""
         return len({key_part(value) for value in self.values})
 
 
@@ -362,7 +362,7 @@ class Quantile(CollectList):
 
 
 class ApproximateCountDistinct(CollectList):
-    """Different values by one sketch of them all."""
+    """Estimated number of distinct values, by one sketch."""
 
     def result(self) -> int:
         """Return the estimate."""

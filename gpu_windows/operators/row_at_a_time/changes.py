@@ -1,4 +1,4 @@
-"""Which windows have a row in the table that changes keep up to date, one window at a time."""
+"""Changelog of window results: which windows have a row in the result table."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from gpu_windows.vocabulary.windows import Window
 
 
 class EmittedWindows:
-    """The windows whose rows stand in the table, by the window of their key that they are part of.
+    """The windows that have a row in the result table, by the live window that contains them.
 
-    That is the window itself, and those that were merged into it since it fired last. What is known
-    of a window is dropped with the window; its row stays.
+    A live window contains itself and those that were merged into it since it last fired. When it is
+    dropped it is removed here; its row stays in the table.
 
     Parameters
     ----------
-    is_asked : bool
-        Whether results say what they change; else nothing is known.
+    is_enabled : bool
+        Whether results have a change column; else this stays empty.
     """
 
-    def __init__(self, *, is_asked: bool) -> None:
-        self._is_asked = is_asked
+    def __init__(self, *, is_enabled: bool) -> None:
+        self._is_enabled = is_enabled
         self._windows: dict[Pane, list[Window]] = {}
 
     def __len__(self) -> int:
@@ -35,39 +35,39 @@ class EmittedWindows:
             yield from ((pane, window) for window in windows)
 
     def load(self, pane: Pane, window: Window) -> None:
-        """Take a window that was kept."""
+        """Load a stored window."""
         self._windows.setdefault(pane, []).append(window)
 
     def merge(self, whole: Pane, parts: Sequence[Pane]) -> None:
-        """Know windows as parts of another one."""
+        """Make windows parts of the one that they were merged into."""
         windows = [window for part in parts for window in self._windows.pop(part, ())]
         if windows:
             self._windows[whole] = [*self._windows.get(whole, ()), *windows]
 
     def drop(self, pane: Pane) -> None:
-        """Forget a window that is not there any longer."""
+        """Remove a dropped window."""
         self._windows.pop(pane, None)
 
     def fire(
         self, pane: Pane, rows: Iterable[Values], show: Callable[[Pane], str]
     ) -> tuple[list[Pane], Change | None, Iterable[Values]]:
-        """Note a firing, and what it gives.
+        """Return the changes of a firing, and record it.
 
         Returns
         -------
         gone : list of Pane
-            The windows whose rows go, in order.
+            The windows whose rows are deleted, in order.
         change : Change, optional
-            What the result is; None where nobody asks.
+            Kind of change of the result; None if disabled.
         rows : iterable
             The results.
 
         Raises
         ------
         InvalidFunctionError
-            If there are several.
+            If there are several results.
         """
-        if not self._is_asked:
+        if not self._is_enabled:
             return [], None, rows
         given, before = [*rows], self._windows.pop(pane, [])
         if len(given) > 1:

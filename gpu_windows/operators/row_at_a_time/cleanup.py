@@ -1,68 +1,68 @@
-"""When windows are dropped, and the timers that drop them."""
+"""Cleanup of windows after their allowed lateness: times and timers."""
 
 from __future__ import annotations
 
 from gpu_windows.operators.keyed.timers import Pane, TimerQueue
-from gpu_windows.operators.row_at_a_time.memory import Memory
+from gpu_windows.operators.row_at_a_time.window_state import WindowState
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, cleanup_time, end_of, is_late, slice_of
 from gpu_windows.vocabulary.windows import Window
 
 
 class Cleanup:
-    """The timers of a query's windows, beside those that its trigger sets.
+    """The cleanup timers of windows, in addition to those that the trigger sets.
 
     Parameters
     ----------
     query : WindowQuery
-    memory : Memory
-        Where the timers are.
+    state : WindowState
+        Has the timers and the watermark.
     """
 
-    def __init__(self, query: WindowQuery, memory: Memory) -> None:
-        self.memory = memory
+    def __init__(self, query: WindowQuery, state: WindowState) -> None:
+        self.state = state
         self._is_event_time = query.assigner.is_event_time
         self._slides = query.last_slides if query.changed_only else None
         self._lateness = query.allowed_lateness if self._is_event_time else 0
 
     def time_of(self, window: Window) -> int:
-        """Return when a window is dropped; LONG_MAX: never."""
+        """Return the time at which a window is dropped; LONG_MAX: never."""
         time: int = cleanup_time(window.max_timestamp, self._lateness)
         return time
 
-    def is_over(self, window: Window) -> bool:
-        """Whether a window has been dropped, so that rows are late for it."""
+    def is_closed(self, window: Window) -> bool:
+        """Whether a window is closed: its rows are late."""
         return self.is_late(window.max_timestamp)
 
     def is_late(self, time: int) -> bool:
-        """Whether a time and the allowed lateness are over; never in processing time."""
-        late: bool = is_late(time, self._lateness, self.memory.watermark)
+        """Whether the watermark has passed a time plus the lateness; never in processing time."""
+        late: bool = is_late(time, self._lateness, self.state.watermark)
         return self._is_event_time and late
 
     def is_behind(self, timestamp: int) -> bool:
-        """Whether a row is late whatever its windows are.
+        """Whether a row is late regardless of its windows.
 
-        Where only a window's last slide makes it fire, a row is late when that of its own is over.
+        If only rows in its last slide make a window fire, a row is late once its slide has ended.
         """
         if self._slides is None:
             return False
         return self.is_late(end_of(slice_of(timestamp, self._slides), self._slides) - 1)
 
     def register(self, pane: Pane) -> None:
-        """Set the timer that drops a window; one that lasts for ever needs none."""
+        """Set the cleanup timer of a window, unless the window never ends."""
         time = self.time_of(pane.window)
         if time < LONG_MAX:
             self._timers.register(time, pane)
 
     def delete(self, pane: Pane) -> None:
-        """Take the timer back that drops a window."""
+        """Delete the cleanup timer of a window."""
         self._timers.delete(self.time_of(pane.window), pane)
 
-    def take_back(self, timers: TimerQueue[Pane], time: int, pane: Pane) -> None:
-        """Take a timer of the trigger's back.
+    def delete_trigger_timer(self, timers: TimerQueue[Pane], time: int, pane: Pane) -> None:
+        """Delete a timer of the trigger.
 
-        In Flink the one that drops the window goes with it, if it is of the same time, and the
-        window stays for ever. Here it stays, and the trigger is not asked.
+        In Flink this also deletes a cleanup timer of the same time, and the window is never
+        dropped. Here the cleanup timer stays, and fires without a call of the trigger.
         """
         if timers is self._timers and time == self.time_of(pane.window):
             timers.silence(time, pane)
@@ -71,4 +71,4 @@ class Cleanup:
 
     @property
     def _timers(self) -> TimerQueue[Pane]:
-        return self.memory.event_timers if self._is_event_time else self.memory.processing_timers
+        return self.state.event_timers if self._is_event_time else self.state.processing_timers

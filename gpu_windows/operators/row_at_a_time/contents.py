@@ -27,27 +27,22 @@ from gpu_windows.operators.row_at_a_time.aggregates import (
 from gpu_windows.operators.row_at_a_time.functions import (
     Accumulators,
     Contents,
-    Kept,
-    KeptRows,
     MergingAccumulator,
     Reduced,
+    StoredRow,
+    StoredRows,
     contents_of,
 )
 from gpu_windows.operators.row_at_a_time.user_accumulator import UserAccumulator
 from gpu_windows.planning.kinds.window import WindowQuery
 
-#: Type of Python's integers in accumulators: so many rows of int64 cannot be that it is too small.
+#: Type of Python's integers in accumulators: no possible number of int64 values overflows it.
 _INTEGER = pa.decimal128(38)
 
 
 @dataclass(frozen=True)
 class ContentsFormat:
-    """How the contents of a query's windows are written.
-
-    Parameters
-    ----------
-    query : WindowQuery
-    """
+    """Conversion of a query's window contents to Arrow values and back."""
 
     query: WindowQuery
 
@@ -55,27 +50,29 @@ class ContentsFormat:
     def fields(self) -> dict[str, pa.DataType]:
         """Name to type of what `entry` returns."""
         match self._empty():
-            case KeptRows():
-                kept = pa.struct(
+            case StoredRows():
+                row = pa.struct(
                     [("row", self._row), ("timestamp", pa.int64()), ("seen", self._seen)]
                 )
-                return {"rows": pa.list_(kept)}
+                return {"rows": pa.list_(row)}
             case Reduced():
                 return {"row": self._row}
             case Accumulators() as contents:
-                return {f"part{i}": self._type_of(p) for i, p in enumerate(_held(contents))}
+                return {f"part{i}": self._type_of(p) for i, p in enumerate(_accumulators(contents))}
             case other:
                 raise AssertionError(f"unknown contents: {other}")
 
     def entry(self, contents: Contents) -> dict[str, Any]:
         """Return contents as Python values of `fields`."""
         match contents:
-            case KeptRows():
-                return {"rows": [kept._asdict() for kept in contents.rows]}
+            case StoredRows():
+                return {"rows": [element._asdict() for element in contents.rows]}
             case Reduced():
                 return {"row": contents.row}
             case Accumulators():
-                return {f"part{i}": self._values_of(p) for i, p in enumerate(_held(contents))}
+                return {
+                    f"part{i}": self._values_of(p) for i, p in enumerate(_accumulators(contents))
+                }
             case other:
                 raise AssertionError(f"unknown contents: {other}")
 
@@ -83,12 +80,12 @@ class ContentsFormat:
         """Return the contents in an entry."""
         contents = self._empty()
         match contents:
-            case KeptRows():
-                contents.rows = [Kept(**kept) for kept in entry["rows"]]
+            case StoredRows():
+                contents.rows = [StoredRow(**element) for element in entry["rows"]]
             case Reduced():
                 contents.row = entry["row"]
             case Accumulators():
-                for i, part in enumerate(_held(contents)):
+                for i, part in enumerate(_accumulators(contents)):
                     self._load(part, entry[f"part{i}"])
         return contents
 
@@ -125,7 +122,7 @@ class ContentsFormat:
     def _values_of(self, part: Any) -> Any:
         match part:
             case UserAccumulator():
-                return part.kept
+                return part.value
             case MergingAccumulator():
                 return part.rows
             case _:
@@ -136,7 +133,7 @@ class ContentsFormat:
     def _load(self, part: Any, value: Any) -> None:
         match part:
             case UserAccumulator():
-                part.kept = value
+                part.value = value
             case MergingAccumulator():
                 part.rows = value
             case _:
@@ -170,7 +167,7 @@ class ContentsFormat:
                 raise AssertionError(f"unknown accumulator: {part}")
 
 
-def _held(contents: Accumulators) -> list[Any]:
-    """Return what holds the state of each aggregate."""
+def _accumulators(contents: Accumulators) -> list[Any]:
+    """Return the accumulator of each aggregate."""
     parts = contents.parts
     return [part.accumulator if isinstance(part, Filtered) else part for part in parts]

@@ -1,4 +1,4 @@
-"""What triggers, evictors and process functions may ask of the reference operator."""
+"""Contexts of triggers, evictors and process functions in the reference operator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PaneContext:
     ----------
     query : WindowQuery
     cleanup : Cleanup
-        Of the operator, with its memory.
+        Of the operator, with its state.
     counts : Counts
         The counters of user code.
     pane : Pane
@@ -45,7 +45,7 @@ class PaneContext:
     ) -> None:
         self._query = query
         self._cleanup = cleanup
-        self._memory = cleanup.memory
+        self._state = cleanup.state
         self._counts = counts
         self._pane = pane
         self._merged = merged
@@ -60,22 +60,22 @@ class PaneContext:
     @property
     def current_watermark(self) -> int:
         """The watermark."""
-        return self._memory.watermark
+        return self._state.watermark
 
     @property
     def current_processing_time(self) -> int:
         """Processing time, in ticks."""
-        return self._memory.processing_time
+        return self._state.processing_time
 
     # ---- timers
 
     def register_event_time_timer(self, time: int) -> None:
         """Set an event-time timer."""
-        self._memory.event_timers.register(self._tick(time), self._pane)
+        self._state.event_timers.register(self._tick(time), self._pane)
 
     def delete_event_time_timer(self, time: int) -> None:
-        """Take an event-time timer back."""
-        self._cleanup.take_back(self._memory.event_timers, self._tick(time), self._pane)
+        """Delete an event-time timer."""
+        self._cleanup.delete_trigger_timer(self._state.event_timers, self._tick(time), self._pane)
 
     def register_processing_time_timer(self, time: int) -> None:
         """Set a processing-time timer.
@@ -83,21 +83,21 @@ class PaneContext:
         Raises
         ------
         InvalidTriggerError
-            If nothing of the query says that it uses processing time: then nobody tells what it is.
+            If no part of the query declares that it uses processing time: the timer would not fire.
         """
         if not self._query.uses_processing_time:
             names = [type(t).__name__ for t in self._query.trigger.walk() if is_user_code(t)]
             rule = (
-                "a trigger that sets processing-time timers says so "
+                "a trigger that sets processing-time timers must say so "
                 "(uses_processing_time = True): else they never fire"
             )
             raise InvalidTriggerError(rule, value=", ".join(names))
-        self._memory.processing_timers.register(self._tick(time), self._pane)
+        self._state.processing_timers.register(self._tick(time), self._pane)
 
     def delete_processing_time_timer(self, time: int) -> None:
-        """Take a processing-time timer back."""
-        timers = self._memory.processing_timers
-        self._cleanup.take_back(timers, self._tick(time), self._pane)
+        """Delete a processing-time timer."""
+        timers = self._state.processing_timers
+        self._cleanup.delete_trigger_timer(timers, self._tick(time), self._pane)
 
     def _tick(self, time: int) -> int:
         """Return a time that a timer can have."""
@@ -108,20 +108,20 @@ class PaneContext:
     # ---- state of the trigger
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return what was kept under ``name``."""
-        return self._memory.trigger_state.get(self._pane, name, default)
+        """Return the value of ``name``."""
+        return self._state.trigger_state.get(self._pane, name, default)
 
     def put(self, name: str, value: Any) -> None:
-        """Keep a value."""
-        self._memory.trigger_state.put(self._pane, name, value)
+        """Set a value."""
+        self._state.trigger_state.put(self._pane, name, value)
 
     def remove(self, name: str) -> None:
-        """Forget what was kept under ``name``."""
-        self._memory.trigger_state.remove(self._pane, name)
+        """Remove the value of ``name``."""
+        self._state.trigger_state.remove(self._pane, name)
 
     def merge(self, name: str, combine: Callable[[Any, Any], Any]) -> None:
-        """Combine what the merged windows kept, in their order."""
-        state, value = self._memory.trigger_state, self.get(name)
+        """Combine the values of the merged windows, in their order."""
+        state, value = self._state.trigger_state, self.get(name)
         for window in self._merged:
             pane = Pane(self._pane.key, window)
             found = state.get(pane, name, None)
@@ -137,7 +137,7 @@ class PaneContext:
 
 
 class FunctionPaneContext(PaneContext):
-    """What a process function and an evictor may ask: of one pane.
+    """The context of a process function or an evictor, for one pane.
 
     Parameters
     ----------
@@ -165,9 +165,9 @@ class FunctionPaneContext(PaneContext):
     @property
     def window_state(self) -> WindowState:
         """State of this key and window."""
-        return self._memory.window_state.of(self._pane)
+        return self._state.window_state.of(self._pane)
 
     @property
     def key_state(self) -> WindowState:
         """State of this key."""
-        return self._memory.key_state.of(self._pane.key)
+        return self._state.key_state.of(self._pane.key)

@@ -1,8 +1,8 @@
-"""What the row-at-a-time operator remembers of keys, as Arrow: a row an entry, flat columns.
+"""Entries of the row-at-a-time operator's state as an Arrow table: a row each, flat columns.
 
-An entry is of a key, and mostly of one of its windows: the window's contents, a timer, and so on
-(`KINDS`). An entry has the columns of its kind; the others are null. Those of a kind and a key are
-in the order in which the operator holds them.
+An entry belongs to a key, and usually to one of its windows: the window's contents, a timer, and so
+on (`KINDS`). An entry has the columns of its kind; the others are null. Those of a kind and a key
+are in the operator's own order.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from gpu_windows.operators.row_at_a_time.contents import ContentsFormat
 from gpu_windows.operators.state.keyed_table import TIMERS
 from gpu_windows.planning.kinds.window import WindowQuery
 
-#: What an entry is: a place in these, so new ones are put at the end.
+#: Kinds of entries. State stores their index, so new ones go to the end.
 KINDS = (
     "contents", "firings", "merging", "event_timers", "processing_timers",
     "trigger_state", "window_state", "key_state", "emitted",
 )  # fmt: skip
-#: Those that are timers, and the column of their times.
+#: Kinds that are timers, and the column of their times.
 TIMES = {"event_timers": TIMERS[0], "processing_timers": TIMERS[1]}
-#: What entries of these kinds are counted as.
+#: Names of the counts of some kinds; those of others are their own.
 _COUNTED = {"contents": "windows", "merging": "merging_windows"}
 _ROWS = "rows"
-#: The columns of the bounds of windows whose rows stand in the table that changes keep up to date.
+#: Columns of the bounds of windows that have a row in the result table of a changelog.
 EMITTED = ("emitted_start", "emitted_end")
 
 
@@ -71,7 +71,7 @@ def state_column(kind: str, name: str) -> str:
 def entries_of(
     kind: str, columns: Mapping[str, pa.Array], types: Mapping[str, pa.DataType]
 ) -> pa.Table:
-    """Return entries of a kind: what there is of their columns, with all that entries have."""
+    """Return entries of a kind, given its columns; the other columns of entries are null."""
     return entries.entries_of(KINDS.index(kind), columns, types)
 
 
@@ -81,7 +81,7 @@ def select(table: pa.Table, kind: str) -> pa.Table:
 
 
 def counts_of(table: pa.Table) -> Counter[str]:
-    """Return how many entries of each kind there are, and the rows that windows keep."""
+    """Return the number of entries of each kind, and of the rows in windows."""
     numbers = entries.numbers_by_kind(table, len(KINDS))
     counts = Counter({_COUNTED.get(k, k): n for k, n in zip(KINDS, numbers, strict=True)})
     if _ROWS in table.column_names:

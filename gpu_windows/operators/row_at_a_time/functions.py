@@ -1,4 +1,4 @@
-"""What a window holds of its rows, and what the window function makes of it."""
+"""Contents of windows (rows, accumulators or a reduced row), and calls of window functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpu_windows.functions.process import Process, ProcessContext
 from gpu_windows.functions.vector_window import WindowBatch
 from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
-from gpu_windows.operators.keyed.values import ShownKey, arrow_array
+from gpu_windows.operators.keyed.values import UserKey, arrow_array
 from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
 from gpu_windows.operators.row_at_a_time.aggregates import Accumulator
 from gpu_windows.operators.row_at_a_time.user_accumulator import UserAccumulator
@@ -34,21 +34,21 @@ from gpu_windows.vocabulary.windows import GlobalWindow, SlicedAssigner, Window,
 
 #: The values of the result columns of one result row.
 Values = Sequence[object]
-#: Returns what the user calls a column.
-Shown = Callable[[str], str]
+#: Returns the user's name of a column.
+DisplayName = Callable[[str], str]
 
 
-class Kept(NamedTuple):
-    """A row as it is kept in a window.
+class StoredRow(NamedTuple):
+    """A row in the contents of a window.
 
     Parameters
     ----------
     row : mapping
-        What the window function reads.
+        The columns that the window function reads.
     timestamp : int
         Of the row, in ticks.
     seen : mapping
-        What assigner, trigger and evictor read.
+        The columns that assigner, trigger and evictor read.
     """
 
     row: Row
@@ -60,72 +60,77 @@ class Contents(ABC):
     """The contents of one key and window (Flink: the window state)."""
 
     @abstractmethod
-    def add(self, kept: Kept, window: Window) -> None:
-        """Take a row of the window, in order of arrival."""
+    def add(self, element: StoredRow, window: Window) -> None:
+        """Add a row of the window, in order of arrival."""
 
     @property
     def is_changed(self) -> bool:
-        """Whether the window fires: False where it has no row in its last slide, which asks so."""
+        """Whether the window may fire: not if it needs a row in its last slide and has none."""
         return True
 
     @abstractmethod
     def absorb(self, other: Self) -> None:
-        """Take the contents of a window that is merged into this one."""
+        """Add the contents of a window that is merged into this one."""
 
     @abstractmethod
     def values(self) -> Values:
-        """Return what the function makes of the rows so far; more may come after it."""
+        """Return the values of the rows so far; more may be added after it."""
 
 
 class Accumulators(Contents):
-    """The accumulators of some aggregates; the rows themselves are not kept."""
+    """The accumulators of aggregates, without the rows."""
 
     def __init__(
-        self, function: Aggregates, shown: Shown, *, merges: bool = False, last: int | None = None
+        self,
+        function: Aggregates,
+        display_name: DisplayName,
+        *,
+        merges: bool = False,
+        last: int | None = None,
     ) -> None:
-        self.parts = [_accumulator(bound, shown, merges=merges) for bound in function.bound]
+        self.parts = [_accumulator(bound, display_name, merges=merges) for bound in function.bound]
         self._recents = [_recent_of(bound) for bound in function.bound]
         self._changes = last is not None
         if last is not None:  # how many rows are in the last slide, which is this long
             self.parts.append(accumulator_of(_ROWS))
             self._recents.append(last)
 
-    def add(self, kept: Kept, window: Window) -> None:
-        """Add the row to every aggregate that is of its part of the window."""
+    def add(self, element: StoredRow, window: Window) -> None:
+        """Add the row to every aggregate that covers its part of the window."""
         for part, recent in zip(self.parts, self._recents, strict=True):
-            if recent is None or window.max_timestamp - kept.timestamp < recent:
-                part.add(kept.row)
+            if recent is None or window.max_timestamp - element.timestamp < recent:
+                part.add(element.row)
 
     @property
     def is_changed(self) -> bool:
-        """Whether a row is in the last slide, if that matters."""
+        """Whether a row is in the last slide, if the window requires one."""
         return not self._changes or self.parts[-1].result() > 0
 
     def absorb(self, other: Self) -> None:
         """Merge every accumulator."""
-        for part, its in zip(self.parts, other.parts, strict=True):
-            part.absorb(its)
+        for part, other_part in zip(self.parts, other.parts, strict=True):
+            part.absorb(other_part)
 
     def values(self) -> Values:
         """Return the aggregates."""
-        shown = self.parts[:-1] if self._changes else self.parts
-        return [part.result() for part in shown]
+        parts = self.parts[:-1] if self._changes else self.parts
+        return [part.result() for part in parts]
 
 
 class Reduced(Contents):
     """The one row that all rows so far were reduced to; None if there was none."""
 
-    def __init__(self, function: Reduce, shown: Shown, schema: pa.Schema) -> None:
+    def __init__(self, function: Reduce, display_name: DisplayName, schema: pa.Schema) -> None:
         self._function = function
         self._types = {name: schema.field(name).type for name in function.columns}
-        self._shown = {shown(name): name for name in function.columns}
+        self._names = {display_name(name): name for name in function.columns}
         self._owner = function.owners
         self.row: Row | None = None
 
-    def add(self, kept: Kept, window: Window) -> None:
-        """Reduce what is there and the row; the first row is taken as it is."""
+    def add(self, element: StoredRow, window: Window) -> None:
+        """Reduce the current row and the new one; the first row becomes the current one."""
         del window
-        self._reduce(kept.row)
+        self._reduce(element.row)
 
     def absorb(self, other: Self) -> None:
         """Reduce both rows to one."""
@@ -136,19 +141,21 @@ class Reduced(Contents):
         if self.row is None:
             self.row = dict(row)  # other windows have the same row
             return
-        reduce, seen = self._function.function, (self._seen(self.row), self._seen(row))
+        reduce, seen = self._function.function, (self._user_row(self.row), self._user_row(row))
         reduced = call_user(reduce, lambda: "reduce, at rows {!r}, {!r}".format(*seen), *seen)
-        if not isinstance(reduced, Mapping) or set(reduced) != set(self._shown):
-            rule = f"a reduce function must return exactly {', '.join(self._shown)}"
+        if not isinstance(reduced, Mapping) or set(reduced) != set(self._names):
+            rule = f"a reduce function must return exactly {', '.join(self._names)}"
             raise QueryError(rule, value=repr(reduced))
         self.row = {
-            name: copy_value(check_not_cut(reduced[shown], self._types[name], self._owner[name]))
-            for shown, name in self._shown.items()
+            name: copy_value(
+                check_not_cut(reduced[user_name], self._types[name], self._owner[name])
+            )
+            for user_name, name in self._names.items()
         }
 
-    def _seen(self, row: Row) -> dict[str, object]:
-        """Return a row as the function sees it, which may write into it."""
-        return {shown: copy_value(row[name]) for shown, name in self._shown.items()}
+    def _user_row(self, row: Row) -> dict[str, object]:
+        """Return a copy of a row for the function, which may write into it."""
+        return {user_name: copy_value(row[name]) for user_name, name in self._names.items()}
 
     def values(self) -> Values:
         """Return the columns of the row; nulls if there was none."""
@@ -156,38 +163,38 @@ class Reduced(Contents):
         return [row[name] for name in self._function.columns]
 
 
-class KeptRows(Contents):
+class StoredRows(Contents):
     """All rows, in order of arrival."""
 
-    def __init__(self, make: Callable[[Sequence[Kept]], Values]) -> None:
+    def __init__(self, make: Callable[[Sequence[StoredRow]], Values]) -> None:
         self._make = make
-        self.rows: list[Kept] = []
+        self.rows: list[StoredRow] = []
 
-    def add(self, kept: Kept, window: Window) -> None:
+    def add(self, element: StoredRow, window: Window) -> None:
         """Append the row."""
         del window
-        self.rows.append(kept)
+        self.rows.append(element)
 
     def absorb(self, other: Self) -> None:
         """Append the rows of the other."""
         self.rows += other.rows
 
     def values(self) -> Values:
-        """Return what the function makes of the rows."""
+        """Return the values that the function makes of the rows."""
         return self._make(self.rows)
 
 
 def contents_of(query: WindowQuery) -> Callable[[], Contents]:
-    """Return the maker of empty contents for a query.
+    """Return the factory of empty contents for a query.
 
-    Rows are kept where the function or the evictor needs them.
+    Contents are rows if the function or the evictor needs them.
     """
     function = query.function
     if isinstance(function, Process):
         function = function.incremental or function
     if query.keeps_rows:
         by_time = query.rows_in_time_order
-        return lambda: KeptRows(lambda rows: _values_of(query, function, rows, by_time=by_time))
+        return lambda: StoredRows(lambda rows: _values_of(query, function, rows, by_time=by_time))
     match function:
         case Aggregates():
             last = _slide_of(query.assigner) if query.changed_only else None
@@ -201,24 +208,24 @@ def contents_of(query: WindowQuery) -> Callable[[], Contents]:
 
 
 def _values_of(
-    query: WindowQuery, function: WindowFunction, rows: Sequence[Kept], *, by_time: bool
+    query: WindowQuery, function: WindowFunction, rows: Sequence[StoredRow], *, by_time: bool
 ) -> Values:
     if by_time:
-        rows = sorted(rows, key=lambda kept: kept.timestamp)
+        rows = sorted(rows, key=lambda element: element.timestamp)
     match function:
         case Aggregates():
-            return _fed(Accumulators(function, query.display_name), rows)
+            return _values_over(Accumulators(function, query.display_name), rows)
         case Reduce():
-            return _fed(Reduced(function, query.display_name, query.schema), rows)
+            return _values_over(Reduced(function, query.display_name, query.schema), rows)
         case Collect() | Process() | BatchFunction():
-            return [[kept.row[name] for kept in rows] for name in function.columns]
+            return [[element.row[name] for element in rows] for name in function.columns]
         case _:
             raise NotImplementedError(f"{type(function).__name__}: what becomes of its rows?")
 
 
-def _fed(contents: Contents, rows: Iterable[Kept]) -> Values:
-    for kept in rows:
-        contents.add(kept, GlobalWindow())
+def _values_over(contents: Contents, rows: Iterable[StoredRow]) -> Values:
+    for element in rows:
+        contents.add(element, GlobalWindow())
     return contents.values()
 
 
@@ -231,12 +238,12 @@ _ROWS = bind("rows", Aggregate("count"), pa.schema([]))
 
 
 def _recent_of(bound: BoundAggregate | BoundUserAggregate) -> int | None:
-    """Return how many ticks of a window an aggregate is of, the last ones; None: all."""
+    """Return the length of the last part of a window that an aggregate covers; None: all of it."""
     return bound.aggregate.recent if isinstance(bound, BoundAggregate) else None
 
 
 class MergingAccumulator:
-    """A built-in aggregate of windows that merge: of the rows of both, in the order of merging."""
+    """A built-in aggregate of merging windows: over the rows of both, in the order of merging."""
 
     def __init__(self, bound: BoundAggregate) -> None:
         self._bound = bound
@@ -255,9 +262,11 @@ class MergingAccumulator:
         return accumulator.result()
 
 
-def _accumulator(bound: BoundAggregate | BoundUserAggregate, shown: Shown, *, merges: bool) -> Any:
+def _accumulator(
+    bound: BoundAggregate | BoundUserAggregate, display_name: DisplayName, *, merges: bool
+) -> Any:
     if isinstance(bound, BoundUserAggregate):
-        return UserAccumulator(bound, shown)
+        return UserAccumulator(bound, display_name)
     if merges:
         return MergingAccumulator(bound)
     return accumulator_of(bound)
@@ -265,17 +274,17 @@ def _accumulator(bound: BoundAggregate | BoundUserAggregate, shown: Shown, *, me
 
 @dataclass(frozen=True)
 class Processor:
-    """Calls a process function with what a window holds."""
+    """Calls a process function with the contents of a window."""
 
     query: WindowQuery
     function: Process
 
     def clear(self, key: Sequence[object], context: ProcessContext) -> None:
-        """Tell the function that its window is dropped."""
+        """Call the function's ``clear`` when its window is dropped."""
         function = self.function.function
         owner = type(function).__name__
         with errors_located(
-            f"{owner}.clear", lambda: describe_pane(self._shown_key(key), context.window)
+            f"{owner}.clear", lambda: describe_pane(self._user_key(key), context.window)
         ):
             function.clear(context)
 
@@ -285,15 +294,15 @@ class Processor:
         """Yield the function's result rows as values of its output columns."""
         process, output = self.function, self.function.output
         owner, table = type(process.function).__name__, self._table(values)
-        named = self._shown_key(key)
-        with errors_located(f"{owner}.process", lambda: describe_pane(named, context.window)):
-            found = process.function.process(named, context, table)
+        user_key = self._user_key(key)
+        with errors_located(f"{owner}.process", lambda: describe_pane(user_key, context.window)):
+            found = process.function.process(user_key, context, table)
             for row in checked_rows(found, output, owner):
                 yield [row[name] for name in output.names]
 
     @cached_property
-    def _shown_key(self) -> ShownKey:
-        return ShownKey(self.query.display_key_fields)
+    def _user_key(self) -> UserKey:
+        return UserKey(self.query.display_key_fields)
 
     def _table(self, values: Values) -> Any:
         process = self.function
@@ -304,11 +313,11 @@ class Processor:
         if process.incremental is not None:
             values = [[value] for value in values]
         made = process.incremental
-        named = {} if made is None else made.owners
+        owners = {} if made is None else made.owners
         columns: Any = zip(values, fields, strict=True)
         arrays = [
-            checked_column(v, field, named[field.name])
-            if field.name in named
+            checked_column(v, field, owners[field.name])
+            if field.name in owners
             else pa.array(v, field.type)
             for v, field in columns
         ]
@@ -319,13 +328,13 @@ class Processor:
 
 @dataclass(frozen=True)
 class BatchProcessor:
-    """Calls a function of many windows, with one window at a time."""
+    """Calls a function of many windows with one window at a time."""
 
     query: WindowQuery
     evaluate: Evaluator
 
     def clear(self, key: Sequence[object], context: ProcessContext) -> None:
-        """Do nothing: it keeps no state."""
+        """Do nothing: such functions have no state."""
 
     def rows(
         self, key: Sequence[object], values: Values, context: ProcessContext
@@ -354,7 +363,7 @@ class BatchProcessor:
 
 
 def processor_of(query: WindowQuery) -> Processor | BatchProcessor | None:
-    """Return what calls the user's window function, if that is what a query has."""
+    """Return the caller of the user's window function; None if the query has none."""
     if isinstance(query.function, Process):
         return Processor(query, query.function)
     if isinstance(query.function, BatchFunction):
@@ -366,9 +375,9 @@ __all__ = [
     "Accumulator",
     "BatchProcessor",
     "Contents",
-    "Kept",
-    "KeptRows",
     "Processor",
+    "StoredRow",
+    "StoredRows",
     "Values",
     "contents_of",
     "processor_of",

@@ -1,4 +1,4 @@
-"""Flink's IntervalJoinOperator, row at a time in plain Python: the truth that the tests ask."""
+"""Flink's IntervalJoinOperator, row at a time in plain Python: the reference of the tests."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, Timers
 from gpu_windows.operators.joins.pairs import holds
-from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.row_at_a_time.pair_rows import PairRowsOperator, Places
+from gpu_windows.operators.rejected import Rejected, rejected_rows
+from gpu_windows.operators.row_at_a_time.pair_rows import Pair, PairRowsOperator
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, planned_join
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: What a log calls the rows of both sides.
+#: Name of the table of both sides' rows in the log.
 _NAME = "joined"
-#: The numbers that are saved, and whose they are.
+#: Owner and names of the numbers saved in the log.
 _OWNER, _NUMBERS = "join by row", ("watermark",)
-#: The column that says whether a row has had a partner.
+#: Column: whether a row was matched.
 _MATCHED = "__matched"
 
 
@@ -40,8 +40,8 @@ class ReferenceJoinOperator(PairRowsOperator):
 
     Notes
     -----
-    Source: org.apache.flink.streaming.api.operators.co.IntervalJoinOperator; what is not inner, and
-    conditions, are ours.
+    Source: org.apache.flink.streaming.api.operators.co.IntervalJoinOperator. Joins other than inner
+    ones, and conditions, are additions.
     """
 
     def __init__(self, plan: IntervalJoinPlan, *, trace: bool = False) -> None:
@@ -53,9 +53,9 @@ class ReferenceJoinOperator(PairRowsOperator):
         self._buffers: tuple[dict[int, dict[int, list[int]]], ...] = ({}, {})
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows in order of arrival; a row gives its pairs with those before it."""
+        """Process rows in order of arrival; emit the pairs of each with earlier rows."""
         status = np.zeros(len(batch), np.int8)
-        pairs: list[Places] = []
+        pairs: list[Pair] = []
         first, usable = self._append(batch), self._join.usable_ticks
         times = batch.column(TIME).cast(pa.int64()).to_pylist()
         for i, (ts, is_left) in enumerate(zip(times, batch.column(SIDE).to_pylist(), strict=True)):
@@ -68,19 +68,19 @@ class ReferenceJoinOperator(PairRowsOperator):
             else:
                 side = int(not is_left)
                 pairs += self._element(first + i, ts, side)
-                if not self._waits(ts, side) and first + i not in self._matched:
+                if not self._is_stored(ts, side) and first + i not in self._matched:
                     if self._join.emits_at_end[side]:
                         pairs.append((first + i, -1) if is_left else (-1, first + i))
                     elif ts < self._watermark:
                         status[i] = rules.LATE
         yield self._emission(pairs, "element")
         rejected = Rejected.of(status)
-        yield Emission(self._table([]), given_back(batch, rejected), rejected.counts())
+        yield Emission(self._table([]), rejected_rows(batch, rejected), rejected.counts())
 
-    def _element(self, row: int, ts: int, side: int) -> Iterator[Places]:
-        """Put a row into its buffer; yield its pairs, -1 for the right row of one that is alone."""
+    def _element(self, row: int, ts: int, side: int) -> Iterator[Pair]:
+        """Put a row into its buffer; yield its pairs, -1 for a right row that is absent."""
         code = self._codes[row]
-        if self._waits(ts, side):
+        if self._is_stored(ts, side):
             self._buffers[side].setdefault(code, {}).setdefault(ts, []).append(row)
         if code < 0 or self._join.nearest is not None:
             return  # a null matches nothing, and the nearest row is not known yet
@@ -91,12 +91,12 @@ class ReferenceJoinOperator(PairRowsOperator):
                 for other in others:
                     yield from self._match((row, other) if side == 0 else (other, row))
 
-    def _waits(self, ts: int, side: int) -> bool:
+    def _is_stored(self, ts: int, side: int) -> bool:
         """Whether a new row is stored."""
         reach = self._join.reach[side]
         return not self._join.joins_late or bool(rules.waits(ts, reach, self._watermark))
 
-    def _match(self, pair: Places) -> Iterator[Places]:
+    def _match(self, pair: Pair) -> Iterator[Pair]:
         holding = holds(self._pair.condition, self._sides([pair]))
         if holding is not None and len(holding) == 0:
             return
@@ -132,7 +132,7 @@ class ReferenceJoinOperator(PairRowsOperator):
                 pairs = [(row, -1) if side == 0 else (-1, row) for row in alone]
                 yield self._emission(pairs, "event_time")
 
-    def _nearest(self, ts: int, row: int) -> Places:
+    def _nearest(self, ts: int, row: int) -> Pair:
         """Return a left row and the nearest right one: the earlier of two, the last of one time."""
         lower, upper = self._join.lower, self._join.upper
         code = self._codes[row]
@@ -156,7 +156,7 @@ class ReferenceJoinOperator(PairRowsOperator):
 
     def _restore_state(self, log: StateLog) -> StateLog:
         """Load all stored rows."""
-        self._table_in_log = WholeTable(log, _NAME, KeyColumns.NAMED)
+        self._table_in_log = WholeTable(log, _NAME, KeyColumns.BY_NAME)
         (self._watermark,) = log.numbers(_OWNER, _NUMBERS) or (self._watermark,)
         table = self._table_in_log.load()
         if table is None:
@@ -174,15 +174,15 @@ class ReferenceJoinOperator(PairRowsOperator):
 
     def _save(self, stored: StateLog) -> None:
         """Write all stored rows."""
-        kept = sorted(
+        rows_left = sorted(
             row
             for buffer in self._buffers
             for times in buffer.values()
             for rows in times.values()
             for row in rows
         )
-        table = self._rows.take(pa.array(kept, pa.int64()))
-        matched = pa.array([row in self._matched for row in kept], pa.bool_())
+        table = self._rows.take(pa.array(rows_left, pa.int64()))
+        matched = pa.array([row in self._matched for row in rows_left], pa.bool_())
         self._table_in_log.save(table.append_column(_MATCHED, matched))
         stored.set_numbers(_OWNER, dict(zip(_NUMBERS, (self._watermark,), strict=True)))
 

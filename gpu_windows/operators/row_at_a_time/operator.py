@@ -1,11 +1,11 @@
-"""Flink's WindowOperator, row at a time in plain Python: the truth that the tests ask.
+"""Flink's WindowOperator, row at a time in plain Python: the reference of the tests.
 
-It is itself checked against recorded runs of Apache Flink (``tests/golden``).
-It also runs the queries with user code that sees single rows. The parts: windows that merge
+It is itself checked against recorded runs of Apache Flink (``tests/golden``). It also runs queries
+whose user code sees single rows. Its parts: merging windows
 (`gpu_windows.operators.row_at_a_time.merging`), contents of windows
 (`gpu_windows.operators.row_at_a_time.functions`), timers (`gpu_windows.operators.keyed.timers`),
-what user code may ask (`gpu_windows.operators.row_at_a_time.context`), all that is remembered
-(`gpu_windows.operators.row_at_a_time.memory`), and which of it is in a store meanwhile
+contexts of user code (`gpu_windows.operators.row_at_a_time.context`), state in memory
+(`gpu_windows.operators.row_at_a_time.window_state`) and in a log
 (`gpu_windows.operators.keyed.stored`).
 """
 
@@ -20,27 +20,27 @@ from gpu_windows.errors import InvalidTriggerError, QueryError
 from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.failures import call_user, describe_pane
 from gpu_windows.functions.side_outputs import GatheredSides
-from gpu_windows.operators import opened
+from gpu_windows.operators import open_functions
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.row_status import status_of_rows
-from gpu_windows.operators.keyed.stored import StoredMemory
+from gpu_windows.operators.keyed.stored import StoredKeyedState
 from gpu_windows.operators.keyed.timers import Pane
-from gpu_windows.operators.keyed.values import ShownKey
+from gpu_windows.operators.keyed.values import UserKey
 from gpu_windows.operators.row_at_a_time.cleanup import Cleanup
 from gpu_windows.operators.row_at_a_time.context import FunctionPaneContext, Key, PaneContext
 from gpu_windows.operators.row_at_a_time.functions import (
     Contents,
-    Kept,
-    KeptRows,
+    StoredRow,
+    StoredRows,
     Values,
     contents_of,
     processor_of,
 )
-from gpu_windows.operators.row_at_a_time.memory import Memory
 from gpu_windows.operators.row_at_a_time.merging import MergingWindows
 from gpu_windows.operators.row_at_a_time.output import Firing, Output, sides_of
 from gpu_windows.operators.row_at_a_time.rows import rows_of
 from gpu_windows.operators.row_at_a_time.user_parts import Evict, UserParts, checked_window
+from gpu_windows.operators.row_at_a_time.window_state import WindowState
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, REASONS
@@ -48,7 +48,7 @@ from gpu_windows.vocabulary.triggers import TriggerResult
 from gpu_windows.vocabulary.windows import MergingWindowAssigner, TimeWindow, Window
 
 
-class ReferenceOperator(StatefulOperator[StoredMemory]):
+class ReferenceOperator(StatefulOperator[StoredKeyedState]):
     """Evaluates a plan row at a time, by Flink's algorithm.
 
     The order of arrival is the order of the rows in the calls of `process`; a runner that
@@ -78,8 +78,8 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         self._new_contents = contents_of(query)
         self._processor = processor_of(query)
         # ---- state
-        self.memory = Memory(query)
-        self._cleanup = Cleanup(query, self.memory)
+        self.state = WindowState(query)
+        self._cleanup = Cleanup(query, self.state)
         # ---- state that a restart may lose
         self.user_counts = Counts()
         self._of_function, self._of_evictor = self._asides = [
@@ -87,12 +87,12 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         ]
         self._no_rows = pa.schema([query.schema.field(c) for c in plan.input_columns]).empty_table()
 
-    # ---- the face of an operator
+    # ---- interface of an operator
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows, in order of arrival; see `Operator.process`. To be drained.
+        """Process rows in order of arrival; see `Operator.process`. To be drained.
 
-        Late and unusable rows come back whole, with every column of the batch.
+        Rejected rows are emitted with every column of the batch.
         """
         self._no_rows = batch.slice(0, 0)
         if self._stored is not None:
@@ -100,7 +100,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         output = self._output(batch)
         for index, row in enumerate(self._usable_rows(batch)):
             output.count("rows")
-            reason = row if isinstance(row, str) else self._place(*row, output)
+            reason = row if isinstance(row, str) else self._assign(*row, output)
             if reason == "gap":
                 output.count(reason)
             elif reason is not None:
@@ -111,13 +111,13 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire the timers up to ``watermark`` in time order; see the base class. To be drained."""
-        if watermark <= self.memory.watermark:
+        if watermark <= self.state.watermark:
             return
         if self._stored is not None:
             self._stored.load_due(watermark)
-        self.memory.watermark = watermark
+        self.state.watermark = watermark
         output = self._output(self._no_rows)
-        while (timer := self.memory.event_timers.pop_due(watermark)) is not None:
+        while (timer := self.state.event_timers.pop_due(watermark)) is not None:
             self._timer("event_time", timer, output)
             if output.is_full:
                 yield output.take()
@@ -129,38 +129,38 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         """Set processing time and fire its timers up to ``time`` in time order. To be drained."""
         if self._stored is not None:
             self._stored.load_due(time, in_processing_time=True)
-        self.memory.processing_time = time
+        self.state.processing_time = time
         output = self._output(self._no_rows)
-        while (timer := self.memory.processing_timers.pop_due(time)) is not None:
+        while (timer := self.state.processing_timers.pop_due(time)) is not None:
             self._timer("processing_time", timer, output)
             if output.is_full:
                 yield output.take()
         yield from output.rest()
 
     def close(self) -> None:
-        """Close what is open of the query."""
-        opened.close(self._plan.query.token)
+        """Close the functions of the query."""
+        open_functions.close(self._plan.query.token)
 
     @property
     def current_processing_time(self) -> int:
-        """Processing time: what an assigner may ask."""
-        return self.memory.processing_time
+        """Processing time, in ticks; part of `AssignerContext`."""
+        return self.state.processing_time
 
     def state_size(self) -> dict[str, int]:
-        """Return how many entries of each kind of state are held, in memory and in the store."""
-        held = self.memory.size()
+        """Return the number of entries of each kind of state, in memory and in the log."""
+        in_memory = self.state.size()
         stored = {} if self._stored is None else self._stored.size()
-        return {name: count + stored.get(name, 0) for name, count in held.items()}
+        return {name: count + stored.get(name, 0) for name, count in in_memory.items()}
 
-    def _restore_state(self, log: StateLog) -> StoredMemory:
-        """Know the keys that the store holds: they are read when their rows or timers come."""
-        return StoredMemory(self.memory, log)
+    def _restore_state(self, log: StateLog) -> StoredKeyedState:
+        """Resume from the log: keys are loaded when their rows arrive or their timers are due."""
+        return StoredKeyedState(self.state, log)
 
-    def _save(self, stored: StoredMemory) -> None:
-        """Write what is remembered of the keys that were looked for."""
+    def _save(self, stored: StoredKeyedState) -> None:
+        """Write the state of the loaded keys."""
         stored.save()
 
-    def _next_timers(self, stored: StoredMemory) -> Timers:
+    def _next_timers(self, stored: StoredKeyedState) -> Timers:
         """Return the times of the earliest timers."""
         return stored.next_timers()
 
@@ -169,51 +169,53 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     # ---- rows
 
-    def _usable_rows(self, batch: pa.Table) -> Iterator[str | tuple[Key, Kept]]:
-        """Yield key and row of every row in order, or why it is given back whatever is open."""
+    def _usable_rows(self, batch: pa.Table) -> Iterator[str | tuple[Key, StoredRow]]:
+        """Yield key and row of every row in order, or the reason if its values are not usable."""
         query = self._plan.query
-        status = status_of_rows(query, batch, self.memory.processing_time)
+        status = status_of_rows(query, batch, self.state.processing_time)
         if status.any():
             batch = batch.filter(pa.array(status == ACCEPTED))
         rows = rows_of(query, batch)
         for each in status.tolist():
             yield next(rows) if each == ACCEPTED else REASONS[each]
 
-    def _place(self, key: Key, kept: Kept, output: Output) -> str | None:
-        """Put a row into its windows; return why it is in none, if it is."""
-        if self._plan.query.needs_time and self._cleanup.is_behind(kept.timestamp):
+    def _assign(self, key: Key, element: StoredRow, output: Output) -> str | None:
+        """Put a row into its windows; return the reason if it is in none."""
+        if self._plan.query.needs_time and self._cleanup.is_behind(element.timestamp):
             return "late"
-        return self._element(key, kept, output)
+        return self._add_to_windows(key, element, output)
 
-    def _element(self, key: tuple[Hashable, ...], kept: Kept, output: Output) -> str | None:
+    def _add_to_windows(
+        self, key: tuple[Hashable, ...], element: StoredRow, output: Output
+    ) -> str | None:
         """Put a row into its windows; return "late" or "gap" if it is in none."""
         skipped = True
-        for assigned in self._parts.windows(kept, self):
-            window = self._merged(key, assigned)
+        for assigned in self._parts.windows(element, self):
+            window = self._merge(key, assigned)
             pane = Pane(key, window)
-            if self._cleanup.is_over(window):
+            if self._cleanup.is_closed(window):
                 self._retire(pane)
                 continue
             skipped = False
             contents = self._state_pane(pane)
-            if contents not in self.memory.contents:
-                self.memory.contents[contents] = self._new_contents()
-            self.memory.contents[contents].add(kept, window)
-            on_element, seen = self._trigger.on_element, self._parts.row(kept)
-            result = self._asked(on_element, pane, seen, kept.timestamp, window)
+            if contents not in self.state.contents:
+                self.state.contents[contents] = self._new_contents()
+            self.state.contents[contents].add(element, window)
+            on_element, seen = self._trigger.on_element, self._parts.row(element)
+            result = self._trigger_result(on_element, pane, seen, element.timestamp, window)
             self._follow(result, pane, output, "element", None)
             self._cleanup.register(pane)
-        is_late = self._cleanup.is_late(kept.timestamp)
+        is_late = self._cleanup.is_late(element.timestamp)
         return None if not skipped else "late" if is_late else "gap"
 
     # ---- windows that merge
 
-    def _merged(self, key: tuple[Hashable, ...], window: Window) -> Window:
-        """Return the window that a row's own window becomes part of."""
+    def _merge(self, key: tuple[Hashable, ...], window: Window) -> Window:
+        """Merge a row's own window with others; return the window that contains it."""
         if not isinstance(self._assigner, MergingWindowAssigner):
             return window
         assert isinstance(window, TimeWindow), "only time windows merge"
-        windows = self.memory.merging.setdefault(key, MergingWindows(self._assigner))
+        windows = self.state.merging.setdefault(key, MergingWindows(self._assigner))
 
         def on_merge(
             whole: TimeWindow,
@@ -223,61 +225,61 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         ) -> None:
             self._check_merge(whole)
             pane = Pane(key, whole)
-            self._told(self._trigger.on_merge, pane, whole, self._context(pane, parts))
+            self._call_trigger(self._trigger.on_merge, pane, whole, self._context(pane, parts))
             for part in parts:
                 self._clear_trigger(Pane(key, part))
                 self._cleanup.delete(Pane(key, part))
-                self.memory.firings[Pane(key, whole)] += self.memory.firings.pop(Pane(key, part), 0)
-            self.memory.emitted.merge(pane, [Pane(key, part) for part in parts])
+                self.state.firings[Pane(key, whole)] += self.state.firings.pop(Pane(key, part), 0)
+            self.state.emitted.merge(pane, [Pane(key, part) for part in parts])
             for other in moved:
                 self._absorb(Pane(key, stays), Pane(key, other))
 
         return windows.add(window, on_merge)  # type: ignore[arg-type]
 
     def _check_merge(self, whole: TimeWindow) -> None:
-        """Refuse a merged window that is over already, as Flink does (a user's assigner may)."""
+        """Reject a merged window that is already closed, as Flink does (user code may make one)."""
         checked_window(whole, f"{type(self._assigner).__name__}.merge_windows")
-        now, end = self.memory.processing_time, whole.max_timestamp
-        over = self._cleanup.is_over(whole) if self._assigner.is_event_time else end <= now
-        if over:
-            rule = "a window that others are merged into must not be over"
+        now, end = self.state.processing_time, whole.max_timestamp
+        is_closed = self._cleanup.is_closed(whole) if self._assigner.is_event_time else end <= now
+        if is_closed:
+            rule = "a window that others are merged into must not be closed"
             raise QueryError(rule, value=whole)
 
     def _absorb(self, target: Pane, source: Pane) -> None:
-        contents = self.memory.contents.pop(source, None)
+        contents = self.state.contents.pop(source, None)
         if contents is None:
             return
-        if target in self.memory.contents:
-            self.memory.contents[target].absorb(contents)
+        if target in self.state.contents:
+            self.state.contents[target].absorb(contents)
         else:
-            self.memory.contents[target] = contents
+            self.state.contents[target] = contents
 
     def _state_pane(self, pane: Pane) -> Pane:
-        """Return the pane under which the contents of a window are kept."""
-        if pane.key not in self.memory.merging:
+        """Return the pane under which the contents of a window are stored."""
+        if pane.key not in self.state.merging:
             return pane
-        window = self.memory.merging[pane.key].state_window(pane.window)
+        window = self.state.merging[pane.key].state_window(pane.window)
         return pane if window is None else Pane(pane.key, window)
 
     def _exists(self, pane: Pane) -> bool:
-        """Return whether a window is still there: one that was merged away is not."""
+        """Whether a window still exists: one that was merged into another does not."""
         if not isinstance(self._assigner, MergingWindowAssigner):
             return True
-        windows = self.memory.merging.get(pane.key)
+        windows = self.state.merging.get(pane.key)
         return windows is not None and windows.state_window(pane.window) is not None
 
     def _retire(self, pane: Pane) -> None:
-        windows = self.memory.merging.get(pane.key)
-        self.memory.emitted.drop(pane)
+        windows = self.state.merging.get(pane.key)
+        self.state.emitted.drop(pane)
         if windows is not None:
             windows.retire(pane.window)
             if not windows:
-                del self.memory.merging[pane.key]
+                del self.state.merging[pane.key]
 
     # ---- timers
 
     def _timer(self, fired: str, timer: tuple[int, Pane, bool], output: Output) -> None:
-        """Act on a due timer: the trigger's, the cleanup of the window, or both in one."""
+        """Handle a due timer: the trigger's, the cleanup of the window, or both in one."""
         time, pane, silent = timer
         if not self._exists(pane):
             return
@@ -285,34 +287,36 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
             act = self._trigger.on_event_time
             if fired == "processing_time":
                 act = self._trigger.on_processing_time
-            result = self._asked(act, pane, time, pane.window)
+            result = self._trigger_result(act, pane, time, pane.window)
             self._follow(result, pane, output, fired, time)
-        ours = fired == ("event_time" if self._assigner.is_event_time else "processing_time")
-        if ours and time == self._cleanup.time_of(pane.window):
+        is_own_domain = fired == (
+            "event_time" if self._assigner.is_event_time else "processing_time"
+        )
+        if is_own_domain and time == self._cleanup.time_of(pane.window):
             self._clear(pane)
 
     def _clear(self, pane: Pane) -> None:
-        """Drop a window and all that belongs to it."""
-        self.memory.contents.pop(self._state_pane(pane), None)
+        """Drop a window and all of its state."""
+        self.state.contents.pop(self._state_pane(pane), None)
         self._clear_trigger(pane)
         if self._processor is not None:
             self._processor.clear(pane.key, self._function_context(pane, self._of_function))
-        self.memory.firings.pop(pane, None)
+        self.state.firings.pop(pane, None)
         self._retire(pane)
 
     def _end(self) -> None:
-        """Drop the windows that last for ever."""
+        """Drop the windows that never end."""
         for pane in self._panes():
             if self._cleanup.time_of(pane.window) == LONG_MAX:
                 self._clear(pane)
 
     def _panes(self) -> list[Pane]:
-        """Return the windows of which anything is held."""
+        """Return the windows that have state."""
         if isinstance(self._assigner, MergingWindowAssigner):
-            return [Pane(key, w) for key, windows in self.memory.merging.items() for w in windows]
-        memory = self.memory
-        held = (memory.contents, memory.trigger_state, memory.window_state, memory.firings)
-        return list(dict.fromkeys(pane for panes in held for pane in panes))
+            return [Pane(key, w) for key, windows in self.state.merging.items() for w in windows]
+        state = self.state
+        every = (state.contents, state.trigger_state, state.window_state, state.firings)
+        return list(dict.fromkeys(pane for panes in every for pane in panes))
 
     def _context(self, pane: Pane, merged: Sequence[Window] = ()) -> PaneContext:
         return PaneContext(self._plan.query, self._cleanup, self.user_counts, pane, merged)
@@ -320,50 +324,50 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
     def _function_context(self, pane: Pane, sides: GatheredSides[Key]) -> FunctionPaneContext:
         return FunctionPaneContext(self._plan.query, self._cleanup, self.user_counts, pane, sides)
 
-    def _shown(self, pane: Pane) -> str:
-        """Return a window in words, its key as functions see it."""
-        return describe_pane(ShownKey(self._plan.query.display_key_fields)(pane.key), pane.window)
+    def _describe(self, pane: Pane) -> str:
+        """Return a human-readable description of a window and its key."""
+        return describe_pane(UserKey(self._plan.query.display_key_fields)(pane.key), pane.window)
 
     # ---- calls of the trigger
 
-    def _told(self, method: Callable[..., Any], pane: Pane, *arguments: Any) -> Any:
-        """Call the trigger; errors say which method, and at which window."""
+    def _call_trigger(self, method: Callable[..., Any], pane: Pane, *arguments: Any) -> Any:
+        """Call the trigger; errors name the method and the window."""
 
         def where() -> str:
-            return f"{type(self._trigger).__name__}.{method.__name__}, at {self._shown(pane)}"
+            return f"{type(self._trigger).__name__}.{method.__name__}, at {self._describe(pane)}"
 
         return call_user(method, where, *arguments)
 
-    def _asked(
+    def _trigger_result(
         self, method: Callable[..., TriggerResult], pane: Pane, *arguments: Any
     ) -> TriggerResult:
-        """Return what the trigger says."""
-        said = self._told(method, pane, *arguments, self._context(pane))
-        if not isinstance(said, TriggerResult):
+        """Call the trigger; return its result."""
+        result = self._call_trigger(method, pane, *arguments, self._context(pane))
+        if not isinstance(result, TriggerResult):
             rule = f"{type(self._trigger).__name__}.{method.__name__} must return a TriggerResult"
-            raise InvalidTriggerError(rule, value=repr(said))
-        return said
+            raise InvalidTriggerError(rule, value=repr(result))
+        return result
 
     def _clear_trigger(self, pane: Pane) -> None:
-        self._told(self._trigger.clear, pane, pane.window, self._context(pane))
+        self._call_trigger(self._trigger.clear, pane, pane.window, self._context(pane))
 
     # ---- firing
 
     def _follow(
         self, result: TriggerResult, pane: Pane, output: Output, fired: str, time: int | None
     ) -> None:
-        """Do what the trigger said; a window without contents emits nothing."""
-        contents = self.memory.contents.get(self._state_pane(pane))
+        """Fire or purge a window as the trigger says; one without contents emits nothing."""
+        contents = self.state.contents.get(self._state_pane(pane))
         if result.fires and contents is not None and contents.is_changed:
             self._fire(contents, pane, output, self._firing(pane, fired, time))
         if result.purges:
-            self.memory.contents.pop(self._state_pane(pane), None)
+            self.state.contents.pop(self._state_pane(pane), None)
 
     def _firing(self, pane: Pane, fired: str, time: int | None) -> Firing:
-        """Count a firing of a window, and say whether it is early, on time or late."""
-        number = self.memory.firings[pane]
-        self.memory.firings[pane] += 1
-        now = self.memory.watermark if self._assigner.is_event_time else self.memory.processing_time
+        """Count a firing of a window; return it with its timing: early, on time or late."""
+        number = self.state.firings[pane]
+        self.state.firings[pane] += 1
+        now = self.state.watermark if self._assigner.is_event_time else self.state.processing_time
         end = pane.window.max_timestamp
         if fired != "element" and time == end:
             timing = "on_time"
@@ -372,26 +376,26 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         return Firing(fired, time, number, timing)
 
     def _fire(self, contents: Contents, pane: Pane, output: Output, firing: Firing) -> None:
-        if self._evictor is None or not isinstance(contents, KeptRows):
+        if self._evictor is None or not isinstance(contents, StoredRows):
             self._emit(contents.values(), pane, output, firing)
             return
-        contents.rows = self._stay(self._evictor.evict_before, contents.rows, pane)
+        contents.rows = self._evict(self._evictor.evict_before, contents.rows, pane)
         self._emit(contents.values(), pane, output, firing)
-        contents.rows = self._stay(self._evictor.evict_after, contents.rows, pane)
+        contents.rows = self._evict(self._evictor.evict_after, contents.rows, pane)
         if not contents.rows:
-            del self.memory.contents[self._state_pane(pane)]
+            del self.state.contents[self._state_pane(pane)]
 
-    def _stay(self, evict: Evict, kept: list[Kept], pane: Pane) -> list[Kept]:
-        """Return the rows that an evictor leaves."""
+    def _evict(self, evict: Evict, rows: list[StoredRow], pane: Pane) -> list[StoredRow]:
+        """Return the rows that an evictor retains."""
         context = self._function_context(pane, self._of_evictor)
-        return self._parts.left(evict, kept, pane.window, context, lambda: self._shown(pane))
+        return self._parts.evict(evict, rows, pane.window, context, lambda: self._describe(pane))
 
     def _emit(self, values: Values, pane: Pane, output: Output, firing: Firing) -> None:
         rows: Iterable[Values] = [values]
         if self._processor is not None:
             context = self._function_context(pane, self._of_function)
             rows = self._processor.rows(pane.key, values, context)
-        gone, change, rows = self.memory.emitted.fire(pane, rows, self._shown)
-        output.take_back(gone, firing)
+        gone, change, rows = self.state.emitted.fire(pane, rows, self._describe)
+        output.retract(gone, firing)
         for row in rows:
             output.emit(pane, row, firing, change)

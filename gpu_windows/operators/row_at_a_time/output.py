@@ -1,4 +1,4 @@
-"""Gathers what the row-at-a-time operator gives back into emissions of a bounded size."""
+"""Collects the output of the row-at-a-time operator into emissions of a bounded size."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from gpu_windows.vocabulary.rich_functions import RichFunction
 
 @dataclass(frozen=True)
 class Firing:
-    """What made a window fire.
+    """The cause, number and timing of a firing.
 
     Parameters
     ----------
     fired : {"element", "event_time", "processing_time"}
-        What made the window fire.
+        Its cause.
     time : int, optional
         The timer's time.
     number : int
-        Which firing of this key and window it is, from 0.
+        Number of the firing of this key and window, from 0.
     timing : {"early", "on_time", "late"}
-        When it fired, seen from the window's end.
+        Relative to the window's end.
     """
 
     fired: str
@@ -45,12 +45,12 @@ class Firing:
     timing: str
 
 
-#: Results after which an emission is handed over.
+#: Results after which an emission is yielded.
 EMISSION_ROWS = 1 << 16
 
 
 class Output:
-    """The emission under way of one call of the operator.
+    """The pending output of one call of the operator.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class Output:
     batch : pyarrow.Table
         The rows of the call; none for a watermark.
     user_counts : Counter
-        Counters of user code, taken over with the next emission.
+        Counters of user code; the next emission takes them.
     sides : sequence of GatheredSides
-        Side outputs of user code, taken over with the next emission.
+        Side outputs of user code; the next emission takes them.
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     """
@@ -94,12 +94,12 @@ class Output:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to hand over what was gathered."""
+        """Whether enough is pending for an emission."""
         return len(self._rows) + sum(map(len, self._sides)) >= EMISSION_ROWS
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to hand over, not even a count."""
+        """Whether nothing is pending, not even a count."""
         return not (self._counts or self._user_counts or any(self._sides))
 
     def count(self, counter: str) -> None:
@@ -107,38 +107,38 @@ class Output:
         self._counts[counter] += 1
 
     def reject(self, index: int, reason: str) -> None:
-        """Give row ``index`` of the batch back; the reason is also the counter's name."""
+        """Reject row ``index`` of the batch; the reason is also the counter's name."""
         self.count(reason)
         self._rejected.append(index)
         self._reasons.append(reason)
 
-    def take_back(self, gone: Iterable[Pane], firing: Firing) -> None:
-        """Add a deletion for each window whose row goes by a firing."""
+    def retract(self, gone: Iterable[Pane], firing: Firing) -> None:
+        """Add a deletion for each window whose row a firing removes."""
         for pane in gone:
             self.emit(pane, self._no_values, firing, Change.DELETE)
 
     def emit(
         self, pane: Pane, values: Sequence[object], firing: Firing, change: Change | None = None
     ) -> None:
-        """Add a result, and what it changes."""
+        """Add a result, and its kind of change."""
         self.count("fired")
         trace = (firing.fired, firing.time) if self._trace else ()
-        said: tuple[object, ...] = ()
+        extra: tuple[object, ...] = ()
         if self._firing_columns:
-            said = (firing.number, firing.timing)
+            extra = (firing.number, firing.timing)
         if change is not None:
-            said = (*said, change.name.lower())
+            extra = (*extra, change.name.lower())
         window = pane.window
         given = copy_values(tuple(values)) if self._owners else values
-        self._rows.append((*pane.key, window.start, window.end, *given, *said, *trace))
+        self._rows.append((*pane.key, window.start, window.end, *given, *extra, *trace))
 
     def rest(self) -> Iterator[Emission]:
-        """Yield what was gathered, if anything was."""
+        """Yield the pending output, if there is any."""
         if not self.is_empty:
             yield self.take()
 
     def take(self) -> Emission:
-        """Return what was gathered and start anew."""
+        """Return the pending output, and clear it."""
         columns = zip(*self._rows, strict=True) if self._rows else ([] for _ in self._schema)
         arrays = [
             _column(list(values), field, self._owners.get(field.name))
@@ -150,19 +150,19 @@ class Output:
         counters = Counters(**self._counts, user=tuple(sorted(self._user_counts.items())))
         self._user_counts.clear()
         self._start()
-        taken = (each for sides in self._sides for each in sides.take().items())
-        sides = {tag: keyed_table(self._keys, *rows) for tag, rows in taken}
+        by_tag = (each for sides in self._sides for each in sides.take().items())
+        sides = {tag: keyed_table(self._keys, *rows) for tag, rows in by_tag}
         return Emission(results, late, counters, sides)
 
 
 def _column(values: list[object], field: pa.Field, owner: str | None) -> pa.Array:
-    """Build a result column, which a function of the user's may have given."""
+    """Build a result column; values of a user function are checked."""
     if owner is None:
         return arrow_array(values, field.type)
     return checked_column(values, field, owner)
 
 
 def sides_of(part: RichFunction | None) -> GatheredSides[Key]:
-    """Return the side outputs of a part of the user's, empty."""
-    declared = {} if part is None else part.side_outputs
-    return GatheredSides(declared, type(part).__name__)
+    """Return empty side outputs of a user function."""
+    schemas = {} if part is None else part.side_outputs
+    return GatheredSides(schemas, type(part).__name__)

@@ -1,6 +1,6 @@
-"""Aggregates over frames, row at a time in plain Python: the truth that the tests ask.
+"""OVER aggregates, row at a time in plain Python: the reference of the tests.
 
-It is written after Flink's functions, timers and all, and knows nothing of how kernels go about it.
+It follows Flink's functions, including their timers, and shares no code with the kernels.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.values import arrow_array
-from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.results import TRACE, traced
+from gpu_windows.operators.rejected import Rejected, rejected_rows
+from gpu_windows.operators.results import TRACE, add_trace
 from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.frames import Frame
 from gpu_windows.vocabulary.triggers import Row
 
-#: What a log calls the rows, and what is known of keys besides.
+#: Names of the tables in the log: of rows, and of the other state of keys.
 _ROWS, _KEYS = "over rows", "over keys"
-#: Numbers that are saved, and whose they are; columns of rows, and of keys with their types.
+#: Owner and names of the numbers saved in the log; columns of rows, and of keys with their types.
 _OWNER, _NUMBERS = "over by row", ("watermark", "next row")
 _NUMBER, _WAITS = "__number", "__waits"
-_TOLD = ("last", "cleanup", "timers")
+_METADATA = ("last", "cleanup", "timers")
 _TYPES = (pa.int64(), pa.int64(), pa.list_(pa.int64()))
 
 
 @dataclass(frozen=True, order=True)
-class _Kept:
+class _StoredRow:
     """A row of a key: its time, its number in order of arrival, and the row."""
 
     ts: int
@@ -50,58 +50,58 @@ class _Kept:
 
 
 class _Key(ABC):
-    """What is kept of a key."""
+    """State of a key."""
 
     def __init__(self, over: Over) -> None:
         self.over = over
-        self.rows: list[_Kept] = []  # of the frames, in order
-        self.waiting: list[_Kept] = []  # those of them that were not given, in order
+        self.rows: list[_StoredRow] = []  # of the frames, in order
+        self.pending: list[_StoredRow] = []  # those of them that were not emitted, in order
 
     @abstractmethod
     def is_late(self, ts: int, watermark: int) -> bool:
-        """Whether a row comes too late."""
+        """Whether a new row is late."""
 
-    def take(self, kept: _Kept) -> None:
-        """Take a row that is not late."""
-        insort(self.rows, kept)
-        insort(self.waiting, kept)
+    def add(self, element: _StoredRow) -> None:
+        """Add a row that is not late."""
+        insort(self.rows, element)
+        insort(self.pending, element)
 
     @property
-    def told(self) -> tuple[int | None, int | None, list[int]]:
-        """What is known besides rows: the last time, when it is cleaned up, timers."""
+    def metadata(self) -> tuple[int | None, int | None, list[int]]:
+        """State in addition to rows: the last time, the cleanup time, timers."""
         return None, None, []
 
-    def recall(self, last: int | None, cleanup: int | None, timers: list[int]) -> None:  # noqa: B027
-        """Take up what was told."""
+    def restore(self, last: int | None, cleanup: int | None, timers: list[int]) -> None:  # noqa: B027
+        """Restore `metadata`."""
 
     @property
     def next_due(self) -> int:
-        """The watermark at which something is given or forgotten; LONG_MAX: at the end."""
-        due = (kept.ts + self.over.ticks_after for kept in self.waiting)
+        """The next watermark at which rows are emitted or expire; LONG_MAX: the end of input."""
+        due = (element.ts + self.over.ticks_after for element in self.pending)
         return min(due, default=LONG_MAX)
 
-    def advance(self, watermark: int) -> Iterator[tuple[_Kept, list[_Kept]]]:
-        """Yield each row that is due, and the rows that its frames are among."""
-        final = sum(kept.ts <= watermark for kept in self.rows)
+    def advance(self, watermark: int) -> Iterator[tuple[_StoredRow, list[_StoredRow]]]:
+        """Yield each due row, with the rows that contain its frames."""
+        final = sum(element.ts <= watermark for element in self.rows)
         ahead = self.over.rows_after
-        while self.waiting:
-            kept = self.waiting[0]
-            in_time = rules.shifted(kept.ts, self.over.ticks_after) <= watermark
-            there = self.rows.index(kept) + min(ahead, LONG_MAX // 2) < final
+        while self.pending:
+            element = self.pending[0]
+            in_time = rules.shifted(element.ts, self.over.ticks_after) <= watermark
+            there = self.rows.index(element) + min(ahead, LONG_MAX // 2) < final
             if watermark != LONG_MAX and not (in_time and there):
                 return
-            yield self.waiting.pop(0), self.rows
+            yield self.pending.pop(0), self.rows
 
 
 class _UpToWatermark(_Key):
-    """Frames from the first row on, or with rows to come."""
+    """Frames with unbounded PRECEDING, or with FOLLOWING rows: rows are late by the watermark."""
 
     def is_late(self, ts: int, watermark: int) -> bool:
         return ts <= watermark
 
 
 class _UpToLastRow(_Key):
-    """Frames of so many rows (Flink: RowTimeRowsBoundedPrecedingFunction)."""
+    """ROWS frames (Flink: RowTimeRowsBoundedPrecedingFunction)."""
 
     last: int | None = None  # Flink begins with 0; times before 1970 are not late here
 
@@ -110,20 +110,20 @@ class _UpToLastRow(_Key):
         return self.last is not None and ts <= self.last
 
     @property
-    def told(self) -> tuple[int | None, int | None, list[int]]:
+    def metadata(self) -> tuple[int | None, int | None, list[int]]:
         return self.last, None, []
 
-    def recall(self, last: int | None, cleanup: int | None, timers: list[int]) -> None:
+    def restore(self, last: int | None, cleanup: int | None, timers: list[int]) -> None:
         self.last = last
 
-    def advance(self, watermark: int) -> Iterator[tuple[_Kept, list[_Kept]]]:
-        for kept, rows in super().advance(watermark):
-            self.last = kept.ts
-            yield kept, rows
+    def advance(self, watermark: int) -> Iterator[tuple[_StoredRow, list[_StoredRow]]]:
+        for element, rows in super().advance(watermark):
+            self.last = element.ts
+            yield element, rows
 
 
 class _UpToLastTimer(_UpToLastRow):
-    """Frames of so much time (Flink: RowTimeRangeBoundedPrecedingFunction)."""
+    """RANGE frames (Flink: RowTimeRangeBoundedPrecedingFunction)."""
 
     def __init__(self, over: Over) -> None:
         super().__init__(over)
@@ -131,33 +131,33 @@ class _UpToLastTimer(_UpToLastRow):
         self.timers: set[int] = set()
 
     @property
-    def told(self) -> tuple[int | None, int | None, list[int]]:
+    def metadata(self) -> tuple[int | None, int | None, list[int]]:
         return self.last, self.cleanup, sorted(self.timers)
 
-    def recall(self, last: int | None, cleanup: int | None, timers: list[int]) -> None:
+    def restore(self, last: int | None, cleanup: int | None, timers: list[int]) -> None:
         self.last, self.cleanup, self.timers = last, cleanup, {*timers}
 
     @property
     def next_due(self) -> int:
         return min(self.timers, default=LONG_MAX)
 
-    def take(self, kept: _Kept) -> None:
-        super().take(kept)
+    def add(self, element: _StoredRow) -> None:
+        super().add(element)
         before = self.over.ticks_before
-        self.timers.add(kept.ts)
-        if self.cleanup is None or self.cleanup < rules.must_reach(kept.ts, before):
-            self.cleanup = rules.cleanup_timer(kept.ts, before)
+        self.timers.add(element.ts)
+        if self.cleanup is None or self.cleanup < rules.must_reach(element.ts, before):
+            self.cleanup = rules.cleanup_timer(element.ts, before)
             self.timers.add(self.cleanup)
 
-    def advance(self, watermark: int) -> Iterator[tuple[_Kept, list[_Kept]]]:
+    def advance(self, watermark: int) -> Iterator[tuple[_StoredRow, list[_StoredRow]]]:
         for timer in sorted(timer for timer in self.timers if timer <= watermark):
             self.timers.remove(timer)
             if self.cleanup is not None and self.cleanup <= timer:
-                self.rows, self.waiting, self.last, self.cleanup = [], [], None, None
+                self.rows, self.pending, self.last, self.cleanup = [], [], None, None
                 continue
-            for kept in [kept for kept in self.waiting if kept.ts == timer]:
-                self.waiting.remove(kept)
-                yield kept, self.rows
+            for element in [element for element in self.pending if element.ts == timer]:
+                self.pending.remove(element)
+                yield element, self.rows
             self.last = timer
 
 
@@ -169,7 +169,7 @@ _KINDS: Mapping[Lateness, type[_Key]] = {
 
 
 class ReferenceOverOperator(StatefulOperator[StateLog]):
-    """Aggregates over frames, from their definition.
+    """OVER aggregates, computed from their definition.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
         self._tables: tuple[WholeTable, ...] = ()
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows in order of arrival."""
+        """Add rows in order of arrival."""
         query = self._plan.query
         status = np.zeros(len(batch), np.int8)
         codes = self._encoder.encode([batch.column(name) for name in query.keys]).tolist()
@@ -204,20 +204,20 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
             elif key.is_late(ts, self._watermark):
                 status[i] = rules.LATE
             else:
-                key.take(_Kept(ts, self._seen + i, row))
+                key.add(_StoredRow(ts, self._seen + i, row))
         self._seen += len(batch)
         rejected = Rejected.of(status)
-        yield Emission(self._nothing, given_back(batch, rejected), rejected.counts())
+        yield Emission(self._nothing, rejected_rows(batch, rejected), rejected.counts())
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Give the rows that are due."""
+        """Emit the due rows."""
         if watermark <= self._watermark:
             return
         self._watermark = watermark
         due = [
-            (kept, self._values(kept, rows))
+            (element, self._values(element, rows))
             for key in self._keys.values()
-            for kept, rows in key.advance(watermark)
+            for element, rows in key.advance(watermark)
         ]
         if watermark == LONG_MAX:
             self._keys = {}
@@ -228,8 +228,8 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
 
     def _restore_state(self, log: StateLog) -> StateLog:
         self._tables = (
-            WholeTable(log, _ROWS, KeyColumns.NAMED),
-            WholeTable(log, _KEYS, KeyColumns.NUMBERED),
+            WholeTable(log, _ROWS, KeyColumns.BY_NAME),
+            WholeTable(log, _KEYS, KeyColumns.BY_NUMBER),
         )
         numbers = log.numbers(_OWNER, _NUMBERS)
         if numbers is None:
@@ -239,34 +239,39 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
         if keys is None:
             return log
         codes = self._encoder.encode([keys.column(f"key{i}") for i in range(self._width)]).tolist()
-        told = (keys.column(name).to_pylist() for name in _TOLD)
-        for code, *each in zip(codes, *told, strict=True):
+        metadata = (keys.column(name).to_pylist() for name in _METADATA)
+        for code, *each in zip(codes, *metadata, strict=True):
             self._keys[code] = key = _KINDS[self._over.lateness](self._over)
-            key.recall(*each)
+            key.restore(*each)
         if rows is None:
             return log
         owners = self._encoder.encode([rows.column(n) for n in self._plan.query.keys]).tolist()
         of_rows = (rows.column(name).to_pylist() for name in (_NUMBER, _WAITS))
         plain = rows.select(self._schema.names).to_pylist()
         for code, number, waits, row in zip(owners, *of_rows, plain, strict=True):
-            kept = _Kept(row[self._plan.query.time], number, row)
-            insort(self._keys[code].rows, kept)
+            element = _StoredRow(row[self._plan.query.time], number, row)
+            insort(self._keys[code].rows, element)
             if waits:
-                insort(self._keys[code].waiting, kept)
+                insort(self._keys[code].pending, element)
         return log
 
     def _save(self, stored: StateLog) -> None:
-        kept = [(each, each in key.waiting) for key in self._keys.values() for each in key.rows]
-        rows = pa.Table.from_pylist([each.row for each, _ in kept], self._schema)
-        own = {_NUMBER: [each.number for each, _ in kept], _WAITS: [waits for _, waits in kept]}
+        rows_and_pending = [
+            (each, each in key.pending) for key in self._keys.values() for each in key.rows
+        ]
+        rows = pa.Table.from_pylist([each.row for each, _ in rows_and_pending], self._schema)
+        own = {
+            _NUMBER: [each.number for each, _ in rows_and_pending],
+            _WAITS: [waits for _, waits in rows_and_pending],
+        }
         for name, dtype in ((_NUMBER, pa.int64()), (_WAITS, pa.bool_())):
             rows = rows.append_column(name, pa.array(own[name], dtype))
         numbers = (self._watermark, self._seen)
         stored.set_numbers(_OWNER, dict(zip(_NUMBERS, numbers, strict=True)))
         decoded = self._encoder.decode(np.array([*self._keys], np.int64))
         columns = {f"key{i}": column for i, column in enumerate(decoded)}
-        values = [*zip(*(key.told for key in self._keys.values()), strict=True)] or [()] * 3
-        for name, column, dtype in zip(_TOLD, values, _TYPES, strict=True):
+        values = [*zip(*(key.metadata for key in self._keys.values()), strict=True)] or [()] * 3
+        for name, column, dtype in zip(_METADATA, values, _TYPES, strict=True):
             columns[name] = pa.array([*column], dtype)
         for table, rows_or_keys in zip(self._tables, (rows, pa.table(columns)), strict=True):
             table.save(rows_or_keys)
@@ -281,7 +286,7 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
         return len(self._plan.query.keys)
 
     def state_size(self) -> dict[str, int]:
-        """Return how many rows are kept."""
+        """Return the number of stored rows."""
         return {"rows": sum(len(key.rows) for key in self._keys.values())}
 
     @property
@@ -289,21 +294,21 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
         extra = TRACE if self._trace else ()
         return pa.schema([*self._plan.result_schema, *extra]).empty_table()
 
-    def _values(self, kept: _Kept, rows: Sequence[_Kept]) -> list[Any]:
+    def _values(self, element: _StoredRow, rows: Sequence[_StoredRow]) -> list[Any]:
         """Return the aggregates of a row."""
         values = []
         for column in self._over.columns:
             accumulator = accumulator_of(column.bound)
-            for each in _framed(column.frame, kept, rows):
+            for each in _frame_of(column.frame, element, rows):
                 accumulator.add(each.row)
             values.append(accumulator.result())
         return values
 
-    def _table(self, due: Sequence[tuple[_Kept, list[Any]]]) -> pa.Table:
+    def _table(self, due: Sequence[tuple[_StoredRow, list[Any]]]) -> pa.Table:
         schema = self._plan.result_schema
         query = self._plan.query
         names = (*query.keys, query.time, *self._over.carried)
-        carried = [[kept.row[name] for kept, _ in due] for name in names]
+        carried = [[element.row[name] for element, _ in due] for name in names]
         made = zip(*(values for _, values in due), strict=True)
         columns = zip([*carried, *made], schema, strict=True)
         arrays = [arrow_array([*values], each.type) for values, each in columns]
@@ -311,15 +316,15 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
         if not self._trace:
             return table
         times = table.column(query.time).cast(pa.int64())
-        named = traced(table, "event_time")
-        return named.set_column(len(named.column_names) - 1, TRACE[1], times)
+        traced = add_trace(table, "event_time")
+        return traced.set_column(len(traced.column_names) - 1, TRACE[1], times)
 
 
-def _framed(frame: Frame, kept: _Kept, rows: Sequence[_Kept]) -> list[_Kept]:
+def _frame_of(frame: Frame, element: _StoredRow, rows: Sequence[_StoredRow]) -> list[_StoredRow]:
     """Return the rows of a frame, in order."""
     if frame.in_time:
-        low = LONG_MIN if frame.is_unbounded_before else kept.ts + frame.lower
-        high = LONG_MAX if frame.upper == LONG_MAX else kept.ts + frame.upper
+        low = LONG_MIN if frame.is_unbounded_before else element.ts + frame.lower
+        high = LONG_MAX if frame.upper == LONG_MAX else element.ts + frame.upper
         return [each for each in rows if low <= each.ts <= high]
-    place = rows.index(kept)
-    return [*rows[max(place + frame.lower, 0) : max(place + frame.upper + 1, 0)]]
+    index = rows.index(element)
+    return [*rows[max(index + frame.lower, 0) : max(index + frame.upper + 1, 0)]]

@@ -1,4 +1,4 @@
-"""The rows of a batch as the reference operator takes them."""
+"""The rows of a batch as Python values for the reference operator."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import pyarrow as pa
 
 from gpu_windows.expressions.nanoseconds import python_values, to_microseconds
 from gpu_windows.operators.keyed.values import key_part, stored_values
-from gpu_windows.operators.row_at_a_time.functions import Kept
+from gpu_windows.operators.row_at_a_time.functions import StoredRow
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.vocabulary.triggers import Row
 
 
-def rows_of(query: WindowQuery, batch: pa.Table) -> Iterator[tuple[tuple[Hashable, ...], Kept]]:
+def rows_of(
+    query: WindowQuery, batch: pa.Table
+) -> Iterator[tuple[tuple[Hashable, ...], StoredRow]]:
     """Yield key and row of a batch, in its order.
 
     User code gets Python's own values; built-in parts get temporal values as stored integers.
@@ -26,7 +28,7 @@ def rows_of(query: WindowQuery, batch: pa.Table) -> Iterator[tuple[tuple[Hashabl
     rows = _dicts(batch, query.function.read_columns, as_python=query.function.takes_rows)
     seen = _dicts(batch, query.part_columns, as_python=query.has_user_parts)
     for key, ts, row, part in zip(keys, times, rows, seen, strict=True):
-        yield key, Kept(row, ts, part)
+        yield key, StoredRow(row, ts, part)
 
 
 def _dicts(batch: pa.Table, names: Sequence[str], *, as_python: bool) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Flink's TemporalRowTimeJoinOperator, row at a time in plain Python: the truth of the tests."""
+"""Flink's TemporalRowTimeJoinOperator, row at a time in plain Python: the tests' reference."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gpu_windows import rules
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, Timers
 from gpu_windows.operators.joins.pairs import holds
-from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.row_at_a_time.pair_rows import PairRowsOperator
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: What a log calls the rows of both sides.
+#: Name of the table of both sides' rows in the log.
 _NAME = "versioned"
-#: The numbers that are saved, and whose they are.
+#: Owner and names of the numbers saved in the log.
 _OWNER, _NUMBERS = "temporal join by row", ("watermark",)
 
 
@@ -37,8 +37,8 @@ class ReferenceTemporalJoinOperator(PairRowsOperator):
     Notes
     -----
     Source: org.apache.flink.table.runtime.operators.join.temporal.TemporalRowTimeJoinOperator. It
-    removes versions of a key at its timers only, here every watermark removes those of all keys;
-    that versions end (``valid_for``) is ours.
+    removes versions of a key at its timers only; here every watermark removes those of all keys.
+    Versions that expire (``valid_for``) are an addition.
     """
 
     def __init__(self, plan: TemporalJoinPlan, *, trace: bool = False) -> None:
@@ -47,12 +47,12 @@ class ReferenceTemporalJoinOperator(PairRowsOperator):
         self._watermark = LONG_MIN
         self._times: list[int | None] = []
         #: Left rows in order of arrival (Flink: leftState).
-        self._waiting: list[int] = []
-        #: Of each key, time to row (Flink: rightState).
+        self._pending: list[int] = []
+        #: Versions by key code: time to row (Flink: rightState).
         self._versions: dict[int, dict[int, int]] = {}
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows in order of arrival; all wait for the watermark."""
+        """Buffer rows in order of arrival until the watermark passes them."""
         status = np.zeros(len(batch), np.int8)
         first, last = self._join.usable_ticks
         begin = self._append(batch)
@@ -65,21 +65,21 @@ class ReferenceTemporalJoinOperator(PairRowsOperator):
             else:
                 self._element(row, ts, is_left=is_left)
         rejected = Rejected.of(status)
-        yield Emission(self._table([]), given_back(batch, rejected), rejected.counts())
+        yield Emission(self._table([]), rejected_rows(batch, rejected), rejected.counts())
 
     def _element(self, row: int, ts: int, *, is_left: bool) -> None:
         if is_left:
-            self._waiting.append(row)
+            self._pending.append(row)
         elif self._codes[row] >= 0:
             self._versions.setdefault(self._codes[row], {})[ts] = row
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Give the left rows that it reaches; drop the versions that are superseded or end."""
+        """Emit the due left rows; drop the versions that are superseded or have expired."""
         if watermark <= self._watermark:
             return
         self._watermark = watermark
-        due = [row for row in self._waiting if self._time(row) <= watermark]
-        self._waiting = [row for row in self._waiting if self._time(row) > watermark]
+        due = [row for row in self._pending if self._time(row) <= watermark]
+        self._pending = [row for row in self._pending if self._time(row) > watermark]
         pairs = [(row, self._version(row)) for row in due]
         if self._pair.how == "inner":
             pairs = [pair for pair in pairs if pair[1] >= 0]
@@ -87,49 +87,51 @@ class ReferenceTemporalJoinOperator(PairRowsOperator):
             yield self._emission(pairs, "event_time")
         for code, times in [*self._versions.items()]:
             newest = max((ts for ts in times if ts <= watermark), default=LONG_MIN)
-            kept = {ts: row for ts, row in times.items() if ts >= newest and not self._ended(ts)}
-            self._versions[code] = kept
-            if not kept or watermark == LONG_MAX:
+            live = {
+                ts: row for ts, row in times.items() if ts >= newest and not self._is_expired(ts)
+            }
+            self._versions[code] = live
+            if not live or watermark == LONG_MAX:
                 del self._versions[code]
 
     def _time(self, row: int) -> int:
         ts = self._times[row]
-        assert ts is not None, "rows that are kept have a time"
+        assert ts is not None, "stored rows have a time"
         return ts
 
-    def _ended(self, ts: int) -> bool:
+    def _is_expired(self, ts: int) -> bool:
         lives = self._join.valid_for
         return lives is not None and bool(rules.end_of_version(ts, lives) <= self._watermark)
 
     def _version(self, row: int) -> int:
-        """Return the version of a left row's key at its time; -1 if there is none."""
+        """Return the version of a left row's key at its time, or -1."""
         ts = self._time(row)
-        of_key = self._versions.get(self._codes[row], {})
-        before = [time for time in of_key if ts + self._join.lower <= time <= ts]
+        versions = self._versions.get(self._codes[row], {})
+        before = [time for time in versions if ts + self._join.lower <= time <= ts]
         if not before:
             return -1
-        version = of_key[max(before)]
+        version = versions[max(before)]
         deleted = self._join.deleted
         if deleted is not None and self._rows[deleted][version].as_py():
             return -1
-        held = holds(self._pair.condition, self._sides([(row, version)]))
-        return version if held is None or len(held) else -1
+        holding = holds(self._pair.condition, self._sides([(row, version)]))
+        return version if holding is None or len(holding) else -1
 
     def state_size(self) -> dict[str, int]:
-        """Return how many rows of each side wait, and how many versions there are."""
+        """Return the number of pending rows of each side, and of versions."""
         times = [ts for versions in self._versions.values() for ts in versions]
-        waiting = sum(ts > self._watermark for ts in times)
+        future = sum(ts > self._watermark for ts in times)
         return {
-            "left": len(self._waiting),
-            "right": waiting,
-            "versions": len(times) - waiting,
+            "left": len(self._pending),
+            "right": future,
+            "versions": len(times) - future,
         }
 
     # ---- between calls
 
     def _restore_state(self, log: StateLog) -> StateLog:
-        """Take up all rows that are kept."""
-        self._table_in_log = WholeTable(log, _NAME, KeyColumns.NAMED)
+        """Load all stored rows."""
+        self._table_in_log = WholeTable(log, _NAME, KeyColumns.BY_NAME)
         (self._watermark,) = log.numbers(_OWNER, _NUMBERS) or (self._watermark,)
         rows = self._table_in_log.load()
         if rows is None:
@@ -140,15 +142,15 @@ class ReferenceTemporalJoinOperator(PairRowsOperator):
         return log
 
     def _save(self, stored: StateLog) -> None:
-        """Write all rows that are kept."""
+        """Write all stored rows."""
         versions = (row for times in self._versions.values() for row in times.values())
-        kept = pa.array(sorted([*self._waiting, *versions]), pa.int64())
-        self._table_in_log.save(self._rows.take(kept))
+        index = pa.array(sorted([*self._pending, *versions]), pa.int64())
+        self._table_in_log.save(self._rows.take(index))
         stored.set_numbers(_OWNER, dict(zip(_NUMBERS, (self._watermark,), strict=True)))
 
     def _next_timers(self, stored: StateLog) -> Timers:
-        """Return the watermark at which rows are given, or a version is superseded or ends."""
-        times = [self._time(row) for row in self._waiting]
+        """Return the next watermark that emits rows, or supersedes or expires a version."""
+        times = [self._time(row) for row in self._pending]
         for version in (ts for times in self._versions.values() for ts in times):
             lives = self._join.valid_for
             times += [version] if version > self._watermark else []
@@ -158,7 +160,7 @@ class ReferenceTemporalJoinOperator(PairRowsOperator):
     # ---- rows
 
     def _append(self, batch: pa.Table) -> int:
-        """Remember rows, and their times."""
+        """Store rows, and their times."""
         first = super()._append(batch)
         self._times += self._rows.column(TIME)[first:].to_pylist()
         return first

@@ -1,4 +1,4 @@
-"""Accumulators of aggregates that users wrote."""
+"""Accumulators of user-defined aggregates."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from gpu_windows.vocabulary.triggers import Row
 
 
 class UserAccumulator:
-    """The accumulator of a user's aggregate."""
+    """The accumulator of a user-defined aggregate."""
 
-    def __init__(self, bound: BoundUserAggregate, shown: Callable[[str], str]) -> None:
+    def __init__(self, bound: BoundUserAggregate, display_name: Callable[[str], str]) -> None:
         self.function = bound.function
-        self._columns = {shown(name): name for name in bound.columns}
-        self.kept = copy_value(self._call(self.function.create_accumulator))
+        self._columns = {display_name(name): name for name in bound.columns}
+        self.value = copy_value(self._call(self.function.create_accumulator))
 
     def add(self, row: Row) -> None:
         """Add a row."""
-        seen = {shown: copy_value(row[name]) for shown, name in self._columns.items()}
-        self._keep(self._call(self.function.add, seen, self.kept))
+        seen = {user_name: copy_value(row[name]) for user_name, name in self._columns.items()}
+        self._set(self._call(self.function.add, seen, self.value))
 
     def absorb(self, other: Self) -> None:
         """Merge with the accumulator of another window."""
-        self._keep(self._call(self.function.merge, self.kept, other.kept))
+        self._set(self._call(self.function.merge, self.value, other.value))
 
     def result(self) -> object:
-        """Return what the function makes of it."""
-        return self._call(self.function.get_result, copy_value(self.kept))
+        """Return the function's result."""
+        return self._call(self.function.get_result, copy_value(self.value))
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
         def where() -> str:
@@ -40,11 +40,11 @@ class UserAccumulator:
 
         return call_user(method, where, *arguments)
 
-    def _keep(self, value: object) -> None:
-        """Keep a value; one that a store would cut off is refused where there is no store too.
+    def _set(self, value: object) -> None:
+        """Set the accumulator; reject a value that a log would truncate, even without a log.
 
-        The accumulator itself, which ``add`` may change, comes back as it is; others are copied.
+        A new value is copied; the accumulator itself, which ``add`` may have changed, is not.
         """
-        if value is not self.kept:
+        if value is not self.value:
             value = copy_value(value)
-        self.kept = check_not_cut(value, self.function.accumulator, type(self.function).__name__)
+        self.value = check_not_cut(value, self.function.accumulator, type(self.function).__name__)

@@ -1,4 +1,4 @@
-"""Calls of assigners and evictors that users wrote: what they are given, and what they give."""
+"""Calls of user-defined assigners and evictors, with checks of their results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.failures import call_user, describe_row, errors_located
-from gpu_windows.operators.row_at_a_time.functions import Kept
+from gpu_windows.operators.row_at_a_time.functions import StoredRow
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import is_user_code
 from gpu_windows.user_values import copy_value, to_tick
@@ -20,23 +20,18 @@ Evict = Callable[..., Sequence[Element]]
 
 
 class UserParts:
-    """The assigner and the evictor of a query, and what parts of users see of a row.
-
-    Parameters
-    ----------
-    query : WindowQuery
-    """
+    """The assigner and the evictor of a query, and the rows that they see."""
 
     def __init__(self, query: WindowQuery) -> None:
         self._assigner, self._evictor = query.assigner, query.evictor
         self._assigns = is_user_code(query.assigner)
         self._sees = query.has_user_parts
 
-    def row(self, kept: Kept) -> Row:
-        """Return what assigner, trigger and evictor see of a row; users may write into theirs."""
-        return copy_value(kept.seen) if self._sees else kept.seen
+    def row(self, element: StoredRow) -> Row:
+        """Return the row for assigner, trigger and evictor; a copy for user code."""
+        return copy_value(element.seen) if self._sees else element.seen
 
-    def windows(self, kept: Kept, context: AssignerContext) -> Sequence[Window]:
+    def windows(self, element: StoredRow, context: AssignerContext) -> Sequence[Window]:
         """Return the windows of a row.
 
         Raises
@@ -44,37 +39,37 @@ class UserParts:
         FunctionFailedError
             If a user's assigner raises.
         InvalidFunctionError
-            If it gives anything but windows whose bounds are integers of 64 bits, in order.
+            If it returns anything but windows whose bounds are integers of 64 bits, in order.
         """
         assign = self._assigner.assign_windows
         if not self._assigns:
-            return assign(kept.seen, kept.timestamp, context)
+            return assign(element.seen, element.timestamp, context)
         called = f"{type(self._assigner).__name__}.assign_windows"
 
         def where() -> str:
-            return f"{called}, at {describe_row(kept.seen)}, time {kept.timestamp}"
+            return f"{called}, at {describe_row(element.seen)}, time {element.timestamp}"
 
-        found = call_user(assign, where, self.row(kept), kept.timestamp, context)
+        found = call_user(assign, where, self.row(element), element.timestamp, context)
         if isinstance(found, TimeWindow) or not isinstance(found, Iterable):
             raise InvalidFunctionError(f"{called} must return a list of windows", value=repr(found))
         return [checked_window(each, called) for each in found]
 
-    def left(
+    def evict(
         self,
         evict: Evict,
-        rows: Sequence[Kept],
+        rows: Sequence[StoredRow],
         window: Window,
         context: EvictorContext,
         at: Callable[[], str],
-    ) -> list[Kept]:
-        """Return the rows of a window that an evictor leaves.
+    ) -> list[StoredRow]:
+        """Return the rows of a window that an evictor retains.
 
         Raises
         ------
         FunctionFailedError
-            If it raises; it says which one, and ``at`` where.
+            If it raises; the message has the method, and the window from ``at``.
         InvalidFunctionError
-            If it gives a row twice, or one that it was not given.
+            If it returns a row twice, or one that it was not given.
         """
         elements = [Element(self.row(row), row.timestamp, i) for i, row in enumerate(rows)]
         called = f"{type(self._evictor).__name__}.{evict.__name__}"
@@ -87,12 +82,12 @@ class UserParts:
 
 
 def checked_window(window: Any, called: str) -> Window:
-    """Return a window that a function gave.
+    """Return a window of a user function, if it is valid.
 
     Raises
     ------
     InvalidFunctionError
-        If it is none, ends before it begins, or has a bound that is no integer of 64 bits.
+        If it is not a window, ends before it begins, or a bound is not an integer of 64 bits.
     """
     if isinstance(window, GlobalWindow):
         return window

@@ -1,1 +1,1 @@
-"""What becomes partials: slices of time, sessions of a bounded input, row numbers."""
+"""Windows from partial aggregates: of slices of time or of row numbers, and bounded sessions."""

@@ -1,4 +1,4 @@
-"""The rows of keys by their number: how many a key had, and the slices of the numbers."""
+"""In-memory state of count windows: the rows each key had, and the slices of row numbers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Ints = NDArray[np.int64]
 
 
 class CountTable(SliceTable):
-    """The slices of the rows of some keys, by their number.
+    """The slices of some keys, by row number instead of time.
 
     Attributes
     ----------
     counts : int64[keys]
         Rows of every key so far.
     filled : list of (int64[m], int64[m])
-        Key codes and numbers of the rows of the last call that fill a window, in their order.
+        Key codes and numbers of the rows that fill a window since the list was last taken.
     load : callable, optional
-        Has keys in memory, given by their codes, before rows of them are numbered.
+        Loads keys, given by their codes, before rows of them are numbered.
     """
 
     def __init__(self, plan: WindowPlan, kernels: Kernels) -> None:
@@ -42,33 +42,35 @@ class CountTable(SliceTable):
         self.filled: list[tuple[Ints, Ints]] = []
         self.load: Callable[[Ints], None] | None = None
 
-    def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:
-        for piece in super()._keyed(table):
+    def _with_codes(self, table: pa.Table) -> Iterator[KeyedRows]:
+        for piece in super()._with_codes(table):
             if self.load is not None:
                 self.load(piece.codes)
-            codes, work = piece.codes, partial(_numbered, piece.codes, self._known_counts())
+            codes, work = piece.codes, partial(_number_rows, piece.codes, self._all_counts())
             numbers, self.counts = self._kernels.run(len(piece), work)
             fills = (numbers + 1) % self._grid.slide == 0
             self.filled.append((codes[fills], numbers[fills]))
             yield KeyedRows(piece.rows, codes, len(self.counts), numbers)
 
-    def _known_counts(self) -> Ints:
-        """Return the counts of all keys: 0 of those that had no row."""
+    def _all_counts(self) -> Ints:
+        """Return the row counts of all keys: 0 for new ones."""
         new = np.zeros(self.keys.count - len(self.counts), np.int64)
         return np.concatenate([self.counts, new])
 
-    # ---- put away, and back
+    # ---- to and from the log
 
-    def counted(self) -> tuple[Ints, Ints, Ints, pa.Table]:
-        """Return the codes of keys that had rows, how many rows and slices each has, and these."""
+    def snapshot(self) -> tuple[Ints, Ints, Ints, pa.Table]:
+        """Return the codes of keys that had rows, their row counts, slice counts, and slices."""
         entries, codes = self.entries(), np.flatnonzero(self.counts)
         lengths = np.bincount(entries.codes, minlength=len(self.counts))
         return codes, self.counts[codes], lengths[codes], pa.table(self._without_keys(entries))
 
-    def recall(self, keys: list[Any], counts: Ints, lengths: Ints, slices: pa.Table | None) -> None:
-        """Take keys of which nothing is known, as `counted` gave them."""
+    def restore(
+        self, keys: list[Any], counts: Ints, lengths: Ints, slices: pa.Table | None
+    ) -> None:
+        """Add keys that have no state here, given as `snapshot` returns them."""
         codes = self.keys.encode(keys)
-        self.counts = self._known_counts()
+        self.counts = self._all_counts()
         self.counts[codes] = counts
         if slices is not None:
             self.add(self.from_arrow(np.repeat(codes, lengths), slices))
@@ -76,7 +78,7 @@ class CountTable(SliceTable):
     def classify(
         self, backend: Backend, piece: KeyedRows, watermark: int
     ) -> tuple[Placed, Rejected]:
-        """Return the slice of every row; a row that no window will hold is in a gap."""
+        """Return the slice of every row; a row that belongs to no window is in a gap."""
         del watermark
         slices = rules.slice_of(piece.numbers, self._grid)
         gaps = np.broadcast_to(rules.is_gap(slices, self._grid), len(piece))
@@ -84,7 +86,7 @@ class CountTable(SliceTable):
         return Placed(backend.to_device(slices)), Rejected.of(status)
 
 
-def _numbered(codes: Ints, counts: Ints, backend: Backend, _: Map) -> tuple[Ints, Ints]:
-    """Return the numbers of some rows, and the counts of the keys after them."""
+def _number_rows(codes: Ints, counts: Ints, backend: Backend, _: Map) -> tuple[Ints, Ints]:
+    """Return the numbers of rows within their keys, and the keys' row counts after them."""
     numbers, after = backend.numbering.number(backend.to_device(codes), backend.to_device(counts))
     return backend.to_host(numbers), backend.to_host(after)

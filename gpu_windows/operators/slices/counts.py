@@ -1,8 +1,7 @@
-"""The counts strategy: count windows are slices of the numbers of a key's rows.
+"""The counts strategy: count windows are sliding windows over the row numbers of a key.
 
 ``count_window(size, slide)`` fires after every ``slide`` rows of a key, with its last ``size``
-ones: windows of that size and slide over row numbers instead of times. So a row costs one update
-and a window one combination, whatever their ratio.
+ones. So a row costs one update and a window one combination, however many windows overlap.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.partials import State, entries_within
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.slices.count_table import CountTable
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.stored_counts import StoredCounts
@@ -33,9 +32,9 @@ from gpu_windows.rules import LONG_MIN
 
 Ints = NDArray[np.int64]
 
-#: The numbers that are saved, and whose they are.
+#: Owner and names of the numbers saved in the log.
 _OWNER, _NUMBERS = "count windows", ("next row",)
-#: About how many bytes the partials of the windows take that are combined at once.
+#: About how many bytes of partials of windows are combined at once.
 _PIECE_BYTES = 1 << 29
 
 
@@ -49,7 +48,7 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
-        Whether results must come in order of firing: they do in any case.
+        No effect: results always come in order of firing.
     """
 
     _table: CountTable
@@ -68,43 +67,43 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
         self._seen = 0  # rows
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows, in order of arrival; fire the windows that they fill, in that order."""
-        self._table.add_rows(self._numbered(batch), LONG_MIN)
+        """Process rows in order of arrival; fire the windows that they fill, in that order."""
+        self._table.add_rows(self._with_arrival(batch), LONG_MIN)
         results = self._fire()
         none = Rejected.of(np.full(len(batch), rules.ACCEPTED, np.int8))
-        counters = none.counts() + Counters(fired=len(results)) + self._kernels.counted()
-        yield Emission(results, given_back(batch, none), counters)
+        counters = none.counts() + Counters(fired=len(results)) + self._kernels.take_counters()
+        yield Emission(results, rejected_rows(batch, none), counters)
 
-    def _numbered(self, batch: pa.Table) -> pa.Table:
-        """Return rows with their order of arrival, whichever columns the plan sorts them by."""
+    def _with_arrival(self, batch: pa.Table) -> pa.Table:
+        """Return rows with their order of arrival in `ARRIVAL`, replacing one that is there."""
         names = [name for name in batch.column_names if name != ARRIVAL]
         arrival = pa.array(np.arange(self._seen, self._seen + len(batch)))
         self._seen += len(batch)
         return batch.select(names).append_column(ARRIVAL, arrival)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Do nothing: windows that are counted have no time, and no row comes too late."""
+        """Do nothing: count windows have no time, and no row is late."""
         yield from ()
 
     def _restore_state(self, log: StateLog) -> StoredCounts:
-        """Know the keys that the log has: they are read when rows of them come."""
+        """Resume from the log: keys are loaded when rows of them arrive."""
         (self._seen,) = log.numbers(_OWNER, _NUMBERS) or (0,)
         return StoredCounts(self._table, log)
 
     def _save(self, stored: StoredCounts) -> None:
-        """Write the keys that rows came of."""
+        """Write the touched keys."""
         stored.save()
         stored.log.set_numbers(_OWNER, dict(zip(_NUMBERS, (self._seen,), strict=True)))
 
     def _next_timers(self, stored: StoredCounts) -> Timers:
-        """Return that nothing waits for a time."""
+        """Return no timers: count windows have no time."""
         del stored
         return None, None
 
     def state_size(self) -> dict[str, int]:
-        """Return how many slices are held, in memory and in the store."""
-        elsewhere = 0 if self._stored is None else self._stored.elsewhere
-        return {"entries": self._table.waiting + elsewhere}
+        """Return the number of slices, in memory and in the log."""
+        not_loaded = 0 if self._stored is None else self._stored.not_loaded
+        return {"entries": self._table.entry_count + not_loaded}
 
     def _fire(self) -> pa.Table:
         filled, self._table.filled = self._table.filled, []
@@ -117,44 +116,44 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
             len(entries), lambda backend, each: self._windows(backend, each, entries, codes, ends)
         )
         last = rules.last_window(entries.slices, self._grid)
-        over = rules.end_of(last, self._grid) <= self._table.counts[entries.codes]
-        self._table.drop(~over)
+        is_closed = rules.end_of(last, self._grid) <= self._table.counts[entries.codes]
+        self._table.retain(~is_closed)
         return results
 
     def _windows(
         self, backend: Backend, each: Map, entries: Entries, codes: Ints, ends: Ints
     ) -> pa.Table:
-        """Return the results of the windows of some keys that end with some row, in that order."""
+        """Return the results of windows given by key and row number of their end, in that order."""
         low = rules.first_window(int(entries.slices.min()), self._grid)
         high = rules.last_window(int(entries.slices.max()), self._grid)
         at = backend.to_device(entries.codes), backend.to_device(entries.slices)
         found = backend.combine.windows(*at, self._grid, low, high)
         found_codes = entries.codes[backend.to_host(found.last)]
         found_ends = backend.to_host(backend.combine.bounds(found)[1])
-        order = _places(found_codes, found_ends, codes, ends)
-        most = entries_within(self._table.columns, _PIECE_BYTES)
+        order = _positions(found_codes, found_ends, codes, ends)
+        limit = entries_within(self._table.columns, _PIECE_BYTES)
         pieces = []
-        for begin in range(0, len(order), most):
-            part = slice(begin, begin + most)
+        for begin in range(0, len(order), limit):
+            part = slice(begin, begin + limit)
             windows = found.take(backend.to_device(order[part]))
-            states = self._combined(backend, each, windows, entries)
+            states = self._combine(backend, each, windows, entries)
             keys = self._table.keys.decode(codes[part])
             firing = ("element", ends[part] // self._grid.slide - 1, "early")
             pieces.append(self._results(keys, [None, None], self._lower(states, each), firing))
         return pa.concat_tables(pieces)
 
-    def _combined(
+    def _combine(
         self, backend: Backend, each: Map, windows: Any, entries: Entries
     ) -> dict[Partial, State]:
-        """Return the partials of some windows."""
+        """Return the partials of windows, each combined from its slices."""
         columns = self._table.columns
         pairs = zip(columns, entries.states, strict=True)
         combined = each(lambda pair: pair[0].combine(backend, windows, pair[1]), pairs)
         return dict(zip((column.partial for column in columns), combined, strict=True))
 
 
-def _places(codes: Ints, ends: Ints, wanted_codes: Ints, wanted_ends: Ints) -> Ints:
-    """Return where each wanted (code, end), all of them there, is among others without doubles."""
+def _positions(codes: Ints, ends: Ints, wanted_codes: Ints, wanted_ends: Ints) -> Ints:
+    """Return the index of each wanted (code, end) among distinct ones that contain all of them."""
     order = np.lexsort((ends, codes))
     count = len(codes)
     both = np.lexsort(

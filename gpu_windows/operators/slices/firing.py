@@ -1,4 +1,4 @@
-"""What the columnar strategies share: rows into a table of partials, partials into results."""
+"""Base class of the slice strategies: rows into a table of partials, partials into results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import State
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.rejected import given_back
+from gpu_windows.operators.rejected import rejected_rows
 from gpu_windows.operators.results import TRACE, Fired, result_table
 from gpu_windows.operators.slices.table import SliceTable
 from gpu_windows.planning.kinds.window_plan import WindowPlan
@@ -44,19 +44,19 @@ class FiringOperator(Operator):
         self._watermark = LONG_MIN
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows; results wait for the watermark."""
+        """Add rows to the state; they fire when the watermark advances."""
         rejected = self._table.add_rows(batch, self._watermark)
-        counters = rejected.counts() + self._kernels.counted()
-        late = given_back(batch, rejected)
+        counters = rejected.counts() + self._kernels.take_counters()
+        late = rejected_rows(batch, rejected)
         yield Emission(self._schema.empty_table(), late, counters)
 
     def merge(self, partials: pa.Table) -> None:
-        """Take partials that another task made."""
+        """Add partials that another task made to the state."""
         self._table.add_partials(partials)
 
     def state_size(self) -> dict[str, int]:
-        """Return how many entries of the table are held."""
-        return {"entries": self._table.waiting}
+        """Return the number of entries in memory."""
+        return {"entries": self._table.entry_count}
 
     @property
     def _schema(self) -> pa.Schema:
@@ -64,7 +64,7 @@ class FiringOperator(Operator):
         return pa.schema([*schema, *TRACE]) if self._trace else schema
 
     def _lower(self, states: Mapping[Partial, State], each: Map) -> list[pa.Array]:
-        """Return the result columns of windows whose partials are given; several at once."""
+        """Return the result columns of windows, given their partials; ``each`` may run several."""
         return [*each(lambda bound: lower(bound, states), self._plan.query.function.built_in)]
 
     def _results(
@@ -79,13 +79,13 @@ class FiringOperator(Operator):
         Parameters
         ----------
         keys : list of pyarrow.Array
-            A column each, a value a window.
+            One per key column, with a value per window.
         bounds : [starts, ends]
             int64[n], or None for windows without bounds.
         columns : list of pyarrow.Array
             Of every aggregate.
         firing : (cause, number, timing)
-            Of the trace and of the firing columns; by default every window fires once, at its end.
+            For the trace and the firing columns; by default a window fires once, at its end.
         """
         cause, number, timing = firing
         windows, (start, end) = len(keys[0]), bounds

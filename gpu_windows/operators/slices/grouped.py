@@ -1,4 +1,4 @@
-"""Groupings of keys, each with windows of its own, from the slices of all keys."""
+"""GROUPING SETS: windows of each grouping of the keys, from the slices of all keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Grouped:
-    """Entries of a grouping of the keys, and what their codes mean.
+    """The entries of one grouping set, and the keys of their codes.
 
     Parameters
     ----------
@@ -27,41 +27,36 @@ class Grouped:
         Sorted by (code, slice), each pair once.
     keys : KeyEncoder
         Of the keys that the grouping has.
-    places : tuple of int, optional
-        Which of all keys these are; None: all, and results do not tell.
+    columns : tuple of int, optional
+        Indices of its keys among all keys; None: all keys, and results have no `GROUPING_ID`.
     key_types : tuple of pyarrow.DataType
         Of all keys.
     """
 
     entries: Entries
     keys: KeyEncoder
-    places: tuple[int, ...] | None
+    columns: tuple[int, ...] | None
     key_types: tuple[pa.DataType, ...]
 
-    @property
-    def tells(self) -> bool:
-        """Whether results tell of which grouping they are."""
-        return self.places is not None
-
     def decode(self, codes: Ints) -> list[pa.Array]:
-        """Return a column for each of all keys: null for those that the grouping leaves out."""
-        places = range(len(self.key_types)) if self.places is None else self.places
-        known = dict(zip(places, self.keys.decode(codes) if places else (), strict=True))
+        """Return a column for each of all keys: null for keys that the grouping leaves out."""
+        indices = range(len(self.key_types)) if self.columns is None else self.columns
+        decoded = dict(zip(indices, self.keys.decode(codes) if indices else (), strict=True))
         return [
-            known[place] if place in known else pa.nulls(len(codes), dtype)
-            for place, dtype in enumerate(self.key_types)
+            decoded[index] if index in decoded else pa.nulls(len(codes), dtype)
+            for index, dtype in enumerate(self.key_types)
         ]
 
     def ids(self, count: int) -> list[pa.Array]:
-        """Return the column `GROUPING_ID` of so many results, if there is one."""
-        if self.places is None:
+        """Return the column `GROUPING_ID` of ``count`` results, if there is one."""
+        if self.columns is None:
             return []
-        number = GroupingSets.id_of(self.places, len(self.key_types))
+        number = GroupingSets.id_of(self.columns, len(self.key_types))
         return [pa.repeat(pa.scalar(number, GROUPING_ID.type), count)]
 
 
 def groupings(plan: WindowPlan, table: SliceTable) -> Iterator[Grouped]:
-    """Yield the entries of a table for each grouping of the plan: the only one, if it has none."""
+    """Yield the entries of a table for each grouping set of the plan; without any, all entries."""
     query, entries = plan.query, table.entries()
     types = tuple(query.schema.field(name).type for name in query.keys)
     if query.grouping is None:
@@ -70,12 +65,12 @@ def groupings(plan: WindowPlan, table: SliceTable) -> Iterator[Grouped]:
     if len(entries) == 0:
         return
     columns = table.keys.decode(np.arange(table.keys.count))
-    for places in query.grouping.sets:
-        if len(places) == len(types):
-            yield Grouped(entries, table.keys, places, types)
+    for indices in query.grouping.sets:
+        if len(indices) == len(types):
+            yield Grouped(entries, table.keys, indices, types)
             continue
-        keys = KeyEncoder([types[place] for place in places] or [pa.bool_()])
+        keys = KeyEncoder([types[index] for index in indices] or [pa.bool_()])
         groups = np.zeros(table.keys.count, np.int64)
-        if places:
-            groups = keys.encode([columns[place] for place in places])
-        yield Grouped(table.of_groups(entries, groups), keys, places, types)
+        if indices:
+            groups = keys.encode([columns[index] for index in indices])
+        yield Grouped(table.regroup(entries, groups), keys, indices, types)

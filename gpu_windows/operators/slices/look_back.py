@@ -28,7 +28,7 @@ class DeviceEntries:
     codes, slices : int64[m]
         Sorted by (code, slice), each pair once.
     states : sequence of State
-        One a partial.
+        One per partial.
     """
 
     codes: Any
@@ -38,7 +38,7 @@ class DeviceEntries:
 
 @dataclass(frozen=True)
 class Lengths:
-    """The result columns of windows, each over the part of them that its aggregate is of.
+    """The result columns of windows, each over the last slices that its aggregate covers.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Lengths:
     columns : sequence of PartialColumn
         The partials of the entries.
     each : Map
-        Makes several partials at once.
+        Maps over partials, maybe in several threads.
     """
 
     plan: WindowPlan
@@ -55,13 +55,13 @@ class Lengths:
     each: Map
 
     def results(self, backend: Backend, entries: DeviceEntries, found: Any) -> list[pa.Array]:
-        """Return a column for each aggregate, a value a window of ``found``."""
+        """Return a column per aggregate, with a value per window of ``found``."""
 
         def of_length(length: int) -> dict[str, pa.Array]:
             return self._of_length(backend, entries, prepared, found, length)
 
         several = len(self._by_length) > 1
-        prepared = self._prepared(backend, entries)
+        prepared = self._prepare(backend, entries)
         parts = (
             self.each(of_length, self._by_length) if several else map(of_length, self._by_length)
         )
@@ -70,7 +70,7 @@ class Lengths:
 
     @cached_property
     def _by_length(self) -> Mapping[int, Sequence[BoundAggregate]]:
-        """The aggregates by the slices that they are of."""
+        """The aggregates by the number of last slices that they cover."""
         grid = grid_of(self.plan)
         found: dict[int, list[BoundAggregate]] = {}
         for bound in self.plan.query.function.built_in:
@@ -79,10 +79,10 @@ class Lengths:
             found.setdefault(length, []).append(bound)
         return found
 
-    def _prepared(self, backend: Backend, entries: DeviceEntries) -> Mapping[Partial, Any]:
-        """Return the states of entries as they are combined, which is the same for all lengths."""
+    def _prepare(self, backend: Backend, entries: DeviceEntries) -> Mapping[Partial, Any]:
+        """Return the states of entries prepared for combination: the same for all lengths."""
         pairs = zip(self.columns, entries.states, strict=True)
-        made = self.each(lambda pair: pair[0].prepared(backend, pair[1]), pairs)
+        made = self.each(lambda pair: pair[0].prepare(backend, pair[1]), pairs)
         return {c.partial: state for c, state in zip(self.columns, made, strict=True)}
 
     def _of_length(
@@ -107,10 +107,10 @@ class Lengths:
             combined = column.combine_prepared(backend, ranges, prepared[column.partial])
             return combined if some is None or some.all() else column.keep(combined, some)
 
-        chosen = [column for column in self.columns if column.partial in needed]
+        columns = [column for column in self.columns if column.partial in needed]
         # several lengths are several pieces of work already
         each = map if len(self._by_length) > 1 else self.each
-        combined = each(combine, chosen)
-        states = dict(zip((column.partial for column in chosen), combined, strict=True))
-        columns = each(lambda aggregate: lower(aggregate, states), bound)
-        return dict(zip((aggregate.name for aggregate in bound), columns, strict=True))
+        combined = each(combine, columns)
+        states = dict(zip((column.partial for column in columns), combined, strict=True))
+        results = each(lambda aggregate: lower(aggregate, states), bound)
+        return dict(zip((aggregate.name for aggregate in bound), results, strict=True))

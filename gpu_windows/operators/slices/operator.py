@@ -13,7 +13,7 @@ from gpu_windows import rules
 from gpu_windows.errors import LatePartialError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
@@ -21,13 +21,13 @@ from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.grouped import Grouped, groupings
 from gpu_windows.operators.slices.look_back import DeviceEntries, Lengths
 from gpu_windows.operators.slices.stored import StoredSlices
-from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of, judging_grid
+from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of, lateness_grid
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: The numbers that are saved, and whose they are.
+#: Owner and names of the numbers saved in the log.
 _OWNER, _NUMBERS = "windows of slices", ("watermark", "fired")
 #: Windows in one emission, about.
 EMISSION_WINDOWS = 1 << 21
@@ -45,7 +45,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
     trace : bool
         Whether results carry the columns `TRACE`.
     in_order : bool
-        Whether windows of one advance come in order of their end.
+        Whether the windows of one advance come in order of their end.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         self._fired = LONG_MIN
 
     def _restore_state(self, log: StateLog) -> StoredSlices:
-        """Know the slices that the log has, and how far windows have fired."""
+        """Resume from the slices in the log and the last window that fired."""
         self._watermark, self._fired = log.numbers(_OWNER, _NUMBERS) or (
             self._watermark,
             self._fired,
@@ -66,25 +66,25 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         return StoredSlices(self._table, log, self._grid, self._live)
 
     def _save(self, stored: StoredSlices) -> None:
-        """Write what came for slices, and how far windows have fired."""
+        """Write the new partials and the last window that fired."""
         stored.save()
         numbers = (self._watermark, self._fired)
         stored.log.set_numbers(_OWNER, dict(zip(_NUMBERS, numbers, strict=True)))
 
     def _next_timers(self, stored: StoredSlices) -> Timers:
-        """Return the last tick of the first window that holds something and has not fired."""
-        least = stored.least
-        if least == LONG_MAX:
+        """Return the last tick of the first non-empty window that has not fired."""
+        first = stored.first_slice
+        if first == LONG_MAX:
             return None, None
-        number = max(rules.first_window(least, self._grid), self._fired + 1)
+        number = max(rules.first_window(first, self._grid), self._fired + 1)
         end: int = rules.end_of(number, self._grid)
         return end - 1, None
 
     def state_size(self) -> dict[str, int]:
-        """Return how many partials of slices are held.
+        """Return the number of (key, slice) entries.
 
-        With a store, how many it held when it was saved: it may have several of a key and a slice,
-        and some of slices that are over.
+        With a log, the number that it had when it was last saved; it may have several of a key and
+        a slice, and some of slices that have expired.
         """
         return super().state_size() if self._stored is None else {"entries": len(self._stored)}
 
@@ -109,24 +109,24 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
 
     @property
     def _live(self) -> int:
-        """The first slice that a window has that has not fired: those before are over."""
+        """The first slice of any window that has not fired; earlier slices have expired."""
         first = rules.first_slice(self._fired + 1, self._grid)
         return int(min(max(first, LONG_MIN), LONG_MAX))
 
     def merge(self, partials: pa.Table) -> None:
-        """Take partials that another task made.
+        """Add partials that another task made to the state.
 
         Raises
         ------
         LatePartialError
-            If all windows of a slice are over: it was made for an earlier watermark than there is.
+            If all windows of a slice have fired: its task knew an earlier watermark than this one.
         """
-        least = int(to_lane(partials.column(SLICE)).values.min(initial=LONG_MAX))
-        if self._watermark > LONG_MIN and least < LONG_MAX:
-            judged = judging_grid(self._plan)
-            end = rules.end_of(rules.last_window(least, judged), judged)
+        first = int(to_numeric(partials.column(SLICE)).values.min(initial=LONG_MAX))
+        if self._watermark > LONG_MIN and first < LONG_MAX:
+            grid = lateness_grid(self._plan)
+            end = rules.end_of(rules.last_window(first, grid), grid)
             if end - 1 <= self._watermark:
-                rule = f"partials are made of rows that are in time: later than {self._watermark}"
+                rule = f"partials are made of rows on time: later than {self._watermark}"
                 raise LatePartialError(rule, value=f"those of a window that ends at {end}")
         super().merge(partials)
 
@@ -139,20 +139,20 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         if len(entries) == 0:
             return
         grid = self._grid
-        least, greatest = entries.reach
-        first = max(low, rules.first_window(least, grid))
-        last = min(high, rules.last_window(greatest, grid))
+        first_slice, last_slice = entries.reach
+        first = max(low, rules.first_window(first_slice, grid))
+        last = min(high, rules.last_window(last_slice, grid))
         if first > last:
             return
         if self._changed_only:
-            entries = self._of_changed(entries, first, last)
+            entries = self._select_changed(entries, first, last)
             if len(entries) == 0:
                 return
         for part, begin, end in self._pieces(entries, first, last):
             yield self._emit(replace(grouped, entries=part), begin, end)
 
-    def _of_changed(self, entries: Entries, first: int, last: int) -> Entries:
-        """Leave out the keys without an entry in the last slice of a window of the range."""
+    def _select_changed(self, entries: Entries, first: int, last: int) -> Entries:
+        """Keep only the keys that have an entry in the last slice of a window of the range."""
         _, low, high = self._numbers(first, last)
         is_changed = np.zeros(int(entries.codes.max()) + 1, np.bool_)
         is_changed[entries.codes[(entries.slices >= low) & (entries.slices <= high)]] = True
@@ -164,7 +164,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         self, entries: Entries, first: int, last: int
     ) -> Iterator[tuple[Entries, int, int]]:
         """Halve a range of windows until each piece is small enough for one emission."""
-        if first == last or self._count_windows(entries, first, last) <= self._most_windows:
+        if first == last or self._count_windows(entries, first, last) <= self._max_windows:
             yield entries, first, last
             return
         middle = (first + last) // 2
@@ -174,17 +174,17 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
                 yield from self._pieces(part, begin, end)
 
     @property
-    def _most_windows(self) -> int:
-        """Fewer of several lengths: each has partials of its own."""
+    def _max_windows(self) -> int:
+        """Limit of windows in one emission: fewer if aggregates have several lengths."""
         lengths = len({each.aggregate.recent for each in self._plan.query.function.built_in}) or 1
-        most = min(EMISSION_WINDOWS, entries_within(self._table.columns, EMISSION_BYTES))
-        return max(1, most // lengths)
+        limit = min(EMISSION_WINDOWS, entries_within(self._table.columns, EMISSION_BYTES))
+        return max(1, limit // lengths)
 
     def _count_windows(self, entries: Entries, first: int, last: int) -> int:
         grid, low, high = self._numbers(first, last)
-        most: int = rules.last_window(0, grid) - rules.first_window(0, grid) + 1
-        if most * len(entries) <= self._most_windows:
-            return most * len(entries)  # a bound will do
+        per_slice: int = rules.last_window(0, grid) - rules.first_window(0, grid) + 1
+        if per_slice * len(entries) <= self._max_windows:
+            return per_slice * len(entries)  # an upper bound is enough
         total: int = self._kernels.run(
             len(entries),
             lambda backend, _: backend.combine.total_windows(
@@ -203,7 +203,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
             len(grouped.entries),
             lambda backend, each: self._windows(backend, each, grouped, first, last),
         )
-        counters = Counters(fired=len(results)) + self._kernels.counted()
+        counters = Counters(fired=len(results)) + self._kernels.take_counters()
         return Emission(results, pa.table({}), counters)
 
     def _windows(
@@ -223,11 +223,11 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         return self._results(keys, bounds, [*results, *grouped.ids(len(keys[0]))])
 
     def _numbers(self, first: int, last: int) -> tuple[rules.Grid, int, int]:
-        """Return what the windows of a range are looked for by: of changed keys, last slices."""
+        """Return the grid and range by which windows are found; if changed only, of last slides."""
         if not self._changed_only:
             return self._grid, first, last
-        more = self._grid.span - 1
-        return self._plan.query.last_slides, first + more, last + more
+        shift = self._grid.span - 1
+        return self._plan.query.last_slides, first + shift, last + shift
 
 
 def _on_device(backend: Backend, entries: Entries) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""The state of the sessions strategy: the sessions of some keys, one partial each."""
+"""In-memory state of the sessions strategy: the partials of each session of each key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import State
 from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.device import Kernels
@@ -27,9 +27,9 @@ class SessionTable(SliceTable):
     def classify(
         self, backend: Backend, piece: KeyedRows, watermark: int
     ) -> tuple[Placed, Rejected]:
-        """Return the first tick of every row; none is late, for the input is bounded."""
+        """Return the time of every row; no row is late, because the input is bounded."""
         del watermark
-        times = to_lane(piece.rows.column(self._plan.query.time))
+        times = to_numeric(piece.rows.column(self._plan.query.time))
         status = status_of_rows(self._plan.query, piece.rows)
         return Placed(backend.to_device(times.values)), Rejected.of(status)
 

@@ -31,7 +31,7 @@ class SessionsOperator(FiringOperator):
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
-        Whether sessions of one advance come in order of their end.
+        Whether the sessions of one advance come in order of their end.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class SessionsOperator(FiringOperator):
         due = entries.states[0][0] - 1 <= watermark
         if due.all() and not self._in_order and 0 < len(entries) <= EMISSION_SESSIONS:
             yield self._emit(entries)
-            self._table.drop(~due)
+            self._table.retain(~due)
             return
-        places = np.flatnonzero(due)
+        index = np.flatnonzero(due)
         if self._in_order:
-            places = places[np.argsort(entries.states[0][0][places], kind="stable")]
-        for begin in range(0, len(places), EMISSION_SESSIONS):
-            yield self._emit(self._table.select(entries, places[begin : begin + EMISSION_SESSIONS]))
-        self._table.drop(~due)
+            index = index[np.argsort(entries.states[0][0][index], kind="stable")]
+        for begin in range(0, len(index), EMISSION_SESSIONS):
+            yield self._emit(self._table.select(entries, index[begin : begin + EMISSION_SESSIONS]))
+        self._table.retain(~due)
 
     def _emit(self, entries: Entries) -> Emission:
         def work(_: Backend, each: Map) -> pa.Table:
@@ -68,5 +68,5 @@ class SessionsOperator(FiringOperator):
             )
 
         results = self._kernels.run(len(entries), work)
-        counters = Counters(fired=len(results)) + self._kernels.counted()
+        counters = Counters(fired=len(results)) + self._kernels.take_counters()
         return Emission(results, pa.table({}), counters)

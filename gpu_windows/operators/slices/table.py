@@ -1,4 +1,4 @@
-"""The state of the slices strategy: the non-empty slices of some keys, one partial each."""
+"""In-memory state of the slices strategy: the partials of each non-empty (key, slice)."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, State, entries_within
 from gpu_windows.operators.columns.reducing import reduce_columns
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.encoding import encoded
+from gpu_windows.operators.key_encoding import encode_keys
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
 
-#: Entries that may wait to be merged before a state of the same size is merged, and about how many
-#: bytes.
+#: Pending entries, and about how many bytes of them, that are buffered before a merge; more if the
+#: merged entries are more.
 _PENDING_ENTRIES, _PENDING_BYTES = 1 << 22, 1 << 29
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Slices of keys, with one state a partial; arrays may be those that a back end keeps.
+    """Slices of keys, with one state per partial; arrays may be in the back end's memory.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Entries:
     merged : bool
         Whether they are sorted by (code, slice), each pair once.
     known_reach : (int, int), optional
-        Between which the slices are, where that is known.
+        The least and the greatest slice, where known.
     """
 
     codes: NDArray[np.int64]
@@ -52,7 +52,7 @@ class Entries:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """Between which the slices are, of at least one."""
+        """The least and the greatest slice; there is at least one entry."""
         return self.known_reach or (int(self.slices.min()), int(self.slices.max()))
 
     def __len__(self) -> int:
@@ -61,18 +61,18 @@ class Entries:
 
 @dataclass(frozen=True)
 class KeyedRows:
-    """Rows that kernels take at once.
+    """Rows of one kernel call, with their key codes.
 
     Parameters
     ----------
     rows : pyarrow.RecordBatch
         Rows that are in a slice.
     codes : int64[n]
-        Codes of their keys; the back end may keep them.
+        Codes of their keys; maybe in the back end's memory.
     key_count : int
         Number of codes when they were made.
     numbers : int64[n]
-        Numbers of the rows among those of their key; empty where they do not matter.
+        Number of each row within its key; empty where not needed.
     """
 
     rows: pa.RecordBatch
@@ -103,7 +103,7 @@ class Placed:
     slices : int64[n], in the back end's memory
         Anything for a row that is rejected.
     reach : (int, int), optional
-        Between which the others are, where that is known.
+        The least and the greatest slice of accepted rows, where known.
     """
 
     slices: Any
@@ -111,9 +111,10 @@ class Placed:
 
 
 class SliceTable:
-    """The non-empty slices of some keys; rows and partials are added, entries read.
+    """The non-empty slices of some keys: add rows or partials, read entries.
 
-    Merging waits until it is worth it, so that adding a batch costs what the batch costs.
+    Added entries are merged only when they outnumber the merged ones, so adding costs amortised
+    time linear in the batch.
     """
 
     def __init__(self, plan: WindowPlan, kernels: Kernels) -> None:
@@ -124,72 +125,75 @@ class SliceTable:
         self._kernels = kernels
         self._merged: Entries | None = None
         self._pending: list[Entries] = []
-        self._waiting = 0  # entries in them
+        self._pending_count = 0  # entries in them
 
     def add_rows(self, table: pa.Table, watermark: int) -> Rejected:
         """Aggregate the rows that are in a window by (key, slice); return the others.
 
-        Every chunk of the table is a kernel call of its own, several at a time.
+        Every chunk of the table is a kernel call of its own; several run in parallel.
         """
-        taken = self._kernels.each(
-            self._keyed(table), lambda backend, piece: self._take(backend, piece, watermark)
+        aggregated = self._kernels.each(
+            self._with_codes(table),
+            lambda backend, piece: self._aggregate(backend, piece, watermark),
         )
-        for entries, _ in taken:
+        for entries, _ in aggregated:
             self.add(entries)
-        return Rejected.together([rejected for _, rejected in taken])
+        return Rejected.concat([rejected for _, rejected in aggregated])
 
     def add_partials(self, table: pa.Table) -> None:
         """Add a table of partials, as `to_arrow` makes it."""
         columns = [table.column(name) for name in self._names]
-        codes = encoded(self._kernels, self.keys, columns)
+        codes = encode_keys(self._kernels, self.keys, columns)
         self.add(self.from_arrow(codes, table))
 
     def add(self, entries: Entries) -> None:
-        """Add entries of this table's keys; they are later than those that are there."""
+        """Add entries of this table's keys; they count as later than the existing ones."""
         self._pending.append(entries)
-        self._waiting += len(entries)
-        most = min(_PENDING_ENTRIES, entries_within(self.columns, _PENDING_BYTES))
-        if self._waiting > max(most, 0 if self._merged is None else len(self._merged)):
+        self._pending_count += len(entries)
+        limit = min(_PENDING_ENTRIES, entries_within(self.columns, _PENDING_BYTES))
+        if self._pending_count > max(limit, 0 if self._merged is None else len(self._merged)):
             self.entries()
 
     @property
-    def waiting(self) -> int:
+    def entry_count(self) -> int:
         """Number of entries in memory, merged or not."""
-        return self._waiting + (0 if self._merged is None else len(self._merged))
+        return self._pending_count + (0 if self._merged is None else len(self._merged))
 
     def entries(self) -> Entries:
         """Return all entries, sorted by (code, slice), each pair once."""
-        waiting = self._pending if self._merged is None else [self._merged, *self._pending]
         if self._pending or self._merged is None:
-            self._merged, self._pending, self._waiting = self._merge(waiting), [], 0
+            self._merged, self._pending, self._pending_count = self._merge(self._parts), [], 0
         return self._merged
 
-    def unmerged(self) -> Entries:
-        """Return all entries as they are: in no order, pairs more than once."""
-        waiting = self._pending if self._merged is None else [self._merged, *self._pending]
-        return self._together(waiting)
+    def unmerged_entries(self) -> Entries:
+        """Return all entries without merging: in no order, a (code, slice) maybe several times."""
+        return self._concat(self._parts)
 
-    def drop(self, keep: NDArray[np.bool_]) -> None:
-        """Keep only some of `entries`."""
-        self._merged = self.select(self.entries(), keep)
+    @property
+    def _parts(self) -> list[Entries]:
+        return self._pending if self._merged is None else [self._merged, *self._pending]
+
+    def retain(self, mask: NDArray[np.bool_]) -> None:
+        """Drop all but the entries of a mask over `entries`."""
+        self._merged = self.select(self.entries(), mask)
 
     def drop_before(self, slice_: int) -> None:
-        """Forget the slices before one."""
+        """Drop the slices before one."""
         entries = self.entries()
         if len(entries) == 0:
             return
-        least, greatest = entries.reach
-        if greatest < slice_:
+        first, last = entries.reach
+        if last < slice_:
             self.clear()
-        elif least < slice_:
-            self.drop(entries.slices >= slice_)
+        elif first < slice_:
+            self.retain(entries.slices >= slice_)
 
     def clear(self) -> None:
-        """Forget all entries; keys keep their codes."""
-        self._merged, self._pending, self._waiting = None, [], 0
+        """Drop all entries; keys keep their codes."""
+        self._merged, self._pending, self._pending_count = None, [], 0
 
     def select(self, entries: Entries, index: NDArray[Any]) -> Entries:
-        """Return some entries, by position or mask."""
+        """Return some entries, by index or mask."""
         pairs = zip(self.columns, entries.states, strict=True)
         states = tuple(column.take(state, index) for column, state in pairs)
         return Entries(entries.codes[index], entries.slices[index], states)
@@ -200,7 +204,7 @@ class SliceTable:
         return pa.table({**keys, **self._without_keys(entries)})
 
     def _without_keys(self, entries: Entries) -> dict[str, pa.Array]:
-        """Return the columns of entries but those of their keys."""
+        """Return the columns of entries without those of their keys."""
         columns = {SLICE: pa.array(entries.slices)}
         for column, state in zip(self.columns, entries.states, strict=True):
             names = (field.name for field in column.fields)
@@ -208,23 +212,25 @@ class SliceTable:
         return columns
 
     def from_arrow(self, codes: NDArray[np.int64], table: pa.Table) -> Entries:
-        """Return the entries of a table that `to_arrow` made, whose keys have these codes."""
-        slices = to_lane(table.column(SLICE)).values
+        """Return the entries of a table from `to_arrow`, given the codes of its keys."""
+        slices = to_numeric(table.column(SLICE)).values
         states = (column.from_table(table) for column in self.columns)
         return Entries(codes, slices, tuple(states), merged=False)
 
-    def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:
+    def _with_codes(self, table: pa.Table) -> Iterator[KeyedRows]:
         for rows in table.to_batches():
             if rows.num_rows:
                 columns = [rows.column(name) for name in self._names]
-                codes = encoded(self._kernels, self.keys, columns)
+                codes = encode_keys(self._kernels, self.keys, columns)
                 yield KeyedRows(rows, codes, self.keys.count, np.empty(0, np.int64))
 
-    def _take(self, backend: Backend, piece: KeyedRows, watermark: int) -> tuple[Entries, Rejected]:
+    def _aggregate(
+        self, backend: Backend, piece: KeyedRows, watermark: int
+    ) -> tuple[Entries, Rejected]:
         placed, rejected = self.classify(backend, piece, watermark)
         rows, codes = piece.rows, piece.codes
         if len(rejected):
-            accepted = rejected.others
+            accepted = rejected.accepted_mask
             rows = rows.filter(pa.array(accepted))
             index = backend.to_device(np.flatnonzero(accepted))
             codes = backend.take(backend.to_device(codes), index)
@@ -239,21 +245,21 @@ class SliceTable:
             return parts[0]
 
         def work(backend: Backend, each: Map) -> Entries:
-            whole = self._together(parts, each)
+            whole = self._concat(parts, each)
             placed = Placed(backend.to_device(whole.slices), _reach_of(parts))
             return self._reduce(backend, whole.states, whole.codes, placed, self.keys.count, each)
 
         return self._kernels.run(sum(map(len, parts)), work)
 
-    def of_groups(self, entries: Entries, groups: NDArray[np.int64]) -> Entries:
-        """Return entries of groups of keys: the slices of all keys of a group as one.
+    def regroup(self, entries: Entries, groups: NDArray[np.int64]) -> Entries:
+        """Return the entries of groups of keys: the slices of all keys of a group combined.
 
         Parameters
         ----------
         entries : Entries
-            Of which none are twice.
+            Each (code, slice) once.
         groups : int64[key codes]
-            The group of each key, from 0 on.
+            The group of each key, counted from 0.
         """
 
         def work(backend: Backend, each: Map) -> Entries:
@@ -263,8 +269,7 @@ class SliceTable:
 
         return self._kernels.run(len(entries), work)
 
-    def _together(self, parts: Sequence[Entries], each: Map = map) -> Entries:
-        """Put entries one after the other."""
+    def _concat(self, parts: Sequence[Entries], each: Map = map) -> Entries:
         parts = parts or [self._nothing()]
 
         def concat(column: int) -> State:
@@ -284,7 +289,7 @@ class SliceTable:
         key_count: int,
         each: Map = map,
     ) -> Entries:
-        """Combine the states of equal (code, slice), in their order."""
+        """Combine the states of each (code, slice), in their order."""
         on_device = backend.to_device(codes)
         groups = self._group(backend, on_device, placed, states, key_count)
 
@@ -295,15 +300,15 @@ class SliceTable:
     def classify(
         self, backend: Backend, piece: KeyedRows, watermark: int
     ) -> tuple[Placed, Rejected]:
-        """Return the slice of every row, and which rows are in none that is to come."""
+        """Return the slice of every row, and the rows that are late or in no slice."""
         grid, rows = grid_of(self._plan), piece.rows
-        lane = to_lane(rows.column(self._plan.query.time))
+        times = to_numeric(rows.column(self._plan.query.time))
         limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, watermark)
-        ts, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
-        judged = judging_grid(self._plan)
+        ts, valid = backend.to_device(times.values), backend.to_device(times.valid)
+        lateness = lateness_grid(self._plan)
         slices = backend.empty(len(rows), np.int64)
         status = backend.empty(len(rows), np.int8)
-        seen = backend.assign.assign_slices(ts, valid, judged, limits, slices, status)
+        seen = backend.assign.assign_slices(ts, valid, lateness, limits, slices, status)
         reach = (seen.least, seen.greatest) if seen.rejected < len(rows) else None
         if seen.rejected:
             return Placed(slices, reach), Rejected.of(backend.to_host(status))
@@ -326,22 +331,28 @@ class SliceTable:
 
 
 def grid_of(plan: WindowPlan) -> rules.Grid:
-    """Return the slices of a plan that has them."""
+    """Return the slice grid of a plan.
+
+    Raises
+    ------
+    ValueError
+        If its strategy has no slices.
+    """
     if plan.grid is None:
         raise ValueError(f"the strategy {plan.strategy.value!r} has no slices")
     return plan.grid
 
 
-def judging_grid(plan: WindowPlan) -> rules.Grid:
-    """Return the windows by whose ends rows are late: of changed keys only, the slides."""
+def lateness_grid(plan: WindowPlan) -> rules.Grid:
+    """Return the windows whose ends decide which rows are late: last slides, for changed keys."""
     return plan.query.last_slides if plan.query.changed_only else grid_of(plan)
 
 
 def _reach_of(parts: Sequence[Entries]) -> tuple[int, int] | None:
-    """Return between which the slices of all parts are, if that is known of each."""
-    known = [part.known_reach for part in parts if len(part)]
-    every = [reach for reach in known if reach is not None]
-    if not every or len(every) < len(known):
+    """Return the least and the greatest slice of all parts, if each part knows its own."""
+    reaches = [part.known_reach for part in parts if len(part)]
+    known_reaches = [reach for reach in reaches if reach is not None]
+    if not known_reaches or len(known_reaches) < len(reaches):
         return None
-    lows, highs = zip(*every, strict=True)
+    lows, highs = zip(*known_reaches, strict=True)
     return min(lows), max(highs)

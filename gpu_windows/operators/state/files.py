@@ -1,4 +1,4 @@
-"""What state needs of the place that keeps its files; and a place in memory."""
+"""Interface of the storage of state files, and an implementation in memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class StateFiles(Protocol):
-    """Files by name, which are written once and never change."""
+    """Storage of files by name; a file is written once and never changes."""
 
     def write(self, name: str, parts: Iterable[bytes]) -> None:
         """Write a file under a name that no other attempt uses.
@@ -20,15 +20,15 @@ class StateFiles(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """Whether a request takes so long that ranges are best asked for together."""
+        """Whether requests are so slow that ranges should be fetched together."""
 
     def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-        """Have ranges of several files at hand that are read next.
+        """Fetch ranges of several files that will be read next.
 
         Raises
         ------
         OSError
-            `FileNotFoundError` if one of the files is not there.
+            `FileNotFoundError` if one of the files does not exist.
         """
 
     def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -41,7 +41,7 @@ class StateFiles(Protocol):
         """
 
     def read_end(self, name: str, length: int) -> bytes:
-        """Return the last bytes of a file: all of a shorter one.
+        """Return the last bytes of a file, or all of a shorter one.
 
         Raises
         ------
@@ -56,7 +56,7 @@ class MemoryFiles:
     Parameters
     ----------
     files : dict of str to bytes, optional
-        What there is; it is changed in place.
+        The existing files; changed in place.
     """
 
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
@@ -64,11 +64,11 @@ class MemoryFiles:
 
     @property
     def is_remote(self) -> bool:
-        """Whether a request takes long: it does not."""
+        """Whether requests are slow: they are not."""
         return False
 
     def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-        """Do nothing: all is at hand."""
+        """Do nothing: files are in memory."""
 
     def write(self, name: str, parts: Iterable[bytes]) -> None:
         """Write a file."""

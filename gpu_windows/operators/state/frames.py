@@ -15,10 +15,10 @@ from gpu_windows.errors import StateCorruptedError
 _HEADER = struct.Struct("<IQ")
 #: State is mostly small numbers and zeros. Most blocks are of some kilobytes.
 _CODEC, _CODEC_OF_SMALL = (pa.Codec("zstd", compression_level=level) for level in (1, 3))
-#: Bytes up to which the higher level is worth its time.
+#: Bytes up to which the higher level is used: beyond, it costs too much time.
 _SMALL = 1 << 16
 #: Bytes of a record batch, about: offsets of strings have 31 bits, and some rows are larger.
-MOST_BYTES = 1 << 28
+MAX_BATCH_BYTES = 1 << 28
 #: Without options a writer looks for some in the environment, which takes as long as to write.
 _PLAIN = pa.ipc.IpcWriteOptions()
 _IN_ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
@@ -37,7 +37,7 @@ def unpack_frame(frame: bytes | memoryview, where: str) -> pa.Buffer:
     Raises
     ------
     StateCorruptedError
-        If these are not the bytes that were written.
+        If the bytes are damaged.
     """
     view = memoryview(frame)
     if len(view) >= _HEADER.size:
@@ -53,9 +53,9 @@ def _checksum(data: bytes | memoryview, length: int) -> int:
 
 
 def pack_batches(tables: Sequence[pa.Table]) -> bytes:
-    """Return a frame of tables without their schemas: how many record batches each has, and these.
+    """Return a frame of tables without their schemas: batch counts, then record batches.
 
-    A table has several where one could not hold its texts: see `MOST_BYTES`.
+    A large table has several, because offsets of strings have 31 bits: see `MAX_BATCH_BYTES`.
     """
     parts = [[*_to_batches(table)] for table in tables]
     sink = pa.BufferOutputStream()
@@ -73,7 +73,7 @@ def unpack_batches(
     Raises
     ------
     StateCorruptedError
-        If these are not the bytes that were written.
+        If the bytes are damaged.
     """
     reader = pa.BufferReader(unpack_frame(frame, where))
     counts = struct.unpack(f"<{len(schemas)}Q", reader.read(8 * len(schemas)))
@@ -100,15 +100,15 @@ def unpack_table(frame: bytes | memoryview, where: str) -> pa.Table:
     Raises
     ------
     StateCorruptedError
-        If these are not the bytes that were written.
+        If the bytes are damaged.
     """
     with pa.ipc.open_stream(unpack_frame(frame, where), options=_IN_ONE_THREAD) as reader:
         return reader.read_all()
 
 
 def _to_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Yield a table as record batches, mostly one: of no rows, too."""
-    rows = max(1, len(table) * MOST_BYTES // max(table.nbytes, 1))
+    """Yield a table as record batches: usually one, also for an empty table."""
+    rows = max(1, len(table) * MAX_BATCH_BYTES // max(table.nbytes, 1))
     for begin in range(0, max(len(table), 1), rows):
         part = table.slice(begin, rows).combine_chunks()
         if len(part) == 0:

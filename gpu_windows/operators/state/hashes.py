@@ -12,18 +12,18 @@ Ints = NDArray[np.int64]
 
 
 def distinct(values: Ints) -> Ints:
-    """Return the set of some values."""
+    """Return values as a set: sorted, each once."""
     values = np.sort(values, kind="stable")
     return values[np.flatnonzero(np.diff(values, prepend=~values[:1]))]
 
 
 def union(one: Ints, other: Ints) -> Ints:
-    """Return what is in one of two sets; they may have duplicates."""
+    """Return the union of two sets, which may have duplicates."""
     return distinct(np.concatenate([one, other]))
 
 
 def among(values: Ints, keys: Ints) -> NDArray[np.bool_]:
-    """Tell of each of some values, in any order, whether it is in a set."""
+    """Return whether each value, in any order, is in a set: bool[n]."""
     if len(keys) == 0:
         return np.zeros(len(values), np.bool_)
     found: NDArray[np.bool_] = keys[np.searchsorted(keys[:-1], values)] == values
@@ -31,19 +31,19 @@ def among(values: Ints, keys: Ints) -> NDArray[np.bool_]:
 
 
 def without(keys: Ints, others: Ints) -> Ints:
-    """Return what is in a set and not in another one."""
+    """Return the difference of two sets."""
     return keys[~among(keys, others)]
 
 
 def part_of(hashes: Ints, count: int) -> Ints:
-    """Return of each hash which of ``count`` parts it is in: by its upper bits.
+    """Return the part of each hash, below ``count``, by its upper bits.
 
-    The lower ones chose the shard.
+    The lower bits select the shard.
     """
-    upper = unsigned(hashes) >> np.uint64(32)
+    upper = as_unsigned(hashes) >> np.uint64(32)
     return ((upper * np.uint64(count)) >> np.uint64(32)).astype(np.int64)
 
 
-def unsigned(hashes: Ints) -> NDArray[np.uint64]:
-    """Return hashes as numbers in whose order parts are."""
+def as_unsigned(hashes: Ints) -> NDArray[np.uint64]:
+    """Return hashes as unsigned numbers, whose order is that of parts."""
     return np.ascontiguousarray(hashes).view(np.uint64)

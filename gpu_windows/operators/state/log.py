@@ -1,17 +1,17 @@
-"""The state of a shard: a log of state files, each with the runs that a micro-batch has written.
+"""The state of a shard: a log-structured store. Each micro-batch writes one state file of runs.
 
 ::
 
     magic, version
-    runs             blocks, the filter of their keys, their directory; see `runs`
+    runs             blocks, the filter of their keys, their block index; see `runs`
     manifest         all live runs, of this file and of earlier ones, and numbers; see `manifest`
 
 A table of an operator (`KeyedTable`, `RowBuffer`) is its runs, from the oldest to the newest; runs
 that were written together are a *segment*. A micro-batch writes one file: its new segment, and the
-segments that it merges. Neighbours in age become one when `TOGETHER` are of a size. Where more than
-half of the bytes of all files have expired, the segments of the emptiest ones are written again. So
-files stay few, and a byte is written again a few times in its life. Nothing is written before
-`finish`: a call that fails leaves no trace.
+segments that it compacts. Compaction is size-tiered: `MERGE_FANIN` neighbours in age of the same
+size class become one. If more than half of the bytes of all files have expired, the segments of the
+emptiest files are rewritten. So files stay few, and a byte is rewritten a few times in its life.
+Nothing is written before `finish`: a call that fails leaves no trace.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.errors import StateCorruptedError
-from gpu_windows.operators.state.directory import Directory
+from gpu_windows.operators.state.block_index import BlockIndex
 from gpu_windows.operators.state.files import StateFiles
 from gpu_windows.operators.state.frames import unpack_batches
-from gpu_windows.operators.state.log_table import LogTable
 from gpu_windows.operators.state.manifest import (
     HEADER,
     Manifest,
@@ -39,19 +37,18 @@ from gpu_windows.operators.state.manifest import (
     missing_file,
     read_manifest,
 )
-from gpu_windows.operators.state.new_file import NewFile
+from gpu_windows.operators.state.rescaling import Rescaling
 from gpu_windows.operators.state.runs import Run
 from gpu_windows.operators.state.schemas import conform, with_types
-
-if TYPE_CHECKING:
-    from gpu_windows.operators.state.rescaling import Rescaling
+from gpu_windows.operators.state.state_file_writer import StateFileWriter
+from gpu_windows.operators.state.writable_table import WritableTable
 
 Ints = NDArray[np.int64]
 
-#: The first key column of entries of keys, and which columns of these are named by a plan.
+#: The first key column of entries, and the pattern of columns of entries that a plan names.
 _FIRST_KEY, _IN_ENTRIES = "key0", re.compile(r"key\d+$|__p[0-9a-f]+")
-#: Bytes of a run up to which it is read at once, directory and all; and of the filter of a run up
-#: to which it is fetched with the directory.
+#: Bytes of a run up to which it is read at once, block index and all; and of the filter of a run up
+#: to which it is fetched with the block index.
 _SMALL_RUN, _SMALL_FILTER = 1 << 15, 1 << 18
 
 
@@ -67,16 +64,16 @@ class StateLog:
     Raises
     ------
     StateCorruptedError, StateVersionError
-        If that file is not what was written.
+        If that file is damaged, or of another version.
     """
 
     def __init__(self, files: StateFiles, newest: str | None = None) -> None:
         self.files, self.newest = files, newest
         self._manifest = Manifest() if newest is None else read_manifest(files, newest)
         self._begin()
-        #: Types that columns have now: what is read has them, if they mean the same values.
+        #: Current types of columns; columns are read in these if they have the same values.
         self.types: Mapping[str, pa.DataType] = {}
-        #: What another number of shards takes of it; None: it goes on as it is.
+        #: Set while state moves to another number of shards.
         self.rescaling: Rescaling | None = None
         #: Nanoseconds in which files were read and written.
         self.waited_ns = 0
@@ -84,50 +81,50 @@ class StateLog:
     def _begin(self) -> None:
         self._segments: list[Segment] = [dict(each) for each in self._manifest.segments]
         self._numbers = {owner: dict(each) for owner, each in self._manifest.numbers.items()}
-        self._tables: dict[str, LogTable] = {}
-        self._directories: dict[tuple[str, int], Directory] = {}
-        self._stored: dict[tuple[str, int], tuple[pa.Schema, ...]] = {}
+        self._tables: dict[str, WritableTable] = {}
+        self._block_indexes: dict[tuple[str, int], BlockIndex] = {}
+        self._stored_schemas: dict[tuple[str, int], tuple[pa.Schema, ...]] = {}
         self._small: dict[tuple[str, int], bytes] = {}
-        self._has_fetched = False  # directories
+        self._has_fetched = False  # block indexes
 
     def reopen(self) -> StateLog:
-        """Return the log as an operator finds it that starts from here."""
+        """Return the log for an operator that resumes from it."""
         return self
 
-    # ---- what tables and operators ask for
+    # ---- tables and numbers
 
     @property
     def has_state(self) -> bool:
         """Whether something was ever saved."""
         return self.newest is not None
 
-    def register(self, table: LogTable) -> None:
-        """Have a table take part in `finish`. Tables are written in this order."""
+    def register(self, table: WritableTable) -> None:
+        """Add a table, which `finish` writes; tables are written in this order."""
         self._tables[table.name] = table
 
     def numbers(self, owner: str, names: Sequence[str]) -> list[int] | None:
-        """Return numbers that an owner has saved, in the order of their names; None if it has not.
+        """Return the saved numbers of an owner, by name; None if the log has no state.
 
         Raises
         ------
         StateCorruptedError
-            If one is missing, or the log has state and not this owner's: it is of another operator.
+            If one is missing: the state is of another operator.
         """
-        known = self._numbers.get(owner)
-        if known is None and not self.has_state:
+        saved = self._numbers.get(owner)
+        if saved is None and not self.has_state:
             return None
-        missing = [name for name in names if known is None or name not in known]
-        if known is None or missing:
+        missing = [name for name in names if saved is None or name not in saved]
+        if saved is None or missing:
             rule = "the state of a shard has the numbers that its operator asks for"
             raise StateCorruptedError(rule, value=f"no {', '.join(missing)} of {owner}")
-        return [known[name] for name in names]
+        return [saved[name] for name in names]
 
     def all_numbers(self, owner: str) -> dict[str, int]:
-        """Return all numbers that an owner has saved, by name; none if it has not."""
+        """Return all saved numbers of an owner, by name; empty if it has none."""
         return dict(self._numbers.get(owner, {}))
 
     def set_numbers(self, owner: str, numbers: Mapping[str, int]) -> None:
-        """Keep numbers of an owner, in place of those that it had."""
+        """Replace the saved numbers of an owner."""
         self._numbers[owner] = {name: int(number) for name, number in numbers.items()}
 
     def runs(self, table: str) -> list[Run]:
@@ -148,19 +145,21 @@ class StateLog:
         return (run for each in self._segments for run in each.values())
 
     def drop(self, run: Run) -> None:
-        """Forget a run."""
+        """Delete a run."""
         for segment in self._segments:
             if segment.get(run.table) is run:
                 del segment[run.table]
                 return
         raise ValueError(f"there is no such run of {run.table}")
 
-    def change(self, run: Run, *, since: int | None = None, taken: int | None = None) -> Run:
-        """Note that rows of a run have expired or were taken; return it as it is now."""
+    def update_run(
+        self, run: Run, *, live_from: int | None = None, consumed: int | None = None
+    ) -> Run:
+        """Record that rows of a run have expired or were consumed; return the updated run."""
         changed = replace(
             run,
-            since=run.since if since is None else since,
-            taken=run.taken if taken is None else taken,
+            live_from=run.live_from if live_from is None else live_from,
+            consumed=run.consumed if consumed is None else consumed,
         )
         for segment in self._segments:
             if segment.get(run.table) is run:
@@ -170,34 +169,34 @@ class StateLog:
 
     # ---- reading
 
-    def directory(self, run: Run) -> Directory:
-        """Return the directory of a run.
+    def block_index(self, run: Run) -> BlockIndex:
+        """Return the block index of a run.
 
         Raises
         ------
         StateCorruptedError
-            If its file is missing or is not as it was written.
+            If its file is missing or damaged.
         """
         at = run.file, run.begin
-        if at not in self._directories:
-            self._fetch_directories()
+        if at not in self._block_indexes:
+            self._fetch_block_indexes()
             if run.size <= _SMALL_RUN:
                 (whole,) = self._read(run.file, [(run.begin, run.size)])
                 self._small[at] = whole
-                frame = memoryview(whole)[run.directory - run.begin :]
+                frame = memoryview(whole)[run.index - run.begin :]
             else:
-                (data,) = self._read(run.file, [(run.directory, run.end - run.directory)])
+                (data,) = self._read(run.file, [(run.index, run.end - run.index)])
                 frame = memoryview(data)
-            directory = Directory.from_frame(frame, _name(run))
-            self._stored[at] = directory.schemas
-            now = tuple(with_types(schema, self._types_in(schema)) for schema in directory.schemas)
-            self._directories[at] = replace(directory, schemas=now)
-        return self._directories[at]
+            index = BlockIndex.from_frame(frame, _name(run))
+            self._stored_schemas[at] = index.schemas
+            now = tuple(with_types(schema, self._types_in(schema)) for schema in index.schemas)
+            self._block_indexes[at] = replace(index, schemas=now)
+        return self._block_indexes[at]
 
     def _types_in(self, schema: pa.Schema) -> Mapping[str, pa.DataType]:
-        """Return the types of now that count for a table.
+        """Return the current types that apply to a table.
 
-        Entries of keys have columns of ours: one of rows may have the name of one of them.
+        Entries of keys have columns of their own, and columns of the input may have the same names.
         """
         if _FIRST_KEY not in schema.names:
             return self.types
@@ -209,12 +208,12 @@ class StateLog:
         Raises
         ------
         StateCorruptedError
-            If the file of the run is missing or is not as it was written.
+            If the file of the run is missing or damaged.
         """
         if len(blocks) == 0:
             return []
-        directory = self.directory(run)
-        begins = directory.begins
+        index = self.block_index(run)
+        begins = index.begins
         small = self._small.get((run.file, run.begin))
         if small is not None:
             data: list[bytes | memoryview] = [
@@ -222,14 +221,14 @@ class StateLog:
             ]
         else:
             data = [*self._read_neighbours(run, begins, blocks)]
-        stored = self._stored[run.file, run.begin]
+        stored = self._stored_schemas[run.file, run.begin]
         found = [unpack_batches(each, stored, _name(run)) for each in data]
-        if stored == directory.schemas:
+        if stored == index.schemas:
             return found
-        return [tuple(map(conform, tables, directory.schemas)) for tables in found]
+        return [tuple(map(conform, tables, index.schemas)) for tables in found]
 
     def _read_neighbours(self, run: Run, begins: Ints, blocks: Ints) -> Iterator[memoryview]:
-        """Yield blocks; those that follow one another are read at once."""
+        """Yield blocks; adjacent ones are read at once."""
         firsts, lasts = _neighbours(blocks)
         low, ranges = begins[blocks[firsts]], _ranges(run, begins, blocks)
         for data, first, last, base in zip(
@@ -251,11 +250,11 @@ class StateLog:
         return data
 
     def _filter_range(self, run: Run, part: int) -> tuple[int, int]:
-        sizes = self.directory(run).filters
+        sizes = self.block_index(run).filters
         return run.filters + sum(sizes[:part]), sizes[part]
 
     def _read(self, file: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        with self._waiting(file):
+        with self._measure_wait(file):
             return self.files.read_ranges(file, ranges)
 
     def check_files(self) -> None:
@@ -266,8 +265,8 @@ class StateLog:
             self._read(name, [header])
 
     @contextmanager
-    def _waiting(self, file: str = "") -> Iterator[None]:
-        """Count the time of a block; in it, a file that is gone is one that a commit needs."""
+    def _measure_wait(self, file: str = "") -> Iterator[None]:
+        """Count the time of reading; convert the error of a missing file."""
         began = time.perf_counter_ns()
         try:
             yield
@@ -276,16 +275,15 @@ class StateLog:
         finally:
             self.waited_ns += time.perf_counter_ns() - began
 
-    # ---- reading ahead: the files of a store are asked together for what is read next
+    # ---- prefetching: one round of requests to a store for all that is read next
 
     def fetch_blocks(self, blocks: Iterable[tuple[Run, Ints]]) -> None:
-        """Have blocks of several runs at hand, where files are in a store.
+        """Prefetch blocks of several runs, if files are in a store.
 
         Parameters
         ----------
         blocks : iterable of (Run, int64[k])
-            Runs, and numbers of their blocks, ascending. It is not looked at where files are on a
-            disk.
+            Runs, and numbers of their blocks, ascending. Not consumed if files are on a disk.
 
         Raises
         ------
@@ -296,20 +294,20 @@ class StateLog:
             (run.file, each)
             for run, numbers in blocks
             if len(numbers) and (run.file, run.begin) not in self._small
-            for each in _ranges(run, self.directory(run).begins, numbers)
+            for each in _ranges(run, self.block_index(run).begins, numbers)
         )
 
     def fetch_filters(self, parts: Iterable[tuple[Run, Iterable[int]]]) -> None:
-        """Have parts of the filters of several runs at hand; see `fetch_blocks`."""
+        """Prefetch parts of the key filters of several runs; see `fetch_blocks`."""
         self._prefetch(
             (run.file, self._filter_range(run, part)) for run, numbers in parts for part in numbers
         )
 
-    def _fetch_directories(self) -> None:
-        """Have the directories of all tables at hand, and filters beside them."""
+    def _fetch_block_indexes(self) -> None:
+        """Prefetch the block indexes of all tables, with small filters."""
         if not self._has_fetched:
             self._has_fetched = True
-            self._prefetch(map(_directory_range, self._all_runs()))
+            self._prefetch(map(_index_range, self._all_runs()))
 
     def _prefetch(self, ranges: Iterable[tuple[str, tuple[int, int]]]) -> None:
         if not self.files.is_remote:
@@ -318,24 +316,24 @@ class StateLog:
         for file, each in ranges:
             every.setdefault(file, []).append(each)
         if every:
-            with self._waiting():
+            with self._measure_wait():
                 self.files.prefetch(every)
 
     # ---- writing
 
     @property
     def live_files(self) -> tuple[str, ...]:
-        """Names of the files that a commit of this state needs, the newest one among them."""
+        """Names of the files that a commit of this state needs, including the newest one."""
         files = dict.fromkeys(run.file for run in self._all_runs())
         return tuple(dict.fromkeys((*files, *(() if self.newest is None else (self.newest,)))))
 
     def finish(self, name: str) -> str | None:
-        """Write what has changed into a state file; return the name of the newest one.
+        """Write all changes to a state file; return the name of the newest one.
 
         Parameters
         ----------
         name : str
-            For the file, of this attempt only. Not used if nothing has changed.
+            Name of the file, unique to this attempt. Not used if nothing has changed.
 
         Raises
         ------
@@ -351,21 +349,21 @@ class StateLog:
             return self.newest
         began = time.perf_counter_ns()
         latest = Manifest(segments, before.sizes, self._numbers)
-        file = NewFile(name, self._tables, latest, segments, new_bytes)
+        file = StateFileWriter(name, self._tables, latest, segments, new_bytes)
         self.files.write(name, file.parts())
         self.waited_ns += time.perf_counter_ns() - began
         for table in self._tables.values():
             table.note_written()
         self._manifest, self.newest = file.manifest, name
         self._segments = [dict(each) for each in self._manifest.segments]
-        self._directories.clear()
-        self._stored.clear()
+        self._block_indexes.clear()
+        self._stored_schemas.clear()
         self._small.clear()
         return name
 
     @property
-    def tables(self) -> Mapping[str, LogTable]:
-        """The tables that take part, by name."""
+    def tables(self) -> Mapping[str, WritableTable]:
+        """The registered tables, by name."""
         return self._tables
 
     @property
@@ -375,21 +373,21 @@ class StateLog:
 
 
 def _neighbours(blocks: Ints) -> tuple[Ints, Ints]:
-    """Return the places of the first and the last ones of blocks that follow one another."""
+    """Return the indices of the first and the last block of each group of adjacent ones."""
     firsts = np.flatnonzero(np.diff(blocks, prepend=-2) != 1)
     return firsts, np.append(firsts[1:], len(blocks)) - 1
 
 
 def _ranges(run: Run, begins: Ints, blocks: Ints) -> list[tuple[int, int]]:
-    """Return the ranges of some blocks in their file: one of those that follow one another."""
+    """Return the byte ranges of some blocks in their file; adjacent blocks share one."""
     firsts, lasts = _neighbours(blocks)
     low, high = begins[blocks[firsts]], begins[blocks[lasts] + 1]
     return [*zip((run.begin + low).tolist(), (high - low).tolist(), strict=True)]
 
 
-def _directory_range(run: Run) -> tuple[str, tuple[int, int]]:
-    """Return the file of a run, and what to fetch before its directory is known."""
-    begin = run.filters if run.directory - run.filters <= _SMALL_FILTER else run.directory
+def _index_range(run: Run) -> tuple[str, tuple[int, int]]:
+    """Return the file of a run, and the range to fetch before its block index is known."""
+    begin = run.filters if run.index - run.filters <= _SMALL_FILTER else run.index
     begin = run.begin if run.size <= _SMALL_RUN else begin
     return run.file, (begin, run.end - begin)
 

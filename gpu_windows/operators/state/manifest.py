@@ -1,7 +1,6 @@
-"""The end of a state file: which runs are live, in which files, and the numbers of an operator.
+"""The manifest at the end of a state file: all live runs, their files, and numbers of operators.
 
-It names the live runs of earlier files, too: a reader of state needs the name of the newest file
-alone.
+It includes the live runs of earlier files, so the name of the newest file is enough to read state.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MAGIC = b"gpst"
 HEADER = struct.pack("<4sI", MAGIC, VERSION)
 #: Length of the manifest, version, magic.
 _FOOTER = struct.Struct("<QI4s")
-#: Bytes that are read at first: most manifests are shorter.
+#: Bytes of the first read: most manifests are shorter.
 _TAIL = 1 << 13
 
 #: Runs of the same age, by their tables.
@@ -32,16 +31,16 @@ Segment = dict[str, Run]
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is live after a micro-batch.
+    """The live state after a micro-batch.
 
     Parameters
     ----------
     segments : list of Segment
-        From the oldest on.
+        Oldest first.
     sizes : mapping of str to int
-        Names of the files that have them to their bytes.
+        Bytes of the files that have them, by name.
     numbers : mapping
-        Owner to name to number: what operators and tables keep besides runs.
+        Owner to name to number: state of operators and tables other than runs.
     """
 
     segments: Sequence[Segment] = ()
@@ -63,7 +62,7 @@ def read_manifest(files: StateFiles, name: str) -> Manifest:
     Raises
     ------
     StateCorruptedError
-        If the file is missing or is not what was written.
+        If the file is missing or damaged.
     StateVersionError
         If it has another version.
     """
@@ -106,13 +105,14 @@ def read_end(files: StateFiles, name: str, length: int) -> bytes:
 
 
 def missing_file(name: str) -> StateCorruptedError:
-    """Return the error of a state file that is gone."""
+    """Return the error for a missing state file."""
     return StateCorruptedError("a state file that the last commit needs must be there", value=name)
 
 
 def _to_list(run: Run, files: Mapping[str, int]) -> list[Any]:
-    numbers = (run.begin, run.filters, run.directory, run.end, run.rows, run.markers)
-    return [run.table, files[run.file], *numbers, run.least, run.greatest, run.since, run.taken]
+    numbers = (run.begin, run.filters, run.index, run.end, run.rows, run.markers)
+    times = (run.min_time, run.max_time, run.live_from)
+    return [run.table, files[run.file], *numbers, *times, run.consumed]
 
 
 def _from_list(record: Sequence[Any], names: Sequence[str]) -> Run:

@@ -9,12 +9,12 @@ from gpu_windows.operators.state.log import StateLog
 
 
 class MemoryLog(StateLog):
-    """The state of a shard in memory, where each operator begins from what the one before saved.
+    """The state of a shard in memory; an operator resumes from what the previous one saved.
 
     Parameters
     ----------
     files : MemoryFiles, optional
-        What it begins with.
+        The existing files.
     newest : str, optional
         See `StateLog`.
     """
@@ -23,12 +23,12 @@ class MemoryLog(StateLog):
         super().__init__(MemoryFiles() if files is None else files, newest)
 
     def reopen(self) -> StateLog:
-        """Write what was saved, then return the log as it is now."""
+        """Write all changes, then return the log."""
         self.finish(uuid4().hex)
         self._begin()
         return self
 
     def copy(self) -> MemoryLog:
-        """Return a log of its own with the same state: what was finished."""
+        """Return a separate log with the same written state."""
         assert isinstance(self.files, MemoryFiles)
         return MemoryLog(MemoryFiles(dict(self.files.files)), self.newest)

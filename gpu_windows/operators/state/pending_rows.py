@@ -1,13 +1,13 @@
-"""Rows that wait for the watermark, numbered in order of arrival."""
+"""Rows that are buffered until the watermark passes them, numbered in order of arrival."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
+from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
 from gpu_windows.operators.state.schemas import NOTHING
 
 #: Column of the number of a row, in order of arrival.
@@ -15,7 +15,7 @@ NUMBER = "__number"
 
 
 class PendingRows(RowBuffer):
-    """Rows that wait for the watermark.
+    """Rows that are buffered until the watermark passes them.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ class PendingRows(RowBuffer):
         next_number: int,
         lacking: pa.Schema = NOTHING,
     ) -> None:
-        super().__init__(log, name, RowKind(time, one_place, in_order=True), lacking)
+        super().__init__(log, name, BufferSpec(time, no_prefix, in_order=True), lacking)
         self.next_number = next_number
 
     def number(self, rows: pa.Table) -> pa.Table:
-        """Return rows that came, with the column `NUMBER`."""
+        """Return new rows with the column `NUMBER`."""
         first, self.next_number = self.next_number, self.next_number + len(rows)
         return rows.append_column(NUMBER, pa.array(np.arange(first, self.next_number)))

@@ -1,14 +1,9 @@
-"""Another number of shards: the state of a shard, cut out of the state of others.
-
-All state is read and written once, at a start. References into ranges of the old files would spare
-that; but then every read, filter, count and merge would have to leave out the rows of other shards,
-until all files are merged. A copy is one place to be right in.
-"""
+"""Rescaling: the selection of the state of a new shard from that of an old one."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,20 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gpu_windows.operators.state.files import StateFiles
-from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.manifest import HEADER, Manifest, Segment
-from gpu_windows.operators.state.row_kind import KeyColumns
-from gpu_windows.operators.state.runs import RunWriter
+from gpu_windows.operators.state.buffer_spec import KeyColumns
 
 Ints = NDArray[np.int64]
 
-#: How the names of numbers begin that rows are given in order: no two rows of a shard have one.
-NEXT = "next "
-
 
 class FindGroups(Protocol):
-    """Returns the key groups of rows that have such columns: int64[n]."""
+    """Returns the key groups of rows, given how these are identified: int64[n]."""
 
     def __call__(self, rows: pa.Table, columns: KeyColumns) -> Ints:
         """``columns``: not ``NONE``."""
@@ -38,17 +26,17 @@ class FindGroups(Protocol):
 
 @dataclass
 class Rescaling:
-    """What a new shard takes of an old one.
+    """Selection of the state that a new shard takes from an old one.
 
     Parameters
     ----------
     first, end : int
-        Its key groups, ``end`` exclusive.
+        Key groups of the new shard, ``end`` exclusive.
     groups : FindGroups
     offset : int
-        What is added to the numbers of rows, which other old shards have given, too.
+        Added to the numbers of rows, so that those of several old shards differ.
     is_first : bool
-        Whether it takes what each shard has all of.
+        Whether to take the tables that every shard has in full.
     """
 
     first: int
@@ -59,7 +47,7 @@ class Rescaling:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def select(self, rows: pa.Table, columns: KeyColumns) -> NDArray[np.bool_]:
-        """Return which rows it takes."""
+        """Return which rows the new shard takes: bool[n]."""
         if columns is KeyColumns.NONE:
             return np.full(len(rows), self.is_first)
         groups = self.groups(rows, columns)
@@ -67,89 +55,11 @@ class Rescaling:
         return selected
 
     def shift(self, rows: pa.Table, names: Sequence[str]) -> pa.Table:
-        """Return rows whose numbers no row of another old shard has."""
+        """Return rows with shifted numbers, which differ from those of other old shards."""
         for name in names if self.offset else ():
-            place = rows.column_names.index(name)
-            rows = rows.set_column(place, rows.schema.field(name), _add(rows[name], self.offset))
+            index = rows.column_names.index(name)
+            rows = rows.set_column(index, rows.schema.field(name), _add(rows[name], self.offset))
         return rows
-
-
-def write_rescaled(sources: Sequence[StateLog], files: StateFiles, name: str) -> None:
-    """Write the state of a new shard into one file.
-
-    Parameters
-    ----------
-    sources : sequence of StateLog
-        Of old shards, in their order; each has a `Rescaling`, and the tables of its operator.
-    files : StateFiles
-    name : str
-        Of the file, of this attempt only.
-
-    Raises
-    ------
-    OSError
-    StateCorruptedError
-        If a source is not what was written.
-    """
-    files.write(name, _parts(sources, name))
-
-
-def _parts(sources: Sequence[StateLog], name: str) -> Iterator[bytes]:
-    yield HEADER
-    offset, segments = len(HEADER), list[Segment]()
-    for source in sources:
-        segment: Segment = {}
-        for table in source.tables.values():
-            runs = table.runs
-            if not runs:
-                continue
-            blocks = table.merge(runs, with_new=False, are_oldest=True)
-            writer = RunWriter(table.name, name, offset, blocks)
-            for part in writer.parts():
-                offset += len(part)
-                yield part
-            if (run := writer.run()) is not None:
-                segment[table.name] = run
-        segments.append(segment)
-    segments = [each for each in segments if each]
-    sizes = {name: offset} if segments else {}
-    yield Manifest(segments, sizes, _merge_numbers(sources)).to_bytes()
-
-
-def _merge_numbers(sources: Sequence[StateLog]) -> dict[str, dict[str, int]]:
-    """Return the numbers of a new shard: watermarks are the same in all old ones."""
-    merged: dict[str, dict[str, int]] = {}
-    for source in sources:
-        assert source.rescaling is not None
-        for owner, numbers in source.saved_numbers.items():
-            own = merged.setdefault(owner, {})
-            counted = source.rescaling.counts.get(owner)
-            for number_name, number in numbers.items():
-                if counted is not None:
-                    own[number_name] = own.get(number_name, 0) + counted[number_name]
-                elif number_name.startswith(NEXT):
-                    own[number_name] = total_numbers(sources)
-                else:
-                    own[number_name] = max(own.get(number_name, number), number)
-    return merged
-
-
-def total_numbers(sources: Sequence[StateLog]) -> int:
-    """Return a number above all that rows of some shards have, each shard's shifted."""
-    return sum(map(count_numbers, sources))
-
-
-def count_numbers(source: StateLog) -> int:
-    """Return a number above all that rows of a shard have."""
-    return max(
-        (
-            number
-            for numbers in source.saved_numbers.values()
-            for name, number in numbers.items()
-            if name.startswith(NEXT)
-        ),
-        default=0,
-    )
 
 
 def _add(column: pa.ChunkedArray, offset: int) -> pa.ChunkedArray:

@@ -1,12 +1,12 @@
-"""Rows of a log by place and time: a call appends those that came, and finds or takes some again.
+"""Rows in a log by key prefix and time: a call appends new rows, and finds or consumes stored ones.
 
-A place is of the hash of a key, or one for all rows. The rows of a place between two times are in a
-few blocks of each run, however many rows the place has. Rows expire up to a time, or are taken: of
-each run it is known up to when, and how many were. A run whose rows have all expired is dropped
-unread.
+Rows are sorted by the prefix of the hash of their key, or only by time. The rows of a prefix
+between two times are in a few blocks of each run, however many rows it has. Rows expire up to a
+time, or are consumed one by one; a run records that time, and the number of consumed rows. A run
+whose rows have all expired is deleted unread.
 
-By time it has partials of slices, rows of windows that fire once, at their end, and pending rows of
-OVER and patterns. By key and time it has the sides of interval joins, rows that frames to come
+Sorted by time: partials of slices, rows of windows that fire once, at their end, and buffered rows
+of OVER and patterns. Sorted by key and time: the sides of interval joins, rows that later frames
 need, and rows of sessions.
 """
 
@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.state.directory import Directory
-from gpu_windows.operators.state.large_texts import take_rows
+from gpu_windows.operators.state.block_index import BlockIndex
+from gpu_windows.operators.state.buffer_spec import BufferSpec
+from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
-from gpu_windows.operators.state.row_kind import RowKind
+from gpu_windows.operators.state.merge_input import MergeInput
 from gpu_windows.operators.state.runs import Block, Run
-from gpu_windows.operators.state.runs_in_parts import RunsInParts
 from gpu_windows.operators.state.schemas import NOTHING, add_missing, concat_rows
 from gpu_windows.rules import LONG_MAX
 
@@ -33,11 +33,11 @@ Flags = NDArray[np.bool_]
 
 #: Bytes in memory of a block, about, and of a large one at most.
 _BLOCK_BYTES, _LARGE_BYTES = 24_000, 1 << 20
-#: Of rows that are read in order of time: blocks of a run, about, and bytes of one at least.
+#: For rows that are read in order of time: blocks per run, about, and minimum bytes of one.
 _BLOCKS_IN_ORDER, _ORDERED_BYTES = 16, 1 << 16
-#: As many blocks are few: of them a call may read most and touch little.
+#: Up to this number of blocks, a call that reads most of them may still touch few rows.
 _FEW_BLOCKS = 32
-#: Blocks that are read at once, about, of those that are due.
+#: Due blocks that are read at once, about.
 _DUE_BLOCKS = 2_000
 #: Bytes in memory that become one in a file, about.
 _COMPRESSION = 3
@@ -50,128 +50,130 @@ class RowBuffer(LogTable):
     ----------
     log : StateLog
     name : str
-    kind : RowKind
+    spec : BufferSpec
     lacking : pyarrow.Schema
-        Columns that rows of earlier starts may lack: they are null there.
+        Columns that state of earlier starts may lack; they are null there.
     """
 
     def __init__(
-        self, log: StateLog, name: str, kind: RowKind, lacking: pa.Schema = NOTHING
+        self, log: StateLog, name: str, spec: BufferSpec, lacking: pa.Schema = NOTHING
     ) -> None:
         super().__init__(log, name)
-        self.kind, self._lacking = kind, lacking
-        self._new: list[pa.Table] = []  # rows that are in no run yet
-        self._block_count = 0  # of the runs that a call has looked into
-        self._asked: dict[tuple[str, int], set[int]] = {}  # blocks that it has asked for
-        self._known_times: dict[tuple[str, int], tuple[Ints, int]] = {}  # see `between`
+        self.spec, self._lacking = spec, lacking
+        self._new: list[pa.Table] = []  # unflushed rows, which are in no run yet
+        self._block_count = 0  # of the runs that a call has read from
+        self._blocks_read: dict[tuple[str, int], set[int]] = {}
+        self._times_read: dict[tuple[str, int], tuple[Ints, int]] = {}  # see `_first_after`
         self._wanted: Callable[[pa.Table], Flags] | None = None
 
     def __len__(self) -> int:
-        """Return the number of rows, some that have expired too."""
-        markers = sum(int(np.count_nonzero(self.kind.are_markers(rows))) for rows in self._new)
+        """Return the number of rows, maybe including expired ones."""
+        markers = sum(int(np.count_nonzero(self.spec.are_markers(rows))) for rows in self._new)
         return sum(run.rows for run in self.runs) + sum(map(len, self._new)) - markers
 
     @property
     def last_times(self) -> list[int]:
-        """The last time of each run, and of the new rows."""
-        return [run.greatest for run in self.runs] + [
-            int(self.kind.times(rows).max()) for rows in self._new if len(rows)
+        """The last time of each run and of the unflushed rows."""
+        return [run.max_time for run in self.runs] + [
+            int(self.spec.times(rows).max()) for rows in self._new if len(rows)
         ]
 
     @property
     def first_times(self) -> list[int]:
-        """The first time of each run that has not expired, and of the new rows."""
-        return [run.since for run in self.runs] + [
-            int(self.kind.times(rows).min()) for rows in self._new if len(rows)
+        """The first live time of each run, and the first time of the unflushed rows."""
+        return [run.live_from for run in self.runs] + [
+            int(self.spec.times(rows).min()) for rows in self._new if len(rows)
         ]
 
-    # ---- what a call needs
+    # ---- reading
 
-    def find(self, places: Ints, first: Ints, last: Ints) -> pa.Table | None:
-        """Return the rows of some places within times, and some others beside them.
+    def find(self, prefixes: Ints, first: Ints, last: Ints) -> pa.Table | None:
+        """Return a superset of the rows of some prefixes within times.
 
         Parameters
         ----------
-        places, first, last : int64[k]
-            Places, and the times from which on and up to which rows are asked for.
+        prefixes, first, last : int64[k]
+            Prefixes, and the first and the last time of each.
 
         Returns
         -------
         pyarrow.Table or None
             In the order in which they were appended; None if there are none.
         """
-        if len(places) == 0:
+        if len(prefixes) == 0:
             return None
-        stored = [rows for _, rows in self._find_stored(places, first, last)]
+        stored = [rows for _, rows in self._find_stored(prefixes, first, last)]
         return _concat([*stored, *self._new])
 
     def take(
-        self, places: Ints, first: Ints, last: Ints, wanted: Callable[[pa.Table], Flags]
+        self, prefixes: Ints, first: Ints, last: Ints, wanted: Callable[[pa.Table], Flags]
     ) -> pa.Table | None:
-        """Take those of the rows that `find` would return that are wanted; None if there are none.
+        """Consume the wanted ones of the rows that `find` would return; None if there are none.
 
         They must not be wanted again.
         """
-        taken = []
-        for run, rows in [*self._find_stored(places, first, last)]:
-            mine = rows.filter(pa.array(wanted(rows)))
-            changed = self.log.change(run, taken=run.taken + len(mine))
-            taken.append(mine)
-            if changed.taken == changed.rows:
+        consumed = []
+        for run, rows in [*self._find_stored(prefixes, first, last)]:
+            selected = rows.filter(pa.array(wanted(rows)))
+            changed = self.log.update_run(run, consumed=run.consumed + len(selected))
+            consumed.append(selected)
+            if changed.consumed == changed.rows:
                 self.log.drop(changed)
         left = []
         for rows in self._new:
             flags = wanted(rows)
-            taken.append(rows.filter(pa.array(flags)))
+            consumed.append(rows.filter(pa.array(flags)))
             left.append(rows.filter(pa.array(~flags)))
         self._new = [rows for rows in left if len(rows)]
-        return _concat([rows for rows in taken if len(rows)])
+        return _concat([rows for rows in consumed if len(rows)])
 
-    def _find_stored(self, places: Ints, first: Ints, last: Ints) -> Iterator[tuple[Run, pa.Table]]:
-        """Yield runs, and what `find` returns of each."""
-        if len(places) == 0:
+    def _find_stored(
+        self, prefixes: Ints, first: Ints, last: Ints
+    ) -> Iterator[tuple[Run, pa.Table]]:
+        """Yield runs, each with its rows in the result of `find`."""
+        if len(prefixes) == 0:
             return
-        since, until = int(first.min()), int(last.max())
-        order = np.argsort(places)  # searching is faster in order
-        places, first, last = places[order], first[order], last[order]
+        begin, until = int(first.min()), int(last.max())
+        order = np.argsort(prefixes)  # binary search is faster in order
+        prefixes, first, last = prefixes[order], first[order], last[order]
         found = [
-            (run, self.log.directory(run).find_blocks(places, first, last))
+            (run, self.log.block_index(run).find_blocks(prefixes, first, last))
             for run in self.runs
-            if run.since <= until and since <= run.greatest
+            if run.live_from <= until and begin <= run.max_time
         ]
         self.log.fetch_blocks(found)
         for run, blocks in found:
-            directory = self.log.directory(run)
-            asked = self._asked.setdefault((run.file, run.begin), set())
-            self._block_count += len(directory) if not asked else 0
-            asked.update(blocks.tolist())
+            index = self.log.block_index(run)
+            blocks_read = self._blocks_read.setdefault((run.file, run.begin), set())
+            self._block_count += len(index) if not blocks_read else 0
+            blocks_read.update(blocks.tolist())
             rows = self._load(run, blocks)
             if rows is not None:
-                self._known_times[run.file, run.begin] = (
-                    self.kind.times(rows),
-                    _after(directory, blocks),
+                self._times_read[run.file, run.begin] = (
+                    self.spec.times(rows),
+                    _after(index, blocks),
                 )
                 yield run, rows
 
     def between(self, first: int, last: int) -> pa.Table | None:
-        """Return the rows from one time to another, of a buffer of one place; None: there are none.
+        """Return the rows from one time to another, of a buffer by time alone; None without rows.
 
-        They come in the order of runs, those of a run in order of time.
+        They are in the order of runs, those of a run in order of time.
         """
         bounds = np.array([first]), np.array([last])
         found = self.find(np.zeros(1, np.int64), *bounds)
         if found is None:
             return None
-        times = self.kind.times(found)
+        times = self.spec.times(found)
         rows = found.filter(pa.array((times >= first) & (times <= last)))
         return rows if len(rows) else None
 
     def take_due(self, until: int) -> Iterator[pa.Table]:
-        """Yield all rows up to a time, of a buffer of one place, and take them as expired.
+        """Yield all rows up to a time, of a buffer by time alone, and expire them.
 
         They come in parts, in order of time.
         """
-        due = [self.log.directory(run).time for run in self.runs if run.since <= until]
+        due = [self.log.block_index(run).time for run in self.runs if run.live_from <= until]
         begins = np.sort(np.concatenate([np.empty(0, np.int64), *due]))
         steps = begins[_DUE_BLOCKS::_DUE_BLOCKS]
         for step in [*np.unique(steps[steps < until]).tolist(), until]:
@@ -181,99 +183,97 @@ class RowBuffer(LogTable):
 
     def _take_due_stored(self, until: int) -> list[pa.Table]:
         found, at = [], np.zeros(1, np.int64)
-        due = [run for run in self.runs if run.since <= until]
-        bounds = [(np.array([run.since]), np.array([until])) for run in due]
-        directories = [self.log.directory(run) for run in due]
-        blocks = [
-            each.find_blocks(at, *times) for each, times in zip(directories, bounds, strict=True)
-        ]
+        due = [run for run in self.runs if run.live_from <= until]
+        bounds = [(np.array([run.live_from]), np.array([until])) for run in due]
+        indexes = [self.log.block_index(run) for run in due]
+        blocks = [each.find_blocks(at, *times) for each, times in zip(indexes, bounds, strict=True)]
         self.log.fetch_blocks(zip(due, blocks, strict=True))
-        for run, directory, mine in zip(due, directories, blocks, strict=True):
-            rows = self._load(run, mine)
-            assert rows is not None, "a run has a row at the time since which it has not expired"
-            times = self.kind.times(rows)
-            later = int(times[times > until].min(initial=_after(directory, mine)))
+        for run, index, numbers in zip(due, indexes, blocks, strict=True):
+            rows = self._load(run, numbers)
+            assert rows is not None, "a run has a row at its first live time"
+            times = self.spec.times(rows)
+            later = int(times[times > until].min(initial=_after(index, numbers)))
             found.append(rows.filter(pa.array(times <= until)))
-            if run.greatest <= until:
+            if run.max_time <= until:
                 self.log.drop(run)
             else:
-                self.log.change(run, since=later)
+                self.log.update_run(run, live_from=later)
         return found
 
     def _take_new(self, until: int) -> list[pa.Table]:
-        """Take the new rows up to a time."""
-        taken, left = [], []
+        """Remove the unflushed rows up to a time, and return them."""
+        due, left = [], []
         for rows in self._new:
-            is_due = self.kind.times(rows) <= until
-            taken.append(rows.filter(pa.array(is_due)))
+            is_due = self.spec.times(rows) <= until
+            due.append(rows.filter(pa.array(is_due)))
             left.append(rows.filter(pa.array(~is_due)))
         self._new = [rows for rows in left if len(rows)]
-        return [rows for rows in taken if len(rows)]
+        return [rows for rows in due if len(rows)]
 
     def forget(self, until: int) -> None:
-        """Take the rows up to a time as expired; runs that have no others are dropped unread."""
+        """Expire the rows up to a time; runs that have no others are deleted unread."""
         for run in self.runs:
-            if run.greatest <= until:
+            if run.max_time <= until:
                 self.log.drop(run)
-            elif run.since <= until:
-                self.log.change(run, since=self._first_after(run, until))
+            elif run.live_from <= until:
+                self.log.update_run(run, live_from=self._first_after(run, until))
         if self._new:
             self._take_new(until)
 
     def _first_after(self, run: Run, until: int) -> int:
-        """Return a time before which a run has no row after a time.
+        """Return a lower bound of the times of a run's rows after a time.
 
-        It is the time of a row, where `between` has read those up to that time.
+        It is exact if `between` has read the rows up to that time.
         """
-        known = self._known_times.get((run.file, run.begin))
-        if known is None or not self.kind.in_order:
+        times_read = self._times_read.get((run.file, run.begin))
+        if times_read is None or not self.spec.in_order:
             return until + 1
-        times, following = known
+        times, following = times_read
         return max(int(times[times > until].min(initial=following)), until + 1)
 
     def _load(self, run: Run, blocks: Ints) -> pa.Table | None:
-        """Return what has not expired in some blocks of a run; None of no blocks."""
+        """Return the live rows of some blocks of a run; None for no blocks."""
         rows = _concat([tables[0] for tables in self.log.read_blocks(run, blocks)])
         if rows is None:
             return None
         rows = add_missing(rows, self._lacking)
-        if run.since <= run.least:
+        if run.live_from <= run.min_time:
             return rows
-        return rows.filter(pa.array(self.kind.times(rows) >= run.since))
+        return rows.filter(pa.array(self.spec.times(rows) >= run.live_from))
 
-    # ---- what a call leaves
+    # ---- writing
 
     @property
-    def taken_count(self) -> int:
-        """How many rows of runs were taken."""
-        return sum(run.taken for run in self.runs)
+    def consumed_count(self) -> int:
+        """Number of consumed rows that runs still contain."""
+        return sum(run.consumed for run in self.runs)
 
     def append(self, rows: pa.Table) -> None:
-        """Append rows, and markers of rows that were appended before."""
+        """Append rows, and markers that change earlier rows."""
         if len(rows):
             self._new.append(rows)
 
-    def leave_out_taken(self, wanted: Callable[[pa.Table], Flags]) -> None:
-        """Have all runs written again, with the rows that are wanted."""
+    def purge_except(self, wanted: Callable[[pa.Table], Flags]) -> None:
+        """Request a full compaction that retains only the wanted rows."""
         self._wanted = wanted
 
     @property
-    def must_be_rewritten(self) -> bool:
-        """Whether `leave_out_taken` was called."""
+    def needs_full_compaction(self) -> bool:
+        """Whether `purge_except` was called since the last write."""
         return self._wanted is not None
 
     @property
     def new_bytes(self) -> int:
-        """Bytes in memory of the new rows; 1 if runs are to be written again."""
-        return sum(max(rows.nbytes, 1) for rows in self._new) or int(self.must_be_rewritten)
+        """Bytes in memory of the unflushed rows; 1 if only a full compaction is needed."""
+        return sum(max(rows.nbytes, 1) for rows in self._new) or int(self.needs_full_compaction)
 
     def before_finish(self) -> None:
-        """Keep how many rows there are, and of which time."""
+        """Save the number of rows and their range of times."""
         self._set_numbers(len(self), self.first_times, self.last_times)
 
     def count_written(self, runs: Sequence[Run]) -> None:
-        """Keep the same of the runs: where some were merged there may be fewer rows."""
-        first, last = [run.since for run in runs], [run.greatest for run in runs]
+        """Save the same after the write: compaction may have dropped rows."""
+        first, last = [run.live_from for run in runs], [run.max_time for run in runs]
         self._set_numbers(sum(run.rows for run in runs), first, last)
 
     def _set_numbers(
@@ -281,73 +281,77 @@ class RowBuffer(LogTable):
     ) -> None:
         numbers = {"rows": rows}
         if rows:
-            bounds = self.kind.to_ticks(min(first_times), max(last_times))
+            bounds = self.spec.to_ticks(min(first_times), max(last_times))
             numbers |= dict(zip(("start", "end"), bounds, strict=True))
         self.log.set_numbers(self.name, numbers)
 
     def note_written(self) -> None:
-        """Forget the new rows."""
+        """Drop the unflushed rows, which are in a run now."""
         self._new, self._wanted = [], None
-        self._block_count, self._asked, self._known_times = 0, {}, {}
+        self._block_count, self._blocks_read, self._times_read = 0, {}, {}
 
     def merge(self, runs: Sequence[Run], *, with_new: bool, are_oldest: bool) -> Iterator[Block]:
-        """Yield what some runs come to, and the new rows after them."""
+        """Compact runs, followed by the unflushed rows; see `LogTable.merge`."""
         new = self._new if with_new else []
         size = sum(run.size for run in runs) * _COMPRESSION + sum(rows.nbytes for rows in new)
         block_bytes = self._block_bytes(size)
-        merged = RunsInParts(self.log, self.kind, runs, new, self._lacking, self._load)
+        merged = MergeInput(self.log, self.spec, runs, new, self._lacking, self._load)
         is_one = len(runs) + len(new) == 1 and self.log.rescaling is None
         for rows, is_whole in merged.parts():
             if len(rows) and not is_one:
-                rows = self.kind.compact(rows, are_oldest=are_oldest and is_whole)
+                rows = self.spec.compact(rows, are_oldest=are_oldest and is_whole)
             yield from self._to_blocks(self._select_wanted(rows), block_bytes)
 
     def _select_wanted(self, rows: pa.Table) -> pa.Table:
-        """Return those of some rows that were not taken, and that this shard has."""
+        """Return the rows that were not consumed, and that belong to this shard."""
         if self._wanted is not None:
             rows = rows.filter(pa.array(self._wanted(rows)))
         if self.log.rescaling is not None:
-            rows = rows.filter(pa.array(self.log.rescaling.select(rows, self.kind.key_columns)))
-            rows = self.log.rescaling.shift(rows, self.kind.numbers)
+            rows = rows.filter(pa.array(self.log.rescaling.select(rows, self.spec.key_columns)))
+            rows = self.log.rescaling.shift(rows, self.spec.numbers)
         return rows
 
     def _to_blocks(self, rows: pa.Table, block_bytes: int) -> Iterator[Block]:
         """Yield rows as blocks."""
         if len(rows) == 0:
             return
-        places, times = self.kind.places(rows), self.kind.times(rows)
-        order = np.lexsort((times, places))
+        prefixes, times = self.spec.prefixes(rows), self.spec.times(rows)
+        order = np.lexsort((times, prefixes))
         rows = take_rows(rows, order).combine_chunks()
-        places, times, markers = places[order], times[order], self.kind.are_markers(rows)
+        prefixes, times, markers = prefixes[order], times[order], self.spec.are_markers(rows)
         length = max(1, len(rows) * block_bytes // max(rows.nbytes, 1))
         for begin in range(0, len(rows), length):
             part = slice(begin, begin + length)
             count = int(np.count_nonzero(markers[part]))
             yield Block(
-                place=int(places[begin]),
+                prefix=int(prefixes[begin]),
                 time=int(times[begin]),
                 tables=(rows.slice(begin, length),),
                 rows=len(times[part]) - count,
                 markers=count,
-                least=int(times[part].min()),
-                greatest=int(times[part].max()),
+                min_time=int(times[part].min()),
+                max_time=int(times[part].max()),
             )
 
     def _block_bytes(self, size: int) -> int:
-        """Return about how many bytes in memory a block of a run of so many has."""
-        asked = sum(map(len, self._asked.values()))
-        read_most = self.kind.learns and 2 * asked > max(self._block_count, _FEW_BLOCKS)
-        if not self.kind.in_order and not read_most:
+        """Return about how many bytes in memory a block has, for a run of ``size`` bytes.
+
+        Blocks are large if rows are read in order of time only, or if this call has read more than
+        half of all blocks.
+        """
+        blocks_read = sum(map(len, self._blocks_read.values()))
+        is_scan = self.spec.adapts and 2 * blocks_read > max(self._block_count, _FEW_BLOCKS)
+        if not self.spec.in_order and not is_scan:
             return _BLOCK_BYTES
         return max(_ORDERED_BYTES, min(size // _BLOCKS_IN_ORDER, _LARGE_BYTES))
 
 
-def _after(directory: Directory, blocks: Ints) -> int:
-    """Return the first time of the block after the last one of some; LONG_MAX: there is none."""
+def _after(index: BlockIndex, blocks: Ints) -> int:
+    """Return the first time of the block after the last of some, or LONG_MAX."""
     end = int(blocks[-1]) + 1
-    return LONG_MAX if end == len(directory) else int(directory.time[end])
+    return LONG_MAX if end == len(index) else int(index.time[end])
 
 
 def _concat(tables: Sequence[pa.Table]) -> pa.Table | None:
-    """Return tables one after the other: see `concat_rows`."""
+    """Concatenate tables as `concat_rows` does; None for no tables."""
     return concat_rows(tables) if tables else None

@@ -1,4 +1,4 @@
-"""Runs: the rows of a table that one state file has, sorted, in blocks of some kilobytes."""
+"""Runs: sorted rows of a table in one state file, in blocks of some kilobytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.state.directory import Directory
+from gpu_windows.operators.state.block_index import BlockIndex
 from gpu_windows.operators.state.frames import pack_batches
 from gpu_windows.operators.state.key_filters import build_filter
 from gpu_windows.operators.state.schemas import conform, unify_schemas
@@ -17,107 +17,107 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
-#: Blocks of a run from which on it has a filter of its keys.
+#: Minimum number of blocks of a run that has a key filter.
 _MIN_FILTERED = 16
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a run, read and written together.
+    """Some rows of a run, which are read and written together.
 
     Parameters
     ----------
-    place, time : int
-        Of the first row.
+    prefix, time : int
+        Of the first row: the prefix of the hash of its key, and its time.
     tables : tuple of pyarrow.Table
         Of the same columns in all blocks of a run, in whatever order.
     rows, markers : int
         Number of rows, and of markers: entries that change earlier rows, or delete keys.
-    least, greatest : int
-        Between which the times of the rows are.
+    min_time, max_time : int
+        Range of the times of the rows.
     keys : int64[k]
-        Hashes of the keys that it knows, sorted, each once; none where nobody looks for keys.
+        Hashes of the keys that it contains, sorted, each once; empty if runs need no key filter.
     """
 
-    place: int
+    prefix: int
     time: int
     tables: tuple[pa.Table, ...]
     rows: int
     markers: int = 0
-    least: int = 0
-    greatest: int = 0
+    min_time: int = 0
+    max_time: int = 0
     keys: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a log knows of a run without reading it.
+    """Metadata of a run in the manifest.
 
     Parameters
     ----------
     table : str
-        The table that it is of.
+        Its table.
     file : str
-        The state file that has it.
-    begin, filters, directory, end : int
-        Offsets in the file: its blocks, the filter of its keys, its directory, and its end.
+        Its state file.
+    begin, filters, index, end : int
+        Offsets in the file: its blocks, its key filter, its block index, and its end.
     rows, markers : int
         See `Block`.
-    least, greatest : int
-        Between which the times of its rows are.
-    since : int
+    min_time, max_time : int
+        Range of the times of its rows.
+    live_from : int
         Rows before this time have expired.
-    taken : int
-        How many rows were taken besides.
+    consumed : int
+        Number of rows that were consumed one by one, in addition to expired ones.
     """
 
     table: str
     file: str
     begin: int
     filters: int
-    directory: int
+    index: int
     end: int
     rows: int
     markers: int
-    least: int
-    greatest: int
-    since: int
-    taken: int = 0
+    min_time: int
+    max_time: int
+    live_from: int
+    consumed: int = 0
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """Its length in bytes."""
         return self.end - self.begin
 
     @property
     def live_size(self) -> int:
-        """About how many of its bytes are of rows that have not expired."""
-        span = self.greatest - self.least + 1
-        left = min(self.greatest - self.since + 1, span)
+        """About how many of its bytes belong to rows that have not expired."""
+        span = self.max_time - self.min_time + 1
+        left = min(self.max_time - self.live_from + 1, span)
         return self.size * left // span
 
 
 class RunWriter:
-    """Writes a run: drain `parts`, then ask for `run`.
+    """Writes a run: drain `parts`, then call `run`.
 
     Parameters
     ----------
     table, file : str
         See `Run`.
     begin : int
-        Where it is to begin in the file.
+        Its offset in the file.
     blocks : iterable of Block
-        In the order of (place, time).
+        In the order of (prefix, time).
     """
 
     def __init__(self, table: str, file: str, begin: int, blocks: Iterable[Block]) -> None:
         self._table, self._file, self._begin, self._blocks = table, file, begin, blocks
         self._sizes: list[int] = []
-        self._places: list[tuple[int, int]] = []
+        self._prefixes: list[tuple[int, int]] = []
         self._keys: list[Ints] = []
         self._schemas: tuple[pa.Schema, ...] = ()
         self._rows = self._markers = 0
-        self._least, self._greatest = LONG_MAX, LONG_MIN
+        self._min_time, self._max_time = LONG_MAX, LONG_MIN
         self._offsets = (begin, begin, begin)
 
     def parts(self) -> Iterator[bytes]:
@@ -132,15 +132,15 @@ class RunWriter:
         filters = self._begin + sum(self._sizes)
         bits = self._filter()
         yield from bits
-        places = np.array(self._places, np.int64).reshape(-1, 2)
-        directory = Directory(
-            place=places[:, 0],
-            time=places[:, 1],
+        prefixes = np.array(self._prefixes, np.int64).reshape(-1, 2)
+        index = BlockIndex(
+            prefix=prefixes[:, 0],
+            time=prefixes[:, 1],
             sizes=np.array(self._sizes, np.int64),
             schemas=self._schemas,
             filters=tuple(map(len, bits)),
         )
-        frame = directory.to_frame()
+        frame = index.to_frame()
         yield frame
         begin = filters + sum(map(len, bits))
         self._offsets = (filters, begin, begin + len(frame))
@@ -157,12 +157,12 @@ class RunWriter:
         self._schemas = self._schemas or tuple(
             unify_schemas([table.schema]) for table in block.tables
         )
-        self._places.append((block.place, block.time))
+        self._prefixes.append((block.prefix, block.time))
         self._rows += block.rows
         self._markers += block.markers
-        self._least, self._greatest = (
-            min(self._least, block.least),
-            max(self._greatest, block.greatest),
+        self._min_time, self._max_time = (
+            min(self._min_time, block.min_time),
+            max(self._max_time, block.max_time),
         )
         if len(block.keys):
             self._keys.append(block.keys)
@@ -172,8 +172,8 @@ class RunWriter:
             return []
         return build_filter(np.concatenate(self._keys))
 
-    def run(self, taken: int = 0) -> Run | None:
-        """Return what was written; None if there were no blocks. ``taken``: see `Run`."""
+    def run(self, consumed: int = 0) -> Run | None:
+        """Return the written run; None if there were no blocks. ``consumed``: see `Run`."""
         if not self._sizes:
             return None
         return Run(
@@ -181,12 +181,12 @@ class RunWriter:
             file=self._file,
             begin=self._begin,
             filters=self._offsets[0],
-            directory=self._offsets[1],
+            index=self._offsets[1],
             end=self._offsets[2],
             rows=self._rows,
             markers=self._markers,
-            least=self._least,
-            greatest=self._greatest,
-            since=self._least,
-            taken=taken,
+            min_time=self._min_time,
+            max_time=self._max_time,
+            live_from=self._min_time,
+            consumed=consumed,
         )

@@ -1,8 +1,8 @@
-"""Rows of several starts of a query: which columns they have, and of which types.
+"""Schema evolution of state between starts of a query.
 
-A later start may have more columns, and types that differ in nothing but the width of their
-offsets. What is read of a log has the types of now, see `StateLog.types`; of other columns that
-which was stored first says the type.
+A later start may have more columns, and types that differ only in the width of their offsets. State
+is read in the current types, see `StateLog.types`; other columns have the type that was stored
+first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOTHING = pa.schema([])
 
 
 def add_missing(rows: pa.Table, lacking: pa.Schema) -> pa.Table:
-    """Return rows with columns that those of an earlier start lack: null."""
+    """Return rows with the columns that an earlier start lacked, as nulls."""
     for field in lacking:
         if field.name not in rows.column_names:
             rows = rows.append_column(field, pa.nulls(len(rows), field.type))
@@ -27,14 +27,14 @@ def add_missing(rows: pa.Table, lacking: pa.Schema) -> pa.Table:
 
 
 def concat_rows(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return tables one after the other; a column has the type of the first table that has it.
+    """Concatenate tables; a column has the type of the first table that has it.
 
-    Which columns there are, and which may be null, may differ: what is missing is null.
+    Columns and nullability may differ: missing columns are null.
 
     Raises
     ------
     StateMismatchError
-        If a column has types that mean other values.
+        If a column has incompatible types.
     """
     first = tables[0].schema
     if all(table.schema.equals(first) for table in tables):
@@ -49,19 +49,19 @@ def unify_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
     Raises
     ------
     StateMismatchError
-        If a column has types that mean other values.
+        If a column has incompatible types.
     """
-    known: dict[str, pa.Field] = {}
+    fields: dict[str, pa.Field] = {}
     for schema in schemas:
         for field in schema:
-            before = known.setdefault(field.name, field)
+            before = fields.setdefault(field.name, field)
             if before.type != field.type and plain_type(before.type) != plain_type(field.type):
                 raise _other_type(field.name, before.type, field.type)
-    return pa.schema([field.with_nullable(True) for field in known.values()])
+    return pa.schema([field.with_nullable(True) for field in fields.values()])
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with the columns of a schema of `unify_schemas`; null where it has none."""
+    """Return a table with the columns of a schema of `unify_schemas`; missing ones are null."""
     columns = []
     for field in schema:
         if field.name not in table.column_names:
@@ -73,7 +73,7 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def with_types(schema: pa.Schema, types_now: Mapping[str, pa.DataType]) -> pa.Schema:
-    """Return a schema with the types of now, where these mean the same values."""
+    """Return a schema with the current types, where these are compatible."""
     fields = [
         field.with_type(now)
         if (now := types_now.get(field.name, field.type)) != field.type
@@ -85,7 +85,7 @@ def with_types(schema: pa.Schema, types_now: Mapping[str, pa.DataType]) -> pa.Sc
 
 
 def plain_type(dtype: pa.DataType) -> pa.DataType:
-    """Return a type with small offsets: two types that mean the same values have the same."""
+    """Return a type with small offsets; it is the same for compatible types."""
     if types.is_large_string(dtype):
         return pa.string()
     if types.is_large_binary(dtype):

@@ -12,7 +12,7 @@ from gpu_windows.functions.top_changes import change_names
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.results import traced
+from gpu_windows.operators.results import add_trace
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.top.stored import StoredTop, top_schema
@@ -40,7 +40,7 @@ class _Results:
         columns.append(change_names(changed.changes))
         pairs = zip(columns, schema.types, strict=True)
         results = pa.Table.from_arrays([column.cast(t) for column, t in pairs], schema=schema)
-        results = traced(results, "element") if self._trace else results
+        results = add_trace(results, "element") if self._trace else results
         return Emission(results, pa.table({}), Counters(fired=len(results)))
 
     def acknowledge(self, rows: int) -> Emission:

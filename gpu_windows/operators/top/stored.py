@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import one_chunk, to_lane
+from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
@@ -44,7 +44,7 @@ class StoredTop:
         self._keys = keys
         self._time_to_live = plan.query.top.time_to_live
         self.top_rows = TopRows(plan.query.top, top_schema(plan))
-        self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.kept_count})
+        self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.row_count})
         self._until = np.empty(0, np.int64)  # by code: when a key expires
 
     def load(self, codes: Ints) -> None:
@@ -69,10 +69,10 @@ class StoredTop:
         table = found.table
         codes = self._keys.encode([table.column(name) for name in self._key_names(table)])
         lists = one_chunk(table.column(LISTS))
-        lengths = to_lane(lists.value_lengths()).values
+        lengths = to_numeric(lists.value_lengths()).values
         begins = np.cumsum(lengths) - lengths
-        assert found.kept is not None, "a stored key has rows"
-        rows = found.kept.take(lists.flatten())
+        assert found.rows is not None, "a stored key has rows"
+        rows = found.rows.take(lists.flatten())
         slots = np.arange(len(rows)) - np.repeat(begins, lengths) + 1
         self._grow()
         self._until[codes] = table.column(TIMERS[1]).to_numpy()
@@ -111,7 +111,7 @@ class StoredTop:
         """Return the number of keys and rows."""
         return {
             "keys": self._table.keys,
-            "rows": self._table.elsewhere["rows"] + len(self.top_rows),
+            "rows": self._table.not_loaded["rows"] + len(self.top_rows),
         }
 
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.top_changes import Change, TopChanges
-from gpu_windows.operators.columns.top import first_rows
-from gpu_windows.operators.state.large_texts import take_rows
+from gpu_windows.operators.columns.top_n import first_rows
+from gpu_windows.operators.state.large_strings import take_rows
 
 Ints = NDArray[np.int64]
 
@@ -128,11 +128,11 @@ class TopRows:
         if not self._buffered:
             return
         rows, self._buffered = SlotRows.concat([self._first, *self._buffered]), []
-        kept, self._numbers = self._find_first(rows)
+        first, self._numbers = self._find_first(rows)
         left = np.ones(len(rows), np.bool_)
-        left[kept] = False
+        left[first] = False
         self._note_removed(rows.take(np.flatnonzero(left & (rows.slots > 0))))
-        self._first = rows.take(kept)
+        self._first = rows.take(first)
 
     def _note_removed(self, rows: SlotRows) -> None:
         """Note rows that are no longer among the first, if they are in the result table."""

@@ -11,7 +11,7 @@ import pytest
 
 from gpu_windows.kernels.cpu import encode
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import sortable
+from gpu_windows.operators.columns.numeric import sortable
 from tests.cost import cpu_seconds
 from tests.operators.columns.key_columns import COLUMNS
 

@@ -19,7 +19,7 @@ from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.operators.columns import sketches
 from gpu_windows.operators.columns.partials import Rows
 from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn
-from gpu_windows.operators.slices.partial_stage import PartialStage
+from gpu_windows.operators.slices.preaggregation import Preaggregation
 from gpu_windows.planning.plan import ARRIVAL, PartialsBy, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.runners import local
@@ -109,7 +109,7 @@ def test_an_empty_text_is_a_value() -> None:
 
 
 def test_tasks_always_make_sketches_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_windows.operators.slices.partial_stage._TRIAL_ROWS", 10)
+    monkeypatch.setattr("gpu_windows.operators.slices.preaggregation._TRIAL_ROWS", 10)
     rows = [{"key": str(i), "part": 1, "ts": i, "i": i} for i in range(60)]
     table = with_arrival(pa.Table.from_pylist(rows, schema=SCHEMA))
     made = {
@@ -124,7 +124,7 @@ def test_tasks_always_make_sketches_of_many_rows(monkeypatch: pytest.MonkeyPatch
         for name, aggregates in (("sketch", APPROXIMATE), ("sum", {"n": gw.sum("i")}))
     }
     batches = table.to_batches(max_chunksize=20)
-    parts = {name: len(list(PartialStage(one).run(batches))) for name, one in made.items()}
+    parts = {name: len(list(Preaggregation(one).run(batches))) for name, one in made.items()}
     assert parts["sketch"] == 2  # partials and counters, once
     assert parts["sum"] > 2  # every batch by itself: they do not shrink
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows.column_types.logical import logical_type
 from gpu_windows.errors import ArithmeticOverflowError, UnsupportedAggregateError
-from gpu_windows.operators.columns.lanes import upper_words, values_of
+from gpu_windows.operators.columns.numeric import upper_words, values_of
 from tests.examples import examples
 
 DIGITS = Context(prec=80)

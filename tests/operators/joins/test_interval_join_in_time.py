@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.operators.base import StatefulOperator
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins import rows as join_rows
-from gpu_windows.operators.state import new_file
+from gpu_windows.operators.state import state_file_writer
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query
@@ -57,7 +57,7 @@ def _run(
     has_no_end = any(row[1] == LONG_MAX for batch in batches for _, row in batch)
     for number, step in enumerate([*script, LONG_MAX]):
         if stored and number % stored == 0:
-            operator = restored_operator(planned, store)
+            operator = restore_operator(planned, store)
         work = (
             operator.advance_watermark(step)
             if isinstance(step, int)
@@ -139,24 +139,24 @@ def _compare(query: Query, script: list[Step], *, stored: tuple[int, bool]) -> N
 def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     query = in_time(table([]), table([]), (0, 50)).plan.query
     planned, store = plan(query, bounded=False), Counting()
-    monkeypatch.setattr(new_file, "TOGETHER", 100)  # no run is merged
+    monkeypatch.setattr(state_file_writer, "MERGE_FANIN", 100)  # no run is merged
     for ts in range(0, 1000, 100):
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         assert list(operator.process(batch_of([(False, ("a", ts, 1))], planned)))
         operator.save()
     store.reopen()
     assert len(store.runs("right")) == 10
-    operator = restored_operator(planned, store)
+    operator = restore_operator(planned, store)
     store.forget_counts()
     found = [e.results for e in operator.process(batch_of([(True, ("a", 480, 2))], planned))]
     assert sum(map(len, found)) == 1
     assert {file for file, _, _ in store.counting.ranges} == {
-        run.file for run in store.runs("right") if run.least == 500
+        run.file for run in store.runs("right") if run.min_time == 500
     }
     assert list(operator.advance_watermark(700)) == []  # right rows up to 700 meet none any more
     operator.save()
     store.reopen()
-    assert [run.least for run in store.runs("right")] == [800, 900]
+    assert [run.min_time for run in store.runs("right")] == [800, 900]
 
 
 def test_a_call_writes_what_it_changes() -> None:
@@ -169,7 +169,7 @@ def test_a_call_writes_what_it_changes() -> None:
         one: list[tuple[bool, Row]] = [(True, ("a", 20, 2))]
         for rows, watermark in ((many, 10), (one, 15)):
             before = [run.file for run in store.runs("right")]
-            operator = restored_operator(planned, store)
+            operator = restore_operator(planned, store)
             assert list(operator.process(batch_of(rows, planned)))
             assert list(operator.advance_watermark(watermark)) == []
             operator.save()

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.state import new_file
+from gpu_windows.operators.build import build_operator, restore_operator
+from gpu_windows.operators.state import state_file_writer
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
@@ -82,7 +82,7 @@ def test_a_call_reads_and_writes_what_it_touches(join: str, keys: int) -> None:
     given = 0
     for call, rows in enumerate((first_call(keys), *next_calls(keys))):
         watermark = call * APART * FEW  # a few rows are over each time
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         store.forget_counts()
         found = taken(operator, rows, watermark)
         operator.save()
@@ -95,7 +95,7 @@ def test_a_call_reads_and_writes_what_it_touches(join: str, keys: int) -> None:
             assert read <= MOST
             assert store.counts["bytes_written"] <= 64_000
     assert given > CALLS
-    end = restored_operator(made, store)
+    end = restore_operator(made, store)
     nothing = rows.slice(0, 0)
     assert taken(end, nothing, LONG_MAX) == taken(whole, nothing, LONG_MAX)
     end.save()
@@ -104,10 +104,10 @@ def test_a_call_reads_and_writes_what_it_touches(join: str, keys: int) -> None:
 
 
 def test_that_a_row_has_met_is_noted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(new_file, "TOGETHER", 100)
+    monkeypatch.setattr(state_file_writer, "MERGE_FANIN", 100)
     made, store, none = planned("full"), Counting(), np.empty(0, np.int64)
     for call in range(8):
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         ts = np.array([call % 3])
         taken(operator, sides([0], *((ts, none) if call == 0 else (none, ts))), -10)
         operator.save()
@@ -121,7 +121,7 @@ def test_a_log_says_what_it_has() -> None:
     made, store, none = planned("full"), Counting(), np.empty(0, np.int64)
     with with_small_blocks(together=8):
         for ts in (np.arange(50), np.arange(20, 60)):
-            operator = restored_operator(made, store)
+            operator = restore_operator(made, store)
             ours, its = (ts, none) if ts[0] == 0 else (none, ts)
             taken(operator, sides(ts, ours, its), -1)
             operator.save()

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.rules import LONG_MAX
 from tests.operators.joins.interval_joins import seen
 from tests.operators.joins.temporal_join import Case, planned
@@ -52,7 +52,7 @@ def test_a_call_reads_and_writes_what_it_touches(lives: int | None) -> None:
     for call in range(CALLS):
         keys = random.integers(0, MANY, (2, FEW)) if call else (np.arange(0), np.arange(MANY))
         rows = sides(keys[0], keys[1], call)
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         store.forget_counts()
         found = taken(operator, rows, call - 1)
         operator.save()
@@ -65,7 +65,7 @@ def test_a_call_reads_and_writes_what_it_touches(lives: int | None) -> None:
             assert read <= MOST
             assert store.counts["bytes_written"] <= MOST
     assert given == FEW * (CALLS - 2)
-    operator = restored_operator(made, store)
+    operator = restore_operator(made, store)
     assert operator.state_size()["versions"] == MANY
     taken(operator, rows.slice(0, 0), LONG_MAX)
     operator.save()
@@ -78,7 +78,7 @@ def test_a_key_that_is_updated_all_the_time_takes_no_room() -> None:
     updates, sizes = 20_000, []
     for call in range(20):
         rows = sides([0], np.zeros(updates, np.int64), call)
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         assert taken(operator, rows, call - 1).total() == min(call, 1)
         operator.save()
         assert operator.state_size() == {"left": 1, "right": updates, "versions": min(call, 1)}
@@ -87,7 +87,7 @@ def test_a_key_that_is_updated_all_the_time_takes_no_room() -> None:
         assert store.counts["bytes_read"] + store.counts["bytes_written"] <= 100 * updates
         store.forget_counts()
     assert sizes[-1] <= 1.1 * sizes[1]
-    operator = restored_operator(made, store)
+    operator = restore_operator(made, store)
     taken(operator, rows.slice(0, 0), 20)
     operator.save()
     store.reopen()
@@ -96,7 +96,7 @@ def test_a_key_that_is_updated_all_the_time_takes_no_room() -> None:
 
 def test_a_log_says_what_it_has() -> None:
     made, store = planned(Case(lives=100)), Counting()
-    operator = restored_operator(made, store)
+    operator = restore_operator(made, store)
     for ts in (5, 6):
         taken(operator, sides(np.arange(9), np.arange(ts * 4), ts), ts - 1)
     operator.save()

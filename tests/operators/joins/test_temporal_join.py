@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Strategy
@@ -59,7 +59,7 @@ def test_every_watermark_gives_what_it_reaches(
     try:
         for engine in ENGINES:
             made, store, dumb = planned(case, engine), MemoryLog(), Dumb(case)
-            operator = restored_operator(made, store)
+            operator = restore_operator(made, store)
             for (rows, watermark), is_saved in zip(script, saves, strict=False):
                 found = taken(operator, batch_of(rows, made), watermark)
                 assert found == dumb.call(rows, watermark)
@@ -67,7 +67,7 @@ def test_every_watermark_gives_what_it_reaches(
                 assert kept == wanted or (kept > wanted and engine == "auto")  # a run goes whole
                 if is_saved:
                     operator.save()
-                    operator = restored_operator(made, store)
+                    operator = restore_operator(made, store)
             assert taken(operator, None, LONG_MAX) == dumb.call([], LONG_MAX)
             assert not any(operator.state_size().values())
     finally:
@@ -127,29 +127,29 @@ def test_times_at_the_ends_of_what_is_usable(engine: str) -> None:
 def test_of_a_key_one_version_is_kept(engine: str) -> None:
     made, store = planned(Case(), engine), MemoryLog()
     for call in range(30):
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         rows: list[Row] = [(False, key, 10 * call + i, i, None) for i in range(10) for key in "ab"]
         taken(operator, batch_of(rows, made), 10 * call + 9)
         operator.save()
         assert operator.state_size() == {"left": 0, "right": 0, "versions": 2}
-    timers = [restored_operator(made, store).next_timers()]
+    timers = [restore_operator(made, store).next_timers()]
     assert timers == [(None, None)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_versions_end(engine: str) -> None:
     made, store = planned(Case(lives=10), engine), MemoryLog()
-    operator = restored_operator(made, store)
+    operator = restore_operator(made, store)
     rows: list[Row] = [(False, "a", 5, 1, None), (False, "b", 8, 1, None)]
     taken(operator, batch_of(rows, made), 8)
     operator.save()
-    operator = restored_operator(made, store)
+    operator = restore_operator(made, store)
     assert operator.next_timers() == (14, None)
     taken(operator, None, 13)
     assert operator.state_size()["versions"] == 2
     taken(operator, None, 14)
     operator.save()
-    operator = restored_operator(made, store)
+    operator = restore_operator(made, store)
     assert operator.state_size()["versions"] == 1
     assert operator.next_timers() == (17, None)
     taken(operator, None, 17)
@@ -159,7 +159,7 @@ def test_versions_end(engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_late_rows_wait_for_the_next_watermark(engine: str) -> None:
     made, store = planned(Case(), engine), MemoryLog()
-    operator = restored_operator(made, store)
+    operator = restore_operator(made, store)
     taken(operator, None, 20)
     taken(operator, batch_of([(True, "a", 5, 0, None)], made), None)
     operator.save()

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_windows.functions.built_in import Collect
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.panes.changes import Changes, Windows, assign_to_sessions
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
@@ -162,7 +162,7 @@ def test_a_restart_between_a_firing_and_the_growth(engine: Engine, cut: int) -> 
 def _stored(planned: Any, store: StateLog, steps: list[Step]) -> Iterator[Any]:
     """Yield what an operator gives that is put away after each step."""
     for kind, value in steps:
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         advance = operator.process if kind == "rows" else operator.advance_watermark
         for emission in advance(value):
             yield from ordered(emission.results)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.top import Top
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
@@ -116,7 +116,7 @@ def test_the_last_window_of_time_waits_for_its_end() -> None:
 
 def test_an_operator_goes_on_after_it_was_saved() -> None:
     planned, store = asked(SlidingEventTimeWindows(100, 7)), MemoryLog()
-    operator, whole = restored_operator(planned, store), build_operator(planned)
+    operator, whole = restore_operator(planned, store), build_operator(planned)
     for step in [("rows", rows(1, 50)), ("watermark", 40), ("rows", rows(45)), ("watermark", 300)]:
         assert [*run(operator, [step])] == [*run(whole, [step])]
         operator.save()

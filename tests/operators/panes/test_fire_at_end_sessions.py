@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gpu_windows.aggregates.built_in import first, last
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.functions.built_in import Collect
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.panes import fire_at_end_sessions
 from gpu_windows.operators.panes.fire_at_end_sessions import FireAtEndSessionsOperator
 from gpu_windows.operators.panes.stored import WINDOWS
@@ -95,7 +95,7 @@ def test_put_away_after_each_call(
         reference = plan(replace(made, options=Options(engine="reference")), bounded=False)
         wanted = run(build_operator(reference), ended)
         for step, (expected, *counted) in zip(ended, wanted, strict=True):
-            operator = restored_operator(planned, store)
+            operator = restore_operator(planned, store)
             ((found, *told),) = run(operator, [step])
             operator.save()
             assert (by_key(found), told) == (by_key(expected), counted)
@@ -130,7 +130,7 @@ def test_merged_sessions_keep_the_order_in_which_they_are_put_together() -> None
 
 def test_an_operator_goes_on_after_it_was_saved() -> None:
     planned, store = plan(asked(), bounded=False), Counting()
-    operator, whole = restored_operator(planned, store), build_operator(planned)
+    operator, whole = restore_operator(planned, store), build_operator(planned)
     for step in [at(1, 50), ("watermark", 20), at(45, 30), at(31), ("watermark", 300)]:
         assert [*run(operator, [step])] == [*run(whole, [step])]
         assert operator.state_size()["rows"] == whole.state_size()["rows"]
@@ -143,7 +143,7 @@ def test_rows_are_read_when_their_session_fires() -> None:
     planned, store = plan(asked(1_000), bounded=False), Counting()
     written = []
     for number in range(40):
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         [*run(operator, [("rows", rows(*((number, 1, f"key {key}") for key in range(50))))])]
         operator.save()
         store.forget_counts()
@@ -154,7 +154,7 @@ def test_rows_are_read_when_their_session_fires() -> None:
 
 def test_rows_that_are_missing_show() -> None:
     planned, store = plan(asked(), bounded=False), Counting()
-    operator = restored_operator(planned, store)
+    operator = restore_operator(planned, store)
     [*run(operator, [at(1, 2)])]
     operator.save()
     store.reopen()
@@ -162,4 +162,4 @@ def test_rows_that_are_missing_show() -> None:
     assert len(store.runs(WINDOWS)) == 1
     store.drop(rows_of_sessions)
     with pytest.raises(StateCorruptedError, match="got 0 of 2 rows"):
-        [*restored_operator(planned, store).advance_watermark(50)]
+        [*restore_operator(planned, store).advance_watermark(50)]

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.operators.panes.trigger_program import program_of, settings_of, waits
+from gpu_windows.operators.panes.trigger_program import fires_only_at_end, program_of, settings_of
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator import layout
 from gpu_windows.vocabulary import evictors, triggers
@@ -47,7 +47,7 @@ EVICTORS = [*parts(evictors, Evictor)]
 
 def node_of(kind: type[Trigger]) -> int:
     trigger = kind(*ARGUMENTS.get(kind.__name__, ()))
-    assert waits(trigger) in (True, False)
+    assert fires_only_at_end(trigger) in (True, False)
     made = query(TumblingEventTimeWindows(10), trigger=trigger)
     return int(program_of(made).nodes[layout.KIND])
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows.errors import FunctionFailedError, InvalidFunctionError, QueryError
 from gpu_windows.functions.two_inputs import COPY, SIDE, TIME
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.broadcast_state import BROADCAST
 from gpu_windows.planning.plan import ARRIVAL, Plan
@@ -151,9 +151,9 @@ def test_the_table_is_read_and_written_where_that_is_needed() -> None:
     assert seen(broadcast_rows(("x", 1, 3))) == (False, True)
     assert seen(keyed_rows(("a", 2, 2))) == (True, False)
     assert seen(0) == (False, False)
-    assert restored_operator(made, store).state_size()[BROADCAST] == 2
+    assert restore_operator(made, store).state_size()[BROADCAST] == 2
     call(made, store, broadcast_rows(("x", 1, None)))
-    assert restored_operator(made, store).state_size()[BROADCAST] == 0
+    assert restore_operator(made, store).state_size()[BROADCAST] == 0
     assert store.runs(BROADCAST) == []
 
 
@@ -244,7 +244,7 @@ def test_the_keyed_side_writes_no_broadcast_state(does: Any) -> None:
 
 @pytest.mark.parametrize("does", ON_BROADCAST)
 def test_no_key_is_at_hand_on_the_broadcast_side(does: Any) -> None:
-    with pytest.raises(InvalidFunctionError, match=r"has no key at hand.*at row {'name': 'x'"):
+    with pytest.raises(InvalidFunctionError, match=r"has no current key.*at row {'name': 'x'"):
         _run(broadcast=does)
 
 
@@ -331,7 +331,7 @@ def test_broadcast_state_that_a_function_keeps_is_that_of_the_shard_at_hand(once
     found: list[int] = []
     stores = Counting(), Counting()
     for limits, store in ((2, 0), (1, 1), (3, 0), (0, 1), (0, 0)):
-        operator = restored_operator(made, stores[store])
+        operator = restore_operator(made, stores[store])
         names = [(f"{store} {len(found)} {i}", 1, 1) for i in range(limits)]
         for rows in (broadcast_rows(*names), keyed_rows(("a", 1, 1))):
             found += [n for e in operator.process(rows) for n in e.results["n"].to_pylist()]

@@ -12,8 +12,8 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.operators.build import restored_operator
-from gpu_windows.operators.process.opened import OpenedFunction
+from gpu_windows.operators.build import restore_operator
+from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.planner import plan
@@ -34,7 +34,7 @@ def micro_batches(function: Any, *rows: Any) -> list[list[Any]]:
     planned = plan(outputs(function, table()).plan.query, bounded=False)
     store, found = MemoryLog(), []
     for row in rows:
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         given = [each for e in operator.process(table(row)) for each in e.results["n"].to_pylist()]
         operator.save()
         found.append(given)
@@ -195,7 +195,7 @@ def test_keys_and_values_of_broadcast_state() -> None:
     planned = plan(of_both(PutsForAll(), table(), rules()).plan.query, bounded=False)
     store = MemoryLog()
     for _ in range(2):
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         found = [
             n
             for rows in (broadcast_rows(("x", 1, 1)), keyed_rows(("a", 1, 1), ("a", 1, 1)))
@@ -207,7 +207,9 @@ def test_keys_and_values_of_broadcast_state() -> None:
 
 
 def test_a_map_has_no_key_none() -> None:
-    with pytest.raises(InvalidFunctionError, match=r"state 'm' of Puts is a map, .* no key None"):
+    with pytest.raises(
+        InvalidFunctionError, match=r"'m' of Puts is a map: its keys must not be None"
+    ):
         micro_batches(Puts((None,), pa.string()), ("a", 1, 1))
     assert micro_batches(Reads((None,), pa.string()), ("a", 1, 1)) == [[7]]
 
@@ -265,7 +267,7 @@ def test_what_was_given_stays_as_it_was() -> None:
     planned, store = plan(outputs(GoesOn(), table()).plan.query, bounded=False), MemoryLog()
     found = []
     for each in rows:
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         found += [row for e in operator.process(each) for row in e.results.to_pylist()]
         operator.save()
     assert found == wanted

@@ -19,7 +19,7 @@ from gpu_windows.errors import (
     InvalidFunctionError,
     QueryError,
 )
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.operators.state.memory_log import MemoryLog
@@ -145,11 +145,11 @@ def test_timers_at_the_end_of_bounded_input() -> None:
 def test_a_watermark_that_is_forgotten_begins_anew() -> None:
     """A timer that waits for the next one fires at a lower one than before."""
     planned, store = plan(outputs(AtEnd(), table()).plan.query, bounded=False), MemoryLog()
-    operator = restored_operator(planned, store)
+    operator = restore_operator(planned, store)
     for _ in (*operator.advance_watermark(20), *operator.process(table(("a", 1, 13)))):
         pass
     operator.save()
-    again = restored_operator(planned, store)
+    again = restore_operator(planned, store)
     assert isinstance(again, FunctionOperator)
 
     def fired(watermark: int) -> list[tuple[int, int]]:
@@ -219,7 +219,7 @@ def _timer(_: Any, context: gw.typing.KeyedContext) -> None:
         (lambda _, c: c.state("n").update("x"), InvalidFunctionError, ", got 'x'"),
         (lambda _, c: c.state("n").update(1.5), InvalidFunctionError, ", got 1.5"),
         (lambda _, c: c.state("n").update(1 << 63), InvalidFunctionError, "declared as int64"),
-        (lambda _, c: c.state("l").add(None), InvalidFunctionError, "no None in it"),
+        (lambda _, c: c.state("l").add(None), InvalidFunctionError, "must not contain None"),
         (lambda _, c: c.state("m").put(3, 3), InvalidFunctionError, "declared as string"),
         (lambda _, c: c.output("b", {}), InvalidFunctionError, "it declared aside"),
         (lambda _, c: c.output("aside", {"m": 1}), InvalidFunctionError, ", got m"),

@@ -13,7 +13,7 @@ from hypothesis import given
 import gpu_windows as gw
 from gpu_windows.errors import FunctionFailedError, InvalidFunctionError, QueryError
 from gpu_windows.operators.base import Operator
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.base import TIMERS_LEFT
 from gpu_windows.operators.process.timer_arrays import TimerArrays
@@ -82,7 +82,7 @@ def agree(by_row: Any, in_batches: Any, found: list[Named], shown: Callable[[Any
     for step in found:
         expected = shown(outcome(wanted, step))
         assert shown(outcome(got, step)) == expected
-        restored = restored_operator(other, store)
+        restored = restore_operator(other, store)
         due = dict(zip(("watermark", "processing_time"), restored.next_timers(), strict=True))
         kept = shown(outcome(restored, step))
         restored.save()
@@ -91,7 +91,7 @@ def agree(by_row: Any, in_batches: Any, found: list[Named], shown: Callable[[Any
             waits = due[step[0]]
             assert waits is not None
             assert waits <= step[1]
-    assert restored_operator(other, store).state_size() == got.state_size()
+    assert restore_operator(other, store).state_size() == got.state_size()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 500])
@@ -133,7 +133,7 @@ def test_keys_of_all_kinds(kind: str) -> None:
     made = planned_for(keyed)
     store, whole = MemoryLog(), build_operator(made)
     for rows in tables:
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         got = repr(outcome(operator, ("rows", rows)))
         operator.save()
         assert got == repr(outcome(whole, ("rows", rows)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
-from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
+from gpu_windows.operators.slices.preaggregation import Preaggregation, split_counts
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.rules import LONG_MAX
@@ -35,8 +35,8 @@ def through_tasks(planned: WindowPlan, parts: Iterable[pa.Table]) -> tuple[pa.Ta
     assert isinstance(final, FiringOperator)
     counters = Counters()
     for part in parts:
-        for partials in PartialStage(planned).run(part.to_batches()):
-            used, counted = split_unused(planned, partials)
+        for partials in Preaggregation(planned).run(part.to_batches()):
+            used, counted = split_counts(planned, partials)
             counters += counted
             final.merge(used)
     emitted = [emission.results for emission in final.advance_watermark(LONG_MAX)]

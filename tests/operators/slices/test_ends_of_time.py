@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_windows.operators.base import Operator
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
@@ -79,7 +79,7 @@ def test_slices_equal_reference(assigner: SlicedAssigner, data: st.DataObject) -
     for step in steps:
         wanted = given_by(truth, step)
         assert given_by(local, step) == wanted
-        stored = restored_operator(mine, store)
+        stored = restore_operator(mine, store)
         assert given_by(stored, step) == wanted
         stored.save()
     assert not any(local.state_size().values())
@@ -97,8 +97,8 @@ def test_the_last_windows_wait_for_their_end(assigner: SlicedAssigner) -> None:
     ends = sorted(window.end for window in assigner.assign(last))
     assert call(mine, store, rows(last)) == []
     for end in ends:
-        assert restored_operator(mine, store).next_timers() == (end - 1, None)
+        assert restore_operator(mine, store).next_timers() == (end - 1, None)
         assert call(mine, store, end - 2) == []
         assert len(call(mine, store, end - 1)) == 1
-    assert restored_operator(mine, store).next_timers() == (None, None)
+    assert restore_operator(mine, store).next_timers() == (None, None)
     assert call(mine, store, rows(last), LONG_MAX) == []  # it is late

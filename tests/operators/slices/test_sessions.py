@@ -14,7 +14,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
+from gpu_windows.operators.slices.preaggregation import Preaggregation, split_counts
 from gpu_windows.operators.slices.sessions import SessionsOperator
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import ARRIVAL, Strategy
@@ -106,16 +106,16 @@ def test_partials_of_any_tasks_give_the_same(
 
 
 def test_rows_sent_without_aggregation_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_windows.operators.slices.partial_stage._TRIAL_ROWS", 10)
+    monkeypatch.setattr("gpu_windows.operators.slices.preaggregation._TRIAL_ROWS", 10)
     rows = [{"key": str(i % 3), "ts": 7 * i, "i": i, "gap": 1 + i % 20} for i in range(60)]
     table = pa.Table.from_pylist(rows, schema=WITH_GAP)
     table = table.append_column(ARRIVAL, pa.array(np.arange(len(table))))
     made = planned(EventTimeSessionWindows(0, "gap"), options=Options(device="cpu", batch_rows=10))
     final = SessionsOperator(made, Kernels("cpu"))
-    sent = list(PartialStage(made).run(table.to_batches()))
+    sent = list(Preaggregation(made).run(table.to_batches()))
     assert sum(map(len, sent)) == len(table) + 1  # and the counters
     for partials in sent:
-        final.merge(split_unused(made, partials)[0])
+        final.merge(split_counts(made, partials)[0])
     (emission,) = final.advance_watermark(LONG_MAX)
     whole = local.run(made, table.drop_columns([ARRIVAL])).results
     assert rows_of(emission.results) == rows_of(whole)

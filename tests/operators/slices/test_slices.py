@@ -19,7 +19,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices import operator as slices
 from gpu_windows.operators.slices.operator import SlicesOperator
-from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
+from gpu_windows.operators.slices.preaggregation import Preaggregation, split_counts
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
@@ -104,7 +104,7 @@ def test_batches_of_the_input_do_not_matter(assigner: Any, table: pa.Table, rows
 
 
 def test_rows_sent_without_aggregation_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_windows.operators.slices.partial_stage._TRIAL_ROWS", 10)
+    monkeypatch.setattr("gpu_windows.operators.slices.preaggregation._TRIAL_ROWS", 10)
     rows = [
         {"key": str(i), "part": None, "ts": i, "i": i, "f": None if i % 3 else i / 2}
         for i in range(50)
@@ -112,11 +112,11 @@ def test_rows_sent_without_aggregation_give_the_same(monkeypatch: pytest.MonkeyP
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     made = query(SlidingEventTimeWindows(7, 2), options=Options(device="cpu", batch_rows=10))
     planned = plan(made, bounded=True)
-    stage = PartialStage(planned)
+    stage = Preaggregation(planned)
     batches = with_arrival(table).to_batches(max_chunksize=10)
     final = SlicesOperator(planned, Kernels("cpu"))
     for partials in stage.run(batches):
-        final.merge(split_unused(planned, partials)[0])
+        final.merge(split_counts(planned, partials)[0])
     assert not stage._aggregating
     got = results(planned, list(final.advance_watermark(LONG_MAX)))
     assert rows_of(got) == rows_of(local.run(planned, table).results)
@@ -157,8 +157,8 @@ def test_the_earliest_timestamps_are_no_sentinels() -> None:
     table = with_arrival(pa.Table.from_pylist(rows, schema=SCHEMA))
     counters = Counters()
     final = SlicesOperator(planned, Kernels("cpu"))
-    for partials in PartialStage(planned).run(table.to_batches()):
-        used, counted = split_unused(planned, partials)
+    for partials in Preaggregation(planned).run(table.to_batches()):
+        used, counted = split_counts(planned, partials)
         counters += counted
         final.merge(used)
     assert counters == Counters(rows=4, out_of_range_timestamp=1)

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.operators.base import Emission, Operator
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan
@@ -33,7 +33,7 @@ def take(operator: Operator, step: Step) -> list[Emission]:
 
 def call(planned: Plan, store: MemoryLog, *steps: Step) -> list[Any]:
     """Do what a micro-batch does; return the results."""
-    operator = restored_operator(planned, store)
+    operator = restore_operator(planned, store)
     found = [row for step in steps for e in take(operator, step) for row in rows_of(e.results)]
     operator.save()
     return found
@@ -48,7 +48,7 @@ def put_away_after_each(
     """
     store, whole = MemoryLog(), run(build_operator(planned), steps)
     for step, wanted in zip(steps, whole, strict=True):
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         due = dict(zip(("watermark", "processing_time"), operator.next_timers(), strict=True))
         (got,) = run(operator, [step])
         operator.save()
@@ -57,7 +57,7 @@ def put_away_after_each(
         if step[0] in due and step[1] < LONG_MAX:
             waits = due[step[0]]
             assert not got[0] or (waits is not None and waits <= step[1])
-    last = restored_operator(planned, store)
+    last = restore_operator(planned, store)
     has_end = not isinstance(planned.query, WindowQuery) or ends(planned.query, steps)
     return last.state_size() if has_end else {}
 

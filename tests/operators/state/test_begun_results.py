@@ -372,7 +372,7 @@ def test_state_has_the_new_shape_after_a_merge() -> None:
         query.micro_batch([row], -1)
     log = StateLog(query.files, query.newest[0])
     runs = log.runs("slices")
-    names = [{*log.directory(run).schemas[0].names} for run in runs]
+    names = [{*log.block_index(run).schemas[0].names} for run in runs]
     assert len(runs) < 20
     assert all(each == names[-1] for each in names), "those of the first start were merged"
     results = query.micro_batch([], LONG_MAX)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_windows.operators.slices.stored import SLICES
-from gpu_windows.operators.state import new_file
-from gpu_windows.operators.state.new_file import count_to_merge, size_class
+from gpu_windows.operators.state import state_file_writer
+from gpu_windows.operators.state.state_file_writer import count_to_merge, size_class
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
@@ -64,7 +64,7 @@ def run_calls(calls: int, keys: Drawing) -> tuple[Counting, int]:
         read = store.counts["reads"] - before
         store.reopen()
         most = max(most, len(store.live_files))
-        if number % new_file.TOGETHER == 1:
+        if number % state_file_writer.MERGE_FANIN == 1:
             assert read == 0
     return store, most
 
@@ -75,8 +75,8 @@ def test_bytes_grow_with_what_is_touched(
     name: str, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, most = run_calls(calls, TOUCHED[name])
-    for constant in ("TOGETHER", "_MAX_SEGMENTS"):
-        monkeypatch.setattr(new_file, constant, 1 << 30)
+    for constant in ("MERGE_FANIN", "_MAX_SEGMENTS"):
+        monkeypatch.setattr(state_file_writer, constant, 1 << 30)
     apart, _ = run_calls(calls, TOUCHED[name])
     assert len(apart.runs(SLICES)) == calls
     assert store.counts["bytes_written"] <= 6 * apart.counts["bytes_written"]
@@ -96,17 +96,19 @@ def test_segments_stay_few(calls: list[int]) -> None:
     for new in calls:
         classes = [*map(size_class, sizes), size_class(new)]
         count = count_to_merge(classes)
-        assert count == 0 or count >= new_file.TOGETHER
+        assert count == 0 or count >= state_file_writer.MERGE_FANIN
         left = len(classes) - max(count, 1)
         sizes = [*sizes[:left], sum(sizes[left:]) + new]
         written += sizes[-1]
         classes = [*map(size_class, sizes)]
         highest = max([highest, *classes])
         for each in range(highest + 1):
-            assert _list_up_to(classes, each).count(each) < new_file.TOGETHER
-    assert len(sizes) < new_file.TOGETHER ** (highest + 1)
-    smallest = 1 << new_file._FIRST_CLASS_BITS
-    assert written <= sum(calls) * (highest + 1) + smallest * len(calls) / (new_file.TOGETHER - 1)
+            assert _list_up_to(classes, each).count(each) < state_file_writer.MERGE_FANIN
+    assert len(sizes) < state_file_writer.MERGE_FANIN ** (highest + 1)
+    smallest = 1 << state_file_writer._FIRST_CLASS_BITS
+    assert written <= sum(calls) * (highest + 1) + smallest * len(calls) / (
+        state_file_writer.MERGE_FANIN - 1
+    )
 
 
 def _list_up_to(classes: list[int], largest: int) -> list[int]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
@@ -74,7 +74,7 @@ def test_keys_of_one_column(kind: str, window: str) -> None:
         if call is not None:
             step, seen = rows(made, dtype, [keys[i] for i in call], seen), seen + len(call)
         steps = [step] if call is None else [step, (seen - 1) * 1_000_000]
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         got = results(operator, *steps)
         operator.save()
         assert got == results(whole, *steps)
@@ -98,7 +98,7 @@ def test_what_may_be_null_may_change_between_starts(window: str, is_nullable_fir
         made, keys = planned(dtype, window), [{"a": 0}, {"a": 1}, {"a": 0}]
         step = LONG_MAX if number == 5 else rows(made, dtype, keys, seen)
         seen += 3
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         found += results(operator, step)
         operator.save()
         same = LONG_MAX if number == 5 else rows(made, dtypes[0], keys, seen - 3)

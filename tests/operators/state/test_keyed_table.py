@@ -59,7 +59,7 @@ def by_hash(found: Entries | None) -> Model:
     """Return entries by hash, in their order."""
     if found is None:
         return {}
-    rows = [] if found.kept is None else found.kept["row"].to_pylist()
+    rows = [] if found.rows is None else found.rows["row"].to_pylist()
     model: Model = {}
     for each in found.table.to_pylist():
         named = tuple(rows[place] for place in each[LISTS])
@@ -124,7 +124,7 @@ class TableOfModel:
         self.table.save(to_entries({k: e for k, e in self.model.items() if k in self.in_memory}))
         assert self.table.keys == len(self.model)
         elsewhere = [e for k, of in self.model.items() if k not in self.in_memory for e in of]
-        counts = Counter({name: n for name, n in self.table.elsewhere.items() if n})
+        counts = Counter({name: n for name, n in self.table.not_loaded.items() if n})
         assert counts == +Counter(_count_entries(elsewhere))
         for which, first in enumerate(self.table.next_timers()):
             times = [TIMER_OF[which](e) for of_key in self.model.values() for e in of_key]
@@ -142,7 +142,7 @@ class TableOfModel:
 
 
 def _count(entries: Entries) -> Mapping[str, int]:
-    return {"entries": len(entries), "rows": entries.kept_count}
+    return {"entries": len(entries), "rows": entries.row_count}
 
 
 def _count_entries(entries: Sequence[Entry]) -> dict[str, int]:
@@ -273,7 +273,7 @@ def test_blocks_are_large_while_calls_touch_most_keys() -> None:
         call(log, made)
         assert KeyedTable(log, "table").keys == total
         read = log.counts["bytes_read"]
-        return sum(len(log.directory(run)) for run in log.runs("table")), read
+        return sum(len(log.block_index(run)) for run in log.runs("table")), read
 
     small, _ = touch(total)
     large = [touch(total - 100 * number)[0] for number in range(6)]
@@ -304,4 +304,4 @@ def test_what_is_saved_many_times_in_a_call_is_in_few_parts() -> None:
         present = hashes[:0] if there is None else np.unique(there.table.column(HASH).to_numpy())
         table.put(entries, hashes, present)
     assert table.keys == len({*range(7), *range(10, 310)})
-    assert len(table.saved) < 12
+    assert len(table.new_contents) < 12

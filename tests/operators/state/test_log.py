@@ -15,23 +15,23 @@ from gpu_windows.operators.state import (
     key_filters,
     keyed_table,
     manifest,
-    new_file,
     row_buffer,
     runs,
+    state_file_writer,
 )
 from gpu_windows.operators.state import log as log_module
+from gpu_windows.operators.state.buffer_spec import BufferSpec, KeyColumns, no_prefix
 from gpu_windows.operators.state.keyed_table import KeyedTable
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import KeyColumns, RowKind, one_place
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.rules import LONG_MAX
 from tests.lanes import quick
 from tests.operators.state.counting import Counting, CountingFiles, reopened
 from tests.operators.state.test_keyed_table import by_hash, hashes_of, to_entries
 
-IN_ORDER = RowKind("time", one_place, in_order=True)
+IN_ORDER = BufferSpec("time", no_prefix, in_order=True)
 #: A micro-batch in which a table is appended to: how many rows, of some bytes each.
 ROWS = 20
 
@@ -105,14 +105,14 @@ def test_a_log_that_goes_on_after_it_was_written_notices_numbers() -> None:
 
 @pytest.mark.parametrize("first_class_bits", [18, 10])
 def test_files_stay_few(first_class_bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each size there are fewer than `TOGETHER`: each is eight times as large as the last."""
-    monkeypatch.setattr(new_file, "_FIRST_CLASS_BITS", first_class_bits)
+    """Of each size there are fewer than `MERGE_FANIN`: each is eight times as large as the last."""
+    monkeypatch.setattr(state_file_writer, "_FIRST_CLASS_BITS", first_class_bits)
     files = CountingFiles()
     log, alone = StateLog(files), 0
     for call in range(1_000):
         log = appended(log, range(ROWS * call, ROWS * (call + 1)))
-        sizes = new_file.size_class(log.live_size) + 1
-        assert len(log.live_files) <= sizes * (new_file.TOGETHER - 1) + 1
+        sizes = state_file_writer.size_class(log.live_size) + 1
+        assert len(log.live_files) <= sizes * (state_file_writer.MERGE_FANIN - 1) + 1
         alone += len(files.files[log.live_files[-1]]) if call == 0 else 0
     assert times_in(log) == [*range(ROWS * 1_000)]
     if first_class_bits == 10:
@@ -168,7 +168,7 @@ def test_a_write_that_fails_leaves_the_state_as_it_was() -> None:
 
 
 def test_live_files_are_those_that_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(new_file, "TOGETHER", 4)
+    monkeypatch.setattr(state_file_writer, "MERGE_FANIN", 4)
     log, most = StateLog(CountingFiles()), 0
     for call in range(40):
         log = appended(log, range(ROWS * call, ROWS * (call + 1)), until=ROWS * (call - 11))
@@ -280,7 +280,7 @@ def test_the_state_of_another_operator() -> None:
 
 
 def test_tables_of_another_operator_are_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(new_file, "TOGETHER", 2)
+    monkeypatch.setattr(state_file_writer, "MERGE_FANIN", 2)
     files, name = saved_state()
     log = StateLog(files, name)
     with pytest.raises(StateCorruptedError, match="keys"):
@@ -303,9 +303,9 @@ def test_segments_are_few_whatever_micro_batches_have(rows: int) -> None:
     log = MemoryLog()
     for call in range(40):
         log.reopen()
-        buffer = RowBuffer(log, "rows", RowKind("t", one_place, in_order=True))
+        buffer = RowBuffer(log, "rows", BufferSpec("t", no_prefix, in_order=True))
         times = np.arange(call * rows, (call + 1) * rows)
         noise = np.random.default_rng(call).integers(0, 1 << 16, rows)
         buffer.append(pa.table({"t": times, "v": noise}))
         log.reopen()
-        assert len(log.runs("rows")) <= 2 * (new_file.TOGETHER + 1)
+        assert len(log.runs("rows")) <= 2 * (state_file_writer.MERGE_FANIN + 1)

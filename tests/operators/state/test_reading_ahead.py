@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 from gpu_windows.errors import StateCorruptedError
-from gpu_windows.operators.state import keyed_table, new_file, row_buffer
+from gpu_windows.operators.state import keyed_table, row_buffer, state_file_writer
+from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.files import MemoryFiles
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
 from gpu_windows.rules import LONG_MAX
 
 RUNS = 6
@@ -100,7 +100,7 @@ def saved_rows(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, bytes], str]:
     files, newest, rng = MemoryFiles(), None, np.random.default_rng(3)
     for _ in range(RUNS):
         log = StateLog(files, newest)
-        buffer = RowBuffer(log, "rows", RowKind("time", one_place, in_order=True))
+        buffer = RowBuffer(log, "rows", BufferSpec("time", no_prefix, in_order=True))
         columns = {"time": rng.permutation(4_000), "noise": rng.integers(0, 1 << 62, 4_000)}
         buffer.append(pa.table(columns))
         newest = log.finish(uuid4().hex)
@@ -134,7 +134,7 @@ def merge_keys(log: StateLog) -> object:
 
 
 def rows_of(log: StateLog) -> RowBuffer:
-    return RowBuffer(log, "rows", RowKind("time", one_place, in_order=True))
+    return RowBuffer(log, "rows", BufferSpec("time", no_prefix, in_order=True))
 
 
 def find_rows(log: StateLog) -> object:
@@ -171,9 +171,9 @@ def test_all_that_is_read_was_asked_for_together(
 ) -> None:
     call, saved, rounds = CALLS[name]
     with monkeypatch.context() as patch:
-        patch.setattr(new_file, "TOGETHER", 99)
+        patch.setattr(state_file_writer, "MERGE_FANIN", 99)
         files, newest = saved(patch)
-    monkeypatch.setattr(new_file, "TOGETHER", 2)
+    monkeypatch.setattr(state_file_writer, "MERGE_FANIN", 2)
     plain, remote = MemoryFiles({**files}), RemoteFiles({**files})
     assert call(StateLog(remote, newest)) == call(StateLog(plain, newest))
     assert remote.alone == []
@@ -184,7 +184,7 @@ def test_filters_that_are_large_are_asked_for_in_a_round_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("gpu_windows.operators.state.log._SMALL_FILTER", 0)
-    monkeypatch.setattr(new_file, "TOGETHER", 99)
+    monkeypatch.setattr(state_file_writer, "MERGE_FANIN", 99)
     files, newest = saved_keys(monkeypatch)
     remote = RemoteFiles(files)
     assert find_keys(StateLog(remote, newest)) == find_keys(StateLog(MemoryFiles(files), newest))
@@ -192,7 +192,7 @@ def test_filters_that_are_large_are_asked_for_in_a_round_of_their_own(
 
 
 def test_a_file_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(new_file, "TOGETHER", 99)
+    monkeypatch.setattr(state_file_writer, "MERGE_FANIN", 99)
     files, newest = saved_keys(monkeypatch)
     first = min(name for name in files if name != newest)
     del files[first]

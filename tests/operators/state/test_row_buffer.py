@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.joins import match_flags
-from gpu_windows.operators.joins.stored_side import row_kind
-from gpu_windows.operators.state import runs_in_parts
+from gpu_windows.operators.joins.stored_side import buffer_spec
+from gpu_windows.operators.state import merge_input
+from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
 from tests.operators.state.counting import Counting, CountingFiles, reopened
@@ -76,9 +76,9 @@ def test_rows_of_places_are_found(
     asked: list[tuple[Row, int]],
     often: int,
     values: Constants,
-    learns: bool,
+    adapts: bool,
 ) -> None:
-    log, kind = StateLog(CountingFiles()), RowKind(TIME, places, learns=learns)
+    log, kind = StateLog(CountingFiles()), BufferSpec(TIME, places, adapts=adapts)
     alive: dict[int, Row] = {}
     count = 0
     at, first = (np.array([ask[0][i] for ask in asked], np.int64) for i in range(2))
@@ -115,7 +115,7 @@ def test_rows_of_one_place_are_read_in_order_of_time(
     made: list[Call], asked: tuple[int, int], often: int, values: Constants
 ) -> None:
     """What is due is taken once, between two times all is found, times are known of what waits."""
-    log, kind = StateLog(CountingFiles()), RowKind(TIME, one_place, in_order=True)
+    log, kind = StateLog(CountingFiles()), BufferSpec(TIME, no_prefix, in_order=True)
     drop_matched: dict[int, int] = {}
     count, (first, length) = 0, asked
     with with_constants(values):
@@ -155,7 +155,7 @@ def test_rows_that_have_met_are_left_out(
     made: list[Call], values: Constants, *, marks_some: bool
 ) -> None:
     """Of rows with an even number a later call may note that they have met."""
-    log, kind = StateLog(CountingFiles()), row_kind(one_place, keeps_matched=False)
+    log, kind = StateLog(CountingFiles()), buffer_spec(no_prefix, keeps_matched=False)
     alive: dict[int, int] = {}
     matched: set[int] = set()
     markers, count = rows([]), 0
@@ -190,7 +190,7 @@ def test_rows_are_taken_once(
     writes_again: bool,
 ) -> None:
     """A number as a call takes the rows whose numbers it divides."""
-    log, kind = StateLog(CountingFiles()), RowKind(TIME, places)
+    log, kind = StateLog(CountingFiles()), BufferSpec(TIME, places)
     left: set[int] = set()
     count, at = 0, np.arange(5)
     with with_constants(values):
@@ -202,15 +202,15 @@ def test_rows_are_taken_once(
                 found = buffer.take(at, 0 * at, 0 * at + 30, partial(are_among, due))
                 assert numbers(found) == sorted(due)
                 if writes_again:
-                    buffer.leave_out_taken(partial(are_among, left))
+                    buffer.purge_except(partial(are_among, left))
                     log = written(log)
                     buffer = RowBuffer(log, "rows", kind)
-                    assert (buffer.taken_count, len(buffer)) == (0, len(left))
+                    assert (buffer.consumed_count, len(buffer)) == (0, len(left))
             else:
                 buffer.append(rows(call, count))
                 left |= {*range(count, count + len(call))}
                 count += len(call)
-            assert buffer.taken_count + len(left) == len(buffer)
+            assert buffer.consumed_count + len(left) == len(buffer)
             if number % often == 0:
                 log = written(log)
                 buffer = RowBuffer(log, "rows", kind)
@@ -222,7 +222,7 @@ def are_among(wanted: set[int], table: pa.Table) -> NDArray[np.bool_]:
 
 
 def test_a_column_may_be_null_later() -> None:
-    log, kind = Counting(), RowKind(TIME, one_place, in_order=True)
+    log, kind = Counting(), BufferSpec(TIME, no_prefix, in_order=True)
     for call in range(20):
         new = rows([(0, call)], call)
         at = new.schema.get_field_index("place")
@@ -233,7 +233,7 @@ def test_a_column_may_be_null_later() -> None:
 
 
 def test_rows_that_have_expired_are_dropped_unread() -> None:
-    log, kind = Counting(), RowKind(TIME, one_place, in_order=True)
+    log, kind = Counting(), BufferSpec(TIME, no_prefix, in_order=True)
     for call in range(6):
         RowBuffer(log, "rows", kind).append(rows([(0, 2 * call), (0, 2 * call + 1)], 2 * call))
         log.reopen()
@@ -241,7 +241,7 @@ def test_rows_that_have_expired_are_dropped_unread() -> None:
     RowBuffer(log, "rows", kind).forget(7)
     log.reopen()
     assert log.counts["reads"] == 0
-    assert [run.least for run in log.runs("rows")] == [8, 10]
+    assert [run.min_time for run in log.runs("rows")] == [8, 10]
     assert numbers(RowBuffer(log, "rows", kind).between(0, 99)) == [8, 9, 10, 11]
 
 
@@ -256,7 +256,7 @@ def wide(number: int, count: int, rng: np.random.Generator) -> pa.Table:
 
 @pytest.mark.parametrize(("total", "touched"), [(100_000, 100), (5_000, 5_000)])
 def test_a_call_costs_as_much_as_it_touches(total: int, touched: int) -> None:
-    log, rng, kind = Counting(), np.random.default_rng(3), RowKind(TIME, places)
+    log, rng, kind = Counting(), np.random.default_rng(3), BufferSpec(TIME, places)
     RowBuffer(log, "rows", kind).append(wide(0, total, rng))
     log.reopen()
     first = log.counts["bytes_written"]
@@ -279,10 +279,10 @@ def test_a_call_costs_as_much_as_it_touches(total: int, touched: int) -> None:
 
 
 def test_one_place_is_read_where_the_time_is() -> None:
-    log, kind, place = Counting(), RowKind(TIME, places), np.array([7])
+    log, kind, place = Counting(), BufferSpec(TIME, places), np.array([7])
     RowBuffer(log, "rows", kind).append(rows([(7, time) for time in range(100_000)]))
     log.reopen()
-    assert len(log.directory(log.runs("rows")[0])) > 20
+    assert len(log.block_index(log.runs("rows")[0])) > 20
     log.reopen()
     log.forget_counts()
     buffer, time = RowBuffer(log, "rows", kind), np.array([50_000])
@@ -311,7 +311,7 @@ def test_numbers_are_those_of_the_runs(made: list[Call], values: Constants) -> N
         return rows.take(pa.array(np.sort(first)))
 
     log = StateLog(CountingFiles())
-    kind = RowKind(TIME, one_place, compact, in_order=True)
+    kind = BufferSpec(TIME, no_prefix, compact, in_order=True)
     with with_constants(values):
         for call in made:
             buffer = RowBuffer(log, "rows", kind)
@@ -322,14 +322,14 @@ def test_numbers_are_those_of_the_runs(made: list[Call], values: Constants) -> N
             log = written(log)
             runs, numbers = log.runs("rows"), log.all_numbers("rows")
             assert numbers.get("rows", 0) == sum(run.rows for run in runs)
-            assert numbers.get("start") == min((run.since for run in runs), default=None)
+            assert numbers.get("start") == min((run.live_from for run in runs), default=None)
             newest = log.newest
             RowBuffer(log, "rows", kind)
             assert log.finish("again") == newest  # nothing has changed
 
 
 def test_notes_are_no_rows() -> None:
-    log, kind = Counting(), row_kind(one_place, keeps_matched=True)
+    log, kind = Counting(), buffer_spec(no_prefix, keeps_matched=True)
     new = rows([(0, 1), (0, 2), (0, 3)])
     RowBuffer(log, "rows", kind).append(new)
     log.reopen()
@@ -343,8 +343,8 @@ def test_notes_are_no_rows() -> None:
 @pytest.mark.parametrize("last", [7, LONG_MAX])
 def test_rows_of_one_time_are_merged_in_parts(monkeypatch: pytest.MonkeyPatch, last: int) -> None:
     """However many rows have one time, a merge holds some of them, and keeps their order."""
-    monkeypatch.setattr(runs_in_parts, "_PART_BYTES", 1 << 20)
-    log, kind = StateLog(CountingFiles()), RowKind(TIME, one_place, in_order=True)
+    monkeypatch.setattr(merge_input, "_PART_BYTES", 1 << 20)
+    log, kind = StateLog(CountingFiles()), BufferSpec(TIME, no_prefix, in_order=True)
     sizes: list[int] = []
 
     def compact(rows: pa.Table, *, are_oldest: bool) -> pa.Table:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_windows.operators.base import Operator
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.slices.stored_counts import COUNTED
 from gpu_windows.operators.state.memory_log import MemoryLog
@@ -55,13 +55,13 @@ def test_nothing_differs(size: int, slide: int | None, steps: list[Step]) -> Non
     assert made.strategy is Strategy.COUNTS
     whole, reference = build_operator(made), build_operator(planned(size, slide, "reference"))
     for step in steps:
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         assert operator.next_timers() == (None, None)
         got = given_by(operator, step)
         operator.save()
         assert got == given_by(whole, step) == given_by(reference, step)
         held = operator.state_size()
-        assert restored_operator(made, store).state_size() == held
+        assert restore_operator(made, store).state_size() == held
 
 
 def test_keys_of_one_hash_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_keys_of_one_hash_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
     made, store, whole = planned(3, None), MemoryLog(), build_operator(planned(3, None))
     for number in range(12):
         step = table_of([number % 5, number % 3])
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         got = given_by(operator, step)
         operator.save()
         assert got == given_by(whole, step)
@@ -89,13 +89,13 @@ def test_a_call_costs_what_it_touches(keys: int) -> None:
     made, store = planned(100, 10), Counting()
     touched = np.random.default_rng(1).integers(0, keys, (3, 50))
     for parts in ([*range(keys)], *touched.tolist()):
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         given_by(operator, table_of(parts))
         operator.save()
         store.forget_counts()
         store.reopen()
         written = store.counts["bytes_written"]
-    operator = restored_operator(made, store)
+    operator = restore_operator(made, store)
     store.forget_counts()
     given_by(operator, table_of(touched[0].tolist()))
     assert 0 < store.counts["bytes_read"] <= 50 * 32_000
@@ -106,6 +106,6 @@ def test_a_call_costs_what_it_touches(keys: int) -> None:
 def test_the_end_of_time_ends_no_count() -> None:
     made, store = planned(3, None), MemoryLog()
     for step, fired in ((table_of([1, 1]), 0), (LONG_MAX, 0), (table_of([1]), 1)):
-        operator = restored_operator(made, store)
+        operator = restore_operator(made, store)
         assert len(given_by(operator, step)) == fired
         operator.save()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.stored import SLICES
 from gpu_windows.planning.planner import plan
@@ -50,7 +50,7 @@ def test_slices(together: int, assigner: Any, steps: list[Step]) -> None:
     store, whole, now = Counting(), build_operator(planned), LONG_MIN
     with with_small_blocks(together):
         for step in steps:
-            operator = restored_operator(planned, store)
+            operator = restore_operator(planned, store)
             store.forget_counts()
             waits, _ = operator.next_timers()
             got, wanted = take(operator, step), take(whole, step)
@@ -81,7 +81,7 @@ def test_a_restart_changes_no_bit(assigner: Any, steps: list[Step], random: Rand
             store, operator, given_ = Counting(), None, []
             for step in steps:
                 if operator is None or not may_go_on or random.random() < 0.5:
-                    operator = restored_operator(planned, store)
+                    operator = restore_operator(planned, store)
                 given_ += [row for e in take(operator, step) for row in e.results.to_pylist()]
                 operator.save()
             found.append(sorted(map(repr, given_)))  # a float is shown with all its digits
@@ -115,7 +115,7 @@ def test_a_watermark_jumps_over_all_buckets(first: int) -> None:
 def test_an_operator_goes_on_after_it_was_saved() -> None:
     planned = plan(query(TumblingEventTimeWindows(10)), bounded=False)
     store, whole = Counting(), build_operator(planned)
-    operator = restored_operator(planned, store)
+    operator = restore_operator(planned, store)
     for step in (rows(1, 11, 21), rows(2, 12), 9, rows(22, 31), rows(33), 25, LONG_MAX):
         got, wanted = take(operator, step), take(whole, step)
         operator.save()
@@ -139,13 +139,13 @@ def test_a_call_reads_what_fires_and_appends_what_comes() -> None:
 
     def seen(*steps: Step) -> tuple[bool, int]:
         """Return whether slices were read, and how many entries there are then."""
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         store.forget_counts()
         for step in steps:
             take(operator, step)
         reads = store.table_ranges[SLICES]
         operator.save()
-        return reads > 0, restored_operator(planned, store).state_size()["entries"]
+        return reads > 0, restore_operator(planned, store).state_size()["entries"]
 
     assert seen(rows(1, 11, 21, 31)) == (False, 4)
     assert seen(rows(22)) == (False, 5)
@@ -164,7 +164,7 @@ def test_slices_that_have_expired_are_gone_once_they_are_half_of_a_file() -> Non
 
     def state(watermark: int) -> tuple[int, int | None]:
         call(planned, store, watermark)
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         return operator.state_size()["entries"], operator.next_timers()[0]
 
     assert state(58) == (5, 59)
@@ -181,13 +181,13 @@ def test_slices_that_have_expired_set_no_timer() -> None:
     planned, store = plan(query(cumulative), bounded=False), Counting()
     call(planned, store, rows(31))
     call(planned, store, rows(35), 34)
-    assert restored_operator(planned, store).next_timers() == (35, None)
+    assert restore_operator(planned, store).next_timers() == (35, None)
     sliding, store = plan(query(SlidingEventTimeWindows(17, 1)), bounded=False), Counting()
     for step in (rows(0, 1), rows(40), 16):
         call(sliding, store, step)
-    assert restored_operator(sliding, store).next_timers() == (17, None)
+    assert restore_operator(sliding, store).next_timers() == (17, None)
     call(sliding, store, 17)
-    assert restored_operator(sliding, store).next_timers() == (40, None)
+    assert restore_operator(sliding, store).next_timers() == (40, None)
 
 
 def test_a_window_that_fires_reads_its_slices_alone() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, reject
 
 import gpu_windows as gw
-from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.build import restore_operator
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query
@@ -56,7 +56,7 @@ def test_a_call_reads_and_writes_the_keys_that_it_touches() -> None:
 
     def call(*steps: Step) -> tuple[int, int]:
         """Return how many bytes are read and written."""
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         store.forget_counts()
         for step in steps:
             take(operator, step)
@@ -90,7 +90,7 @@ def test_an_open_session_does_not_grow_with_its_rows(trigger: Trigger | None) ->
     made = query(assigner, trigger=trigger, aggregates=numbers, allowed_lateness=5)
     planned, store, sizes = plan(made, bounded=False), Counting(), []
     for number in range(24):
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         take(operator, rows(*range(100 * number, 100 * number + 100)))
         take(operator, 100 * number)
         assert operator.state_size()["rows"] == 0

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.process import Process
-from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.keyed.stored import KEYED
 from gpu_windows.operators.state.memory_log import MemoryLog
@@ -141,12 +141,12 @@ def goes_on(planned: Plan, steps: list[Named]) -> None:
     """Compare with an operator that is never put away: also the order, and what is held."""
     store, whole = Counting(), build_operator(planned)
     for step in steps:
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         (wanted,), (got,) = run(whole, [step]), run(operator, [step])
         operator.save()
         assert got == wanted
         size = operator.state_size()
-        assert restored_operator(planned, store).state_size() == size == whole.state_size()
+        assert restore_operator(planned, store).state_size() == size == whole.state_size()
 
 
 KEYS = st.sampled_from([("key", "part"), ("f",), ("d", "b"), ("day", "small"), ("text",)])
@@ -215,7 +215,7 @@ def test_keys_of_every_type(dtype: pa.DataType, values: list[object]) -> None:
     steps += [("rows", rows(20, 21, 22, 1)), ("watermark", 25), ("processing_time", 9), ENDS]
     store, whole, numbers = MemoryLog(), build_operator(planned), 0
     for step in steps:
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         wanted, got = [
             [[*each.results.to_pydict().values()][1:] for each in taken(which, step)]
             for which in (whole, operator)
@@ -261,7 +261,7 @@ def test_user_code_keeps_what_it_declared() -> None:
         .aggregate(mean=gw.user_aggregate(Wrong(), "value"))
     )
     planned = plan(asked.plan.query, bounded=False)
-    with pytest.raises(InvalidFunctionError, match="types that it declared"):
+    with pytest.raises(InvalidFunctionError, match="must have its declared types"):
         put_away_after_each(planned, cut(planned.query))
 
 
@@ -286,7 +286,7 @@ def test_types_may_be_declared_with_other_nulls_when_a_query_starts_again() -> N
     steps, store = cut(plans[0].query), MemoryLog()
     whole = run(build_operator(plans[0]), steps)
     for number, (step, wanted) in enumerate(zip(steps, whole, strict=True)):
-        operator = restored_operator(plans[number % 2], store)
+        operator = restore_operator(plans[number % 2], store)
         assert [*run(operator, [step])] == [wanted]
         operator.save()
 
@@ -301,7 +301,7 @@ def rows_of(keys: Iterable[int], ts: int) -> pa.Table:
 
 def called(planned: Plan, store: Counting, *steps: Named) -> dict[str, int]:
     """Return what a call reads, and what is written once it is over."""
-    operator = restored_operator(planned, store)
+    operator = restore_operator(planned, store)
     store.forget_counts()
     for _ in run(operator, [*steps]):
         pass
@@ -329,18 +329,18 @@ def test_a_call_reads_and_writes_what_it_touches(assigner: Any) -> None:
     nothing = called(planned, store, ("watermark", 50))
     assert nothing["bytes_read"] + nothing["bytes_written"] < 20_000
     called(planned, store, ENDS)
-    assert not any(restored_operator(planned, store).state_size().values())
+    assert not any(restore_operator(planned, store).state_size().values())
 
 
 def test_only_keys_that_are_due_are_read() -> None:
     planned, store = made(TumblingEventTimeWindows(1_000)), Counting()
     called(planned, store, ("rows", rows_of(range(3_000), 400)))
     called(planned, store, ("rows", rows_of(range(5_000, 5_003), 5)))
-    blocks = sum(len(store.directory(run)) for run in store.runs(KEYED))
+    blocks = sum(len(store.block_index(run)) for run in store.runs(KEYED))
     asked = called(planned, store, ("watermark", 12))
     assert blocks > 10
     assert asked["reads"] <= 4 + 3  # times, directories, blocks that follow one another
-    last = restored_operator(planned, store)
+    last = restore_operator(planned, store)
     assert last.next_timers() == (30, 5)
 
 
@@ -361,10 +361,10 @@ def test_a_key_with_many_timers() -> None:
     planned, store = plan(asked, bounded=False), Counting()
     called(planned, store, ("rows", rows_of([0], 1)))
     assert len(store.runs(KEYED)) == 1
-    assert restored_operator(planned, store).next_timers() == (1_000, None)
+    assert restore_operator(planned, store).next_timers() == (1_000, None)
     called(planned, store, ("watermark", 1_004))
-    assert restored_operator(planned, store).next_timers() == (1_005, None)
-    assert restored_operator(planned, store).state_size()["event_timers"] > 19_900
+    assert restore_operator(planned, store).next_timers() == (1_005, None)
+    assert restore_operator(planned, store).state_size()["event_timers"] > 19_900
 
 
 def test_nothing_is_left_of_keys_that_are_gone() -> None:

@@ -14,10 +14,10 @@ from gpu_windows.operators.state import (
     keyed_table,
     log,
     manifest,
-    new_file,
+    merge_input,
     row_buffer,
     runs,
-    runs_in_parts,
+    state_file_writer,
 )
 
 #: Module and name of a constant, and values that tests give it.
@@ -30,14 +30,14 @@ _VALUES: tuple[tuple[ModuleType, str, tuple[int, ...]], ...] = (
     (row_buffer, "_BLOCK_BYTES", (1, 300, 24_000)),
     (row_buffer, "_LARGE_BYTES", (1, 1 << 20)),
     (row_buffer, "_DUE_BLOCKS", (1, 2, 2_000)),
-    (runs_in_parts, "_PART_BYTES", (1, 1_000, 1 << 23)),
+    (merge_input, "_PART_BYTES", (1, 1_000, 1 << 23)),
     (runs, "_MIN_FILTERED", (1, 2, 16)),
     (key_filters, "_BLOCKS", (1, 4)),
     (key_filters, "_KEYS", (1, 4, 16_384)),
     (log, "_SMALL_RUN", (1, 1 << 15)),
     (manifest, "_TAIL", (24, 1 << 13)),
-    (new_file, "TOGETHER", (2, 3, 8)),
-    (new_file, "_FIRST_CLASS_BITS", (1, 10, 18)),
+    (state_file_writer, "MERGE_FANIN", (2, 3, 8)),
+    (state_file_writer, "_FIRST_CLASS_BITS", (1, 10, 18)),
 )
 _MODULES = {module.__name__: module for module, _, _ in _VALUES}
 
@@ -65,5 +65,5 @@ def with_constants(values: Constants) -> Iterator[None]:
 def with_small_blocks(together: int = 2) -> Iterator[None]:
     """Have a row a block, filters of all runs, and as many runs of a size become one."""
     smallest = {(module.__name__, name): values[0] for module, name, values in _VALUES}
-    with with_constants({**smallest, (new_file.__name__, "TOGETHER"): together}):
+    with with_constants({**smallest, (state_file_writer.__name__, "MERGE_FANIN"): together}):
         yield

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows.operators.build import restored_operator
-from gpu_windows.operators.columns.top import first_rows
+from gpu_windows.operators.build import restore_operator
+from gpu_windows.operators.columns.top_n import first_rows
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.top import top_rows
 from gpu_windows.planning.explain import explain
@@ -111,7 +111,7 @@ def given_by(planned: Plan, steps: Sequence[Step]) -> Iterator[list[dict[str, An
         assert repr(found[0]) == repr(found[1])  # NaN is not NaN
         saved = store
         yield found[0]
-        held = restored_operator(planned, saved.copy()).state_size()
+        held = restore_operator(planned, saved.copy()).state_size()
         assert shard.finished is not None
         assert shard.finished.measures.state_rows == held["keys"] + held["rows"]
 

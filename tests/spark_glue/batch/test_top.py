@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 import gpu_windows as gw
-from gpu_windows.operators.columns.top import ranked
+from gpu_windows.operators.columns.top_n import select_top_results
 from tests.lanes import quick
 from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import (
@@ -82,7 +82,7 @@ def test_on_a_stream_all_keys_of_a_window_are_ranked_together(
     results, late = expected(every, tables)
     query = made.plan.query
     assert query.ranking is not None
-    wanted = ranked(query.ranking, query.keys, query.window_columns, results)
+    wanted = select_top_results(query.ranking, query.keys, query.window_columns, results)
     assert len(wanted) > 20
     assert results_in(spark, tmp_path) == rows_of(wanted)
     back = gw.read_output(spark, tmp_path / "out", "late")

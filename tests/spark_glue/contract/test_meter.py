@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.slices.stored import SLICES
+from gpu_windows.operators.state.buffer_spec import BufferSpec, KeyColumns, no_prefix
 from gpu_windows.operators.state.files import MemoryFiles
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import KeyColumns, RowKind, one_place
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.contract.meter import Measures, Meter
@@ -53,7 +53,7 @@ def test_state_is_what_is_there(calls: list[tuple[int, int, bool]]) -> None:
     log = Counting()
     for count, entries, forgets in calls:
         log.reopen()
-        buffer = RowBuffer(log, "rows", RowKind("time", one_place))
+        buffer = RowBuffer(log, "rows", BufferSpec("time", no_prefix))
         if forgets:
             buffer.forget(100)
         buffer.append(pa.table({"time": [*range(count)]}))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.slices.partial_stage import PartialStage
+from gpu_windows.operators.slices.preaggregation import Preaggregation
 from gpu_windows.planning.planner import plan
 from gpu_windows.runners import local
 from gpu_windows.vocabulary.options import Options
@@ -41,7 +41,7 @@ def test_packed_partials_of_several_tasks_give_what_one_run_gives(
     packed = []
     for task in range(tasks):
         part = rows.take(pa.array(np.arange(task, len(rows), tasks)))
-        stage = PartialStage(planned)
+        stage = Preaggregation(planned)
         packed += packing.pack(planned, stage.run(part.to_batches()), most=200, sender=task)
     together = pa.Table.from_batches(packed, PACKED).sort_by([(SHARD, "ascending")])
     found = pa.Table.from_batches(
@@ -162,7 +162,7 @@ def test_a_shard_at_a_time_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None
     planned = plan(made, bounded=True)
     rows = [{"key": str(i), "part": 1, "ts": i, "i": i} for i in range(400)]
     table = pa.Table.from_pylist(rows, schema=made.schema)
-    stage = PartialStage(planned)
+    stage = Preaggregation(planned)
     batch, _counts = packing.pack(planned, stage.run(with_arrival(table).to_batches()))
     seen: list[int] = []
     fresh = workers.ShardRun._fresh

@@ -11,7 +11,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.build import restore_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 
@@ -64,7 +64,7 @@ def test_the_point_is_kept_between_micro_batches() -> None:
     rows = points().set_column(4, "ts", points()["ts"].cast(pa.int64()))
     rows = rows.append_column("__arrival", rows["n"])
     for number in range(len(rows)):
-        operator = restored_operator(planned, store)
+        operator = restore_operator(planned, store)
         for emission in operator.process(
             rows.slice(number, 1).select([*planned.input_columns, "__arrival"])
         ):

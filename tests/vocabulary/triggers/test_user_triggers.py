@@ -292,7 +292,7 @@ def test_a_merge_must_not_give_a_window_that_is_over(in_processing_time: bool, t
     assigner.end = taken
     assert told.rows(("a", 0, 2, 25)) == []
     assigner.end = taken - 1
-    with pytest.raises(errors.QueryError, match=f"must not be over, got .*end={taken - 1}"):
+    with pytest.raises(errors.QueryError, match=f"must not be closed, got .*end={taken - 1}"):
         told.rows(("a", 0, 3, 25))
 
 
@@ -329,7 +329,7 @@ def test_a_timer_of_processing_time_without_a_word_of_it_is_refused(
     if purging:
         trigger = gw.PurgingTrigger.of(trigger)
     told = Driven(Fixed(2, 4), trigger=trigger, put_away=put_away)
-    rule = r"says so \(uses_processing_time = True\): else they never fire, got Scripted$"
+    rule = r"must say so \(uses_processing_time = True\): else they never fire, got Scripted$"
     with pytest.raises(errors.InvalidTriggerError, match=rule):
         told.rows(ROW)
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_process import RowProcess
-from gpu_windows.operators.opened import call_close, call_open
+from gpu_windows.operators.open_functions import call_close, call_open
 from gpu_windows.operators.process.state_cells import Now, StateCell, make_cell
 from gpu_windows.operators.process.states import make_state
 from gpu_windows.planning.kinds.process import ProcessQuery
 
 
 class OpenedFunction:
-    """A function that has been opened, and the state that it sees; an `OpenContext` for it.
+    """An opened function, the handles of its state, and its `OpenContext`.
 
-    The handles show the state of the operator that calls the function: it sets `now` and `cells`.
+    The operator that calls the function binds the handles to its own state; see `bind`.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class OpenedFunction:
     Attributes
     ----------
     process : RowProcess
-        With a function of its own: a copy of the query's, as each job has one in Flink.
+        With its own copy of the query's function, as each Flink job has.
     keys : tuple of str
     now : Now
     cells : dict of str to StateCell
@@ -38,24 +38,24 @@ class OpenedFunction:
     def __init__(self, query: ProcessQuery) -> None:
         process = query.process
         assert isinstance(process, RowProcess)
-        # open sets attributes of it: those of a query are not those of another one
+        # open may set attributes of the function, which queries must not share
         self.process = replace(process, function=copy(process.function))
         self.keys = query.display_keys
         self.now = Now()
-        declared = dict(sorted(process.function.state.items()))
+        descriptors = dict(sorted(process.function.state.items()))
         self.cells: dict[str, StateCell[Any]] = {
-            name: make_cell(descriptor, self.now) for name, descriptor in declared.items()
+            name: make_cell(descriptor, self.now) for name, descriptor in descriptors.items()
         }
         self._states = {
             name: make_state(
                 descriptor, f"the state {name!r} of {process.name}", self.cells[name], self.now
             )
-            for name, descriptor in declared.items()
+            for name, descriptor in descriptors.items()
         }
         call_open(self.process.function, self, self.close)
 
     def close(self) -> None:
-        """Close the function; handles that it still has show empty state."""
+        """Close the function; its handles then read empty state."""
         for cell in self.cells.values():
             cell.by_key = {}
         call_close(self.process.function)

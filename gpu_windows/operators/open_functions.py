@@ -1,4 +1,4 @@
-"""Functions of users in this process: those of a query are opened once, whatever operators call."""
+"""Cache of opened user functions in this process: each query's are opened once."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.query import Query
 from gpu_windows.vocabulary.rich_functions import Closable, Openable
 
-#: Queries whose functions are open at most; the one that was asked for the longest ago is closed.
-_MOST = 64
+#: Queries whose functions may be open; beyond that the least recently used one is closed.
+_MAX_OPEN = 64
 
 
 class Opened(Protocol):
-    """What has been opened for a query."""
+    """The opened functions of a query."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close them."""
 
 
-Asked = TypeVar("Asked", bound=Query)
-Found = TypeVar("Found", bound=Opened)
+AnyQuery = TypeVar("AnyQuery", bound=Query)
+AnyOpened = TypeVar("AnyOpened", bound=Opened)
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
 _OPEN: dict[str, Any] = {}
 
 
-def opened(query: Asked, open_: Callable[[Asked], Found]) -> Found:
-    """Return what is open for a query, opened by ``open_`` in this process if it was not yet."""
-    found: Found | None = _OPEN.pop(query.token, None)
-    _OPEN[query.token] = found = open_(query) if found is None else found
-    _close_some([*_OPEN][:-_MOST])
-    return found
+def open_for(query: AnyQuery, open_: Callable[[AnyQuery], AnyOpened]) -> AnyOpened:
+    """Return the opened functions of a query; call ``open_`` if this process has none yet."""
+    cached: AnyOpened | None = _OPEN.pop(query.token, None)
+    _OPEN[query.token] = cached = open_(query) if cached is None else cached
+    _close_some([*_OPEN][:-_MAX_OPEN])
+    return cached
 
 
 def close(token: str) -> None:
-    """Close what is open for the query of this token, if anything is."""
+    """Close the functions of the query of this token, if any are open."""
     found = _OPEN.pop(token, None)
     if found is not None:
         found.close()
@@ -54,11 +54,11 @@ def _close_all() -> None:
 
 
 def _close_some(tokens: Iterable[str]) -> None:
-    each_called(partial(close, token) for token in tokens)
+    call_all(partial(close, token) for token in tokens)
 
 
-def each_called(calls: Iterable[Callable[[], None]]) -> None:
-    """Call all, whatever some raise; then raise what the first of them raised."""
+def call_all(calls: Iterable[Callable[[], None]]) -> None:
+    """Call all, even if some raise; then raise the first error."""
     failed: list[Exception] = []
     for call in calls:
         try:
@@ -70,7 +70,7 @@ def each_called(calls: Iterable[Callable[[], None]]) -> None:
 
 
 def call_open(part: Any, context: Any, close_: Callable[[], None]) -> None:
-    """Open a part of the user's; if it raises, close it and all that was opened with it.
+    """Open a user function; if that raises, close it and all that were opened with it.
 
     Raises
     ------
@@ -79,13 +79,13 @@ def call_open(part: Any, context: Any, close_: Callable[[], None]) -> None:
     try:
         part.open(context)
     except Exception as error:
-        with suppress(Exception):  # what failed first is told
+        with suppress(Exception):  # the first error is the one to report
             close_()
         raise failure(error, f"{type(part).__name__}.open") from error
 
 
 def call_close(part: Closable) -> None:
-    """Close a part of the user's.
+    """Close a user function.
 
     Raises
     ------
@@ -98,12 +98,12 @@ def call_close(part: Closable) -> None:
 
 
 class OpenedParts:
-    """A query whose parts have been opened; also what they may ask then, a `RuntimeContext`.
+    """A query with opened rich functions, and their `RuntimeContext`.
 
     Attributes
     ----------
     query : Query
-        With parts of its own: copies, as each job has some in Flink.
+        With its own copies of the functions, as each Flink job has.
     keys : tuple of str
     """
 
@@ -117,15 +117,15 @@ class OpenedParts:
             call_open(part, self, self.close)
 
     def close(self) -> None:
-        """Close the parts, the last one first: all of them, whatever one raises."""
+        """Close the functions, the last one first; all of them, even if one raises."""
         parts, self._open = self._open[::-1], []
-        each_called(partial(call_close, part) for part in parts)
+        call_all(partial(call_close, part) for part in parts)
 
 
 def _with_copies(value: Any, copies: Mapping[int, Any]) -> Any:
-    """Return a query, or a part of one, with copies in place of some parts, which go by `id`.
+    """Return a query, or a part of one, in which some parts, keyed by `id`, become their copies.
 
-    Parts that are no dataclasses are taken as they are.
+    Parts that are not dataclasses are not searched.
     """
     if id(value) in copies:
         return copies[id(value)]
@@ -140,8 +140,8 @@ def _with_copies(value: Any, copies: Mapping[int, Any]) -> Any:
     return made
 
 
-def with_opened(plan: AnyPlan) -> AnyPlan:
-    """Return a plan whose query has parts that are open in this process."""
+def open_functions_of(plan: AnyPlan) -> AnyPlan:
+    """Return a plan whose rich functions are open in this process."""
     if not plan.query.rich_parts:
         return plan
-    return replace(plan, query=opened(plan.query, OpenedParts).query)
+    return replace(plan, query=open_for(plan.query, OpenedParts).query)

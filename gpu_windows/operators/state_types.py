@@ -1,4 +1,4 @@
-"""Types that columns of state have now: those of a plan."""
+"""Current types of the columns of state, by the plan."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan, is_plan_of
 
 
-def types_in_state(plan: Plan) -> dict[str, pa.DataType]:
+def state_types(plan: Plan) -> dict[str, pa.DataType]:
     """Return the types of columns of the input, of keys and of partials, by name.
 
-    An operator reads its state in these, whichever a start before had: see `StateLog.types`.
+    Operators read state in these, whichever types an earlier start had: see `StateLog.types`.
     """
     query = plan.query
     types = {field.name: field.type for field in query.in_ticks(plan.input_columns)}

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpu_windows.operators.columns.top import first_rows
+from gpu_windows.operators.columns.top_n import first_rows
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 

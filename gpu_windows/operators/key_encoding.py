@@ -1,11 +1,11 @@
-"""Codes of the keys of many rows, made where kernels run.
+"""Dictionary codes of the keys of rows, made on the device if kernels run there.
 
-Values of a key column go up to the device and are made distinct there; the distinct ones come down
-in the order of their first appearance, and the host's dictionary gives them codes. So state, hashes
-and the order of results are those of the CPU. It is one round trip a batch, as long as the distinct
-keys. Numbers, dates and timestamps take this way, strings and binary where pylibcudf is installed;
-structs and wide decimals are encoded on the host. Slices and sessions take the codes where they
-are; frames, joins and panes copy them to the host, where they arrange rows.
+A key column is copied to the device and deduplicated there. The distinct values return to the host
+in order of first appearance, and the host's dictionary gives them codes: so state, hashes and the
+order of results equal the CPU's. This is one round trip per batch, of the size of its distinct
+keys. It serves numbers, dates and timestamps, and strings and binary if pylibcudf is installed;
+structs and wide decimals are encoded on the host. Slices and sessions use the codes where they are;
+frames, joins and panes copy them to the host, where they arrange rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gpu_windows.operators.device import Kernels
 
 @dataclass(frozen=True)
 class _KeyColumns:
-    """The key columns of rows that are encoded at once."""
+    """The key columns of one call."""
 
     columns: tuple[pa.Array | pa.ChunkedArray, ...]
 
@@ -40,10 +40,10 @@ class _KeyColumns:
         return type(self)(tuple(first)), type(self)(tuple(second))
 
 
-def encoded(
+def encode_keys(
     kernels: Kernels, keys: KeyEncoder, columns: Sequence[pa.Array | pa.ChunkedArray]
 ) -> NDArray[np.int64]:
-    """Return the code of every row as `KeyEncoder.encode` does: kept on the device, if one made it.
+    """Return the code of every row as `KeyEncoder.encode` does; it stays on a device that made it.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def encoded(
     keys : KeyEncoder
         It gives the same codes wherever they are made.
     columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
-        One a key column.
+        One per key column.
     """
     parts = kernels.prepare(
         _KeyColumns(tuple(columns)), lambda backend, piece: keys.encode(piece.columns, backend)

@@ -1,4 +1,4 @@
-"""How much goes into a call of an operator, where the task has a device and where it has none."""
+"""How many rows and bytes go into one call of an operator: more if its kernels run on a device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpu_windows.kernels.backend import select
 from gpu_windows.operators.columns.batches import ENOUGH_BYTES, gather
 from gpu_windows.planning.plan import Plan
 
-#: Bytes of a table from which on it is enough for a call on a device.
+#: Bytes of a table that are enough for a call on a device, however few its rows are.
 ENOUGH_DEVICE_BYTES = 1 << 29
 
 
@@ -25,12 +25,12 @@ def is_on_device(plan: Plan) -> bool:
     return plan.calls_kernels and select(plan.query.options.device).name != "cpu"
 
 
-def rows_a_call(plan: Plan) -> int:
-    """Return how many rows are gathered for a call in this task."""
+def rows_per_call(plan: Plan) -> int:
+    """Return the number of rows that are gathered for one call in this task."""
     return plan.call_rows(on_device=is_on_device(plan))
 
 
-def gather_calls(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def gather_batches(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield the tables for the calls of an operator; see `gather`."""
     on_device = is_on_device(plan)
     enough = ENOUGH_DEVICE_BYTES if on_device else ENOUGH_BYTES

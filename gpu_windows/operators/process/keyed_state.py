@@ -1,4 +1,4 @@
-"""State and timers of keys of process functions, and their entries in a store."""
+"""State and timers of keys of process functions in memory, and their entries in a log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpu_windows.operators.keyed.entries import (
 )
 from gpu_windows.operators.keyed.timers import Timer, TimerQueue
 from gpu_windows.operators.keyed.values import key_part, plain_type, stored_type
-from gpu_windows.operators.process.opened import OpenedFunction
+from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.state.keyed_table import TIMERS
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.rules import LONG_MIN
@@ -29,17 +29,12 @@ Key = tuple[Hashable, ...]
 #: Keys, and the columns of their entries.
 _KindEntries = tuple[Sequence[Key], Mapping[str, Sequence[Any]]]
 
-#: The kinds of entries that are timers: places in `KeyedState.kinds`.
+#: The kinds of entries that are timers: the first of `KeyedState.kinds`.
 _TIMERS = ("event_timers", "processing_timers")
 
 
 class KeyedState:
     """State and timers of keys.
-
-    Parameters
-    ----------
-    query : ProcessQuery
-    opened : OpenedFunction
 
     Attributes
     ----------
@@ -125,7 +120,7 @@ class KeyedState:
             if len(some) == 0:
                 continue
             keys = self._keys(some)
-            if number < len(_TIMERS):  # a state of the user's may have such a name too
+            if number < len(_TIMERS):  # by number, because a declared state may have such a name
                 self._load_timers(getattr(self, kind), keys, some.column(TIMERS[number]), some)
             else:
                 self._load_state(kind, keys, some)
@@ -170,7 +165,7 @@ class KeyedState:
                 for name, values in {**parts, **columns}.items()
             }
         except (*CONVERSION_ERRORS, OverflowError) as error:
-            rule = f"what user code keeps must be of the types that it declared: {error}"
+            rule = f"state of user code must have its declared types: {error}"
             raise InvalidFunctionError(rule, value=self.kinds[number]) from error
         return entries_of(number, arrays, self.types)
 

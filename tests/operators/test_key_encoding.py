@@ -16,7 +16,7 @@ from gpu_windows.kernels.cuda.resident import Resident
 from gpu_windows.operators import device
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.encoding import encoded
+from gpu_windows.operators.key_encoding import encode_keys
 from tests.operators.columns.key_batches import Batch, batches, codes_of, encoder_of
 from tests.operators.pretend_device import PretendDevice
 
@@ -48,29 +48,29 @@ def test_codes_are_the_same_wherever_memory_runs_out(made: list[Batch], fails_at
         pretended = taken(patch)
         pretended.fails_at = fails_at
         kernels, encoder = Kernels("cuda"), encoder_of(made)
-        found = [encoded(kernels, encoder, columns).tolist() for columns in made]
+        found = [encode_keys(kernels, encoder, columns).tolist() for columns in made]
     assert found == codes_of(made)
 
 
 def test_codes_stay_there_and_the_values_go(holding: PretendDevice) -> None:
     columns = two_columns(1_000, 50)
     kernels = Kernels("cuda")
-    codes = encoded(kernels, encoder_of([columns]), columns)
+    codes = encode_keys(kernels, encoder_of([columns]), columns)
     assert isinstance(codes, Resident)
     assert holding.held == codes.nbytes
-    assert kernels.counted().cuda_batches == 0  # what takes the codes is counted
+    assert kernels.take_counters().cuda_batches == 0  # what takes the codes is counted
     assert codes.tolist() == codes_of([columns])[0]
 
 
 def test_a_batch_that_does_not_fit_is_encoded_in_halves(holding: PretendDevice) -> None:
     columns = two_columns(100_000, 5_000)
     expected, kernels = codes_of([columns])[0], Kernels("cuda")
-    assert encoded(kernels, encoder_of([columns]), columns).tolist() == expected
+    assert encode_keys(kernels, encoder_of([columns]), columns).tolist() == expected
     holding.limit = int(holding.most / 1.2)
-    found = encoded(kernels, encoder_of([columns]), columns)
+    found = encode_keys(kernels, encoder_of([columns]), columns)
     assert found.tolist() == expected
     assert isinstance(found, Resident)  # put together on the device
-    assert kernels.counted().device_fallbacks == 0
+    assert kernels.take_counters().device_fallbacks == 0
     del found
     assert holding.held == 0
 
@@ -79,15 +79,15 @@ def test_what_fits_in_no_way_is_the_cpus_and_that_is_counted(holding: PretendDev
     columns = two_columns(100_000, 5_000)
     holding.limit = 1_000
     kernels, encoder = Kernels("cuda"), encoder_of([columns])
-    found = encoded(kernels, encoder, columns)
+    found = encode_keys(kernels, encoder, columns)
     assert isinstance(found, np.ndarray)
     assert found.tolist() == codes_of([columns])[0]
-    counted = kernels.counted()
+    counted = kernels.take_counters()
     assert (counted.cpu_batches, counted.cuda_batches) == (0, 0)
     assert counted.device_fallbacks == 8  # of at most 16,384 rows
     holding.limit = 1 << 40
-    assert isinstance(encoded(kernels, encoder, columns), Resident)  # the task has its device
-    assert kernels.counted().device_fallbacks == 0
+    assert isinstance(encode_keys(kernels, encoder, columns), Resident)  # the task has its device
+    assert kernels.take_counters().device_fallbacks == 0
 
 
 def test_auto_keeps_small_batches_off_the_device(
@@ -101,8 +101,8 @@ def test_auto_keeps_small_batches_off_the_device(
         return encode(keys, columns, backend)
 
     monkeypatch.setattr(KeyEncoder, "encode", noted)
-    for rows in (1_000, device.WORTH_ROWS):
+    for rows in (1_000, device.MIN_DEVICE_ROWS):
         columns = two_columns(rows, 10)
-        encoded(Kernels("auto"), encoder_of([columns]), columns)
+        encode_keys(Kernels("auto"), encoder_of([columns]), columns)
     assert given_to == ["cpu", "cuda"]
     assert holding.held == 0

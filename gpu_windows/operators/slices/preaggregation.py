@@ -1,4 +1,4 @@
-"""Partial aggregation before a shuffle, and its other half behind it."""
+"""Partial aggregation before the shuffle of a batch job, and the counts that travel with it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.aggregates.partials import ROWS
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.calls import gather_calls
-from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.batch_size import gather_batches
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, entries_within
 from gpu_windows.operators.counters import Counters
@@ -26,10 +26,10 @@ from gpu_windows.rules import LONG_MIN, SENTINELS
 
 #: Rows after which a task judges whether its partials shrink the data.
 _TRIAL_ROWS = 1 << 19
-#: What is worth doing leaves at most this share.
-_WORTH = 0.8
-#: Entries that a task keeps before it sends them on, and about how many bytes.
-_MOST_ENTRIES, _MOST_BYTES = 1 << 21, 1 << 28
+#: Aggregating, or merging partials, pays off if it leaves at most this share.
+_MAX_SHARE = 0.8
+#: Entries that a task buffers before it sends them on, and about how many bytes.
+_MAX_ENTRIES, _MAX_BYTES = 1 << 21, 1 << 28
 
 #: Counts travel in "slices" below every real one: UNUSED + status for rows that are in no window.
 UNUSED = LONG_MIN
@@ -40,13 +40,13 @@ _STATUSES = rules.REASONS
 _CALLS = {13: "cpu_batches", 14: "cuda_batches", 15: "device_fallbacks"}
 
 
-class PartialStage:
-    """Turns rows into partials of slices; rows that are in no window are counted.
+class Preaggregation:
+    """Aggregates the rows of a task by slice; rows that are in no window are only counted.
 
-    If the partials of the first rows are hardly fewer than the rows, the task stops aggregating and
-    sends every row as a partial of its own; if merging those of several batches hardly makes them
-    fewer, as in rows that come in time order, they are sent as they are. Sketches are always made
-    of many rows: one of a row alone costs more than the row.
+    After `_TRIAL_ROWS` rows the task measures what pays off. If partials are hardly fewer than
+    rows, it sends every row as a partial of its own. If merging the partials of several batches
+    hardly reduces them, as with rows in time order, it sends each batch's partials unmerged.
+    Sketches are always aggregated: a sketch of one row is larger than the row.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class PartialStage:
         self._plan = plan
         self._kernels = Kernels(plan.query.options.device, threads)
         self._table = new_table(plan, self._kernels)
-        self._most = min(_MOST_ENTRIES, entries_within(self._table.columns, _MOST_BYTES))
+        self._max_entries = min(_MAX_ENTRIES, entries_within(self._table.columns, _MAX_BYTES))
         self._unused = np.zeros(SENTINELS, np.int64)
         self._seen = 0
         self._tried = any(partial.combine.is_sketch for partial in plan.partials)
@@ -72,10 +72,10 @@ class PartialStage:
             yield table.cast(schema)
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        for table in gather_calls(self._plan, batches):
+        for table in gather_batches(self._plan, batches):
             yield from self._add(table)
         yield from self._flush()
-        calls = self._kernels.counted()
+        calls = self._kernels.take_counters()
         for code, name in _CALLS.items():
             self._unused[code] = getattr(calls, name)
         if self._unused.any():
@@ -93,16 +93,16 @@ class PartialStage:
 
     @property
     def _is_full(self) -> bool:
-        """Whether what was aggregated is to be sent on."""
-        return not self._aggregating or self._table.waiting > self._most
+        """Whether to send the buffered partials on."""
+        return not self._aggregating or self._table.entry_count > self._max_entries
 
     def _try(self) -> None:
-        """Judge by the rows so far what pays: aggregating batches, and merging what they gave."""
+        """Decide by the rows so far whether aggregating, and merging partials, pays off."""
         self._tried = True
-        unmerged = self._table.waiting
+        buffered = self._table.entry_count
         merged = len(self._table.entries())
-        self._aggregating = merged <= _WORTH * self._seen
-        self._merging = merged <= _WORTH * unmerged
+        self._aggregating = merged <= _MAX_SHARE * self._seen
+        self._merging = merged <= _MAX_SHARE * buffered
 
     def _count(self, rejected: Rejected) -> int:
         """Count the rows that are in no window; return how many are in one."""
@@ -110,7 +110,7 @@ class PartialStage:
         return rejected.seen - len(rejected)
 
     def _flush(self) -> Iterator[pa.Table]:
-        entries = self._table.entries() if self._merging else self._table.unmerged()
+        entries = self._table.entries() if self._merging else self._table.unmerged_entries()
         if len(entries):
             yield self._table.to_arrow(entries)
         self._table = new_table(self._plan, self._kernels)
@@ -119,8 +119,8 @@ class PartialStage:
         for batch in table.to_batches():
             slices, rejected = self._classify(batch)
             if self._count(rejected):
-                accepted = rejected.others
-                yield self._lifted(batch.filter(pa.array(accepted)), slices[accepted])
+                accepted = rejected.accepted_mask
+                yield self._partials_of(batch.filter(pa.array(accepted)), slices[accepted])
 
     def _classify(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], Rejected]:
         none = np.empty(0, np.int64)
@@ -132,7 +132,7 @@ class PartialStage:
 
         return self._kernels.run(len(batch), work)
 
-    def _lifted(self, batch: pa.RecordBatch, slices: NDArray[np.int64]) -> pa.Table:
+    def _partials_of(self, batch: pa.RecordBatch, slices: NDArray[np.int64]) -> pa.Table:
         rows, arrays, fields = Rows(batch), [], []
         for column in self._table.columns:
             state = column.materialise(column.lift(rows), len(batch))
@@ -153,9 +153,9 @@ class PartialStage:
 
 
 def with_calls(partials: pa.Table, calls: Counters) -> pa.Table:
-    """Add counts of kernel calls to a table of partials, for `split_unused`.
+    """Add counts of kernel calls to a table of partials, for `split_counts`.
 
-    They have the keys of its first row, so no shard is asked for their sake alone.
+    They carry the keys of its first row, so that they reach no shard that has no partials.
     """
     counts = {code: getattr(calls, name) for code, name in _CALLS.items()}
     found = {code: count for code, count in counts.items() if count}
@@ -174,13 +174,13 @@ def partial_schema(plan: WindowPlan) -> pa.Schema:
     return pa.schema([*keys, pa.field(SLICE, pa.int64()), *fields])
 
 
-def split_unused(plan: WindowPlan, partials: pa.Table) -> tuple[pa.Table, Counters]:
-    """Take the rows that are in no window out of a table of partials, and count all rows.
+def split_counts(plan: WindowPlan, partials: pa.Table) -> tuple[pa.Table, Counters]:
+    """Separate the counts of rows in no window from a table of partials; count all rows.
 
-    Spark's own aggregation leaves the gaps between windows in: they are slices like any other.
+    Spark's own aggregation does not drop gaps between windows: they are slices like any other.
     """
-    slices = to_lane(partials.column(SLICE)).values
-    rows = to_lane(partials.column(ROWS_COLUMN)).values
+    slices = to_numeric(partials.column(SLICE)).values
+    rows = to_numeric(partials.column(ROWS_COLUMN)).values
     gaps = np.zeros(len(slices), np.bool_)
     if plan.strategy is Strategy.SLICES:
         gaps = rules.is_gap(slices, grid_of(plan))

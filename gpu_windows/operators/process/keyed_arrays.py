@@ -1,4 +1,4 @@
-"""State and timers of keys of vectorised functions, as arrays."""
+"""State and timers of keys of vectorised functions, as arrays in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.cpu.grouping import group, order_of
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.lanes import one_chunk
+from gpu_windows.operators.columns.numeric import one_chunk
 from gpu_windows.operators.keyed.entries import (
     KIND,
     entries_of,
@@ -35,11 +35,7 @@ _STATE = 2
 
 
 class KeyedArrays:
-    """State and timers of keys, by codes that are of this object alone.
-
-    Parameters
-    ----------
-    query : ProcessQuery
+    """State and timers of keys, by key codes of this object.
 
     Attributes
     ----------
@@ -51,15 +47,15 @@ class KeyedArrays:
 
     def __init__(self, query: ProcessQuery) -> None:
         self._query = query
-        self._declared = pa.schema(query.process.function.state)
+        self._schema = pa.schema(query.process.function.state)
         self._stored = {
-            f"state {name}": plain_type(self._declared.field(name).type)
-            for name in sorted(self._declared.names)
+            f"state {name}": plain_type(self._schema.field(name).type)
+            for name in sorted(self._schema.names)
         }
         self._encoder = KeyEncoder([self.types[name] for name in self.key_columns])
         self.watermark, self.processing_time = LONG_MIN, 0
         self.event_timers, self.processing_timers = TimerArrays(), TimerArrays()
-        self.state = StateRows(self._declared)
+        self.state = StateRows(self._schema)
 
     @property
     def timers(self) -> tuple[TimerArrays, TimerArrays]:
@@ -73,15 +69,16 @@ class KeyedArrays:
     # ---- keys
 
     def group_rows(self, rows: pa.Table) -> tuple[Ints, Ints, Ints]:
-        """Return the keys of rows, by code, the rows of one after the other, and their offsets.
+        """Group rows by key.
 
         Returns
         -------
         keys : int64[n]
             Ascending codes, each once.
         order : int64[rows]
-            Places of rows: those of a key in the order in which they came.
+            Indices of rows by key, those of a key in order of arrival.
         offsets : int64[n + 1]
+            Offsets of the keys in ``order``.
         """
         codes = self._codes([rows.column(name) for name in self._query.keys])
         groups = group(codes, np.zeros(len(codes), np.int64), self._encoder.count)
@@ -89,13 +86,13 @@ class KeyedArrays:
         return groups.codes, order_of(groups), offsets
 
     def keys(self, codes: Ints) -> pa.Table:
-        """Return the key columns of some keys, as they are in the input, by the user's names."""
+        """Return the key columns of some keys, with the types and names of the input."""
         schema = pa.schema(self._query.display_key_fields)
         pairs = zip(self.stored_keys(codes), schema.types, strict=True)
         return pa.Table.from_arrays([column.cast(dtype) for column, dtype in pairs], schema=schema)
 
     def stored_keys(self, codes: Ints) -> list[pa.Array]:
-        """Return the key columns of some keys, as entries have them."""
+        """Return the key columns of some keys with the types of entries."""
         return self._encoder.decode(codes)
 
     def _codes(self, columns: Sequence[pa.ChunkedArray]) -> Ints:
@@ -146,8 +143,8 @@ class KeyedArrays:
             timers.set(self._keys_of(some), one_chunk(some.column(at)).to_numpy())
         some = select(entries, _STATE)
         if len(some):
-            rows = pa.table({name: some.column(f"state {name}") for name in self._declared.names})
-            self.state.put(self._keys_of(some), rows.cast(self._declared))
+            rows = pa.table({name: some.column(f"state {name}") for name in self._schema.names})
+            self.state.put(self._keys_of(some), rows.cast(self._schema))
 
     def _keys_of(self, entries: pa.Table) -> Ints:
         return self._codes([entries.column(name) for name in self.key_columns])

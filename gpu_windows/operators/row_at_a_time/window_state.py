@@ -1,4 +1,4 @@
-"""What the row-at-a-time operator remembers, as entries of keys, and back."""
+"""State of the row-at-a-time operator in memory, and its conversion to entries and back."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.vocabulary.windows import GlobalWindow, MergingWindowAssigner, TimeWindow, Window
 
-#: What entries are of, and their columns beside that.
-Found = tuple[Sequence[Pane], Mapping[str, Sequence[Any]]]
+#: Panes, and the other columns of their entries.
+PaneEntries = tuple[Sequence[Pane], Mapping[str, Sequence[Any]]]
 Key = tuple[Hashable, ...]
 
 
-class Memory:
+class WindowState:
     """The state of a `gpu_windows.operators.row_at_a_time.operator.ReferenceOperator`.
 
     Attributes
@@ -49,33 +49,33 @@ class Memory:
     trigger_state, window_state, key_state : StateTable
         Of the trigger, and of a process function.
     contents : dict of Pane to Contents
-        By the window under which they are kept, see `MergingWindows`.
+        By state window, see `MergingWindows`.
     firings : Counter of Pane
         How often each pane has fired.
     merging : dict of key to MergingWindows
         The sessions of every key.
     emitted : EmittedWindows
-        Which windows have rows in the table that changes keep up to date.
+        Windows that have a row in the result table of a changelog.
     """
 
     def __init__(self, query: WindowQuery) -> None:
         self._query = query
         function = query.function
-        declared = function.function if isinstance(function, Process) else None
-        name = type(declared).__name__
+        user_function = function.function if isinstance(function, Process) else None
+        name = type(user_function).__name__
         self.watermark, self.processing_time = LONG_MIN, 0
         self.event_timers: TimerQueue[Pane] = TimerQueue()
         self.processing_timers: TimerQueue[Pane] = TimerQueue()
         self.trigger_state = StateTable(type(query.trigger).__name__, query.trigger.state)
-        self.window_state = StateTable(name, declared.window_state if declared else {})
-        self.key_state = StateTable(name, declared.key_state if declared else {})
+        self.window_state = StateTable(name, user_function.window_state if user_function else {})
+        self.key_state = StateTable(name, user_function.key_state if user_function else {})
         self.contents: dict[Pane, Contents] = {}
         self.firings: Counter[Pane] = Counter()
         self.merging: dict[Key, MergingWindows] = {}
-        self.emitted = EmittedWindows(is_asked=query.changes)
+        self.emitted = EmittedWindows(is_enabled=query.changes)
 
     def size(self) -> dict[str, int]:
-        """Return how many entries of each kind are held."""
+        """Return the number of entries of each kind in memory."""
         return {
             "windows": len(self.contents),
             "event_timers": len(self.event_timers),
@@ -90,23 +90,23 @@ class Memory:
     # ---- as entries
 
     def entries(self) -> pa.Table:
-        """Return all that is of keys, as `gpu_windows.operators.row_at_a_time.entries` says.
+        """Return the entries of all keys; see `gpu_windows.operators.row_at_a_time.entries`.
 
         Raises
         ------
         InvalidFunctionError
-            If what user code keeps is not of the type that it declared.
+            If state of user code is not of its declared type.
         """
-        found = zip(KINDS, self._found(), strict=True)
+        found = zip(KINDS, self._collect_entries(), strict=True)
         tables = [self._table(kind, *of_kind) for kind, of_kind in found if of_kind[0]]
         return pa.concat_tables([pa.schema(self.types.items()).empty_table(), *tables])
 
     def counts(self, entries: pa.Table) -> Counter[str]:
-        """Return how many entries of each kind there are, and the rows that windows keep."""
+        """Return the number of entries of each kind, and of the rows in windows."""
         return counts_of(entries)
 
     def restore(self, entries: pa.Table) -> None:
-        """Take entries of keys of which nothing is held yet."""
+        """Load entries of keys that have none in memory."""
         loads = (
             self._load_contents,
             self._load_firings,
@@ -151,38 +151,38 @@ class Memory:
                 for name, values in {**keys, **bounds, **columns}.items()
             }
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            rule = f"what user code keeps must be of the types that it declared: {error}"
+            rule = f"state of user code must have its declared types: {error}"
             raise InvalidFunctionError(rule, value=kind) from error
         return entries_of(kind, arrays, self.types)
 
     def _panes(self, entries: pa.Table) -> list[Pane]:
-        """Return what entries are of; the state of a key has no window, so any will do."""
+        """Return the panes of entries; state of a key has no window, so it gets any."""
         columns = (map(key_part, entries.column(name).to_pylist()) for name in self.key_columns)
         windows = _windows(entries, ("start", "end"))
         return [*map(Pane, zip(*columns, strict=True), windows)]
 
     # ---- kinds of entries
 
-    def _found(self) -> Iterator[Found]:
+    def _collect_entries(self) -> Iterator[PaneEntries]:
         """Yield the entries of each kind."""
         fields, entry = self._format.fields, self._format.entry
         contents = [entry(each) for each in self.contents.values()]
         yield [*self.contents], {name: [each[name] for each in contents] for name in fields}
         yield [*self.firings], {"count": [*self.firings.values()]}
-        yield self._found_merging()
+        yield self._merging_entries()
         for kind in TIMES:
             timers = [*getattr(self, kind)]
             columns = {name: [getattr(t, name) for t in timers] for name in ("number", "silent")}
             yield [t.pane for t in timers], {TIMES[kind]: [t.time for t in timers], **columns}
         for kind, state in self._states.items():
-            kept = [state.entry(where) for where in state]
+            entries = [state.entry(where) for where in state]
             yield (
                 [where if isinstance(where, Pane) else _of_key(where) for where in state],
-                {state_column(kind, name): [e[name] for e in kept] for name in state.fields},
+                {state_column(kind, name): [e[name] for e in entries] for name in state.fields},
             )
-        yield self._found_emitted()
+        yield self._emitted_entries()
 
-    def _found_merging(self) -> Found:
+    def _merging_entries(self) -> PaneEntries:
         panes, states = [], []
         for key, windows in self.merging.items():
             for window in windows:
@@ -197,11 +197,11 @@ class Memory:
             "state_end": [window.end for window in states],
         }
 
-    def _found_emitted(self) -> Found:
+    def _emitted_entries(self) -> PaneEntries:
         pairs = [*self.emitted]
         bounds = ([window.start for _, window in pairs], [window.end for _, window in pairs])
-        named = dict(zip(EMITTED, bounds, strict=True)) if self._query.changes else {}
-        return [pane for pane, _ in pairs], named
+        columns = dict(zip(EMITTED, bounds, strict=True)) if self._query.changes else {}
+        return [pane for pane, _ in pairs], columns
 
     def _load_emitted(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
         del kind
@@ -248,7 +248,7 @@ def _of_key(key: Key) -> Pane:
 
 
 def _windows(entries: pa.Table, bounds: tuple[str, str]) -> Iterator[Window]:
-    """Yield the windows whose bounds stand in two columns."""
+    """Yield the windows whose bounds are in two columns."""
     columns = (entries.column(name).to_pylist() for name in bounds)
     for start, end in zip(*columns, strict=True):
         yield GlobalWindow() if start is None else TimeWindow(start, end)

@@ -1,4 +1,4 @@
-"""Aggregates that need all values of a window, of many windows at once."""
+"""Aggregates that need all values of a window (lists, exact distinct, exact quantiles)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.kernels import backend
 from gpu_windows.operators.columns.keys import encoder_for
-from gpu_windows.operators.columns.lanes import one_chunk, to_lane
 from gpu_windows.operators.columns.lowering import lower
+from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
 from gpu_windows.operators.columns.partial_columns import column_of
 from gpu_windows.operators.columns.partials import Rows
 from gpu_windows.operators.columns.ranges import offsets
@@ -23,7 +23,7 @@ from gpu_windows.operators.columns.reducing import reduce_columns
 Ints = NDArray[np.int64]
 
 
-def of_lists(bound: BoundAggregate, rows: pa.Table, lengths: Ints) -> pa.Array:
+def aggregate_lists(bound: BoundAggregate, rows: pa.Table, lengths: Ints) -> pa.Array:
     """Return the result column of an aggregate over lists of rows.
 
     Parameters
@@ -49,15 +49,15 @@ def of_lists(bound: BoundAggregate, rows: pa.Table, lengths: Ints) -> pa.Array:
 
 
 def _once(values: pa.Array, lists: Ints) -> tuple[pa.Array, Ints]:
-    """Leave out what a list has had before."""
+    """Drop repeated values of each list."""
     codes = encoder_for(values.type).encode(values)
     width = int(codes.max(initial=0)) + 1
-    places = np.sort(np.unique(lists * width + codes, return_index=True)[1])
-    return values.take(pa.array(places)), lists[places]
+    index = np.sort(np.unique(lists * width + codes, return_index=True)[1])
+    return values.take(pa.array(index)), lists[index]
 
 
 def _of_partials(bound: BoundAggregate, values: pa.Array, lists: Ints, counts: Ints) -> pa.Array:
-    """Return what is made of partials of the values, by the kernels of the CPU."""
+    """Return the results of an aggregate made of partials, by kernels on the CPU."""
     alone = replace(bound, aggregate=replace(bound.aggregate, is_distinct=False, where=None))
     rows = Rows(pa.table({str(bound.aggregate.column): values}))
     columns = [column_of(partial, "") for partial in alone.partials]
@@ -67,8 +67,8 @@ def _of_partials(bound: BoundAggregate, values: pa.Array, lists: Ints, counts: I
     lifted = [column.lift(rows) for column in columns]
     states = reduce_columns(cpu, groups, columns, lifted)
     found = lower(alone, dict(zip(alone.partials, states, strict=True)))
-    places = np.cumsum(counts > 0) - 1
-    return found.take(pa.array(places, mask=counts == 0))
+    index = np.cumsum(counts > 0) - 1
+    return found.take(pa.array(index, mask=counts == 0))
 
 
 def _collect_list(_: BoundAggregate, values: pa.Array, lists: Ints, counts: Ints) -> pa.Array:
@@ -84,14 +84,14 @@ def _count_distinct(_: BoundAggregate, values: pa.Array, lists: Ints, counts: In
 
 
 def _quantile(bound: BoundAggregate, values: pa.Array, lists: Ints, counts: Ints) -> pa.Array:
-    numbers = to_lane(values.cast(pa.float64(), safe=False)).values
+    numbers = to_numeric(values.cast(pa.float64(), safe=False)).values
     ranked = np.append(numbers[np.lexsort((numbers, lists))], 0.0)  # NaN comes last
-    place = np.maximum(counts - 1, 0) * float(bound.aggregate.fraction or 0.0)
-    lower, upper = np.floor(place), np.ceil(place)
+    rank = np.maximum(counts - 1, 0) * float(bound.aggregate.fraction or 0.0)
+    lower, upper = np.floor(rank), np.ceil(rank)
     begins = np.cumsum(counts) - counts
     low, high = (ranked[begins + part.astype(np.int64)] for part in (lower, upper))
-    with np.errstate(invalid="ignore"):  # infinity times nothing, which is not taken
-        between = np.where(lower == upper, low, (upper - place) * low + (place - lower) * high)
+    with np.errstate(invalid="ignore"):  # infinity times 0, where the result is not used
+        between = np.where(lower == upper, low, (upper - rank) * low + (rank - lower) * high)
     return pa.array(between + 0.0, mask=counts == 0)
 
 

@@ -1,4 +1,4 @@
-"""Arrow columns to and from the two types that kernels know: int64 and float64."""
+"""Arrow columns to and from the two types of kernels: int64 and float64."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ALL: NDArray[np.bool_] = np.empty(0, np.bool_)
 
 
 @dataclass(frozen=True)
-class Lane:
-    """A column as kernels see it.
+class NumericColumn:
+    """A column as kernels read it.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class TypedLane(Lane):
-    """A column that is a lane already.
+class TypedNumericColumn(NumericColumn):
+    """A column that was converted before, maybe in device memory.
 
     Parameters
     ----------
@@ -50,35 +50,35 @@ class TypedLane(Lane):
         return len(self.values)
 
     def slice(self, begin: int, length: int | None = None) -> Self:
-        """Return some values; a part of what a device has comes to the host."""
+        """Return some values; those of a device are copied to the host."""
         part = slice(begin, None if length is None else begin + length)
         return replace(self, values=self.values[part], valid=self.valid[part])
 
 
-def to_lane(column: pa.Array | pa.ChunkedArray | TypedLane) -> Lane:
-    """View or convert a column of numbers, booleans, dates or timestamps as a lane.
+def to_numeric(column: pa.Array | pa.ChunkedArray | TypedNumericColumn) -> NumericColumn:
+    """View or convert a column of numbers, booleans, dates or timestamps.
 
     Decimals of up to 18 digits become their unscaled int64, wider ones the lower word of it.
     """
-    if isinstance(column, TypedLane):
+    if isinstance(column, TypedNumericColumn):
         return column
     array = one_chunk(column)
     valid = ALL
     if array.null_count:
         valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
-    return Lane(values_of(array), valid)
+    return NumericColumn(values_of(array), valid)
 
 
-def one_chunk(column: pa.Array | pa.ChunkedArray | TypedLane) -> Any:
-    """Return a column as one array, without a copy where it is one already."""
+def one_chunk(column: pa.Array | pa.ChunkedArray | TypedNumericColumn) -> Any:
+    """Return a column as one array, without a copy if it has one chunk."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def values_of(array: pa.Array | TypedLane) -> NDArray[Any]:
-    """View or convert an array as the values of a lane: undefined where not valid."""
-    if isinstance(array, TypedLane):
+def values_of(array: pa.Array | TypedNumericColumn) -> NDArray[Any]:
+    """View or convert an array as int64 or float64; undefined where null."""
+    if isinstance(array, TypedNumericColumn):
         return array.values
     dtype = array.type
     if len(array) == 0:
@@ -96,7 +96,7 @@ def values_of(array: pa.Array | TypedLane) -> NDArray[Any]:
 
 
 def upper_words(array: pa.Array) -> NDArray[np.int64]:
-    """Return the upper words of wide decimals, whose lower ones are `values_of` them.
+    """Return the upper words of wide decimals; `values_of` returns the lower ones.
 
     Both are signed: a value is ``upper * 2**64 + lower``.
     """
@@ -115,8 +115,8 @@ def _buffer(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
     return part.reshape(-1, *shape) if shape else part
 
 
-def from_lane(values: NDArray[Any], valid: NDArray[np.bool_], dtype: pa.DataType) -> pa.Array:
-    """Build a column of ``dtype`` from a lane; null where not valid."""
+def from_numeric(values: NDArray[Any], valid: NDArray[np.bool_], dtype: pa.DataType) -> pa.Array:
+    """Build a column of ``dtype`` from kernel values; null where not valid."""
     mask = None if len(valid) == 0 or valid.all() else pa.array(valid)
     if types.is_decimal128(dtype):
         return decimal_array(values >> 63, values, mask, dtype)

@@ -1,4 +1,4 @@
-"""Partial aggregates that pick a row: first, last, those of the least and the greatest."""
+"""Partial aggregates that pick one row: first and last, and min_by and max_by."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.lanes import one_chunk, sortable, to_lane
+from gpu_windows.operators.columns.numeric import one_chunk, sortable, to_numeric
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State, valid_rows
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.planning.query import Query
 
 
 class Ranked(NamedTuple):
-    """Entries by which comes first.
+    """Entries with their rank.
 
     Parameters
     ----------
     rank : int64[m], in the back end's memory
-        The least is picked; greater for those that are no candidates.
+        The entry of the lowest rank is picked; all candidates rank before the others.
     is_candidate : bool[m]
     value : pyarrow.Array
-        m values of the column that is picked.
+        The m values of the picked column.
     """
 
     rank: Any
@@ -36,11 +36,10 @@ class Ranked(NamedTuple):
 
 
 class PickedColumn(PartialColumn):
-    """The row that comes first by some columns. State: (candidates, value, *sort columns).
+    """The first row by some columns. State: (candidates, value, *sort columns).
 
-    Of windows it is (candidates, value), for that is all that results are made of.
-
-    ``candidates`` is int64 (0: there is none); the others are Arrow arrays.
+    The state of windows has no sort columns: results do not need them. ``candidates`` is int64 (0:
+    there is no row); the others are Arrow arrays.
     """
 
     def __init__(
@@ -69,10 +68,10 @@ class PickedColumn(PartialColumn):
         return self._query.schema.field(column).type
 
     def lift(self, rows: Rows) -> State:
-        """Take every row as its own candidate, if it is one."""
+        """Return every row as an entry; a candidate if neither filtered out nor a skipped null."""
         table, partial = rows.table, self.partial
-        chosen = rows.valid(None, partial.where)
-        candidate = chosen.copy() if len(chosen) else np.ones(len(table), np.bool_)
+        mask = rows.valid(None, partial.where)
+        candidate = mask.copy() if len(mask) else np.ones(len(table), np.bool_)
         for column, skip in ((partial.by, True), (partial.column, partial.skip_nulls)):
             if column is not None and skip:
                 candidate &= valid_rows(table.column(column), always=True)
@@ -87,9 +86,9 @@ class PickedColumn(PartialColumn):
             keys.append(~order if descending else order)
         if len(keys) == 1:
             return keys[0]
-        place = np.lexsort(keys[::-1])
-        rank = np.empty(len(place), np.int64)
-        rank[place] = np.arange(len(place))
+        order = np.lexsort(keys[::-1])
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
         return rank
 
     def reduce(self, backend: Backend, groups: Any, state: State) -> State:
@@ -100,12 +99,12 @@ class PickedColumn(PartialColumn):
         picked = backend.to_host(backend.reduce.pick(groups, rank, some))
         return self._take_or_null(picked, columns)
 
-    def prepared(self, backend: Backend, state: State) -> Ranked:
-        """Rank the candidates, before all entries that are none."""
+    def prepare(self, backend: Backend, state: State) -> Ranked:
+        """Rank the entries, candidates first."""
         candidates, value, *sort = state
-        place = np.lexsort((self._rank(sort), candidates == 0))
-        rank = np.empty(len(place), np.int64)
-        rank[place] = np.arange(len(place))
+        order = np.lexsort((self._rank(sort), candidates == 0))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
         return Ranked(backend.to_device(rank), candidates > 0, value)
 
     def combine_prepared(self, backend: Backend, windows: Any, prepared: Ranked) -> State:
@@ -115,7 +114,7 @@ class PickedColumn(PartialColumn):
         return self._take_or_null(picked, [prepared.value])
 
     def keep(self, state: State, some: NDArray[np.bool_]) -> State:
-        """Have no candidate in the place of others."""
+        """Replace all entries outside a mask by one without a row."""
         candidates, *columns = state
         there = pa.array(some)
         nothing = (pa.scalar(None, column.type) for column in columns)
@@ -131,32 +130,32 @@ class PickedColumn(PartialColumn):
         return self._take_or_null(picked, columns)
 
     def nothing(self) -> State:
-        """Return no candidate."""
+        """Return one entry without a row."""
         return np.zeros(1, np.int64), *(pa.nulls(1, field.type) for field in self.fields[1:])
 
     def _take_or_null(self, index: NDArray[np.int64], columns: Sequence[pa.Array]) -> State:
         found = index >= 0
-        places = pa.array(index, mask=~found)
-        return found.astype(np.int64), *(column.take(places) for column in columns)
+        positions = pa.array(index, mask=~found)
+        return found.astype(np.int64), *(column.take(positions) for column in columns)
 
     def to_arrow(self, state: State) -> list[pa.Array]:
         """Return candidates, value, sort columns."""
         return [pa.array(state[0]), *state[1:]]
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
-        """Read candidates, value, sort columns; a null is no candidate."""
-        candidates = to_lane(columns[0])
+        """Read candidates, value, sort columns; null candidates mean no row."""
+        candidates = to_numeric(columns[0])
         some = candidates.values
         if len(candidates.valid):
             some = np.where(candidates.valid, some, 0)
         return some, *map(one_chunk, columns[1:])
 
     def concat(self, states: Sequence[State]) -> State:
-        """Put entries one after the other."""
+        """Concatenate states."""
         first, *rest = zip(*states, strict=True)
         return np.concatenate(first), *(pa.concat_arrays(parts) for parts in rest)
 
     def take(self, state: State, index: NDArray[Any]) -> State:
-        """Select entries by position or mask."""
-        places = np.flatnonzero(index) if index.dtype == np.bool_ else index
-        return state[0][index], *(column.take(pa.array(places)) for column in state[1:])
+        """Select entries by index or mask."""
+        positions = np.flatnonzero(index) if index.dtype == np.bool_ else index
+        return state[0][index], *(column.take(pa.array(positions)) for column in state[1:])

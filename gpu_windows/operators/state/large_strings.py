@@ -1,4 +1,4 @@
-"""Rows with more text than an array holds: offsets of strings and binary have 31 bits."""
+"""Rows with more string data than an array can have: offsets of strings and binary have 31 bits."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from numpy.typing import NDArray
 
 from gpu_windows.errors import ArrayOverflowError
 
-#: Bytes of a column of texts up to which its rows are put in another order at once, and of a piece
-#: of a larger one, about.
-MOST_TEXT = 1 << 30
-#: What has larger offsets.
+#: Bytes of a string column up to which its rows are reordered at once; larger ones are reordered in
+#: pieces of about this size.
+MAX_STRING_BYTES = 1 << 30
+#: Types with larger offsets.
 _LARGE = {
     pa.string(): pa.large_string(),
     pa.binary(): pa.large_binary(),
 }
-#: How Arrow says that texts, or lists, do not fit an array.
+#: Messages of Arrow if strings or lists do not fit an array.
 _OVERFLOWS = ("offset overflow", "input array too large", "array cannot contain more than")
 
 
 def take_rows(table: pa.Table, order: NDArray[Any]) -> pa.Table:
-    """Return rows by their places, however large texts are all together; maybe in several chunks.
+    """Return rows by index, however large their strings are in total; maybe in several chunks.
 
     Raises
     ------
     pyarrow.ArrowInvalid
-        If lists of texts, or texts in structs, are too large: see `naming_overflow`.
+        If lists of strings, or strings in structs, are too large: see `naming_overflow`.
     """
     large = [
         name
         for name in table.column_names
-        if table.column(name).type in _LARGE and table.column(name).nbytes > MOST_TEXT
+        if table.column(name).type in _LARGE and table.column(name).nbytes > MAX_STRING_BYTES
     ]
     if not large:
         return table.take(pa.array(order))
@@ -43,14 +43,14 @@ def take_rows(table: pa.Table, order: NDArray[Any]) -> pa.Table:
     for name in large:
         at, column = wide.schema.get_field_index(name), wide.column(name)
         wide = wide.set_column(at, name, column.cast(_LARGE[column.type]).combine_chunks())
-    rows = max(1, len(table) * MOST_TEXT // max(table.nbytes, 1))
+    rows = max(1, len(table) * MAX_STRING_BYTES // max(table.nbytes, 1))
     pieces = (order[begin : begin + rows] for begin in range(0, len(order), rows))
-    taken = [part for piece in pieces for part in _take_narrow(wide, piece, table.schema)]
-    return pa.concat_tables([table.slice(0, 0), *taken])
+    parts = [part for piece in pieces for part in _take_narrow(wide, piece, table.schema)]
+    return pa.concat_tables([table.slice(0, 0), *parts])
 
 
 def _take_narrow(wide: pa.Table, order: NDArray[Any], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield rows with small offsets, in halves where they do not fit."""
+    """Yield rows with small offsets; in halves if they do not fit."""
     try:
         yield wide.take(pa.array(order)).cast(schema)
     except pa.ArrowInvalid:
@@ -62,7 +62,7 @@ def _take_narrow(wide: pa.Table, order: NDArray[Any], schema: pa.Schema) -> Iter
 
 @contextmanager
 def naming_overflow() -> Iterator[None]:
-    """Raise `ArrayOverflowError`, with the rule, where Arrow says that an array is too large."""
+    """Convert errors of Arrow about too large arrays to `ArrayOverflowError`, with the rule."""
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
@@ -71,6 +71,6 @@ def naming_overflow() -> Iterator[None]:
         rule = (
             "strings, binary and lists of a column that are worked on at once have less than "
             "2 GiB: take more shards, smaller micro-batches (maxFilesPerTrigger, "
-            "maxOffsetsPerTrigger), or bound what is kept of a key"
+            "maxOffsetsPerTrigger), or bound the state of a key"
         )
         raise ArrayOverflowError(rule, value=error) from error

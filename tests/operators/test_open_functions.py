@@ -9,7 +9,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import FunctionFailedError
-from gpu_windows.operators import opened
+from gpu_windows.operators import open_functions
 from tests.operators.joins.rows import TUMBLING, keyed, table
 
 ROWS = table([("a", 1, 1)])
@@ -161,7 +161,7 @@ def test_each_query_opens_parts_of_its_own() -> None:
         assert outputs.result()["v"].to_pylist() == [1, 2]
         assert not any(vars(part) for part in parts)
         query = outputs.plan.query
-        of_opened = opened.OpenedParts(query).query
+        of_opened = open_functions.OpenedParts(query).query
         assert of_opened.token == query.token
         ids = set(map(id, of_opened.rich_parts))
         assert len(ids) == len(parts)
@@ -188,24 +188,24 @@ def test_all_parts_are_closed_whatever_one_raises(raises: str) -> None:
 
 
 def test_all_queries_are_closed_whatever_one_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "_OPEN", {})
-    monkeypatch.setattr(opened, "_MOST", 1)
+    monkeypatch.setattr(open_functions, "_OPEN", {})
+    monkeypatch.setattr(open_functions, "_MAX_OPEN", 1)
     told: list[str] = []
 
     def open_(raises: str = "") -> Any:
         query = outputs_of(ByRow(told, raises)).plan.query
-        return opened.opened(query, lambda _: _Part(ByRow(told, raises)))
+        return open_functions.open_for(query, lambda _: _Part(ByRow(told, raises)))
 
     open_("close")
     with pytest.raises(KeyError):
         open_()  # the first one is closed for it
-    monkeypatch.setattr(opened, "_MOST", 9)
+    monkeypatch.setattr(open_functions, "_MAX_OPEN", 9)
     open_("close")
     open_("close")
     with pytest.raises(KeyError):
-        opened._close_all()
+        open_functions._close_all()
     assert told == ["ByRow.close"] * 4
-    assert opened._OPEN == {}
+    assert open_functions._OPEN == {}
 
 
 class _Part:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from gpu_windows.errors import LatePartialError
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.slices.partial_stage import split_unused
-from gpu_windows.operators.slices.timely import TimelyStage, are_partials
+from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation, are_partials
+from gpu_windows.operators.slices.preaggregation import split_counts
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.planner import plan
@@ -43,12 +43,14 @@ def streamed(made: WindowQuery, **options: Any) -> WindowPlan:
 
 
 def sent(
-    planned: WindowPlan, parts: list[pa.Table], latest: int | None, worth: float = math.inf
+    planned: WindowPlan, parts: list[pa.Table], latest: int | None, max_share: float = math.inf
 ) -> Iterator[pa.Table]:
     """Yield what the tasks that have ``parts`` send on."""
     for part in parts:
         rows = part.select(planned.input_columns)
-        stage = TimelyStage(planned, LONG_MIN if latest is None else latest, worth=worth)
+        stage = OnTimePreaggregation(
+            planned, LONG_MIN if latest is None else latest, max_share=max_share
+        )
         made = [rows] if latest is None else stage.split(rows)
         for _, message in join_fragments(pack(planned, made, most=1 << 11)):
             table = from_ipc(message)
@@ -105,18 +107,18 @@ TUMBLING = query(TumblingEventTimeWindows(10), aggregates=SUM, arrival_order=("i
 def test_only_rows_that_may_be_late_are_sent() -> None:
     planned = streamed(TUMBLING)
     table = pa.concat_tables([rows(500, 5), rows(20, 5, at=90), rows(500, 5)])
-    *partials, late = sent(planned, [table], 99, worth=0.75)
+    *partials, late = sent(planned, [table], 99, max_share=0.75)
     assert {are_partials(each) for each in partials} == {True}
     assert not are_partials(late)
     assert (late.num_rows, max(late["ts"].to_pylist())) == (20, 99)
-    merged, counters = split_unused(planned, pa.concat_tables(partials))
+    merged, counters = split_counts(planned, pa.concat_tables(partials))
     assert (len(merged), counters) == (5, Counters(rows=1_000))
     assert (counters.locally_aggregated, counters.cpu_batches > 0) == (1_000, True)
 
 
 def test_partials_that_are_no_smaller_than_their_rows_are_not_sent() -> None:
     planned = streamed(TUMBLING)
-    (few,) = sent(planned, [rows(20, 20)], LONG_MIN, worth=0.75)
+    (few,) = sent(planned, [rows(20, 20)], LONG_MIN, max_share=0.75)
     assert not are_partials(few)
     assert few.num_rows == 20
 
@@ -124,14 +126,14 @@ def test_partials_that_are_no_smaller_than_their_rows_are_not_sent() -> None:
 def test_each_batch_is_judged_by_itself() -> None:
     planned = streamed(TUMBLING, batch_rows=100)
     batches = [*rows(100, 100).to_batches(), *rows(100, 2).to_batches()]
-    made = TimelyStage(planned, LONG_MIN).run(pa.Table.from_batches(batches).to_batches())
+    made = OnTimePreaggregation(planned, LONG_MIN).run(pa.Table.from_batches(batches).to_batches())
     assert [are_partials(each) for each in made] == [False, True]
 
 
 def test_counts_of_calls_ask_for_no_further_shard() -> None:
     planned = plan(replace(TUMBLING, options=Options(device="cpu", shards=50)), bounded=False)
     table = rows(500, 3).select(planned.input_columns)
-    (partials,) = TimelyStage(planned, LONG_MIN).run(table.to_batches())
+    (partials,) = OnTimePreaggregation(planned, LONG_MIN).run(table.to_batches())
     assert set(shards_of(planned, partials).tolist()) == set(shards_of(planned, table).tolist())
 
 

@@ -1,4 +1,4 @@
-"""The first rows of groups in an order of their columns, many groups at once."""
+"""Top-N: the first rows of many groups at once, ordered by columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyarrow import types
 from gpu_windows.functions.top import Ranking, Top
 from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vector_window import WindowBatch
-from gpu_windows.operators.columns.lanes import sortable, to_lane
+from gpu_windows.operators.columns.numeric import sortable, to_numeric
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -22,19 +22,19 @@ Ints = NDArray[np.int64]
 Ordered = tuple[pa.ChunkedArray, bool]
 
 
-def topmost(function: Top, batch: WindowBatch) -> Iterator[Piece]:
-    """Yield the first rows of every window, of columns ``function.output``."""
+def evaluate_top(function: Top, batch: WindowBatch) -> Iterator[Piece]:
+    """Yield the first rows of every window, with the columns of ``function.output``."""
     by = [(batch.rows.column(place), descending) for place, descending in function.by]
     rows, numbers = first_rows(function.count, by, batch.places)
-    taken = batch.rows.take(pa.array(rows)).columns[: function.carried_count]
-    found = pa.Table.from_arrays([*taken, pa.array(numbers)], schema=function.output)
+    columns = batch.rows.take(pa.array(rows)).columns[: function.carried_count]
+    found = pa.Table.from_arrays([*columns, pa.array(numbers)], schema=function.output)
     yield Piece(found, batch.places[rows])
 
 
-def ranked(
+def select_top_results(
     ranking: Ranking, keys: Sequence[str], bounds: Sequence[str], table: pa.Table
 ) -> pa.Table:
-    """Return the results of the keys that come first in every window, with their number.
+    """Return the results of the first keys of every window, with their rank number.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ def ranked(
     bounds : sequence of str
         Columns of the start and the end of windows.
     table : pyarrow.Table
-        All results of each of its windows.
+        Results; all of a window, for each window that it has.
     """
     by = [(table.column(name), descending) for name, descending in ranking.by]
     ties = (table.column(name) for name in keys)
     by += [(column, False) for column in ties if not types.is_nested(column.type)]
-    start, end = (to_lane(table.column(name)).values for name in bounds)
+    start, end = (to_numeric(table.column(name)).values for name in bounds)
     per = (sortable(table.column(name)) for name in ranking.per)
     rows, numbers = first_rows(ranking.count, by, end, start, *per)
     field = pa.field(ranking.number, pa.int64(), nullable=False)
@@ -57,43 +57,42 @@ def ranked(
 
 
 def first_rows(count: int, by: Sequence[Ordered], *groups: Ints) -> tuple[Ints, Ints]:
-    """Return the first rows of every group by their places, and the number of each from 1 on.
+    """Return the indices of the first rows of every group, and their rank numbers from 1.
 
     Parameters
     ----------
     count : int
-        How many at most.
+        Maximum of rows per group.
     by : sequence of (pyarrow.ChunkedArray, bool)
-        Their order: columns of n values, and whether each descends; of equal rows the earlier one
-        is first.
+        Sort columns of n values, and whether each is descending; ties keep the order of rows.
     *groups : int64[n]
-        What says together in which group a row is.
+        Rows with equal values in all of these are a group.
 
     Returns
     -------
     rows, numbers : int64[m]
-        By group, those of a group in their order.
+        Sorted by group, then by rank.
     """
     keys = []
     for column, descending in by:
         ranks = sortable(column)
         keys.append(~ranks if descending else ranks)
-    together = _packed(groups)
+    packed = _pack(groups)
     order = keys[0].argsort(kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
-    for group in together[::-1]:
+    for group in packed[::-1]:
         order = order[group[order].argsort(kind="stable")]
     is_first = np.ones(len(order), np.bool_)
-    is_first[1:] = np.any([np.diff(group[order]) != 0 for group in together], axis=0)
-    places = np.arange(len(order))
-    numbers = places - np.maximum.accumulate(np.where(is_first, places, 0)) + 1
+    is_first[1:] = np.any([np.diff(group[order]) != 0 for group in packed], axis=0)
+    positions = np.arange(len(order))
+    numbers = positions - np.maximum.accumulate(np.where(is_first, positions, 0)) + 1
     within = numbers <= count
     return order[within], numbers[within]
 
 
-def _packed(groups: Sequence[Ints]) -> Sequence[NDArray[Any]]:
-    """Return numbers that tell the same groups apart, in their order, few and small if it can be.
+def _pack(groups: Sequence[Ints]) -> Sequence[NDArray[Any]]:
+    """Return fewer arrays that define the same groups in the same order, if they fit 64 bits.
 
-    NumPy sorts 16 bits by radix.
+    Values of up to 16 bits become uint16, which NumPy sorts by radix.
     """
     if len(groups[0]) == 0:
         return groups

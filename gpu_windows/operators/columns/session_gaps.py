@@ -1,4 +1,4 @@
-"""The gaps of sessions."""
+"""Session gaps, fixed or from a column, and the ends of sessions of single rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gpu_windows.operators.columns.lanes import ALL, Lane, TypedLane, one_chunk, to_lane
+from gpu_windows.operators.columns.numeric import (
+    ALL,
+    NumericColumn,
+    TypedNumericColumn,
+    one_chunk,
+    to_numeric,
+)
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.vocabulary.windows import EventTimeSessionWindows
 
@@ -21,7 +27,7 @@ _NANOSECONDS_A_TICK = 1_000
 def session_ends(
     assigner: EventTimeSessionWindows, starts: NDArray[np.int64], table: pa.Table
 ) -> NDArray[np.int64]:
-    """Return the end of every row's own session.
+    """Return the end of the session that each row alone would make.
 
     Parameters
     ----------
@@ -33,7 +39,7 @@ def session_ends(
     """
     gaps: Any = assigner.gap
     if assigner.gap_column is not None:
-        gaps = duration_lane(table.column(assigner.gap_column)).values
+        gaps = duration_ticks(table.column(assigner.gap_column)).values
     longest = int(np.max(gaps, initial=0))
     if int(starts.max(initial=0)) <= LONG_MAX - longest:  # no sum is beyond int64
         ends: NDArray[np.int64] = starts + gaps
@@ -41,21 +47,21 @@ def session_ends(
     return np.where(starts > LONG_MAX - gaps, LONG_MAX, starts + gaps)
 
 
-def duration_lane(column: pa.Array | pa.ChunkedArray | TypedLane) -> Lane:
+def duration_ticks(column: pa.Array | pa.ChunkedArray | TypedNumericColumn) -> NumericColumn:
     """Return durations in ticks: integers as they are, those of Arrow's type exactly.
 
-    What is no whole number of ticks, or beyond int64, is not valid: nothing is rounded.
+    Values that are not a whole number of ticks, or exceed int64, are not valid: nothing is rounded.
     """
     array = one_chunk(column)
     if not pa.types.is_duration(array.type):
-        return to_lane(array)
+        return to_numeric(array)
     unit, numbers = array.type.unit, array.cast(pa.int64())
     raw = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
     valid = pc.is_valid(numbers).to_numpy(zero_copy_only=False)
     if unit == "ns":
         exact, ticks = raw % _NANOSECONDS_A_TICK == 0, raw // _NANOSECONDS_A_TICK
     else:
-        most = LONG_MAX // _TICKS[unit]
-        exact, ticks = (raw >= -most) & (raw <= most), np.clip(raw, -most, most) * _TICKS[unit]
+        limit = LONG_MAX // _TICKS[unit]
+        exact, ticks = (raw >= -limit) & (raw <= limit), np.clip(raw, -limit, limit) * _TICKS[unit]
     valid = valid & exact
-    return Lane(ticks, ALL if valid.all() else valid)
+    return NumericColumn(ticks, ALL if valid.all() else valid)

@@ -8,9 +8,9 @@ import pytest
 
 from gpu_windows.errors import ArrayOverflowError, StateCorruptedError
 from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator
-from gpu_windows.operators.state import frames, large_texts
+from gpu_windows.operators.state import frames, large_strings
 from gpu_windows.operators.state.frames import pack_batches, unpack_batches
-from gpu_windows.operators.state.large_texts import naming_overflow, take_rows
+from gpu_windows.operators.state.large_strings import naming_overflow, take_rows
 from gpu_windows.operators.state.log import StateLog
 from tests.operators.state.restarted import Restarted
 from tests.operators.state.test_widths import QUERIES, keyed, rows, run
@@ -18,8 +18,8 @@ from tests.operators.state.test_widths import QUERIES, keyed, rows, run
 
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "MOST_BYTES", 64)
-    monkeypatch.setattr(large_texts, "MOST_TEXT", 64)
+    monkeypatch.setattr(frames, "MAX_BATCH_BYTES", 64)
+    monkeypatch.setattr(large_strings, "MAX_STRING_BYTES", 64)
 
 
 def too_large() -> pa.Array:
@@ -49,7 +49,7 @@ def test_a_block_of_a_key_has_several_batches() -> None:
         table.column(0).num_chunks
         for name in log.table_names
         for at in log.runs(name)
-        for tables in log.read_blocks(at, np.arange(len(log.directory(at))))
+        for tables in log.read_blocks(at, np.arange(len(log.block_index(at))))
         for table in tables
     ]
     assert max(chunks) > 4

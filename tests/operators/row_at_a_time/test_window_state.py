@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.row_at_a_time.entries import KINDS
-from gpu_windows.operators.row_at_a_time.memory import Memory
+from gpu_windows.operators.row_at_a_time.window_state import WindowState
 from gpu_windows.vocabulary.triggers import ContinuousProcessingTimeTrigger
 from gpu_windows.vocabulary.windows import TumblingProcessingTimeWindows
 from tests.planning.queries import query
@@ -29,7 +29,7 @@ STORED = pa.schema(
 def test_the_columns_of_stored_entries() -> None:
     windows, trigger = TumblingProcessingTimeWindows(10), ContinuousProcessingTimeTrigger(5)
     made = query(windows, trigger=trigger, function=Collect(("text",)))
-    assert Memory(made).entries().schema == STORED
+    assert WindowState(made).entries().schema == STORED
 
 
 def test_the_numbers_of_kinds() -> None:
