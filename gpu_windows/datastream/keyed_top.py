@@ -93,7 +93,7 @@ class KeyedTop(KeyedInput, LastStep[R]):
         source, carried = named_columns(source, columns)
         source, ordered = named_columns(source, by if isinstance(by, list | tuple) else (by,))
         for place, column in enumerate(as_list(arrival_order)):
-            source, name = source.name(column, f"__order_{place}")
+            source, name = source.bind_column(column, f"__order_{place}")
             order.append(name)
         seen = tuple(dict.fromkeys((*carried, *ordered)))
         top = TopChanges(

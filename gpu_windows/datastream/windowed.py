@@ -367,7 +367,7 @@ class WindowedStream(Windowed[R]):
         """Return the results of a function over every window, or all outputs."""
         order = []
         for i, column in enumerate(self.order):
-            source, name = source.name(column, f"__order_{i}")
+            source, name = source.bind_column(column, f"__order_{i}")
             order.append(name)
         query = WindowQuery(
             schema=source.schema,

@@ -83,7 +83,7 @@ class CudfSource(ArrowSource):
         """None; its rows stay where they are."""
         return ()
 
-    def timed(self, column: str, role: str) -> Source:
+    def convert_time(self, column: str, role: str) -> Source:
         """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
         dtype = self._forms.field(column).type
@@ -113,9 +113,9 @@ def _microseconds(numbers: Any, unit: str) -> Any:
     if unit == "ns":
         return numbers // 1_000
     factor = _MICROSECONDS[unit]
-    most = LONG_MAX // factor
-    ticks = numbers.clip(-most, most) * factor
-    return ticks.where(numbers <= most, LONG_MAX).where(numbers >= -most, LONG_MIN)
+    limit = LONG_MAX // factor
+    ticks = numbers.clip(-limit, limit) * factor
+    return ticks.where(numbers <= limit, LONG_MAX).where(numbers >= -limit, LONG_MIN)
 
 
 class CudfOutputs(ArrowOutputs):
@@ -134,7 +134,7 @@ class CudfOutputs(ArrowOutputs):
         return run_batches(self.plan, self._batches(), schema)
 
     def _emissions(self) -> Iterator[Emission]:
-        """Run the query, and keep nothing."""
+        """Run the query and yield its emissions; none is stored."""
         return emissions(self.plan, self._batches(), in_order=False)
 
     def _batches(self) -> Iterable[Any]:

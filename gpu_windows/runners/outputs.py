@@ -1,4 +1,4 @@
-"""Where rows come from and what a query gives; each runner has its own of both."""
+"""Base classes of sources and outputs; each runner has its own of both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.query import OWN, Query
-from gpu_windows.runners.choosing import Selection, check_selection, named_columns
+from gpu_windows.runners.selection import Selection, check_selection, selected_columns
 from gpu_windows.runners.stages import Stage
 from gpu_windows.runners.writes_parquet import WritesParquet
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
@@ -33,9 +33,9 @@ class Outputs(WritesParquet):
     plan: Plan
     #: Whether `gpu_windows.write_stream` takes them.
     is_streaming = False
-    #: What the query began with, in words.
+    #: What kind of input the query began with, for messages.
     input_kind = "a table"
-    #: What becomes of the results, one after the other.
+    #: Selections of the results, applied one after the other.
     selections: tuple[Selection, ...] = ()
 
     def select(
@@ -63,9 +63,9 @@ class Outputs(WritesParquet):
             If a column is not there, an expression is none over the results, or a condition would
             lose changes (of a top of keys it is over keys and number alone).
         """
-        chosen = named_columns(columns, expressions)
-        as_they_are = frozenset(each for each in columns if isinstance(each, str))
-        changed = self._with(Selection(chosen, as_they_are, where))
+        projection = selected_columns(columns, expressions)
+        unchanged = frozenset(each for each in columns if isinstance(each, str))
+        changed = self._with(Selection(projection, unchanged, where))
         changed._check_selection()
         check_selection(self, changed.selections[-1])
         return changed
@@ -83,18 +83,18 @@ class Outputs(WritesParquet):
         """Raise `QueryError` unless expressions are of one result alone."""
 
     def _check_among(self, names: Sequence[str], where: str) -> None:
-        """Raise `QueryError` unless a condition is over these results alone."""
+        """Raise `QueryError` unless a condition uses these results alone."""
         some = Selection({name: name for name in names}, frozenset(names))
         self._with(some, Selection({}, frozenset(), where))._check_selection()
 
     @property
-    def kept_columns(self) -> frozenset[str] | None:
+    def unchanged_columns(self) -> frozenset[str] | None:
         """The results that no selection leaves out or changes; None if there is no selection."""
-        kept: frozenset[str] | None = None
+        names: frozenset[str] | None = None
         for each in self.selections:
             if each.columns:
-                kept = each.as_they_are if kept is None else kept & each.as_they_are
-        return kept
+                names = each.unchanged if names is None else names & each.unchanged
+        return names
 
     #: Makes the same outputs, with the time of each result among its columns, where they lack it.
     in_time: Callable[[], Outputs] | None = None
@@ -115,7 +115,7 @@ class Outputs(WritesParquet):
 
     @property
     def stages_before(self) -> int:
-        """How many queries this one goes on from, as stages of one."""
+        """Number of earlier stages whose results this query reads."""
         return 0
 
     def side(self, tag: str) -> Frame:
@@ -223,7 +223,7 @@ class Side:
         return None in self.keys
 
     @property
-    def needed(self) -> tuple[str, ...]:
+    def used_columns(self) -> tuple[str, ...]:
         """Its columns that are used, each once."""
         keys = (name for name in self.keys if name is not None)
         return tuple(dict.fromkeys((*keys, self.time, *self.columns.values())))
@@ -238,13 +238,13 @@ class Side:
     def marker_columns(self) -> tuple[str, ...]:
         """Columns that are all null in a row that only carries a watermark."""
         carrier = None if self.carrier == self.time else self.carrier
-        return tuple(n for n in self.needed if n not in (carrier, HERE))
+        return tuple(n for n in self.used_columns if n not in (carrier, HERE))
 
 
 class Source(ABC):
     """Where rows come from."""
 
-    #: Whether expressions over rows are computed by Spark, which has more of them than Arrow.
+    #: Whether Spark computes expressions over rows; it has more of them than Arrow.
     is_of_spark = False
 
     @property
@@ -258,29 +258,29 @@ class Source(ABC):
         return tuple(name for name in self.schema.names if name not in OWN)
 
     @abstractmethod
-    def name(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
+    def bind_column(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
         """Return this source with the column in it, and the column's name.
 
         An expression gets its own name (its alias), or ``fallback`` where one is given.
         """
 
     def with_input_name(self, name: str) -> Source:
-        """Return this source with its input, if that is one without a name, called so.
+        """Return this source with a name for its input, if it has one input without a name.
 
-        It tells inputs of a streaming query apart when the query starts again; others need none.
+        Names tell the inputs of a streaming query apart when it starts again.
         """
         del name
         return self
 
     @abstractmethod
-    def timed(self, column: str, role: str) -> Source:
+    def convert_time(self, column: str, role: str) -> Source:
         """Return this source with a column of times in microseconds.
 
-        ``role``: what the column is, in words.
+        ``role``: what the column is, for messages.
         """
 
     @abstractmethod
-    def last_ticks(self, column: str, name: str) -> Source:
+    def add_last_ticks(self, column: str, name: str) -> Source:
         """Return this source with a column of the last ticks before the times of another.
 
         Raises
@@ -290,7 +290,7 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def localized(self, column: str, zone: str) -> Source:
+    def convert_local_time(self, column: str, zone: str) -> Source:
         """Return this source with instants in place of times without a zone.
 
         See `gpu_windows.column_types.local_times.instants_of`.
@@ -302,28 +302,28 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def filtered(self, condition: str) -> Source:
-        """Return this source with the rows only for which a condition in SQL is true.
+    def filter_rows(self, condition: str) -> Source:
+        """Return this source with only the rows for which a condition in SQL is true.
 
         Raises
         ------
         QueryError
-            If it is none over these columns.
+            If it is not a condition over these columns.
         """
 
     @abstractmethod
-    def extended(self, columns: Mapping[str, str]) -> Source:
+    def add_columns(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns, or others of these names: expressions in SQL.
 
         Raises
         ------
         QueryError
-            If one is none over the columns that there are.
+            If one is not an expression over the columns of this source.
         """
 
     @abstractmethod
-    def constant(self, name: str, value: pa.Scalar) -> Source:
-        """Return this source with a column of our own in it that has one value, or is null.
+    def add_constant(self, name: str, value: pa.Scalar) -> Source:
+        """Return this source with an internal column that has one value, or is null.
 
         Raises
         ------
@@ -337,24 +337,24 @@ class Source(ABC):
         return ()
 
     def without_rows(self) -> Source:
-        """Return the same columns without a row, where rows are at hand; else this source."""
+        """Return the same columns without rows; sources that have no rows yet return themselves."""
         return self
 
-    def spread(self, name: str, column: str) -> Source:
-        """Return this source with a column of our own by which rows are spread over shards.
+    def add_spread(self, name: str, column: str) -> Source:
+        """Return this source with an internal column that spreads rows over shards.
 
-        It has few values, the same for rows that have the same in ``column``; one, where there are
-        no shards.
+        Rows with equal values in ``column`` get the same value, out of a few thousand; all rows get
+        one value where there are no shards.
         """
         del column
-        return self.constant(name, pa.scalar(0, pa.int64()))
+        return self.add_constant(name, pa.scalar(0, pa.int64()))
 
     def check_arrival(self) -> None:
         """Raise `UnsupportedQueryError` unless rows arrive over time."""
         rule = "the time of arrival has no meaning on a bounded input: all rows arrive at once"
         raise UnsupportedQueryError(rule)
 
-    def stamped(self) -> tuple[Source, str]:
+    def add_arrival_time(self) -> tuple[Source, str]:
         """Return this source with the time of arrival in it, and that column's name.
 
         Raises
@@ -367,7 +367,7 @@ class Source(ABC):
 
     @abstractmethod
     def union(self, inputs: Sequence[Input]) -> Source:
-        """Return the rows of several sources; the first is this one, whose columns are taken.
+        """Return the rows of several sources with the columns of the first, which is this one.
 
         Raises
         ------
@@ -380,11 +380,10 @@ class Source(ABC):
         return column
 
     @abstractmethod
-    def tagged(self, keys: Sequence[pa.Field], left: Side, right: Side) -> Source:
-        """Return the rows of two inputs: `SIDE`, ``keys``, `TIME`, the columns of each.
+    def tag_sides(self, keys: Sequence[pa.Field], left: Side, right: Side) -> Source:
+        """Return the rows of two inputs with `SIDE`, ``keys``, `TIME` and the columns of both.
 
-        Keys have the types that both sides have together. The columns of the other side are null in
-        a row.
+        Keys have the common type of both sides. In a row the columns of the other side are null.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Arrow columns in forms that are not those of logical types, as the source of a query."""
+"""Arrow rows whose columns are converted to logical types when a query reads them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def source_of_arrow(rows: pa.Table | RowStream) -> Source:
 
 
 class PhysicalSource(ArrowSource):
-    """Rows of which some columns become logical types when they are read.
+    """Rows whose columns are converted to logical types when they are read.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class PhysicalSource(ArrowSource):
 
     @property
     def readers(self) -> tuple[object, ...]:
-        """Those that its rows come from; of a table there are none."""
+        """Readers of the rows; a table has none."""
         return ArrowSource(self._rows).readers
 
     def without_rows(self) -> Source:
@@ -72,12 +72,12 @@ class PhysicalSource(ArrowSource):
             return super().without_rows()
         return ArrowSource(self.schema.empty_table(), as_declared=True)
 
-    def timed(self, column: str, role: str) -> Source:
+    def convert_time(self, column: str, role: str) -> Source:
         """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
-        found, known = self._rows.schema.field(column).type, self.schema.field(column).type
-        if found == known or not types.is_timestamp(found):
-            return super().timed(column, role)
+        physical, logical = self._rows.schema.field(column).type, self.schema.field(column).type
+        if physical == logical or not types.is_timestamp(physical):
+            return super().convert_time(column, role)
         return PhysicalSource(self._rows, self._clipped | {column})
 
 

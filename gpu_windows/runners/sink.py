@@ -1,4 +1,4 @@
-"""What a sink is: it takes all outputs of a streaming query, a micro-batch at a time.
+"""Base classes of sinks, which take all outputs of a streaming query, one micro-batch at a time.
 
 A sink is a value that says where results go, and may be given to several queries. For each of them
 it opens a writer, which holds what has to be known of that query. Spark calls the writer where it
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SinkQuery:
-    """What a sink may ask of a query that is about to start.
+    """A query that is about to start, as its sink sees it.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class SinkBatch:
     read_table: Callable[[str], pa.Table | None] = lambda name: None
 
     def is_again(self, rows: int, planned_ms: int | None) -> bool:
-        """Whether it is a micro-batch of its number that took in so many rows, planned then."""
+        """Whether a micro-batch of this number, with these rows and this plan time, is this one."""
         unknown = planned_ms is None or self.planned_ms is None
         return self.rows == rows and (unknown or self.planned_ms == planned_ms)
 

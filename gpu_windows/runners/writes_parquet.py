@@ -9,7 +9,7 @@ from gpu_windows.commits.write_target import Mode, WriteTarget, WrittenParquet
 
 
 class WritesParquet(ABC):
-    """What of the outputs of a query writes."""
+    """Outputs that can write their results as Parquet files."""
 
     def write_parquet(
         self, path: str | PathLike[str], *, mode: Mode = "error", compression: str | None = None

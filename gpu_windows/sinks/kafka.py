@@ -1,4 +1,4 @@
-"""A sink that writes records to topics of Kafka, which tell what is written twice."""
+"""A sink that writes records to Kafka topics, with headers that identify repeats."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.sinks.modes import (
     Mode,
-    check_known,
+    check_is_mode,
     check_mode,
     check_places,
     check_sides,
-    checked_mapping,
+    copy_mapping,
     latest,
 )
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column, DataFrame
@@ -79,9 +79,9 @@ class KafkaSink(Sink):
     value: Callable[[Column], Column] | None = None
 
     def __post_init__(self) -> None:
-        check_known(self.mode)
-        object.__setattr__(self, "options", checked_mapping("options", self.options))
-        object.__setattr__(self, "sides", checked_mapping("sides", self.sides))
+        check_is_mode(self.mode)
+        object.__setattr__(self, "options", copy_mapping("options", self.options))
+        object.__setattr__(self, "sides", copy_mapping("sides", self.sides))
         if _SERVERS not in self.options:
             rule = f"options of a KafkaSink name {_SERVERS}"
             raise QueryError(rule, value=", ".join(self.options) or "none")
@@ -100,7 +100,7 @@ class KafkaSink(Sink):
         return found if self.late is None else {**found, LATE: self.late}
 
     def check(self, plan: Plan) -> None:
-        """Refuse results that cannot replace each other, and side outputs without a topic.
+        """Raise for results that cannot replace each other, and for side outputs without a topic.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class KafkaSink(Sink):
         check_sides(plan, self.sides)
 
     def open(self, query: SinkQuery) -> SinkWriter:
-        """Return a writer that knows what a record's key is made of."""
+        """Return a writer that knows the columns of record keys."""
         computed = query.plan.query
         upserts = self.mode == "upsert"
         change = computed.change_column if upserts else None
@@ -119,17 +119,17 @@ class KafkaSink(Sink):
 
 
 class KafkaWriter(SinkWriter):
-    """Writes what a query gives to topics.
+    """Writes the outputs of a query to topics.
 
     Parameters
     ----------
     sink : KafkaSink
     on : tuple of str
-        Names of the columns that tell results apart.
+        Names of the columns that identify results.
     keys : tuple of str
         Names of the key columns, which late rows and side outputs have.
     change : str, optional
-        The column that tells which rows go.
+        The column that marks deleted rows.
     fires : bool
         Whether the last firing of a window in a micro-batch counts.
     """
@@ -151,7 +151,7 @@ class KafkaWriter(SinkWriter):
         self._query = ""
 
     def begin(self, query: SinkQuery) -> None:
-        """Know what tells the checkpoint from others."""
+        """Store the identity of the checkpoint."""
         self._query = query.identity
 
     def write(self, batch: SinkBatch) -> None:
@@ -168,7 +168,7 @@ class KafkaWriter(SinkWriter):
 
         rows = latest(rows, self._on) if self._fires else rows
         change = self._change
-        gone = None if change is None else F.col(quoted(change)) == _DELETED
+        gone = None if change is None else F.col(quote_name(change)) == _DELETED
         made, planned_ms = self._records(self._on, change), batch.planned_ms
         return made(rows, self._query, batch.number, gone, planned_ms=planned_ms)
 

@@ -12,12 +12,11 @@ from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
 
 @dataclass(frozen=True)
 class ParquetSink(Sink):
-    """A sink that writes Parquet, of which readers see each micro-batch whole and once.
+    """A sink that writes Parquet; readers see each micro-batch completely and exactly once.
 
-    The files of a micro-batch are never touched again, and count once a small record of it is
-    there, which is written last. So read them by `gpu_windows.read_output` and
-    `gpu_windows.read_output_stream`, which know the records: other files may lie beside them, of
-    a micro-batch that was interrupted.
+    The files of a micro-batch never change, and count once its record exists, which is written
+    last. So read them by `gpu_windows.read_output` and `gpu_windows.read_output_stream`, which use
+    the records: files of interrupted micro-batches may be beside them.
 
     Parameters
     ----------

@@ -9,12 +9,12 @@ from gpu_windows.commits.records import LATE, RESULT
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.sinks.function import check_takes, planned_argument
-from gpu_windows.sinks.modes import check_upserted, latest
+from gpu_windows.sinks.modes import check_can_upsert, latest
 
 
 @dataclass(frozen=True)
 class Upsert(Sink):
-    """A sink that keeps one result for each of what results are of, the latest: see `upsert`."""
+    """A sink that keeps the latest result of each key and window, or number: see `upsert`."""
 
     merge: Callable[..., None]
     late: Callable[..., None] | None = None
@@ -26,29 +26,29 @@ class Upsert(Sink):
             check_takes(self.late, "late rows", "number", **planned_argument(self.late, None))
 
     def check(self, plan: Plan) -> None:
-        """Refuse results without what names the row that each replaces.
+        """Raise for results without the columns that identify the row each replaces.
 
         Raises
         ------
         QueryError
         UnsupportedQueryError
         """
-        check_upserted(plan)
+        check_can_upsert(plan)
 
     def open(self, query: SinkQuery) -> SinkWriter:
-        """Return a writer that knows the columns which tell rows apart."""
+        """Return a writer that knows the columns which identify rows."""
         return UpsertWriter(self, query.row_columns, fires=query.plan.query.has_windows)
 
 
 @dataclass(frozen=True)
 class UpsertWriter(SinkWriter):
-    """Gives the functions of an `Upsert` what they take.
+    """Calls the functions of an `Upsert`.
 
     Parameters
     ----------
     sink : Upsert
     on : tuple of str
-        Names of the columns that tell rows apart.
+        Names of the columns that identify rows.
     fires : bool
         Whether results are firings of windows, of which the last one in a micro-batch counts; of
         others there is one in a micro-batch.
@@ -59,7 +59,7 @@ class UpsertWriter(SinkWriter):
     fires: bool = True
 
     def write(self, batch: SinkBatch) -> None:
-        """Merge the last firing of each window, and hand on the late rows."""
+        """Merge the last firing of each window, and pass on the late rows."""
         outputs = batch.outputs
         results = outputs[RESULT]
         rows = latest(results, self.on) if self.fires else results

@@ -86,14 +86,17 @@ class SqlQuery:
     def _with_position(self) -> Iterator[None]:
         """Convert errors that Spark raises lazily to `SqlError` for the whole statement."""
         from gpu_windows.expressions.sql_text import errors_at, parse_tree
-        from gpu_windows.spark_glue.columns.expressions import is_of_spark, refuses_as_query
+        from gpu_windows.spark_glue.columns.expressions import (
+            is_of_spark,
+            spark_errors_as_query_errors,
+        )
 
         try:
             yield
         except Exception as error:
             if not is_of_spark(error):
                 raise
-            with errors_at(parse_tree(self.text)), refuses_as_query():
+            with errors_at(parse_tree(self.text)), spark_errors_as_query_errors():
                 raise
 
     def _without_rows(self) -> ApiCall:

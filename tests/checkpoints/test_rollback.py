@@ -16,7 +16,7 @@ from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.checkpoints import read_commits, roll_back
 from gpu_windows.checkpoints.path_results import PathResults
-from gpu_windows.commits.log import CommitLog as PathLog
+from gpu_windows.commits.path_log import PathLog
 from gpu_windows.errors import (
     CheckpointError,
     ConcurrentQueryError,

@@ -13,10 +13,10 @@ from gpu_windows import errors
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.commits import parquet_files
 from gpu_windows.commits.bounded_write import BoundedWrite
+from gpu_windows.commits.marker_files import MARKER
 from gpu_windows.commits.parquet_files import ParquetEncoding, gather_row_groups, write_parquet_file
 from gpu_windows.commits.records import Commit, Owner, Part
 from gpu_windows.commits.spark_schema import spark_schema
-from gpu_windows.commits.texts import TEXT
 from gpu_windows.commits.write_target import Mode, WriteTarget, WrittenFile
 
 ROWS = pa.table({"x": pa.array([1, 2, None], pa.int64())})
@@ -33,7 +33,7 @@ def write_file(write: BoundedWrite, rows: pa.Table = ROWS) -> list[WrittenFile]:
 
 
 def commit_of(path: Path, generation: int) -> Commit:
-    return Commit.from_text((path / Commit(generation, 0, 0, {}).folder / TEXT).read_text())
+    return Commit.from_text((path / Commit(generation, 0, 0, {}).folder / MARKER).read_text())
 
 
 def generations(path: Path, folder: str) -> list[int]:
@@ -101,7 +101,7 @@ def test_a_write_that_ends_meanwhile_is_not_replaced_by_mistake(tmp_path: Path) 
     """The first one was committed between the look of the second one and its own commit."""
     first, second = begin(tmp_path), begin(tmp_path)
     text = Commit(0, 0, 0, {"result": Part(first.folder, 0, {})}).text
-    LocalFiles(str(tmp_path)).create(f"{Commit(0, 0, 0, {}).folder}/{TEXT}", text.encode())
+    LocalFiles(str(tmp_path)).create(f"{Commit(0, 0, 0, {}).folder}/{MARKER}", text.encode())
     with pytest.raises(errors.OutputError, match="the path holds results"):
         second.commit(write_file(second))
 
@@ -118,7 +118,7 @@ def test_a_path_that_holds_results_or_other_things(tmp_path: Path) -> None:
     (tmp_path / "other/data.csv").touch()
     (tmp_path / "file").touch()
     stream = Owner(0, "a" * 32, {"result": TEXT_OF_ROWS})
-    LocalFiles(str(tmp_path / "stream")).create(f"{stream.folder}/{TEXT}", stream.text.encode())
+    LocalFiles(str(tmp_path / "stream")).create(f"{stream.folder}/{MARKER}", stream.text.encode())
     modes: tuple[Mode, ...] = ("error", "overwrite")
     for name, rule in (
         ("other", "files that write_parquet has not written: .*data.csv"),
@@ -145,7 +145,7 @@ def test_a_write_that_fails_leaves_no_file(tmp_path: Path) -> None:
     write = begin(tmp_path)
     write_file(write)
     assert (tmp_path / write.folder).exists()
-    with pytest.raises(ZeroDivisionError), write.abandoned_on_error():
+    with pytest.raises(ZeroDivisionError), write.delete_on_error():
         raise ZeroDivisionError
     assert not (tmp_path / write.folder).exists()
 
@@ -168,7 +168,7 @@ def test_files_that_may_count_are_not_deleted(tmp_path: Path) -> None:
         pytest.raises(
             errors.OutputError, match=r"whether the write counts is not known.*no answer"
         ),
-        write.abandoned_on_error(),
+        write.delete_on_error(),
     ):
         write.commit(written)
     part = commit_of(tmp_path, 0).outputs["result"]

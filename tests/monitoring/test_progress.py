@@ -140,7 +140,7 @@ def test_sums() -> None:
     of_stage = found.stages["minutes"]
     assert (of_stage.name, of_stage.counters.rows, of_stage.state_rows) == ("minutes", 800, 9)
     assert QueryMetrics("flights").rows_per_second == 0
-    assert found.ended("it broke") == replace(found, is_active=False, error="it broke")
+    assert found.end("it broke") == replace(found, is_active=False, error="it broke")
 
 
 def test_what_a_start_delivers_is_read(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def sent(
         rows = part.select(planned.input_columns)
         stage = TimelyStage(planned, LONG_MIN if latest is None else latest, worth=worth)
         made = [rows] if latest is None else stage.split(rows)
-        for _, message in join_fragments(pack(planned, made, most=1 << 11)):
+        for _, message in join_fragments(pack(planned, made, max_bytes=1 << 11)):
             table = from_ipc(message)
             yield from (table.slice(begin, _ROWS) for begin in range(0, len(table), _ROWS))
 

@@ -136,7 +136,7 @@ REASONS = {
     "computed": "an expression of a selection is not one that Arrow computes, HEX(key)",
     "legacy": "the session's settings of Parquet files ask for what only Spark writes",
     "typed": "it notes more in a file of a column than Arrow does",
-    "finished": "it makes the results",
+    "finished": "it computes the results",
 }
 
 
@@ -165,7 +165,7 @@ def test_what_spark_writes(
     settings = {"spark.sql.parquet.writeLegacyFormat": "true"} if case == "legacy" else {}
     with change_settings(spark, settings):
         outputs = of_case(case, frame)
-        assert f"write_parquet has Spark write: {REASONS[case]}" in outputs.explain()
+        assert f"write_parquet lets Spark write: {REASONS[case]}" in outputs.explain()
         written = outputs.write_parquet(tmp_path / "out", compression="gzip")
         assert (written.written_by, written.counters) == ("spark", None)
         assert_same(gw.read_output(spark, tmp_path / "out"), outputs.result())

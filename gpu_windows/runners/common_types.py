@@ -1,4 +1,4 @@
-"""Rows of several inputs in the types that their columns have together."""
+"""Rows of several inputs, cast to the common types of their columns."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.runners.outputs import Side
 
 
-def tagged_schema(keys: Sequence[pa.Field], left: Side, right: Side) -> pa.Schema:
-    """Return the columns of the rows of two inputs: see `gpu_windows.runners.outputs.Source`."""
-    named = [
+def schema_of_sides(keys: Sequence[pa.Field], left: Side, right: Side) -> pa.Schema:
+    """Return the schema of `gpu_windows.runners.outputs.Source.tag_sides`."""
+    columns = [
         (TIME, left.time, left),
         *((n, column, side) for side in (left, right) for n, column in side.columns.items()),
     ]
-    fields = (side.source.schema.field(column).with_name(n) for n, column, side in named)
+    fields = (side.source.schema.field(column).with_name(n) for n, column, side in columns)
     nullable = (field.with_nullable(True) for field in (*keys, *fields))
     return pa.schema([pa.field(SIDE, pa.bool_()), *nullable])
 
 
-def in_types(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows in the types of a schema of the same names, which hold their values.
+def cast_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Cast rows to a schema of the same names, whose types are as wide or wider.
 
     Raises
     ------
@@ -33,11 +33,13 @@ def in_types(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     ColumnTypeError
         If a duration is too long for them.
     """
-    columns = [_in_type(column, field) for column, field in zip(rows.columns, schema, strict=True)]
+    columns = [
+        _cast_column(column, field) for column, field in zip(rows.columns, schema, strict=True)
+    ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _in_type(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+def _cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if column.type == field.type:
         return column
     if not is_nanoseconds(field.type):
