@@ -101,6 +101,12 @@ def is_logical(schema: pa.Schema) -> bool:
     return all(field.type == logical_type(field.type) for field in schema)
 
 
+def hides_nulls(dtype: pa.DataType) -> bool:
+    """Whether an array of a type may have nulls that it does not count: in its entries or runs."""
+    is_extension = isinstance(dtype, pa.BaseExtensionType)
+    return bool(is_extension or types.is_dictionary(dtype) or types.is_run_end_encoded(dtype))
+
+
 def logical_table(table: pa.Table, clipped: Collection[str] = ()) -> pa.Table:
     """Return a table with logical types; columns that have these are not copied.
 

@@ -1,19 +1,27 @@
-"""An Arrow table as the source of a query."""
+"""Arrow rows as the source of a query, and its outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 
 from gpu_windows.column_types.local_times import check_local, instants_of
+from gpu_windows.column_types.logical import (
+    hides_nulls,
+    is_logical,
+    logical_batches,
+    logical_schema,
+    logical_table,
+)
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
-from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.top import ranked
 from gpu_windows.operators.counters import Counters
@@ -22,14 +30,13 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import REASON, Query
 from gpu_windows.planning.validation import check_free, check_time, require_column, union_schema
 from gpu_windows.runners.arrow_selection import add_columns, apply_selections, filter_table
-from gpu_windows.runners.common_types import cast_rows, schema_of_sides
+from gpu_windows.runners.common_types import cast_rows, rows_of_side, schema_of_sides
 from gpu_windows.runners.local import (
     LocalRun,
     batches_for,
     emissions,
     run,
     with_timestamps,
-    without_markers,
     without_own,
 )
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
@@ -215,44 +222,83 @@ class ArrowSource(Source):
         names = [field.name for field in keys]
         both = ((left, True), (right, False))
         sides = sorted(both, key=lambda side: not side[0].is_broadcast)
-        readers = join_readers(_data_of(side) for side in (left, right))
+        data = [_source_of(side)._data for side in (left, right)]
+        readers = join_readers(data)
 
-        def batches() -> Iterator[pa.RecordBatch]:
+        def united() -> Iterator[pa.RecordBatch]:
             for side, is_left in sides:
-                yield from _rows_of_side(schema, names, side, is_left=is_left)
+                batches = _source_of(side).batches()
+                yield from rows_of_side(batches, schema, names, side, is_left=is_left)
 
-        if any(isinstance(_data_of(side), RowStream) for side in (left, right)):
-            return ArrowSource(RowStream(schema, batches, readers))
-        return ArrowSource(pa.Table.from_batches(batches(), schema), as_declared=True)
+        if any(isinstance(each, RowStream) for each in data):
+            return ArrowSource(RowStream(schema, united, readers))
+        return ArrowSource(pa.Table.from_batches(united(), schema), as_declared=True)
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""
         return ArrowOutputs(plan(query, bounded=True), self._data)
 
 
-def _data_of(side: Side) -> pa.Table | RowStream:
+def _source_of(side: Side) -> ArrowSource:
     if not isinstance(side.source, ArrowSource):
         rule = "an Arrow table is joined with an Arrow table"
         raise QueryError(rule, value=type(side.source).__name__)
-    return side.source._data
+    return side.source
 
 
-def _rows_of_side(
-    schema: pa.Schema, keys: Sequence[str], side: Side, *, is_left: bool
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a side with all columns of ``schema``, those of the other side null."""
-    data = _data_of(side)
-    own = {name: column for name, column in zip(keys, side.keys, strict=True) if column is not None}
-    columns = {**own, TIME: side.time, **side.columns}
-    for batch in data.to_batches(_SLICE_ROWS) if isinstance(data, pa.Table) else data:
-        rows = without_markers(pa.Table.from_batches([batch]), side.carrier, side.marker_columns)
-        arrays = {name: rows.column(column) for name, column in columns.items()}
-        arrays[SIDE] = pa.repeat(pa.scalar(is_left), len(rows))
-        whole = [
-            arrays[field.name] if field.name in arrays else pa.nulls(len(rows), field.type)
-            for field in schema
-        ]
-        yield from cast_rows(pa.table(whole, schema.names), schema).to_batches()
+class PhysicalSource(ArrowSource):
+    """Rows whose columns are converted to logical types when they are read.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table or RowStream
+    clipped : frozenset of str
+        Columns of event times, see `gpu_windows.column_types.logical.logical_table`.
+    """
+
+    def __init__(self, rows: pa.Table | RowStream, clipped: frozenset[str] = frozenset()) -> None:
+        self._rows = rows
+        self._clipped = clipped
+        self._as_declared = False
+
+    @cached_property
+    def _data(self) -> Any:
+        rows, clipped = self._rows, self._clipped
+        if isinstance(rows, pa.Table):
+            return logical_table(rows, clipped)
+        schema = logical_schema(rows.schema)
+        return rows.map(schema, lambda batch: logical_batches(batch, clipped))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the columns; those of a table without nulls are not nullable."""
+        fields = ArrowSource(self._rows).schema
+        nullable = [f.with_nullable(f.nullable or hides_nulls(f.type)) for f in fields]
+        return logical_schema(pa.schema(nullable))
+
+    @property
+    def readers(self) -> tuple[object, ...]:
+        """Readers of the rows; a table has none."""
+        return ArrowSource(self._rows).readers
+
+    def without_rows(self) -> Source:
+        """Return the columns of this source; nothing is read."""
+        if isinstance(self._rows, RowStream):
+            return super().without_rows()
+        return ArrowSource(self.schema.empty_table(), as_declared=True)
+
+    def convert_time(self, column: str, role: str) -> Source:
+        """Return this source with times in microseconds; what is finer is refused."""
+        check_time(self.schema, column, role)
+        physical, logical = self._rows.schema.field(column).type, self.schema.field(column).type
+        if physical == logical or not types.is_timestamp(physical):
+            return super().convert_time(column, role)
+        return PhysicalSource(self._rows, self._clipped | {column})
+
+
+def source_of_arrow(rows: pa.Table | RowStream) -> Source:
+    """Return Arrow rows as a source, whose columns have logical types."""
+    return ArrowSource(rows) if is_logical(rows.schema) else PhysicalSource(rows)
 
 
 class ArrowOutputs(Outputs):
@@ -333,8 +379,6 @@ class ArrowOutputs(Outputs):
         results = self._run.results if times.sides else self._results(self._run)
         time = query.display_name(times.name)
         selections = (each.with_columns(time) for each in self.selections)
-        from gpu_windows.runners.physical_source import source_of_arrow
-
         return source_of_arrow(apply_selections(with_result_time(results, times), selections))
 
     def late(self) -> pa.Table:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from gpu_windows.column_types.logical import logical_array
 from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
 from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.runners.local import without_markers
 from gpu_windows.runners.outputs import Side
 
 
@@ -21,6 +22,28 @@ def schema_of_sides(keys: Sequence[pa.Field], left: Side, right: Side) -> pa.Sch
     fields = (side.source.schema.field(column).with_name(n) for n, column, side in columns)
     nullable = (field.with_nullable(True) for field in (*keys, *fields))
     return pa.schema([pa.field(SIDE, pa.bool_()), *nullable])
+
+
+def rows_of_side(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    keys: Sequence[str],
+    side: Side,
+    *,
+    is_left: bool,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a side with all columns of ``schema``, those of the other side null."""
+    own = {name: column for name, column in zip(keys, side.keys, strict=True) if column is not None}
+    columns = {**own, TIME: side.time, **side.columns}
+    for batch in batches:
+        rows = without_markers(pa.Table.from_batches([batch]), side.carrier, side.marker_columns)
+        arrays = {name: rows.column(column) for name, column in columns.items()}
+        arrays[SIDE] = pa.repeat(pa.scalar(is_left), len(rows))
+        every = [
+            arrays[field.name] if field.name in arrays else pa.nulls(len(rows), field.type)
+            for field in schema
+        ]
+        yield from cast_rows(pa.table(every, schema.names), schema).to_batches()
 
 
 def cast_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:

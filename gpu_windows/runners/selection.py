@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.validation import check_distinct
 
 if TYPE_CHECKING:
-    from gpu_windows.runners.outputs import Outputs
+    from gpu_windows.planning.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,18 @@ class Selection:
         return ", ".join([*where, *sorted(columns)])
 
 
+class Selectable(Protocol):
+    """Outputs whose results can be selected: `gpu_windows.runners.outputs.Outputs`."""
+
+    plan: Plan
+    is_streaming: bool
+    selections: tuple[Selection, ...]
+
+    def _check_by_row(self, texts: Sequence[str]) -> None: ...
+
+    def _check_among(self, names: Sequence[str], where: str) -> None: ...
+
+
 def selected_columns(columns: Iterable[object], expressions: Mapping[str, str]) -> dict[str, str]:
     """Return the columns that the arguments of `Outputs.select` name, in order, to their sources.
 
@@ -76,14 +88,14 @@ def _column_items(column: object) -> Iterable[tuple[str, str]]:
     raise QueryError(rule, value=repr(column))
 
 
-def check_selection(before: Outputs, selection: Selection) -> None:
+def check_selection(before: Selectable, selection: Selection) -> None:
     """Raise `QueryError` unless each selected value depends on one result row alone."""
     if selection.expressions:
         before._check_by_row([*selection.expressions.values()])
     _check_changes(before, selection)
 
 
-def _check_changes(before: Outputs, selection: Selection) -> None:
+def _check_changes(before: Selectable, selection: Selection) -> None:
     """Refuse selections that would lose updates of rows identified by key and number.
 
     An update that no longer meets a condition would be dropped, and the row that it replaces would
@@ -113,7 +125,7 @@ def _check_changes(before: Outputs, selection: Selection) -> None:
         )
 
 
-def _check_identifying(before: Outputs, where: str, identifying: Iterable[str]) -> None:
+def _check_identifying(before: Selectable, where: str, identifying: Iterable[str]) -> None:
     """Raise `QueryError` unless a condition uses only the columns that identify a row."""
     names = [*_after_selections(before, identifying)]
     columns = ", ".join(names) or "none is left"
@@ -129,7 +141,7 @@ def _check_identifying(before: Outputs, where: str, identifying: Iterable[str]) 
         raise QueryError(rule, value=where) from error
 
 
-def _after_selections(outputs: Outputs, names: Iterable[str]) -> Iterator[str]:
+def _after_selections(outputs: Selectable, names: Iterable[str]) -> Iterator[str]:
     """Yield the names that columns have after selections."""
     found = [*names]
     for each in outputs.selections:

@@ -91,7 +91,7 @@ def test_what_a_dead_driver_leaves_is_swept_by_the_next_write(tmp_path: Path) ->
 def test_of_two_writes_the_one_that_began_last_counts(tmp_path: Path) -> None:
     first = begin(tmp_path)
     second = begin(tmp_path)
-    with pytest.raises(errors.OutputError, match="another write to the path has begun meanwhile"):
+    with pytest.raises(errors.OutputError, match="another write to the path has started since"):
         first.commit(write_file(first))
     second.commit(write_file(second))
     assert generations(tmp_path, "commits") == [1]
@@ -136,7 +136,9 @@ def test_a_file_that_the_driver_does_not_find(tmp_path: Path) -> None:
     with pytest.raises(errors.OutputError, match="does not find a file that a task has written"):
         write.commit([WrittenFile("part-00000-a.parquet", 1, 1)])
     moved = BoundedWrite(LocalFiles(str(tmp_path / "else")), Owner(0, "", {}, True), "error")
-    with pytest.raises(errors.OutputError, match="a task does not find at the path"):
+    with pytest.raises(
+        errors.OutputError, match="a task does not find the driver's record at the path"
+    ):
         moved.check_reached()
     write.check_reached()
 
@@ -166,7 +168,7 @@ def test_files_that_may_count_are_not_deleted(tmp_path: Path) -> None:
     written = write_file(write)
     with (
         pytest.raises(
-            errors.OutputError, match=r"whether the write counts is not known.*no answer"
+            errors.OutputError, match=r"unknown whether the write was committed.*no answer"
         ),
         write.delete_on_error(),
     ):
@@ -194,8 +196,8 @@ def test_an_error_of_the_rows_is_not_one_of_the_disk(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "rule"),
     [
-        ("hdfs://name/out", "a path of results is on a disk .*HDFS"),
-        ("dbfs:/out", "a path of results is on a disk"),
+        ("hdfs://name/out", "a path of results must be on a disk .*HDFS"),
+        ("dbfs:/out", "a path of results must be on a disk"),
         ("s3://bucket", "names a folder in a bucket"),
     ],
 )

@@ -86,7 +86,7 @@ def test_a_follower_of_an_older_spark_reads_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["{", "3", '{"format": 1}', '{"format": 1, "outputs": 3}'])
 def test_texts_that_are_none_are_told(text: str) -> None:
     for kind in (Commit, Owner):
-        with pytest.raises(errors.OutputError, match="must be what write_stream wrote"):
+        with pytest.raises(errors.OutputError, match="must be those that write_stream wrote"):
             kind.from_text(text)
 
 
@@ -109,5 +109,5 @@ def test_a_pattern_of_blocks_names_later_ones_only(number: int) -> None:
 
 
 def test_another_file_system_is_told() -> None:
-    with pytest.raises(errors.OutputError, match=r"file system of Arrow's.*got ftp://x/y"):
+    with pytest.raises(errors.OutputError, match=r"file system of Arrow.*got ftp://x/y"):
         PathLog("ftp://x/y").last()

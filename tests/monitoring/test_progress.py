@@ -271,7 +271,10 @@ def test_a_query_that_fails_is_told(tmp_path: Path) -> None:
 def test_a_query_of_another_process_is_not_watched(tmp_path: Path) -> None:
     query = Query(tmp_path, 1, 2)
     query.id = uuid4()
-    with pytest.raises(QueryError, match="started by write_stream, in this process, got flights"):
+    with pytest.raises(
+        QueryError,
+        match="that write_stream has started in this process can be watched, got flights",
+    ):
         watched(query)
 
 

@@ -161,7 +161,7 @@ def test_what_people_say_counts_once(
     assert table.holds("q", 3) == found
     assert table.said == {f"{FIRST}.q": "3:20"}
     table.snapshots = {40: 30}
-    with pytest.raises(OutputError, match="no longer tells of this query"):
+    with pytest.raises(OutputError, match="no longer has this query"):
         table.holds("q", 4)
 
 

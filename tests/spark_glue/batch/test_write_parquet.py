@@ -82,7 +82,7 @@ def test_a_reader_has_the_write_before_or_the_new_one(
     assert written.written_by == "tasks"
     assert_same(gw.read_output(spark, path), other.result())
     assert before.count() == rows_before  # whose files stay until the next write
-    with pytest.raises(errors.OutputError, match="read it by read_output"):
+    with pytest.raises(errors.OutputError, match="read them by read_output"):
         gw.read_output_stream(spark, path)
 
 
@@ -183,7 +183,7 @@ def test_no_results(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> No
 
 def test_refusals(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:
     outputs = sliding(frame)
-    with pytest.raises(errors.OutputError, match=r"a path of results is on a disk .*HDFS"):
+    with pytest.raises(errors.OutputError, match=r"a path of results must be on a disk .*HDFS"):
         outputs.write_parquet("hdfs://somewhere/out")
     (tmp_path / "file").touch()
     with pytest.raises(errors.OutputError, match="cannot be used"):

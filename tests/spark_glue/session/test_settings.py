@@ -89,7 +89,9 @@ def test_fragments_where_nothing_is_set(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("rows", ["0", "-1", "200000"])
 def test_nothing_bounds_what_crosses_together(rows: str) -> None:
-    with pytest.raises(UnsupportedQueryError, match=r"in 1\.\.131072: it bounds what crosses"):
+    with pytest.raises(
+        UnsupportedQueryError, match=r"in 1\.\.131072: it bounds the rows that are sent"
+    ):
         fragment_bytes({ARROW_ROWS: rows, ARROW_BYTES: "2147483647"})
 
 

@@ -97,7 +97,9 @@ def test_requests_of_a_micro_batch(server: S3Server) -> None:
 
 def test_a_shard_looks_for_commits_once_a_process(server: S3Server) -> None:
     log = CommitLog(ObjectFiles(f"s3://{server.make_bucket()}/a", server.options))
-    with pytest.raises(CheckpointError, match="where the driver and all executors reach it"):
+    with pytest.raises(
+        CheckpointError, match="the driver and all executors must reach a checkpoint"
+    ):
         log.check_is_reachable()
     log.add(FIRST)
     server.answered.clear()
