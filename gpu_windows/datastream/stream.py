@@ -31,7 +31,7 @@ from gpu_windows.planning.query import NO_KEY, NO_TIME
 from gpu_windows.planning.result_times import WINDOW_TIME
 from gpu_windows.planning.validation import check_distinct, check_reserved
 from gpu_windows.runners.arrow_input import GivesArrow
-from gpu_windows.runners.outputs import Input, Outputs, Source
+from gpu_windows.runners.outputs import Outputs, Source, UnionInput
 from gpu_windows.vocabulary.options import Duration
 from gpu_windows.vocabulary.watermarks import (
     ClockWatermarks,
@@ -390,7 +390,7 @@ class TimedStream(_Unkeyed):
             if not isinstance(each, TimedStream):
                 rule = "union takes streams with a time: gw.stream(...).event_time(...)"
                 raise QueryError(rule, value=type(each).__name__)
-        inputs = [Input(each.source, each.time, each.watermarks) for each in (self, *others)]
+        inputs = [UnionInput(each.source, each.time, each.watermarks) for each in (self, *others)]
         check_union_watermarks(each.watermarks for each in inputs)
         watermarks = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
         return TimedStream(self.source.union(inputs), self.time, watermarks)

@@ -17,7 +17,7 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.query import NO_TIME
 from gpu_windows.planning.validation import check_distinct, check_reserved, require_common
-from gpu_windows.runners.outputs import Outputs, Side, Source
+from gpu_windows.runners.outputs import InputSide, Outputs, Source
 from gpu_windows.vocabulary.options import Options, change_options
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy, join_watermarks
 
@@ -222,8 +222,10 @@ class TwoInputs:
         right_source, right_columns = _add_columns(self.right.source, right, prefixes[1])
         one, other = self.left, self.right
         left_keys, right_keys = (*one.keys, *shared), (*self._right_keys, *shared)
-        left_side = Side(left_source, one.time, one.watermarks, left_keys, left_columns)
-        right_side = Side(right_source, other.time, other.watermarks, right_keys, right_columns)
+        left_side = InputSide(left_source, one.time, one.watermarks, left_keys, left_columns)
+        right_side = InputSide(
+            right_source, other.time, other.watermarks, right_keys, right_columns
+        )
         for source, name in product((left_source, right_source), shared):
             source.bind_column(name, None)  # it is there
         keys = tuple(left_source.public_name(name) for name in self.left.keys)

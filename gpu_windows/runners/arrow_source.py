@@ -39,7 +39,7 @@ from gpu_windows.runners.local import (
     with_timestamps,
     without_own,
 )
-from gpu_windows.runners.outputs import Input, Outputs, Side, Source
+from gpu_windows.runners.outputs import InputSide, Outputs, Source, UnionInput
 from gpu_windows.runners.result_time import with_result_time
 from gpu_windows.runners.row_stream import RowStream, join_readers
 from gpu_windows.runners.stages import Stage
@@ -189,7 +189,7 @@ class ArrowSource(Source):
         schema = self.schema.append(field)
         return ArrowSource(self._data.map(schema, lambda batch: (append(batch),)))
 
-    def union(self, inputs: Sequence[Input]) -> Source:
+    def union(self, inputs: Sequence[UnionInput]) -> Source:
         """Return the rows of one table or reader after the other."""
         parts, schemas = [], []
         for each in inputs:
@@ -213,7 +213,7 @@ class ArrowSource(Source):
 
         return ArrowSource(RowStream(schema, batches, readers))
 
-    def tag_sides(self, keys: Sequence[pa.Field], left: Side, right: Side) -> Source:
+    def tag_sides(self, keys: Sequence[pa.Field], left: InputSide, right: InputSide) -> Source:
         """Return the rows of the left table or reader, then those of the right one.
 
         Those of a side that is broadcast come first.
@@ -239,7 +239,7 @@ class ArrowSource(Source):
         return ArrowOutputs(plan(query, bounded=True), self._data)
 
 
-def _source_of(side: Side) -> ArrowSource:
+def _source_of(side: InputSide) -> ArrowSource:
     if not isinstance(side.source, ArrowSource):
         rule = "an Arrow table is joined with an Arrow table"
         raise QueryError(rule, value=type(side.source).__name__)

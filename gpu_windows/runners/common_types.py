@@ -10,10 +10,10 @@ from gpu_windows.column_types.logical import logical_array
 from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.runners.local import without_markers
-from gpu_windows.runners.outputs import Side
+from gpu_windows.runners.outputs import InputSide
 
 
-def schema_of_sides(keys: Sequence[pa.Field], left: Side, right: Side) -> pa.Schema:
+def schema_of_sides(keys: Sequence[pa.Field], left: InputSide, right: InputSide) -> pa.Schema:
     """Return the schema of `gpu_windows.runners.outputs.Source.tag_sides`."""
     columns = [
         (TIME, left.time, left),
@@ -28,7 +28,7 @@ def rows_of_side(
     batches: Iterable[pa.RecordBatch],
     schema: pa.Schema,
     keys: Sequence[str],
-    side: Side,
+    side: InputSide,
     *,
     is_left: bool,
 ) -> Iterator[pa.RecordBatch]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
 #: A Spark DataFrame or an Arrow table, whichever the query began with.
-Frame = Any
+ResultTable = Any
 
 
 class Outputs(WritesParquet):
@@ -100,7 +100,7 @@ class Outputs(WritesParquet):
     in_time: Callable[[], Outputs] | None = None
 
     @abstractmethod
-    def result(self) -> Frame:
+    def result(self) -> ResultTable:
         """Return keys, ``window_start``, ``window_end`` and the results."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Outputs(WritesParquet):
         """Number of earlier stages whose results this query reads."""
         return 0
 
-    def side(self, tag: str) -> Frame:
+    def side(self, tag: str) -> ResultTable:
         """Return the rows of a side output: the keys, and what the function declared.
 
         Raises
@@ -132,16 +132,16 @@ class Outputs(WritesParquet):
             raise QueryError(rule, value=repr(tag))
         return self._side(tag)
 
-    def _side(self, tag: str) -> Frame:
+    def _side(self, tag: str) -> ResultTable:
         """Return the rows of a side output."""
         raise NotImplementedError(f"{type(self).__name__} has no side outputs: {tag}")
 
     @abstractmethod
-    def late(self) -> Frame:
+    def late(self) -> ResultTable:
         """Return the input rows that came after all their windows were closed."""
 
     @abstractmethod
-    def rejected(self) -> Frame:
+    def rejected(self) -> ResultTable:
         """Return the input rows with an unusable value, with a column ``rejection_reason``.
 
         ``null_timestamp``, ``out_of_range_timestamp`` where a window would not fit int64,
@@ -151,7 +151,7 @@ class Outputs(WritesParquet):
         """
 
     @abstractmethod
-    def metrics(self) -> Frame:
+    def metrics(self) -> ResultTable:
         """Return one row of counters; of streams `gpu_windows.watch` shows them.
 
         ``rows`` seen; of these ``late``, ``gap`` (between windows), ``null_timestamp``,
@@ -179,7 +179,7 @@ class Outputs(WritesParquet):
 
 
 @dataclass(frozen=True)
-class Input:
+class UnionInput:
     """One of the inputs of a union.
 
     Parameters
@@ -196,7 +196,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Side:
+class InputSide:
     """One of two inputs that are joined.
 
     Parameters
@@ -366,7 +366,7 @@ class Source(ABC):
         raise AssertionError("where rows arrive over time there is a time of arrival")
 
     @abstractmethod
-    def union(self, inputs: Sequence[Input]) -> Source:
+    def union(self, inputs: Sequence[UnionInput]) -> Source:
         """Return the rows of several sources with the columns of the first, which is this one.
 
         Raises
@@ -380,7 +380,7 @@ class Source(ABC):
         return column
 
     @abstractmethod
-    def tag_sides(self, keys: Sequence[pa.Field], left: Side, right: Side) -> Source:
+    def tag_sides(self, keys: Sequence[pa.Field], left: InputSide, right: InputSide) -> Source:
         """Return the rows of two inputs with `SIDE`, ``keys``, `TIME` and the columns of both.
 
         Keys have the common type of both sides. In a row the columns of the other side are null.

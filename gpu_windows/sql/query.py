@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.runners.outputs import Frame, Outputs
+from gpu_windows.runners.outputs import Outputs, ResultTable
 from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class SqlQuery:
         change_options(Options(), options)
         return replace(self, options_={**(self.options_ or {}), **options})
 
-    def result(self) -> Frame:
+    def result(self) -> ResultTable:
         """Return the results: a Spark DataFrame, or an Arrow table.
 
         Returns

@@ -11,7 +11,7 @@ from pyspark.sql.types import TimestampType
 
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.runners.outputs import Side
+from gpu_windows.runners.outputs import InputSide
 from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.types import check_name, to_arrow, to_spark
 from gpu_windows.spark_glue.contract.watermarks import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def change_sides(
-    keys: Sequence[pa.Field], left: tuple[Side, DataFrame], right: tuple[Side, DataFrame]
+    keys: Sequence[pa.Field], left: tuple[InputSide, DataFrame], right: tuple[InputSide, DataFrame]
 ) -> tuple[list[Change], list[Adoption]]:
     """Return the change for the rows of each side, and the steps before each that it adopts.
 
@@ -55,7 +55,7 @@ def change_sides(
     ]
 
 
-def _adopt(side: Side) -> Adoption:
+def _adopt(side: InputSide) -> Adoption:
     source: Any = side.source
     adopted: Adoption = source.adopt(side.time, side.watermarks)
     return adopted
@@ -63,8 +63,8 @@ def _adopt(side: Side) -> Adoption:
 
 def _change(
     keys: Sequence[pa.Field],
-    own: tuple[Side, DataFrame],
-    other: tuple[Side, DataFrame],
+    own: tuple[InputSide, DataFrame],
+    other: tuple[InputSide, DataFrame],
     watermarks: WatermarkStrategy,
     *,
     is_left: bool,

@@ -23,7 +23,7 @@ from gpu_windows.planning.validation import (
     require_column,
     union_schema,
 )
-from gpu_windows.runners.outputs import Input, Side, Source
+from gpu_windows.runners.outputs import InputSide, Source, UnionInput
 from gpu_windows.runners.row_changes import (
     AddColumns,
     AddConstant,
@@ -248,7 +248,7 @@ class SparkSource(Source):
         """Return this source with a name for its input, if it has one input without a name."""
         return replace(self, inputs=name_inputs(self.inputs, name))
 
-    def union(self, inputs: Sequence[Input]) -> Source:
+    def union(self, inputs: Sequence[UnionInput]) -> Source:
         """Return the rows of all DataFrames; on streams each keeps its own watermark."""
         combined = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
         counts = accumulate((len(each.watermarks.inputs) for each in inputs), initial=0)
@@ -260,7 +260,7 @@ class SparkSource(Source):
         ]
         return replace(self, **_union_fields(parts))
 
-    def _rename_time(self, part: Input, time: str) -> SparkSource:
+    def _rename_time(self, part: UnionInput, time: str) -> SparkSource:
         """Return an input of a union with its event time renamed to ``time``."""
         source, is_stream = part.source, self.frame.isStreaming
         if not isinstance(source, SparkSource) or source.frame.isStreaming != is_stream:
@@ -277,7 +277,7 @@ class SparkSource(Source):
 
     def _of_union(
         self,
-        part: Input,
+        part: UnionInput,
         schema: pa.Schema,
         time: str,
         combined: WatermarkStrategy,
@@ -310,7 +310,7 @@ class SparkSource(Source):
         """Return what the user calls a column."""
         return self.public.get(column, column)
 
-    def tag_sides(self, keys: Sequence[pa.Field], left: Side, right: Side) -> Source:
+    def tag_sides(self, keys: Sequence[pa.Field], left: InputSide, right: InputSide) -> Source:
         """Return the rows of two DataFrames; on streams each keeps its own watermark."""
         sides = [_source_of(each) for each in (left, right)]
         changes, adopted = change_sides(keys, (left, sides[0].frame), (right, sides[1].frame))
@@ -346,7 +346,7 @@ def _union_fields(parts: Sequence[SparkSource]) -> dict[str, Any]:
     }
 
 
-def _source_of(side: Side) -> SparkSource:
+def _source_of(side: InputSide) -> SparkSource:
     if not isinstance(side.source, SparkSource):
         rule = "a DataFrame is joined with a DataFrame"
         raise QueryError(rule, value=type(side.source).__name__)

@@ -33,7 +33,7 @@ from gpu_windows.errors import CheckpointError, StateMismatchError
 from gpu_windows.runners.sink import SinkBatch, SinkWriter
 from gpu_windows.spark_glue.streams import spark_offsets
 from gpu_windows.spark_glue.streams.job import MicroBatchJob
-from gpu_windows.spark_glue.streams.reader import Reader
+from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.streams.staged_results import StagedResults
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Engine:
     Parameters
     ----------
     job : MicroBatchJob
-    reader : Reader
+    reader : ResultReader
         Makes DataFrames of results.
     writer : SinkWriter
     checkpoint : CheckpointFiles
@@ -62,7 +62,7 @@ class Engine:
     """
 
     job: MicroBatchJob
-    reader: Reader
+    reader: ResultReader
     writer: SinkWriter
     checkpoint: CheckpointFiles
     has_steps_before: bool = False

@@ -25,7 +25,7 @@ from gpu_windows.spark_glue.scans.stream_scan import StreamScan, why_not_in_task
 from gpu_windows.spark_glue.session.settings import crosses_quickly
 from gpu_windows.spark_glue.session.shuffles import shuffle_partitions
 from gpu_windows.spark_glue.session.worker_python import warn_of_other_python
-from gpu_windows.spark_glue.streams.reader import Reader
+from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.streams.stages import (
     QueryStage,
     check_stage,
@@ -103,15 +103,15 @@ class StreamOutputs(SparkOutputs):
         return Manifest.of(self.plan).with_facts(more)
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> ResultReader:
         """The reader of staged results of all stages."""
         return with_stages(self._own_reader, self.earlier)
 
     @property
-    def _own_reader(self) -> Reader:
+    def _own_reader(self) -> ResultReader:
         schema = self._source.frame.schema
         keys = StructType([schema[name] for name in self.plan.query.keys])
-        return Reader(self.plan, self._source.public, keys, self.selections)
+        return ResultReader(self.plan, self._source.public, keys, self.selections)
 
     @property
     def stages(self) -> tuple[QueryStage, ...]:

@@ -31,7 +31,7 @@ from gpu_windows.spark_glue.contract.progress import (
 from gpu_windows.spark_glue.contract.records import REPORT, SCHEMA, ShardReport
 from gpu_windows.spark_glue.dataframes.stage_rows import Frames
 from gpu_windows.spark_glue.scans.stream_scan import StreamScan
-from gpu_windows.spark_glue.streams.reader import Reader
+from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD, send_whole
 from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
@@ -90,7 +90,7 @@ class StageJob:
     name : str
         Of the stage; empty of the last one.
     number : int
-    reader : Reader
+    reader : ResultReader
         Of its results; it has the plan.
     make_rows : callable
         See `gpu_windows.spark_glue.dataframes.stage_rows.StageRows.make`.
@@ -107,7 +107,7 @@ class StageJob:
 
     name: str
     number: int
-    reader: Reader
+    reader: ResultReader
     make_rows: Callable[[Frames], DataFrame]
     log: CommitLog
     packing: PackRows

@@ -20,7 +20,7 @@ from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.contract.output_kinds import first_kind
 from gpu_windows.spark_glue.dataframes.stage_rows import StageRows
 from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
-from gpu_windows.spark_glue.streams.reader import Reader
+from gpu_windows.spark_glue.streams.result_reader import ResultReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +36,7 @@ class QueryStage:
     ----------
     name : str
         Empty for the last one, which is the query's own.
-    reader : Reader
+    reader : ResultReader
         Of its own outputs; it has the plan.
     rows : StageRows
         The columns that the plan needs.
@@ -54,7 +54,7 @@ class QueryStage:
     """
 
     name: str
-    reader: Reader
+    reader: ResultReader
     rows: StageRows
     manifest: Manifest
     explained: str
@@ -64,9 +64,9 @@ class QueryStage:
     scan: StreamScan | None = None
 
 
-def with_stages(reader: Reader, earlier: Iterable[QueryStage]) -> Reader:
+def with_stages(reader: ResultReader, earlier: Iterable[QueryStage]) -> ResultReader:
     """Return a reader with the outputs of earlier stages added."""
-    found: dict[str, tuple[Reader, str]] = {}
+    found: dict[str, tuple[ResultReader, str]] = {}
     for number, each in enumerate(earlier):
         own = replace(each.reader, first=first_kind(number), earlier={})
         for name in own.kinds:
@@ -105,7 +105,7 @@ def check_stage(query: Query) -> None:
         raise UnsupportedQueryError(rule, value=watermarks.describe())
 
 
-def placeholder(session: SparkSession, reader: Reader) -> DataFrame:
+def placeholder(session: SparkSession, reader: ResultReader) -> DataFrame:
     """Return a stream without rows that has the columns of a plan's results.
 
     Spark checks selections of results with it. It is never started.

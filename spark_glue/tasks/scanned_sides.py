@@ -8,11 +8,13 @@ import pyarrow as pa
 
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.runners.common_types import schema_of_sides
-from gpu_windows.runners.outputs import Side
+from gpu_windows.runners.outputs import InputSide
 from gpu_windows.runners.row_changes import ProjectRows, RowChange
 
 
-def sides_in_tasks(keys: Sequence[pa.Field], left: Side, right: Side) -> list[RowChange | str]:
+def sides_in_tasks(
+    keys: Sequence[pa.Field], left: InputSide, right: InputSide
+) -> list[RowChange | str]:
     """Return the change for the rows of each side, or why tasks cannot make it.
 
     See `gpu_windows.runners.outputs.Source.tag_sides`.
@@ -25,7 +27,9 @@ def sides_in_tasks(keys: Sequence[pa.Field], left: Side, right: Side) -> list[Ro
     return [_project(schema, names, side, is_left=side is left) for side in (left, right)]
 
 
-def _project(schema: pa.Schema, keys: Sequence[str], side: Side, *, is_left: bool) -> RowChange:
+def _project(
+    schema: pa.Schema, keys: Sequence[str], side: InputSide, *, is_left: bool
+) -> RowChange:
     own = {name: str(column) for name, column in zip(keys, side.keys, strict=True)}
     columns = {**own, TIME: side.time, **side.columns}
     return ProjectRows(schema, columns, {SIDE: pa.scalar(is_left)})

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Reader:
+class ResultReader:
     """Makes DataFrames of staged results.
 
     It is pickled to the process where Spark runs ``foreachBatch``.
@@ -45,7 +45,7 @@ class Reader:
         Of the results.
     first : int
         First of the kinds of its rows.
-    earlier : mapping of str to (Reader, str)
+    earlier : mapping of str to (ResultReader, str)
         Outputs of earlier stages: the reader of each, and its name within its stage.
     """
 
@@ -54,7 +54,7 @@ class Reader:
     keys: StructType
     selections: tuple[Selection, ...] = ()
     first: int = 0
-    earlier: Mapping[str, tuple[Reader, str]] = field(default_factory=dict)
+    earlier: Mapping[str, tuple[ResultReader, str]] = field(default_factory=dict)
 
     @property
     def kinds(self) -> dict[str, int]:
