@@ -95,7 +95,7 @@ def parse_url(text: str) -> ObjectUrl:
         scheme, place = "abfss", f"{place}@{_azure_account(text)}.{_PUBLIC_AZURE}"
     elif scheme.startswith("abfs") and not (user and host):
         rule = "the URL of a checkpoint in Azure names container and account"
-        value = f"{text}; say abfss://CONTAINER@ACCOUNT.{_PUBLIC_AZURE}/FOLDER"
+        value = f"{text}; use abfss://CONTAINER@ACCOUNT.{_PUBLIC_AZURE}/FOLDER"
         raise CheckpointError(rule, value=value)
     return ObjectUrl(scheme, place, "/".join(names))
 

@@ -44,7 +44,7 @@ class CommitSummary:
     is_last : bool
         Whether it is the newest one, which a start resumes.
     can_resume : bool
-        Whether Spark still has what it needs to go on from it: see
+        Whether Spark still has what it needs to resume from it: see
         `gpu_windows.checkpoints.roll_back`.
     """
 

@@ -40,10 +40,10 @@ def roll_back(
 
     Stop the query first. One that runs ends with `ConcurrentQueryError` at its next micro-batch.
 
-    The rows that were read after the commit are read again, and the results of them are given to
-    the sink again, under another lineage: what tells repetitions by `SinkQuery.identity`, such as
-    tables and readers of Kafka, takes them for new ones. Where results were delivered since, say
-    what becomes of them: ``output`` or ``again``.
+    Rows that were read after the commit are read again, and their results are delivered again,
+    under another lineage: sinks that recognize repeats by `SinkQuery.identity`, such as tables and
+    readers of Kafka, take them for new ones. If results were delivered after the commit, choose how
+    to treat them by ``output`` or ``again``.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _check_undelivered(plan: _Plan, commits: list[StateCommit]) -> None:
     if later:
         rule = (
             "results after the commit were given to the sink: name their path, if it is one, as "
-            "output (--output) to withdraw them there, or say again (--again) to have all of them "
+            "output (--output) to withdraw them there, or use again (--again) to have all of them "
             "delivered again"
         )
         numbers = ", ".join(str(each.number) for each in later)

@@ -11,7 +11,7 @@ from gpu_windows.column_types.logical import DIGITS
 
 #: Digits of Spark's decimals for whole numbers.
 WHOLE_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
-#: Types of which a column of microseconds is one with a column of nanoseconds, if that is exact.
+#: Types that may differ in their unit: microseconds are the common one, if that is exact.
 _TIMED: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], pa.DataType]], ...] = (
     (types.is_duration, lambda _: pa.duration("us")),
     (types.is_time64, lambda _: pa.time64("us")),

@@ -99,7 +99,7 @@ class WrittenParquet:
     Parameters
     ----------
     path : str
-        As `gpu_windows.read_output` takes it.
+        For `gpu_windows.read_output`.
     files : tuple of str
         Paths or URLs of the Parquet files, which any reader may be given; none where there are no
         results.

@@ -62,7 +62,7 @@ def run_check(name: str, check: Callable[[], Finding]) -> Finding:
     """Run a check; an error in it becomes a finding."""
     try:
         return check()
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks go on
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks still run
         return fail(name, f"the check itself failed: {first_line(error)}", "report this")
 
 

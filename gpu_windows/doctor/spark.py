@@ -46,7 +46,7 @@ _RAPIDS_MEMORY = "spark.rapids.memory.gpu.maxAllocFraction"
 _RAPIDS_SPARKS = (((4, 0, 0), (4, 0, 4)), ((4, 1, 1), (4, 1, 3)), ((4, 2, 0), (4, 2, 0)))
 _DAEMON = "spark.python.daemon.module"
 _SETTINGS = (_ZONE, ARROW_ROWS, ARROW_BYTES, _PLUGINS, _RAPIDS_MEMORY, _DAEMON)
-#: The first Spark that reaches its workers by Unix domain sockets where it is told to.
+#: The first Spark that supports Unix domain sockets to its workers.
 _FIRST_WITH_SOCKETS = (4, 1, 0)
 
 

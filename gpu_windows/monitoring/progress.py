@@ -72,7 +72,7 @@ class BatchMetrics:
     state_ms : float
         Milliseconds in reading and writing their state, added up.
     state_rows, state_bytes : int
-        Entries (slices, windows, kept rows) and bytes of state that they hold.
+        Entries (slices, windows, stored rows) and bytes of state that they hold.
     device : str
         Where kernels ran: ``cpu``, ``cuda``, ``cpu+cuda``; empty if none ran.
     held : HeldWatermark, optional

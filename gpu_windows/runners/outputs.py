@@ -52,7 +52,7 @@ class Outputs(WritesParquet):
             Names of results that stay as they are; expressions by name, in their place, of which
             one may be called ``where``. Without any column all stay.
         where : str, optional
-            A condition in SQL over the results before: those for which it is true are kept.
+            A condition in SQL over the results before the selection; others are dropped.
         **expressions : str
             Name of a result to an expression in SQL, such as Spark computes; over Arrow tables
             those that Arrow computes alike (extra ``sql``).
@@ -60,8 +60,8 @@ class Outputs(WritesParquet):
         Raises
         ------
         QueryError
-            If a column is not there, an expression is none over the results, or a condition would
-            lose changes (of a top of keys it is over keys and number alone).
+            If a column does not exist, an expression is invalid, or a condition would lose updates
+            (for a top of keys it may use keys and number alone).
         """
         projection = selected_columns(columns, expressions)
         unchanged = frozenset(each for each in columns if isinstance(each, str))
@@ -168,7 +168,8 @@ class Outputs(WritesParquet):
             """Raise `MissingStepError`, an `AttributeError`: it is the result that has rows."""
             if name.startswith("_") or name in dir(type(self)):
                 object.__getattribute__(self, name)  # raises what it has raised
-            raise MissingStepError(f"say .result() before .{name}", value=type(self).__name__)
+            rule = f"outputs may be several tables: call .result() before .{name}"
+            raise MissingStepError(rule, value=type(self).__name__)
 
     def explain(self) -> str:
         """Return what is computed, how, where and why; expressions by the user's names."""

@@ -69,7 +69,7 @@ class FilterRows(RowChange):
         try:
             condition = ArrowExpressions(schema).build(self.condition).expression
         except GpuWindowsError:
-            return None  # it is computed of rows, and is no expression of Arrow's
+            return None  # Arrow computes it by functions over rows, not by an expression
         return None if condition is None else Pruning(condition, tuple(fields))
 
 

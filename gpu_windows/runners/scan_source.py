@@ -31,7 +31,7 @@ from gpu_windows.scans.splits import Split
 
 
 class ScanSource(ArrowSource):
-    """Rows of files, of which a query reads the columns that it needs, part by part.
+    """Rows of files; a query reads the columns that it needs, part by part.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class ScanSource(ArrowSource):
 
 
 class ScanOutputs(ArrowOutputs):
-    """Outputs over files, of which the columns are read that the query needs.
+    """Outputs over files; only the columns that the query needs are read.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class ScanOutputs(ArrowOutputs):
 
     @cached_property
     def _whole(self) -> ArrowOutputs:
-        """The same with all columns of the rows, or with none of them where none is rejected."""
+        """The outputs over rows with all columns; over no rows if none is rejected."""
         is_needed = len(self._run.unused) > 0
         rows: Any = self._source.read(self._source.schema.names)
         return ArrowOutputs(self.plan, rows if is_needed else rows.without_rows())

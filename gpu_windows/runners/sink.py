@@ -83,12 +83,12 @@ class SinkBatch:
     Parameters
     ----------
     session : SparkSession
-        That Spark runs the micro-batch in; not the one that the query was started in.
+        In which Spark runs the micro-batch; not the one in which the query was started.
     number : int
-        Of the micro-batch, from 0 on in a checkpoint. A micro-batch that was interrupted comes
-        again under its number, with the same rows.
+        Of the micro-batch, from 0 on in a checkpoint. An interrupted micro-batch is repeated with
+        the same number and rows.
     rows : int
-        How many rows the micro-batch took in.
+        Number of input rows of the micro-batch.
     planned_ms : int, optional
         When Spark planned the micro-batch, in milliseconds since 1970: the same when it comes
         again, and another one in another copy of the checkpoint. None: it cannot be read here.
@@ -151,7 +151,7 @@ class Sink(ABC):
     """Where the results of a streaming query go: what `gpu_windows.write_stream` takes.
 
     Write your own as a subclass, with a `SinkWriter`. Whenever a query starts, on a new checkpoint
-    or on one that it goes on from, its sink must `check` the plan and `open` a writer. If neither
+    or resuming from one, its sink must `check` the plan and `open` a writer. If neither
     raises, the checkpoint is made, then the writer must `begin`. After that it is given every
     micro-batch to `write`.
     """

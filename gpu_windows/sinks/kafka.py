@@ -35,14 +35,14 @@ _DELETED = Change.DELETE.name.lower()
 class KafkaSink(Sink):
     """A sink that writes to topics of Kafka.
 
-    Spark writes to Kafka at least once: a micro-batch that was interrupted comes again, and what
-    was written of it before is there twice. So a record tells what it is: its key is of the keys,
-    the window and the number of a result, and its headers are the query (``gpu_windows.query``),
-    the micro-batch (``gpu_windows.micro_batch``) and when Spark planned it
-    (``gpu_windows.planned_ms``), and which of the micro-batch's records of its key it is
-    (``gpu_windows.row``). Records with the same topic, key and headers are the same:
-    `gpu_windows.drop_repeats` drops them, and see docs/kafka.md for readers that are not Spark.
-    Who keeps the latest value of each key, as a compacted topic does, has nothing to do.
+    Spark writes to Kafka at least once: an interrupted micro-batch is repeated, and records that it
+    had written before are then there twice. So key and headers identify a record. The key is made
+    of the keys, the window and the number of a result. The headers are the query
+    (``gpu_windows.query``), the micro-batch (``gpu_windows.micro_batch``), when Spark planned it
+    (``gpu_windows.planned_ms``), and the number of the record among the micro-batch's records of
+    its key (``gpu_windows.row``). Records with equal topic, key and headers are repeats:
+    `gpu_windows.drop_repeats` drops them; docs/kafka.md is about readers other than Spark. Readers
+    that keep the latest value of each key, as a compacted topic does, need not drop them.
 
     Needs Spark's connector (``spark-sql-kafka-0-10``).
 
@@ -51,10 +51,10 @@ class KafkaSink(Sink):
     topic : str
         Of the results.
     options : mapping of str to str
-        Of Spark's connector: ``kafka.bootstrap.servers``, and whatever producers are told.
+        Of Spark's connector: ``kafka.bootstrap.servers``, and settings of producers.
     mode : {"append", "upsert"}
-        Whether every result is written, or of the firings of a window in a micro-batch the last
-        one; there a row that goes (`KeyedStream.top`) is a record without a value.
+        Whether every result is written, or only the last firing of a window in a micro-batch. With
+        "upsert" a removed row (`KeyedStream.top`) is a record without a value.
     late : str, optional
         The topic of late and rejected rows, whose records have the keys as their key. Default:
         they are counted, not written.
@@ -67,7 +67,7 @@ class KafkaSink(Sink):
     Raises
     ------
     QueryError
-        If a parameter is none, or two outputs would go to one topic.
+        If a parameter is invalid, or two outputs would go to one topic.
     """
 
     topic: str

@@ -27,7 +27,7 @@ def why_not_alike(session: SparkSession, texts: Iterable[str], schema: pa.Schema
     session : pyspark.sql.SparkSession
     texts : iterable of str
     schema : pyarrow.Schema
-        Of the rows that they are over.
+        Of their rows.
     """
     if session.conf.get(_ANSI) != "true":
         return f"expressions are computed by Spark where {_ANSI} is false"

@@ -38,7 +38,7 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
     path : str
         Where a query is about to write.
     takes_over : bool
-        Whether the query may go on where one of another checkpoint has written.
+        Whether the query may take over a path of another checkpoint.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
 
 
 def _last_written(session: SparkSession, path: str, found: Sequence[Owner]) -> Owner | None:
-    """Return the owner of the newest generation that has results; None: there are none."""
+    """Return the owner of the newest generation with results, or None."""
     for owner in reversed(found):
         if read_markers(session, f"{literal(path)}/{blocks_from(owner.generation, 0)}"):
             return owner

@@ -334,7 +334,7 @@ def test_processing_time_goes_on_where_spark_runs_no_micro_batch_without_rows(
 
 @pytest.mark.parametrize("path", [None, 5, "", b"out"])
 def test_a_sink_has_a_path(path: Any) -> None:
-    with pytest.raises(errors.QueryError, match="the path of a sink must be text"):
+    with pytest.raises(errors.QueryError, match="the path of a sink must be a str"):
         gw.ParquetSink(path)
     with pytest.raises(errors.QueryError, match="takes_over is True or False"):
         gw.ParquetSink("out", takes_over="yes")  # type: ignore[arg-type]

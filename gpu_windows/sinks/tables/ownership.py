@@ -84,5 +84,5 @@ class TableOwner:
         """Raise `OutputError` if the table is another query's now."""
         found = TableOwner.of(session, identifier)
         if found != self:
-            rule = "a query of another checkpoint has taken over the table, or it was made anew"
+            rule = "a query of another checkpoint has taken over the table, or it was created again"
             raise OutputError(rule, value=identifier)

@@ -142,13 +142,13 @@ class DeltaSink(TableSink):
     sides : mapping of str to str or os.PathLike
         Tags of side outputs to tables; each needs one.
     takes_over : bool
-        Whether a query of another checkpoint may go on where one has written: what is there
-        stays, and the other query is refused from then on.
+        Whether a query may take over tables of another checkpoint: existing rows stay, and the
+        other query is refused from then on.
 
     Raises
     ------
     QueryError
-        If a parameter is none, or two outputs would go to one table.
+        If a parameter is invalid, or two outputs would go to one table.
     """
 
     @property
@@ -179,7 +179,7 @@ class IcebergSink(TableSink):
     Raises
     ------
     QueryError
-        If a parameter is none, or two outputs would go to one table.
+        If a parameter is invalid, or two outputs would go to one table.
     """
 
     @property

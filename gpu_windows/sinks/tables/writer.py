@@ -31,7 +31,7 @@ class Merge:
     within : tuple of str
         Those of them that are bounds of windows, if any.
     fires : bool
-        Whether results are firings, of which the last one in a micro-batch counts.
+        Whether results are firings of windows: then the last one in a micro-batch counts.
     change : str, optional
         The column that marks deleted rows.
     """
