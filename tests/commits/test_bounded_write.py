@@ -209,8 +209,8 @@ def test_stores_that_are_not_taken(path: str, rule: str) -> None:
 @pytest.mark.parametrize(
     ("given", "rule"),
     [
-        ({"path": ""}, "a path is text"),
-        ({"path": 3}, "a path is text"),
+        ({"path": ""}, "a path is a str"),
+        ({"path": 3}, "a path is a str"),
         ({"path": "x", "mode": "append"}, "run a streaming query"),
         ({"path": "x", "compression": "zip"}, "compression is one of none, .*zstd"),
         ({"path": "x", "compression": 3}, "compression is one of"),
