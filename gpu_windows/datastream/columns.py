@@ -147,7 +147,7 @@ def named_columns(
     for column in as_list(columns):
         source, name = source.bind_column(column, None)
         names.append(name)
-    check_seen([*map(source.public_name, dict.fromkeys(names))])
+    check_seen([*map(source.display_name, dict.fromkeys(names))])
     return source, tuple(names)
 
 

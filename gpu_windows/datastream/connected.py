@@ -54,8 +54,8 @@ def process_outputs(
         order.append(name)
     check_function(function, *(kind.kind for kind in _KINDS))
     kind = next(each for each in _KINDS if isinstance(function, each.kind))
-    names = tuple(map(source.public_name, seen))
-    check_seen([*map(source.public_name, dict.fromkeys(seen))])
+    names = tuple(map(source.display_name, seen))
+    check_seen([*map(source.display_name, dict.fromkeys(seen))])
     query = ProcessQuery(
         schema=source.schema,
         time=keyed.time,

@@ -228,7 +228,7 @@ class TwoInputs:
         )
         for source, name in product((left_source, right_source), shared):
             source.bind_column(name, None)  # it is there
-        keys = tuple(left_source.public_name(name) for name in self.left.keys)
+        keys = tuple(left_source.display_name(name) for name in self.left.keys)
         orders = tuple(f"__order_{i}" for i in range(len(order)))
         names = (SIDE, TIME, *keys, *seen, *left_side.columns, *right_side.columns)
         check_distinct(names)
@@ -247,7 +247,7 @@ def _add_columns(
     columns: dict[str, str] = {}
     for wanted, column in _selected_columns(selection):
         source, name = source.bind_column(column, wanted)
-        result_name = wanted or f"{prefix}{source.public_name(name)}"
+        result_name = wanted or f"{prefix}{source.display_name(name)}"
         if result_name in columns:
             check_distinct((result_name, result_name))
         columns[result_name] = name

@@ -225,14 +225,14 @@ class ArrowSource(Source):
         data = [_source_of(side)._data for side in (left, right)]
         readers = join_readers(data)
 
-        def united() -> Iterator[pa.RecordBatch]:
+        def rows_of_both() -> Iterator[pa.RecordBatch]:
             for side, is_left in sides:
                 batches = _source_of(side).batches()
                 yield from rows_of_side(batches, schema, names, side, is_left=is_left)
 
         if any(isinstance(each, RowStream) for each in data):
-            return ArrowSource(RowStream(schema, united, readers))
-        return ArrowSource(pa.Table.from_batches(united(), schema), as_declared=True)
+            return ArrowSource(RowStream(schema, rows_of_both, readers))
+        return ArrowSource(pa.Table.from_batches(rows_of_both(), schema), as_declared=True)
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""

@@ -376,7 +376,7 @@ class Source(ABC):
             If columns differ in name or type.
         """
 
-    def public_name(self, column: str) -> str:
+    def display_name(self, column: str) -> str:
         """Return what the user calls a column."""
         return column
 

@@ -233,7 +233,7 @@ class SparkSource(Source):
         if not isinstance(dtype, TimestampType):
             found = self.schema.field(column).type
             raise not_a_timestamp(role, found, dtype.simpleString(), column)
-        return replace(self, inputs=time_inputs(self.inputs, self.public_name(column)))
+        return replace(self, inputs=time_inputs(self.inputs, self.display_name(column)))
 
     def convert_local_time(self, column: str, zone: str) -> Source:
         """Return this source with instants, whatever the zone of the session."""
@@ -306,7 +306,7 @@ class SparkSource(Source):
             return self.adopted  # every input was checked before
         return Upstream.of(self.frame).adopt(self.frame, time, watermarks)
 
-    def public_name(self, column: str) -> str:
+    def display_name(self, column: str) -> str:
         """Return what the user calls a column."""
         return self.public.get(column, column)
 
