@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from examples.flights.early import Check, Early
-from gpu_windows.commits.log import NOTHING, CommitLog
+from gpu_windows.commits.path_log import NOTHING, PathLog
 from gpu_windows.commits.records import RESULT
 from gpu_windows.monitoring.progress import QueryMetrics
 
@@ -33,7 +33,7 @@ class Board:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._log = CommitLog(folder.resolve().as_uri())
+        self._log = PathLog(folder.resolve().as_uri())
         self._seen = NOTHING
         self._latest = pd.DataFrame()
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 import gpu_windows as gw
 from gpu_windows.datastream.keyed import KeyedStream
-from gpu_windows.runners.outputs import Frame
+from gpu_windows.runners.outputs import ResultTable
 from gpu_windows.vocabulary.options import Device
 
 #: Visibility in statute miles at which a class ends and the next begins.
@@ -56,7 +56,7 @@ def readings(weather: pd.DataFrame) -> pa.Table:
     return pa.Table.from_pandas(weather, schema=_READINGS, preserve_index=False)
 
 
-def by_visibility(flights: Frame, weather: Frame, *, device: Device = "auto") -> Answer:
+def by_visibility(flights: ResultTable, weather: ResultTable, *, device: Device = "auto") -> Answer:
     """Join departures with the nearest reading at their airport, an hour off at most.
 
     The join runs where the flights are; its pairs come as Arrow, and are aggregated here.
@@ -114,7 +114,7 @@ def _classes(visibility: pa.ChunkedArray) -> pa.Array:
     return pa.array(CLASSES).take(pa.array(places))
 
 
-def hours(flights: Frame, *, device: Device = "auto") -> Answer:
+def hours(flights: ResultTable, *, device: Device = "auto") -> Answer:
     """Group departures with the arrivals of flights from the same airport, hour by hour.
 
     Parameters
@@ -142,9 +142,9 @@ def hours(flights: Frame, *, device: Device = "auto") -> Answer:
     return Answer(rows, time.perf_counter() - began)
 
 
-def _keyed(rows: Frame, time: str) -> KeyedStream:
+def _keyed(rows: ResultTable, time: str) -> KeyedStream:
     return gw.stream(rows).event_time(time, _WATERMARKS).key_by("origin")
 
 
-def _arrow(frame: Frame) -> pa.Table:
+def _arrow(frame: ResultTable) -> pa.Table:
     return frame if isinstance(frame, pa.Table) else frame.toArrow()

@@ -1,7 +1,7 @@
-"""Blocks of state files on the disk of the machine that reads them: such files never change.
+"""Caches blocks of state files, which never change, on the disk of the machine that reads them.
 
-A block is a file of its own, written as a draft and renamed, so processes share a folder. What was
-damaged or cut off since is read from the store again: a block has its length and a CRC-32.
+A block is a file of its own, written as a draft and renamed, so processes can share a folder. A
+block has its length and a CRC-32; a damaged one is read from the store again.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from uuid import uuid4
 
 from gpu_windows.errors import InvalidOptionError
 
-#: Environment variable: bytes that the blocks of a machine may take; 0: nothing is cached.
+#: Environment variable: maximum bytes of blocks on a machine; 0: nothing is cached.
 BYTES_VARIABLE = "GPU_WINDOWS_BLOCK_CACHE_BYTES"
 _DEFAULT_BYTES = 1 << 30
-#: Where Spark lets tasks put files, of an executor.
+#: Environment variable of the folder for files of tasks on an executor.
 _SPARK_FOLDERS = "SPARK_LOCAL_DIRS"
-#: Bytes of a block, and of what is read at the end of a file at least, which are not fewer.
+#: Bytes of a block, and minimum bytes to read at the end of a file.
 BLOCK, END = 1 << 16, 1 << 16
-#: Parts of the limit: written by a process before it looks for blocks to delete; freed then; read
-#: at once, more of which would only push out what others need.
+#: Fractions of the limit: written by a process between evictions; freed by an eviction; read at
+#: once through the cache, because more would only evict blocks that others need.
 _CHECK_PART, _FREED_PART, _MAX_READ_PART = 64, 8, 16
-#: Bytes of blocks in memory, and of them those that are read at once.
+#: Bytes of blocks in memory, and maximum bytes read at once through them.
 _MEMORY_BYTES, _MAX_READ_OF_MEMORY = 1 << 26, 1 << 24
-#: What a file takes on a disk at least.
+#: Minimum bytes of a file on a disk.
 _DISK_BLOCK = 4_096
-#: Seconds after which the process that wrote a draft has died.
+#: Seconds after which a draft is taken to be of a crashed process.
 _DRAFT_SECONDS = 3_600
 _DRAFT = ".draft-"
 #: Magic, CRC-32 of key and block, length of the block.
@@ -51,22 +51,22 @@ class Blocks(Protocol):
 
     @property
     def max_read(self) -> int:
-        """Bytes that are read through it at once; more go past it."""
+        """Maximum bytes to read at once through the cache; larger reads bypass it."""
 
     def has(self, key: str) -> bool:
-        """Whether a block is there; it may be damaged."""
+        """Whether a block exists; it may be damaged."""
 
     def read(self, key: str) -> bytes | None:
-        """Return a block; None if it is not there, or damaged."""
+        """Return a block; None if it is missing or damaged."""
 
     def write(self, key: str, data: bytes) -> None:
-        """Keep a block, if it fits."""
+        """Store a block, if it fits."""
 
 
 class MemoryBlocks:
-    """Blocks in memory, where a machine has no disk for them; the oldest ones go first.
+    """Blocks in memory, if a machine has no disk for them; the oldest are evicted first.
 
-    A pickled one has none.
+    Blocks are not pickled.
     """
 
     max_read = _MAX_READ_OF_MEMORY
@@ -80,15 +80,15 @@ class MemoryBlocks:
         return MemoryBlocks, ()
 
     def has(self, key: str) -> bool:
-        """Whether a block is there."""
+        """Whether a block exists."""
         return key in self._blocks
 
     def read(self, key: str) -> bytes | None:
-        """Return a block; None if it is not there."""
+        """Return a block; None if it is missing."""
         return self._blocks.get(key)
 
     def write(self, key: str, data: bytes) -> None:
-        """Keep a block."""
+        """Store a block."""
         self._size += len(data) - len(self._blocks.pop(key, b""))
         self._blocks[key] = data
         while self._size > _MEMORY_BYTES:
@@ -96,29 +96,29 @@ class MemoryBlocks:
 
 
 class BlockCache:
-    """Blocks on a disk by their keys; those that were used the longest ago are deleted first.
+    """Blocks on a disk by their keys; the least recently used are evicted first.
 
-    Nothing here raises `OSError`: without its disk a cache is empty.
+    No method raises `OSError`: if the disk fails, the cache is empty.
 
     Parameters
     ----------
     folder : pathlib.Path
         Of this user alone.
     max_bytes : int
-        What all blocks may take.
+        Of all blocks.
     """
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder, self.max_bytes = folder, max_bytes
         self.max_read = max_bytes // _MAX_READ_PART
-        self._unchecked = max_bytes  # look at once: others have written before
+        self._unchecked = max_bytes  # evict at the first write: other processes have written before
 
     def has(self, key: str) -> bool:
-        """Whether a block is there; it may be damaged."""
+        """Whether a block exists; it may be damaged."""
         return self._path(key).exists()
 
     def read(self, key: str) -> bytes | None:
-        """Return a block; None if it is not there, or damaged."""
+        """Return a block; None if it is missing or damaged."""
         path = self._path(key)
         try:
             content = path.read_bytes()
@@ -133,13 +133,13 @@ class BlockCache:
         return data
 
     def write(self, key: str, data: bytes) -> None:
-        """Keep a block, if it fits."""
+        """Store a block, if it fits."""
         path = self._path(key)
         draft = self._folder / f"{_DRAFT}{uuid4().hex}"
         try:
             draft.write_bytes(_header(key, data) + data)
             draft.replace(path)
-        except OSError:  # the disk is full, or the folder is gone: what was asked for is there
+        except OSError:  # the disk is full, or the folder is gone; the caller has the data
             _delete(draft)
             return
         self._unchecked += max(len(data), _DISK_BLOCK)
@@ -160,7 +160,7 @@ class BlockCache:
             total -= size
 
     def _list(self) -> Iterator[tuple[float, int, Path]]:
-        """Yield when each block was used, what it takes, and its path; delete old drafts."""
+        """Yield the time of last use, the size and the path of each block; delete old drafts."""
         with suppress(OSError), os.scandir(self._folder) as entries:
             for entry in entries:
                 with suppress(FileNotFoundError):
@@ -175,14 +175,14 @@ class BlockCache:
 
 
 def find_missing(cache: Blocks, file: str, ranges: Ranges) -> list[tuple[int, int]]:
-    """Return the blocks that ranges touch and the cache has not: offset and length of each."""
+    """Return the offset and length of each block that ranges need and the cache lacks."""
     numbers = {number for span in _spans(ranges) for number in span}
     missing = (number for number in sorted(numbers) if not cache.has(f"{file}/{number}"))
     return [(number * BLOCK, BLOCK) for number in missing]
 
 
-def keep_blocks(cache: Blocks, file: str, blocks: Ranges, contents: Iterable[bytes]) -> None:
-    """Keep blocks that were fetched, as `find_missing` gives them."""
+def store_blocks(cache: Blocks, file: str, blocks: Ranges, contents: Iterable[bytes]) -> None:
+    """Store the fetched contents of the blocks that `find_missing` returned."""
     for (offset, _), content in zip(blocks, contents, strict=True):
         cache.write(f"{file}/{offset // BLOCK}", content)
 
@@ -190,17 +190,17 @@ def keep_blocks(cache: Blocks, file: str, blocks: Ranges, contents: Iterable[byt
 def read_through(
     cache: Blocks, file: str, ranges: Ranges, fetch: Callable[[Ranges], list[bytes]]
 ) -> list[bytes]:
-    """Return ranges of a file that never changes, from the cache where it has them.
+    """Return ranges of a file that never changes, from the cache if it has them.
 
     Parameters
     ----------
     cache : Blocks
     file : str
-        What tells the file from all others.
+        A key unique among all files.
     ranges : sequence of (int, int)
-        Offset and length of each, in bytes. What is behind the end of the file is left out.
+        Offset and length of each, in bytes. Bytes after the end of the file are left out.
     fetch : callable
-        Reads ranges of the file, called once at most.
+        Reads ranges of the file; called at most once.
     """
     if sum(length for _, length in ranges) > cache.max_read:
         return fetch(ranges)
@@ -242,15 +242,15 @@ def read_end_through(cache: Blocks, file: str, length: int, fetch: Callable[[int
 
 
 class BlockWriter:
-    """Keeps a file that is being written: who reads it next may be on this machine.
+    """Caches a file while it is written, because its next reader may be on this machine.
 
-    Of a file that is too large the first blocks are kept, and its end.
+    For a file that is too large only the first blocks and its end are cached.
 
     Parameters
     ----------
     cache : Blocks
     file : str
-        What tells the file from all others.
+        A key unique among all files.
     """
 
     def __init__(self, cache: Blocks, file: str) -> None:
@@ -271,14 +271,14 @@ class BlockWriter:
             number += 1
 
     def finish(self) -> None:
-        """Keep the last block and the end: the file is written."""
+        """Store the last block and the end of the file."""
         if self._rest and self._size <= self._cache.max_read:
             self._cache.write(f"{self._file}/{self._size // BLOCK}", bytes(self._rest))
         self._cache.write(f"{self._file}/end", self._end)
 
 
 def find_cache() -> BlockCache | None:
-    """Return the cache of this machine and user; None if there is to be none, or cannot be.
+    """Return the cache of this machine and user; None if it is disabled or impossible.
 
     Raises
     ------
@@ -302,7 +302,7 @@ def _open_cache(folder: Path, max_bytes: int) -> BlockCache | None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether there is such a folder, made if need be, which only this user can write to."""
+    """Create a folder if needed; return whether only this user can write to it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()

@@ -1,18 +1,18 @@
-"""The commits of a checkpoint, one after another: each is created where none is, by one driver.
+"""The log of a checkpoint's commits: each is created atomically by one driver.
 
 ::
 
     commits/SEQUENCE                     a commit
-    delivered/SEQUENCE                   its results are where the sink puts them
-    state/STAGE-SHARD/SEQUENCE-ATTEMPT   a state file of the micro-batch that SEQUENCE was to commit
+    delivered/SEQUENCE                   the sink has its results
+    state/STAGE-SHARD/SEQUENCE-ATTEMPT   a state file written for commit SEQUENCE
     results/SEQUENCE-ATTEMPT             staged results
 
-Files that no commit names are of attempts that failed. They are found by the sequence in their
+Files that no commit names are left of failed attempts. They are recognized by the sequence in their
 names, never by their age.
 
-Of two drivers on a checkpoint one creates the next commit, which names its parent; the other one
-ends with `ConcurrentQueryError` before it delivers or deletes anything. So does a driver that slept
-while a commit of its number was made and swept: it finds later ones.
+If two drivers run on a checkpoint, one creates the next commit, which names its parent; the other
+ends with `ConcurrentQueryError` before it delivers or deletes anything. So does a driver that was
+suspended while a commit of its number was created and swept: it finds later ones.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from gpu_windows.errors import CheckpointError, ConcurrentQueryError, StateCorru
 
 _COMMITS, _DELIVERED, _STATE, _RESULTS = "commits", "delivered", "state", "results"
 _SEQUENCE = re.compile(r"(\d{12})(-[0-9a-f]+)?")
-#: Commits that are kept at least: a reader of the last one may still be at the one before.
-KEPT = 2
+#: Minimum number of commits to keep: a reader may still use the one before the last.
+MIN_COMMITS = 2
 
 
 class CommitLog:
@@ -44,15 +44,15 @@ class CommitLog:
 
     def __init__(self, files: CheckpointFiles) -> None:
         self.files = files
-        #: Files of commits that this process has made or read for a sweep: they do not change.
-        self._known: dict[str, frozenset[str]] = {}
+        #: Commits to their files, cached because they never change.
+        self._cached_files: dict[str, frozenset[str]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the commits: tasks do not sweep."""
         return {"files": self.files, "_known": {}}
 
     def last(self) -> StateCommit | None:
-        """Return the last commit; None if there is none.
+        """Return the last commit, or None.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class CommitLog:
         return None
 
     def read_all(self) -> list[StateCommit]:
-        """Return the commits that are kept, in order; those that are swept meanwhile are left out.
+        """Return the commits, in order; those that are swept meanwhile are left out.
 
         Raises
         ------
@@ -79,7 +79,7 @@ class CommitLog:
         return commits
 
     def find(self, number: int) -> StateCommit | None:
-        """Return the latest kept commit of a micro-batch by Spark's number; None if there is none.
+        """Return the latest commit of a micro-batch by Spark's number, or None.
 
         Raises
         ------
@@ -98,24 +98,24 @@ class CommitLog:
         Raises
         ------
         ConcurrentQueryError
-            If there is one of its sequence, or the one before it is not its parent: another driver
-            runs a query on this checkpoint.
+            If its sequence exists, or the previous commit is not its parent: another driver runs a
+            query on this checkpoint.
         OSError
-            If the disk does not take it; then there is no such commit.
+            If writing fails; then there is no such commit.
         """
         self._check_identity(commit.sequence - 1, commit.parent)
         name = _name(commit.sequence)
         if not self.files.create(name, commit.as_bytes):
             raise _concurrent(commit.sequence)
         newest = self.files.names(_COMMITS)[-1]
-        if newest != name:  # another driver made one of this name, went on, and swept it
+        if newest != name:  # another driver created one of this name, later ones, and swept it
             raise _concurrent(_sequence(newest))
-        self._known[name] = commit.files
+        self._cached_files[name] = commit.files
 
-    def check_is_in_reach(self) -> None:
-        """Raise `CheckpointError` unless this process sees the commits that there are.
+    def check_is_reachable(self) -> None:
+        """Raise `CheckpointError` unless this process can see the commits.
 
-        Of a store once a process: a disk may be unmounted meanwhile.
+        A store is checked once per process; a disk every time, because it may be unmounted.
         """
         if self.files.is_remote:
             _check_store(self.files)
@@ -123,7 +123,7 @@ class CommitLog:
             _check_commits(self.files)
 
     def check_is_last(self, sequence: int, identity: str) -> None:
-        """Raise `ConcurrentQueryError` unless a commit is the last one; -1 is before all."""
+        """Raise `ConcurrentQueryError` unless a commit is the last one; -1: none."""
         if self.files.exists(_name(sequence + 1)):
             raise _concurrent(sequence + 1)
         self._check_identity(sequence, identity)
@@ -133,18 +133,18 @@ class CommitLog:
             raise _concurrent(sequence)
 
     def is_delivered(self, commit: StateCommit) -> bool:
-        """Whether the results of a commit are where the sink puts them."""
+        """Whether the sink has the results of a commit."""
         return commit.was_delivered or self._is_marked(commit)
 
     def is_complete(self, commit: StateCommit) -> bool:
-        """Whether the roll-back that has made a commit, if one has, came to its end."""
+        """Whether a commit is complete: false for one of a rollback that did not end."""
         return not commit.was_delivered or self._is_marked(commit)
 
     def _is_marked(self, commit: StateCommit) -> bool:
         return self.files.exists(_mark(commit.sequence))
 
     def mark_delivered(self, commit: StateCommit) -> None:
-        """Note that the results of a commit were delivered.
+        """Record that the results of a commit were delivered.
 
         Raises
         ------
@@ -158,45 +158,47 @@ class CommitLog:
         return _name(commit.sequence)
 
     def state_file(self, sequence: int, stage: int, shard: int, attempt: str) -> str:
-        """Return the name of a state file; ``attempt``: hex digits that no other attempt has."""
+        """Return the name of a state file; ``attempt``: hex digits unique to this attempt."""
         return f"{_state_folder(stage, shard)}/{sequence:012}-{attempt}"
 
     def results_file(self, sequence: int, attempt: str) -> str:
         """Return the name of a file of staged results; ``attempt``: see `state_file`."""
         return f"{_RESULTS}/{sequence:012}-{attempt}"
 
-    def sweep(self, last: StateCommit, keep: int = KEPT) -> None:
-        """Delete the commits before the last ``keep`` ones, and what only they need.
+    def sweep(self, last: StateCommit, keep: int = MIN_COMMITS) -> None:
+        """Delete the commits before the last ``keep`` ones, and files that only they need.
 
         Parameters
         ----------
         last : StateCommit
-            The last one, delivered and this driver's own.
+            The last one, which this driver has made and delivered.
         keep : int
-            At least `KEPT`.
+            At least `MIN_COMMITS`.
         """
         names = self.files.names(_COMMITS)
         old = [name for name in names if _sequence(name) <= last.sequence - keep]
         if not old:
             return
-        known = {name: self._known.get(name) for name in names}
-        self._known = {
+        cached = {name: self._cached_files.get(name) for name in names}
+        self._cached_files = {
             name: self._read(name).files if found is None else found
-            for name, found in known.items()
+            for name, found in cached.items()
         }
-        dropped = [self._known.pop(name) for name in old]
+        dropped = [self._cached_files.pop(name) for name in old]
         unneeded = frozenset[str]().union(*dropped)
-        for needed in self._known.values():
-            unneeded = unneeded - needed  # most are in the first one: few are looked for in others
-        # Before the commits: else a death leaves them.
+        for needed in self._cached_files.values():
+            unneeded = (
+                unneeded - needed
+            )  # most are in the first one, so later differences are small
+        # Before the commits, so that a crash in between leaves no orphans.
         self._delete(unneeded.union(_mark(_sequence(name)) for name in old))
         self._delete(old)
 
     def sweep_failed_attempts(self) -> None:
-        """Delete files of attempts that no commit names, and drafts; it lists the folders.
+        """List all folders, and delete drafts and files of attempts that no commit names.
 
-        Those of a sequence that is not committed yet are left alone: tasks of another driver may
-        still write them.
+        Files of a sequence that is not committed yet stay: tasks of another driver may still write
+        them.
         """
         commits = [self._read(name) for name in self.files.names(_COMMITS)]
         if not commits:
@@ -217,7 +219,7 @@ class CommitLog:
         self.files.delete_all(sorted(names))
 
     def _read(self, name: str) -> StateCommit:
-        """Return a commit; if it is gone, another driver has swept it."""
+        """Read a commit; raise `ConcurrentQueryError` if another driver has swept it."""
         try:
             data = self.files.read(name)
         except FileNotFoundError as error:
@@ -228,8 +230,8 @@ class CommitLog:
 def _check_commits(files: CheckpointFiles) -> None:
     if not files.names(_COMMITS):
         rule = (
-            "a checkpoint is where the driver and all executors reach it: on a shared disk, or "
-            "in a store of objects that they have credentials of"
+            "the driver and all executors must reach a checkpoint: on a shared disk, or in an "
+            "object store for which they have credentials"
         )
         raise CheckpointError(rule, value=files.root)
 
@@ -252,10 +254,12 @@ def _mark(sequence: int) -> str:
 def _sequence(name: str) -> int:
     found = _SEQUENCE.fullmatch(name.rpartition("/")[2])
     if found is None:
-        raise StateCorruptedError("a checkpoint holds files of gpu_windows only", value=name)
+        raise StateCorruptedError(
+            "the folder of gpu_windows in a checkpoint must hold its own files only", value=name
+        )
     return int(found[1])
 
 
 def _concurrent(sequence: int) -> ConcurrentQueryError:
-    rule = "one query at a time runs on a checkpoint, and another one has committed to this one"
+    rule = "only one query at a time may run on a checkpoint, and another one has committed to it"
     return ConcurrentQueryError(rule, value=f"commit {sequence}")

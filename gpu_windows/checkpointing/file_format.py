@@ -1,4 +1,4 @@
-"""What binary files of a checkpoint begin with, and how a damaged one is refused."""
+"""Headers of a checkpoint's binary files, and errors for damaged ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FileFormat:
     Parameters
     ----------
     kind : str
-        What messages call it: "a state file".
+        Name in error messages: "a state file".
     magic : bytes
         Its first four bytes.
     version : int
@@ -34,19 +34,19 @@ class FileFormat:
 
     @property
     def header(self) -> bytes:
-        """What a file begins with."""
+        """First bytes of a file: magic and version."""
         return _HEADER.pack(self.magic, self.version)
 
     @contextmanager
     def open(self, files: CheckpointFiles, name: str) -> Iterator[BinaryIO]:
-        """Open a file behind its header.
+        """Open a file and read its header.
 
-        What cannot be unpacked (`struct.error`) while it is open is damage.
+        A `struct.error` while it is open is reported as damage.
 
         Raises
         ------
         StateCorruptedError
-            If the file is missing or is not as it was written.
+            If the file is missing or damaged.
         StateVersionError
             If it has another version.
         """
@@ -54,7 +54,7 @@ class FileFormat:
             with files.open(name) as file:
                 magic, version = _HEADER.unpack(file.read(_HEADER.size))
                 if magic != self.magic:
-                    raise self.damaged(name)
+                    raise self.damage_error(name)
                 if version != self.version:
                     rule = f"{self.kind} of version {self.version} can be read: {name} is another"
                     raise StateVersionError(rule, value=version)
@@ -63,9 +63,9 @@ class FileFormat:
             rule = f"{self.kind} that the last commit needs must be there"
             raise StateCorruptedError(rule, value=name) from error
         except struct.error as error:
-            raise self.damaged(name) from error
+            raise self.damage_error(name) from error
 
-    def damaged(self, name: str) -> StateCorruptedError:
+    def damage_error(self, name: str) -> StateCorruptedError:
         """Return the error of a file that is not as it was written."""
-        rule = f"{self.kind} must be as it was written: it is damaged"
+        rule = f"{self.kind} is damaged"
         return StateCorruptedError(rule, value=name)

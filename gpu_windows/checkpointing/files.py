@@ -1,9 +1,9 @@
-"""Files of a checkpoint, wherever it is: whole or absent, never changed.
+"""Base class for the files of a checkpoint, which are complete or absent, and never change.
 
 A new kind of store is a subclass of `CheckpointFiles`, which
-`gpu_windows.checkpointing.locations` finds by its scheme. It must create a file only where none is:
-that makes a commit the work of one driver. A disk syncs a draft and links it to its name; a store
-of objects takes the condition with the request.
+`gpu_windows.checkpointing.locations` selects by its scheme. It must create a file only if there is
+none of its name, so that only one driver can create a commit. A disk syncs a draft and links it to
+its name; an object store supports the condition in its request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FOLDER = "gpu_windows"
 class CheckpointFiles(ABC):
     """The files below a folder, by their names relative to it (``state/0003/17-ab``).
 
-    It can be pickled: tasks of Spark have it.
+    It can be pickled for Spark tasks.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ class CheckpointFiles(ABC):
     @property
     @abstractmethod
     def spark_url(self) -> str:
-        """URL of the folder, as Spark takes it."""
+        """URL of the folder for Spark."""
 
     @abstractmethod
     def check_create(self) -> None:
-        """Refuse a store in which `create` could replace a file.
+        """Raise `CheckpointError` for a store in which `create` could replace a file.
 
         Raises
         ------
@@ -58,21 +58,21 @@ class CheckpointFiles(ABC):
 
     @abstractmethod
     def create(self, name: str, data: bytes) -> bool:
-        """Create a file where none is; return whether it has this content.
+        """Create a file unless its name exists; return whether the file has this content.
 
-        Of several processes that create one name at once one succeeds. A store may answer that the
-        name exists though it was this call that made it, so what is there is compared. Once this
-        returns, the file survives a power failure.
+        Only one of several concurrent processes succeeds. A store may answer that the name exists
+        although this call created it, so the content is compared. Once this returns, the file
+        survives a power failure.
 
         Raises
         ------
         OSError
-            If the store does not take it.
+            If writing fails.
         """
 
     @abstractmethod
     def write(self, name: str, parts: Iterable[bytes]) -> None:
-        """Write a file under a name that no other attempt uses.
+        """Write a file with a name unique to this attempt.
 
         Once this returns, the file survives a power failure. If it raises, an incomplete file may
         remain: nothing may refer to it.
@@ -95,11 +95,11 @@ class CheckpointFiles(ABC):
 
     @property
     def is_remote(self) -> bool:
-        """Whether a request takes so long that ranges are best asked for together."""
+        """Whether requests are slow, so that several ranges should be read by one."""
         return False
 
     def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-        """Have ranges of state files at hand that are read next; a disk needs no such word.
+        """Load ranges of state files that are read next; disks do nothing.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class CheckpointFiles(ABC):
         ----------
         name : str
         ranges : sequence of (int, int)
-            Offset and length of each, in bytes. What is behind the end of the file is left out.
+            Offset and length of each, in bytes. Bytes after the end of the file are left out.
 
         Raises
         ------
@@ -181,20 +181,20 @@ class CheckpointFiles(ABC):
 
     @abstractmethod
     def drafts(self, folder: str) -> dict[str, str]:
-        """Return the drafts in a folder, whose creators have died or are at work.
+        """Return the drafts in a folder: incomplete files of running or crashed processes.
 
-        Names of the drafts to those of the files that they were to be.
+        Names of the drafts to the names of the files that they would become.
         """
 
     @abstractmethod
     def delete(self, name: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file, if it exists."""
 
     def delete_all(self, names: Iterable[str]) -> None:
-        """Delete files, those that are there."""
+        """Delete the files that exist."""
         for name in names:
             self.delete(name)
 
     def delete_folder(self, folder: str) -> None:
-        """Delete the files in a folder and in those below it, those that are there."""
+        """Delete the files in a folder and in those below it."""
         self.delete_all(self.walk(folder))

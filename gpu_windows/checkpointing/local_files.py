@@ -13,13 +13,13 @@ from uuid import uuid4
 
 from gpu_windows.checkpointing.files import CheckpointFiles
 
-#: What a draft is called before it has its name; readers and sweeps know it by this.
+#: Suffix of drafts, by which readers and sweeps recognize them.
 _DRAFT = ".draft-"
 
 
 @dataclass(frozen=True)
 class LocalFiles(CheckpointFiles):
-    """Files of a disk that all processes reach by its path.
+    """Files of a disk that all processes reach by the same path.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class LocalFiles(CheckpointFiles):
         """Do nothing: a disk without links fails in `create`."""
 
     def create(self, name: str, data: bytes) -> bool:
-        """Create a file where none is: a draft is linked to the name.
+        """Create a file unless its name exists, by linking a draft to the name.
 
         Raises
         ------
         OSError
-            If the disk is full, or has no links. No file of this name is there then.
+            If the disk is full, or has no links. The file does not exist then.
         """
         path = self._path(name)
         self._make_folder(path.parent)
@@ -65,7 +65,7 @@ class LocalFiles(CheckpointFiles):
         return True
 
     def write(self, name: str, parts: Iterable[bytes]) -> None:
-        """Write a file under a name that no other attempt uses."""
+        """Write a file with a name unique to this attempt."""
         path = self._path(name)
         self._make_folder(path.parent)
         _write(path, parts)
@@ -115,17 +115,17 @@ class LocalFiles(CheckpointFiles):
         return sorted(path.relative_to(self.root).as_posix() for path in names)
 
     def drafts(self, folder: str) -> dict[str, str]:
-        """Return the drafts in a folder, whose creators have died or are at work."""
+        """Return the drafts in a folder."""
         entries = self.below(folder).entries() or []
         drafts = (name for name in entries if name.startswith(_DRAFT))
         return {f"{folder}/{name}": name.removeprefix(_DRAFT).rpartition("-")[0] for name in drafts}
 
     def delete(self, name: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file, if it exists."""
         self._path(name).unlink(missing_ok=True)
 
     def delete_folder(self, folder: str) -> None:
-        """Delete a folder with all that is in it, if it is there; drafts, too."""
+        """Delete a folder and everything in it, including drafts, if it exists."""
         with suppress(FileNotFoundError):
             rmtree(self._path(folder))
 
@@ -142,7 +142,7 @@ class LocalFiles(CheckpointFiles):
 
 
 def _read_range(file: BinaryIO, offset: int, length: int) -> bytes:
-    """Return a range of an unbuffered file, which may give less at once than is asked for."""
+    """Return a range of an unbuffered file, whose reads may return fewer bytes than requested."""
     file.seek(offset)
     pieces, rest = list[bytes](), length
     while rest and (piece := file.read(rest)):

@@ -1,4 +1,4 @@
-"""Where a checkpoint is: from a path or a URL to its files."""
+"""Opens the files of a checkpoint by its path or URL."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gpu_windows.errors import CheckpointError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _RULE = (
-    "a checkpoint is on a disk that the driver and all executors reach by its path, or in a store "
-    "of objects"
+    "a checkpoint must be on a disk that the driver and all executors reach by its path, or in an "
+    "object store"
 )
-#: Schemes that are not taken, and what to do.
+#: Unsupported schemes, and what to use instead.
 _REFUSED = {
-    "hdfs": "HDFS has no public call that creates a file only where none is: mount a disk (NFS), "
-    "or take s3a://, gs:// or abfss://",
-    "dbfs": "say where the files are: s3://, gs:// or abfss://",
-    "wasbs": "say abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER",
-    "wasb": "say abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER",
+    "hdfs": "HDFS has no public call to create a file only if there is none: mount a disk (NFS), "
+    "or use s3a://, gs:// or abfss://",
+    "dbfs": "use the URL of the underlying store: s3://, gs:// or abfss://",
+    "wasbs": "use abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER",
+    "wasb": "use abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER",
 }
 _OTHER = f"take a path, or a URL that begins with {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
 
@@ -47,14 +47,14 @@ def open_checkpoint(
     checkpoint : str or os.PathLike
         A path, or a URL.
     setting : callable, optional
-        Returns what the session has under one of Hadoop's names: credentials, endpoints. Default:
-        only the environment tells them.
+        Returns the session's value of a Hadoop setting: credentials, endpoints. Default: only the
+        environment has them.
 
     Raises
     ------
     CheckpointError
-        If its scheme is not taken, the URL names no folder in a bucket, or the extra ``remote`` is
-        not installed.
+        If its scheme is not supported, the URL does not name a folder in a bucket, or the extra
+        ``remote`` is not installed.
     """
     text = os.fspath(checkpoint)
     match = _SCHEME.match(text)

@@ -1,4 +1,4 @@
-"""Files of a checkpoint in a store of objects: S3, Google Cloud Storage, Azure."""
+"""Files of a checkpoint in an object store: S3, Google Cloud Storage, Azure."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from gpu_windows.checkpointing.block_cache import (
     MemoryBlocks,
     find_cache,
     find_missing,
-    keep_blocks,
     read_end_through,
     read_through,
+    store_blocks,
 )
+from gpu_windows.checkpointing.byte_ranges import cut_range, merge_ranges
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.object_stores import (
     ObjectStore,
@@ -35,41 +36,40 @@ from gpu_windows.checkpointing.object_stores import (
     parse_url,
     store_errors,
 )
-from gpu_windows.checkpointing.spans import cut_range, merge_ranges
 from gpu_windows.errors import CheckpointError
 
-#: What begins the names of files that are cached: those that are written once and read often.
+#: Prefixes of names of cached files: those that are written once and read often.
 _CACHED = "state/"
-#: Bytes of a file that is written at once; a larger one is streamed in parts of this size, some of
-#: them at a time.
+#: Files of up to this many bytes are written by one request; larger ones in parts of this size,
+#: some of them concurrently.
 _PART, _PARTS = 5 << 20, 4
-#: Bytes between two ranges that are read rather than asked for apart; and of a file that is read
-#: piece by piece, those that are asked for at once.
+#: Ranges at most this many bytes apart are read by one request; and the bytes per request of a file
+#: that is read in pieces.
 _GAP, _READ_AHEAD = 1 << 16, 1 << 20
-#: Requests that are sent together: threads, and requests of each, as many as the library sends.
+#: Concurrent requests: threads, and requests of each, which is the library's maximum.
 _THREADS, _REQUESTS = 16, 10
 #: Seconds before each attempt to create a file.
 _CONFLICT_WAITS_S = (0.0, 0.1, 0.5)
-#: Tries of a request after the first one, and where the answer decides whether a query may start.
+#: Retries of a request; and of requests whose answer decides whether a query may start.
 _RETRIES, _FEW_RETRIES = 10, 2
 
 
 @dataclass(frozen=True)
 class ObjectFiles(CheckpointFiles):
-    """Files of a store of objects, which is opened in each process when it is first used.
+    """Files in an object store, which each process opens when it is first used.
 
     Parameters
     ----------
     root : str
         URL of the folder: see `gpu_windows.checkpointing.object_stores.parse_url`.
     options : tuple of (str, str)
-        What the store is opened with, credentials among it; the environment tells the rest.
+        Options of the store, including credentials; the rest is in the environment.
     retries : int
-        How often a request that fails is sent again.
+        Retries of a failed request.
 
     Notes
     -----
-    A file is there as a whole or not at all, also one that is written in parts. Every operation may
+    A file is complete or absent, even if it is written in parts. Every operation may
     raise what `gpu_windows.checkpointing.object_stores.store_errors` does.
     """
 
@@ -80,12 +80,12 @@ class ObjectFiles(CheckpointFiles):
     )
 
     def holds(self, other: CheckpointFiles) -> bool:
-        """Whether another folder is this one, or one below it, whatever the scheme is called."""
+        """Whether another folder is this one, or one below it; equivalent schemes are equal."""
         if not isinstance(other, ObjectFiles):
             return False
-        mine, its = self._url, other._url
-        is_same = (mine.store, mine.place) == (its.store, its.place)
-        return is_same and f"{its.path}/".startswith(f"{mine.path}/")
+        own, inner = self._url, other._url
+        is_same = (own.store, own.place) == (inner.store, inner.place)
+        return is_same and f"{inner.path}/".startswith(f"{own.path}/")
 
     @property
     def spark_url(self) -> str:
@@ -93,7 +93,7 @@ class ObjectFiles(CheckpointFiles):
         return self.root
 
     def check_create(self) -> None:
-        """Refuse a store that replaces an object where it is asked not to."""
+        """Raise `CheckpointError` for a store that ignores the condition of `create`."""
         few = replace(self, retries=min(self.retries, _FEW_RETRIES))
         name = f"probe/{uuid4().hex}"
         try:
@@ -104,16 +104,16 @@ class ObjectFiles(CheckpointFiles):
         finally:
             few.delete(name)
         rule = (
-            "the store of a checkpoint must create an object only where none is (If-None-Match), "
-            "and this one replaces it"
+            "the store of a checkpoint must support creating an object only if there is none "
+            "(If-None-Match), and this one replaces it"
         )
         raise CheckpointError(rule, value=self.root)
 
     def create(self, name: str, data: bytes) -> bool:
-        """Create a file where none is: the store decides, by a condition of the request.
+        """Create a file unless its name exists, by a conditional request.
 
-        S3 also refuses it (409) while another request for the name is under way, perhaps this one's
-        first attempt: then there is no file afterwards, or this one.
+        S3 also refuses it (409) during another request for the name, perhaps the first attempt of
+        this one: afterwards there is no file, or this one.
         """
         for wait_s in _CONFLICT_WAITS_S:
             time.sleep(wait_s)
@@ -125,24 +125,24 @@ class ObjectFiles(CheckpointFiles):
         return False
 
     def write(self, name: str, parts: Iterable[bytes]) -> None:
-        """Write a file under a name that no other attempt uses: only that protects a large one.
+        """Write a file with a name unique to this attempt; large files replace one of their name.
 
-        A small one fails if there is another file of its name.
+        A small file fails if there is another file of its name.
         """
         first, rest = _take(iter(parts), _PART)
         cache = find_cache() if _is_cached(name) else None
-        kept = None if cache is None else BlockWriter(cache, self._key(name))
+        writer = None if cache is None else BlockWriter(cache, self._key(name))
         if rest is not None:
             with self._request(name) as (obstore, store, path):
-                every = _keeping(chain([first], rest), kept)
+                every = _add_to_cache(chain([first], rest), writer)
                 obstore.put(store, path, every, chunk_size=_PART, max_concurrency=_PARTS)
         elif self.create(name, first):
-            if kept is not None:
-                kept.add(first)
+            if writer is not None:
+                writer.add(first)
         else:
             raise FileExistsError(EEXIST, "another file of this name is there", name)
-        if kept is not None:
-            kept.finish()
+        if writer is not None:
+            writer.finish()
 
     def read(self, name: str) -> bytes:
         """Return a file."""
@@ -151,11 +151,11 @@ class ObjectFiles(CheckpointFiles):
 
     @property
     def is_remote(self) -> bool:
-        """Whether a request takes long: it does."""
+        """Whether requests are slow: they are."""
         return True
 
     def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-        """Fetch ranges of several files together, those that are not cached."""
+        """Fetch the ranges of several files that are not cached, by concurrent requests."""
         cache = self._blocks
         missing = {
             name: find_missing(cache, self._key(name), each)
@@ -172,10 +172,10 @@ class ObjectFiles(CheckpointFiles):
         with ThreadPoolExecutor(min(len(parts), _THREADS)) as threads:
             contents = threads.map(lambda part: self._fetch_ranges(*part), parts)
             for (name, blocks), each in zip(parts, contents, strict=True):
-                keep_blocks(cache, self._key(name), blocks, each)
+                store_blocks(cache, self._key(name), blocks, each)
 
     def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return ranges of bytes of a file; those that lie close together are read at once."""
+        """Return ranges of bytes of a file; adjacent ones are read by one request."""
         fetch = partial(self._fetch_ranges, name)
         if not _is_cached(name):
             return fetch(ranges)
@@ -190,7 +190,7 @@ class ObjectFiles(CheckpointFiles):
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
-        """Open a file to read it piece by piece; whether it is missing shows when it is read."""
+        """Open a file to read it in pieces; reading raises if it is missing."""
         with io.BufferedReader(_Reader(self, name), _READ_AHEAD) as file:
             yield file
 
@@ -215,24 +215,24 @@ class ObjectFiles(CheckpointFiles):
     def walk(self, folder: str) -> list[str]:
         """Return the names of the files in a folder and in those below it, in order.
 
-        Folder by folder: else what marks one for Hadoop looks like a file.
+        It lists folder by folder, because Hadoop's markers of folders would look like files.
         """
         files, folders = self._list(folder)
         below = (self.walk(f"{folder}/{name}") for name in folders)
         return sorted(chain((f"{folder}/{name}" for name in files), *below))
 
     def drafts(self, folder: str) -> dict[str, str]:
-        """Return none: a file that is not whole is not there."""
+        """Return an empty mapping: incomplete files do not exist in an object store."""
         del folder
         return {}
 
     def delete(self, name: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file, if it exists."""
         with suppress(FileNotFoundError), self._request(name) as (obstore, store, path):
             obstore.delete(store, path)
 
     def delete_all(self, names: Iterable[str]) -> None:
-        """Delete files, those that are there: as many as the store takes in a request."""
+        """Delete the files that exist, many by one request."""
         every = list(names)
         if not every:
             return
@@ -303,7 +303,7 @@ class ObjectFiles(CheckpointFiles):
 
     @contextmanager
     def _request(self, name: str) -> Iterator[tuple[Any, ObjectStore, str]]:
-        """Give the library, the store and the path of a file; errors are of the kinds above."""
+        """Yield the library, the store and the path of a file; see Notes for the errors."""
         obstore = import_obstore()
         store = open_store(self._url, self.options, self.retries)
         with store_errors(name, self.options):
@@ -311,7 +311,7 @@ class ObjectFiles(CheckpointFiles):
 
     @property
     def _blocks(self) -> Blocks:
-        """The blocks of state files: on the disk of this machine, else in memory."""
+        """The cache of state files: on the disk of this machine, else in memory."""
         return find_cache() or self._memory
 
     @property
@@ -322,12 +322,12 @@ class ObjectFiles(CheckpointFiles):
         return f"{self._url.path}/{name}" if name else self._url.path
 
     def _key(self, name: str) -> str:
-        """Return what tells a file from those of all other stores."""
+        """Return a key that is unique among the files of all stores."""
         return f"{dict(self.options).get('endpoint', '')} {self.root}/{name}"
 
 
 class _Reader(io.RawIOBase):
-    """A file of the standard library's, read by ranges: its size is asked for only if need be."""
+    """A file object that reads by ranges; it requests the size only if needed."""
 
     def __init__(self, files: ObjectFiles, name: str) -> None:
         self._files, self._name = files, name
@@ -365,11 +365,11 @@ def _is_cached(name: str) -> bool:
     return name.startswith(_CACHED)
 
 
-def _keeping(parts: Iterable[bytes], kept: BlockWriter | None) -> Iterator[bytes]:
-    """Yield parts of a file, and add them to what is kept of it."""
+def _add_to_cache(parts: Iterable[bytes], writer: BlockWriter | None) -> Iterator[bytes]:
+    """Yield parts of a file, and add them to the cache."""
     for part in parts:
-        if kept is not None:
-            kept.add(part)
+        if writer is not None:
+            writer.add(part)
         yield part
 
 

@@ -1,4 +1,4 @@
-"""Stores of objects by their URL: S3, Google Cloud Storage, Azure. Only this module makes one."""
+"""Opens object stores by their URL: S3, Google Cloud Storage, Azure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from gpu_windows.errors import CheckpointError
 
 #: A store of the library.
 ObjectStore = Any
-#: Schemes of URLs that name a store of objects.
+#: Schemes of URLs of object stores.
 SCHEMES = ("s3", "s3a", "gs", "abfss", "abfs", "az")
-#: Names and values of what a store is opened with, credentials among them: never to be shown.
+#: Names and values of a store's options, including credentials: never show them.
 Options = tuple[tuple[str, str], ...]
-#: Options that are no secrets: where a store is.
+#: Options that are not secret: the location of a store.
 _PLAIN = {"account_name", "endpoint", "region", "virtual_hosted_style_request", "skip_signature"}
 _PUBLIC_AZURE = "dfs.core.windows.net"
 _MISSING = "a checkpoint in a store of objects needs the extra `remote`"
-#: Environment variables that say where a store is.
+#: Environment variables with the location of a store.
 _ENDPOINTS = (
     "AWS_ENDPOINT",
     "AWS_ENDPOINT_URL",
@@ -38,7 +38,7 @@ _RETRY_SECONDS = 180
 
 @dataclass(frozen=True)
 class ObjectUrl:
-    """The URL of a folder in a store of objects.
+    """The URL of a folder in an object store.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def parse_url(text: str) -> ObjectUrl:
     scheme, (place, _, path) = scheme.lower(), rest.partition("/")
     user, _, host = place.rpartition("@")
     if ":" in user or (user and not scheme.startswith(("abfs", "az"))):
-        rule = "credentials are not in the URL of a checkpoint: give them to the session"
+        rule = "the URL of a checkpoint must not have credentials: give them to the session"
         raise CheckpointError(rule, value=f"{scheme}://***@{host}/{path}")
     names = [name for name in path.split("/") if name]
     if not place or not names or {".", ".."}.intersection(names):
@@ -95,7 +95,7 @@ def parse_url(text: str) -> ObjectUrl:
         scheme, place = "abfss", f"{place}@{_azure_account(text)}.{_PUBLIC_AZURE}"
     elif scheme.startswith("abfs") and not (user and host):
         rule = "the URL of a checkpoint in Azure names container and account"
-        value = f"{text}; say abfss://CONTAINER@ACCOUNT.{_PUBLIC_AZURE}/FOLDER"
+        value = f"{text}; use abfss://CONTAINER@ACCOUNT.{_PUBLIC_AZURE}/FOLDER"
         raise CheckpointError(rule, value=value)
     return ObjectUrl(scheme, place, "/".join(names))
 
@@ -103,7 +103,7 @@ def parse_url(text: str) -> ObjectUrl:
 def _azure_account(text: str) -> str:
     name = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
     if name is None:
-        rule = "az:// needs the account in AZURE_STORAGE_ACCOUNT_NAME; or say abfss://"
+        rule = "az:// needs the account in AZURE_STORAGE_ACCOUNT_NAME; or use abfss://"
         raise CheckpointError(rule, value=text)
     return name
 
@@ -145,7 +145,7 @@ def _connection(endpoint: str | None, retries: int) -> dict[str, Any]:
     arguments: dict[str, Any] = {"retry_config": {"max_retries": retries, "retry_timeout": limit}}
     endpoints = [endpoint] if endpoint else map(os.environ.get, _ENDPOINTS)
     if any(url and url.startswith("http://") for url in endpoints):
-        arguments["client_options"] = {"allow_http": "true"}  # whoever says http means it
+        arguments["client_options"] = {"allow_http": "true"}  # http:// was given explicitly
     return arguments
 
 
@@ -177,7 +177,7 @@ _MAKERS: dict[str, _Maker] = {
 
 # ---- errors
 
-#: What a store answers that cannot create an object only where none is.
+#: Answers of a store that does not support conditional creation.
 _NOT_IMPLEMENTED = "status code: 501"
 _BODY = re.compile(r"[:\s]*<\?xml.*|[:\s]*<(?:Error|html|!DOCTYPE).*|\s*Debug source:.*", re.DOTALL)
 _CODE = re.compile(r"<Code>(\w+)</Code>")
@@ -186,7 +186,7 @@ _URL_QUERY = re.compile(r"\?[^\s)\"',]*")
 
 @contextmanager
 def store_errors(name: str, options: Options) -> Iterator[None]:
-    """Raise what a store raises as `OSError`, without credentials in it.
+    """Raise errors of a store as `OSError`, without credentials in them.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def store_errors(name: str, options: Options) -> Iterator[None]:
     CheckpointError
         If the store cannot do what is asked for.
     OSError
-        If it fails otherwise, after what can be tried again was tried again.
+        If it fails otherwise, after retries.
     """
     from obstore import exceptions
 

@@ -1,6 +1,6 @@
-"""Staged files: blobs of results of a micro-batch, until a sink has them, and to be read again.
+"""Staged files: blobs of results of a micro-batch, until they are delivered to the sink.
 
-A magic and a version, then of each blob its kind, its length, its CRC-32 and its bytes.
+Format: a magic and a version, then kind, length, CRC-32 and bytes of each blob.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from gpu_windows.checkpointing.files import CheckpointFiles
 FORMAT = FileFormat("a file of staged results", b"gpsr", 1)
 _FRAME = struct.Struct("<iQI")
 
-#: A kind of rows, and an Arrow IPC stream of some.
+#: A kind of rows, and an Arrow IPC stream of them.
 Blob = tuple[int, bytes]
 
 
 def write_staged_file(files: CheckpointFiles, name: str, blobs: Iterable[Blob]) -> dict[int, int]:
     """Write blobs as they come; return the bytes of each kind.
 
-    ``name``: one that no other attempt uses.
+    ``name``: unique to this attempt.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def read_staged_file(files: CheckpointFiles, name: str, kind: int) -> Iterator[b
     Raises
     ------
     StateCorruptedError
-        If the file is missing or is not as it was written.
+        If the file is missing or damaged.
     StateVersionError
         If it has another format.
     """
@@ -59,5 +59,5 @@ def read_staged_file(files: CheckpointFiles, name: str, kind: int) -> Iterator[b
                 continue
             blob = file.read(length)
             if len(blob) != length or zlib.crc32(blob) != crc:
-                raise FORMAT.damaged(name)
+                raise FORMAT.damage_error(name)
             yield blob

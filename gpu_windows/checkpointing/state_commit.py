@@ -1,4 +1,4 @@
-"""What a commit of a micro-batch says: which state, which results, and of which rows.
+"""Commits of micro-batches: which state and which results belong to which rows.
 
 A reader of state needs the newest file of each shard alone, which names all live runs
 (`gpu_windows.operators.state.manifest`). A commit names the other files so that no sweep deletes
@@ -60,16 +60,28 @@ class StageState:
         Of an earlier stage; empty for the last one, which is the query's own.
     shards : tuple of ShardState
     watermarks : mapping
-        How far each of its inputs is, as JSON has it; empty before the first micro-batch.
-    reached : int, optional
-        The watermark that its shards have reached, in ticks; None while there is none. It may be
-        ahead of the inputs', where event time has gone on by the clock.
+        Those of its inputs, as JSON; empty before the first micro-batch.
+    watermark : int, optional
+        The watermark of its shards, in ticks; None before the first one. It may be ahead of the
+        inputs', where the clock advances event time. Its key in JSON is ``reached``.
     """
 
     name: str
     shards: tuple[ShardState, ...]
     watermarks: Mapping[str, Any] = field(default_factory=dict)
-    reached: int | None = None
+    watermark: int | None = None
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """The stage as JSON; `from_json` reads it."""
+        found = asdict(self)
+        return {**found, "reached": found.pop("watermark")}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """Read what `as_json` returned."""
+        shards = tuple(map(_shard, found["shards"]))
+        return cls(found["name"], shards, found["watermarks"], found["reached"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +93,14 @@ class StateCommit:
     sequence : int
         Of the commits of a checkpoint, from 0 on. Commit 0 is that of the first start.
     lineage : str
-        Tells these commits from those of another checkpoint, or of one that went back.
+        Identifies these commits; a copy of the checkpoint and a rollback have another one.
     facts : str
-        What the query is, as JSON: another query may not resume.
+        The manifest of the query, as JSON: another query may not resume.
     number : int
         Spark's number of the micro-batch, -1 in commit 0.
     digest : str
-        SHA-256 of Spark's record of the micro-batch (``offsets/NUMBER``): of the same one only if
-        it has the same rows.
+        SHA-256 of Spark's record of the micro-batch (``offsets/NUMBER``), which is equal only for
+        the same rows.
     planned_ms : int
         When Spark planned it, in milliseconds since 1970.
     stages : tuple of StageState
@@ -96,18 +108,18 @@ class StateCommit:
     results : tuple of StagedFile
         Of all stages.
     rows : int
-        How many rows it took in.
+        Number of input rows.
     metrics : tuple of mapping
-        What the latest micro-batches did and cost, the oldest first: see
+        Of the latest micro-batches, the oldest first: see
         `gpu_windows.monitoring.progress.BatchMetrics`.
     next_call_ms : int, optional
-        When something is due by the clock, in milliseconds since 1970, though no rows come; None:
-        nothing is.
+        When the clock makes something due without rows, in milliseconds since 1970; None: nothing
+        is due.
     was_delivered : bool
-        Whether the sink has had its results under an earlier commit: it is one of a roll-back or a
-        copy, which has ended once the results are marked as delivered.
+        Whether the sink has its results from an earlier commit. So it is the commit of a rollback
+        or a copy, which is complete once the results are marked as delivered.
     identity, parent : str
-        32 hex digits of this commit, and of the one before; none before commit 0.
+        32 hex digits of this commit, and of the previous one; empty in commit 0.
     """
 
     sequence: int
@@ -134,8 +146,11 @@ class StateCommit:
 
     @property
     def as_bytes(self) -> bytes:
-        """What `from_bytes` reads."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, sort_keys=True).encode()
+        """The commit as JSON; `from_bytes` reads it."""
+        stages = [each.as_json for each in self.stages]
+        return json.dumps(
+            {"format": FORMAT, **asdict(self), "stages": stages}, sort_keys=True
+        ).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> Self:
@@ -155,10 +170,7 @@ class StateCommit:
             if version != FORMAT:
                 other = f"commits of format {FORMAT} can be read: {name} is of another gpu_windows"
                 raise StateVersionError(other, value=version)
-            stages = tuple(
-                StageState(**{**each, "shards": tuple(map(_shard, each["shards"]))})
-                for each in found.pop("stages")
-            )
+            stages = tuple(map(StageState.from_json, found.pop("stages")))
             metrics = tuple(found.pop("metrics"))
             results = tuple(
                 StagedFile(each["name"], tuple((kind, size) for kind, size in each["sizes"]))

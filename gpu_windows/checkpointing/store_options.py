@@ -1,4 +1,4 @@
-"""What a session says of a store of objects, in Hadoop's words: credentials, and where it is."""
+"""Options of object stores from a session's Hadoop settings: credentials and endpoints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from gpu_windows.checkpointing.object_stores import ObjectUrl, Options
 
-#: Returns the value of one of Hadoop's settings; None if it is not set.
+#: Returns the value of a Hadoop setting; None if it is not set.
 Setting = Callable[[str], str | None]
 
 _S3 = {
@@ -17,7 +17,7 @@ _S3 = {
     "session.token": "session_token",
     "endpoint.region": "region",
 }
-#: What Spark gives its own file systems from the driver's environment, too.
+#: Environment variables of the driver that Spark also gives to its own file systems.
 _S3_ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "access_key_id",
     "AWS_SECRET_ACCESS_KEY": "secret_access_key",
@@ -32,9 +32,9 @@ _GCS_KEYFILES = (
 
 
 def find_options(url: ObjectUrl, setting: Setting) -> Options:
-    """Return what a session says of the store of a URL.
+    """Return the options of a session for the store of a URL.
 
-    What it does not say each process takes from its environment, or from the machine it runs on.
+    Each process takes missing options from its environment or its machine.
 
     Parameters
     ----------

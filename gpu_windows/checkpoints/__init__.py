@@ -1,4 +1,4 @@
-"""What the checkpoint of a streaming query holds."""
+"""Reads, copies and rolls back checkpoints of streaming queries."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ __all__ = [
     "roll_back",
 ]
 
-#: How often the state is read, each time of a later micro-batch: the one before was deleted.
+#: Attempts to read the state; each reads a later micro-batch, because the previous was deleted.
 _ATTEMPTS = 5
 
 
 def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> CheckpointState:
-    """Return what the checkpoint of a streaming query holds, while the query runs or after.
+    """Return the contents of a streaming query's checkpoint, while the query runs or after.
 
-    It is read from the files of the last micro-batch that is committed: without Spark, and
-    nothing is changed. What state files say of themselves is read, not their rows.
+    They are read from the files of the last commit, without Spark, and nothing is changed. Only
+    metadata of state files is read, not their rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The command ``gpu-windows state``: from a path to an exit status."""
+"""The command ``gpu-windows state``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OK, BAD_INPUT = 0, 2
 
 
 def run(checkpoint: str, *, stage: str | None, details: bool, json: bool) -> int:
-    """Read a checkpoint and report.
+    """Report the state in a checkpoint.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The commands ``gpu-windows checkpoint``: from a path to an exit status."""
+"""The commands ``gpu-windows checkpoint``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run_list(checkpoint: str, *, json: bool) -> int:
 
 
 def run_back(checkpoint: str, sequence: int, *, output: str | None, again: bool) -> int:
-    """Take a checkpoint back; return the exit status. See `gpu_windows.checkpoints.roll_back`."""
+    """Roll a checkpoint back; return the exit status. See `gpu_windows.checkpoints.roll_back`."""
 
     def report(console: Console) -> None:
         made = roll_back(checkpoint, sequence, output=output, again=again)

@@ -1,4 +1,4 @@
-"""The report of a checkpoint's commits: a table for people, JSON for machines."""
+"""Reports the commits of a checkpoint as a table or JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 from gpu_windows.checkpoints.commits import CommitSummary
 from gpu_windows.checkpoints.report import show_time
 
-#: Stands before the newest commit.
+#: Mark of the newest commit.
 _LAST = "→"
 _NONE = "–"
 _TEXTS = {"planned", "delivered", "lineage", "back"}
@@ -46,7 +46,7 @@ def as_table(commits: Sequence[CommitSummary]) -> Table:
 
 
 def _cells(commit: CommitSummary) -> dict[str, str]:
-    """Return the columns of a commit by name; numbers of files stand before their bytes."""
+    """Return the cells of a commit by column; files are shown as ``count: bytes``."""
     planned = commit.planned
     return {
         "commit": f"{_LAST} {commit.sequence}" if commit.is_last else str(commit.sequence),

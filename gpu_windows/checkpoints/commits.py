@@ -1,4 +1,4 @@
-"""The commits that a checkpoint keeps: a query can go back to each of them, or be copied there."""
+"""The commits in a checkpoint: a query can be rolled back to each of them, or copied there."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class CommitSummary:
     sequence : int
         Of the commits of the checkpoint, from 0 on: 0 is that of the first start.
     lineage : str
-        32 hex digits, which change where a query goes back or is copied.
+        32 hex digits, which change when a query is rolled back or copied.
     batch : int, optional
         Spark's number of the micro-batch; None before the first one.
     planned : int, optional
         When Spark planned it, in ticks (microseconds since 1970).
     rows : int
-        How many rows it took in.
+        Number of its input rows.
     result_files, result_bytes : int
         Files of staged results, and the bytes of their blobs.
     is_delivered : bool
-        Whether the sink has the results, as far as the checkpoint knows.
+        Whether delivery of the results to the sink was recorded.
     state_files, state_bytes : int
         State files that it needs, and the bytes of the live blobs in them.
     is_last : bool
         Whether it is the newest one, which a start resumes.
     can_resume : bool
-        Whether Spark still has what it needs to go on from it: see
+        Whether Spark still has what it needs to resume from it: see
         `gpu_windows.checkpoints.roll_back`.
     """
 
@@ -63,10 +63,10 @@ class CommitSummary:
 
 
 def read_commits(checkpoint: str | PathLike[str]) -> tuple[CommitSummary, ...]:
-    """Return the commits that a checkpoint keeps, the newest last, while its query runs or after.
+    """Return the commits in a checkpoint, the newest last, while its query runs or after.
 
-    They are read without Spark, and nothing is changed. How many are kept says the parameter
-    ``keep`` of `gpu_windows.write_stream`.
+    They are read without Spark, and nothing is changed. The parameter ``keep`` of
+    `gpu_windows.write_stream` sets their number.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def open_commits(checkpoint: CheckpointFiles) -> tuple[CommitLog, list[StateComm
 
 
 def find_commit(commits: list[StateCommit], sequence: int) -> StateCommit:
-    """Return one of some commits.
+    """Return the commit with a sequence.
 
     Raises
     ------
@@ -124,13 +124,13 @@ def find_commit(commits: list[StateCommit], sequence: int) -> StateCommit:
     for commit in commits:
         if commit.sequence == sequence:
             return commit
-    kept = ", ".join(str(each.sequence) for each in commits)
-    raise CheckpointError(f"the commit must be one that is kept: {kept}", value=sequence)
+    sequences = ", ".join(str(each.sequence) for each in commits)
+    raise CheckpointError(f"the commit must be one that is kept: {sequences}", value=sequence)
 
 
 @contextmanager
 def report_errors_of(checkpoint: CheckpointFiles) -> Iterator[None]:
-    """Raise `CheckpointError` for files that this process may not read or change, or cannot."""
+    """Raise `CheckpointError` for files that this process cannot read or change."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
 """Copies a checkpoint as it was after a commit.
 
-Spark's part is written first, by which a start tells a folder that is not a new one; the commit
-last, without which a start refuses it.
+Spark's part is written first, so that a start does not take the folder for a new one; the commit is
+written last, so that a start refuses an incomplete copy.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def copy_checkpoint(
 ) -> None:
     """Copy a checkpoint as it was after a commit, while its query runs or after.
 
-    The copy is of a query of its own, which resumes after the commit: it has another lineage and
-    another id, so both may run at once, and a path of results takes only one of them. What the
-    commit has given is not given to the sink of the copy.
+    The copy is the checkpoint of another query, which resumes after the commit: it has another
+    lineage and another id, so both may run at once, and a path of results accepts only one of them.
+    Results up to the commit are not delivered to the sink of the copy.
 
     Parameters
     ----------
@@ -85,22 +85,22 @@ def _copy(log: CommitLog, commit: StateCommit, spark: SparkPart, to: CheckpointF
     of_spark = _read_spark_part(spark, commit)
     with open_all(log.files, commit.files) as files:
         _check_closed(files, commit.files)
-        ours = to.below(FOLDER)
-        ours.check_create()
+        own = to.below(FOLDER)
+        own.check_create()
         for name, data in of_spark.items():
             to.write(name, [data])
         for name in sorted(commit.files):
-            ours.write(name, _read_blocks(files, name))
+            own.write(name, _read_blocks(files, name))
     first = replace(
         commit, lineage=uuid4().hex, was_delivered=True, identity=uuid4().hex, parent=""
     )
-    CommitLog(ours).mark_delivered(first)
-    if not ours.create(log.name(first), first.as_bytes):
+    CommitLog(own).mark_delivered(first)
+    if not own.create(log.name(first), first.as_bytes):
         raise _target_error(to)
 
 
 def _check_closed(files: CheckpointFiles, names: Iterable[str]) -> None:
-    """Raise `FileNotFoundError` if a file that is not open, one of too many, is missing."""
+    """Raise `FileNotFoundError` if a file that could not be opened, of too many, is missing."""
     opened = files.handles if isinstance(files, OpenFiles) else {}
     for name in sorted(names):
         if name not in opened and not files.exists(name):
@@ -108,7 +108,7 @@ def _check_closed(files: CheckpointFiles, names: Iterable[str]) -> None:
 
 
 def _read_spark_part(spark: SparkPart, commit: StateCommit) -> dict[str, bytes]:
-    """Return Spark's files by name, the one that every checkpoint of Spark's has first."""
+    """Return Spark's files by name, ``metadata`` first."""
     names = spark.files_until(commit.number)
     data = {}
     if commit.number >= 0 or spark.files.exists(_METADATA):
@@ -131,7 +131,7 @@ def _check_target(to: CheckpointFiles, checkpoint: CheckpointFiles) -> None:
     except NotADirectoryError as error:
         raise _target_error(to) from error
     if _METADATA in entries and not to.below(FOLDER).names("commits"):
-        rule = "a copy that did not end must be deleted before it is made again"
+        rule = "an incomplete copy must be deleted before it is made again"
         raise CheckpointError(rule, value=to.root)
     if entries:
         raise _target_error(to)

@@ -1,4 +1,4 @@
-"""The last commit of a checkpoint, and what it says of a stage of its query."""
+"""The last commit of a checkpoint, and a stage of its query in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpu_windows.checkpointing.state_commit import StageState, StateCommit
 from gpu_windows.errors import CheckpointError, StateCorruptedError
 
 _TICKS_A_MS = 1_000
-#: A file that Spark writes into every checkpoint, after our first commit.
+#: A file that Spark writes into every checkpoint, after the first commit.
 _OF_SPARK = "metadata"
 
 
@@ -65,12 +65,12 @@ class CommittedStage:
 
     @property
     def watermark(self) -> int | None:
-        """The watermark after the micro-batch, in ticks; None if there is none yet."""
-        return self.state.reached
+        """The watermark after the micro-batch, in ticks; None before the first one."""
+        return self.state.watermark
 
     @property
     def next_call(self) -> int | None:
-        """When something is due by the clock, in ticks; None: nothing is."""
+        """When the clock makes something due, in ticks; None: nothing is due."""
         due = self.commit.next_call_ms
         return None if due is None else due * _TICKS_A_MS
 
@@ -98,7 +98,7 @@ def read_last_commit(log: CommitLog, checkpoint: CheckpointFiles) -> StateCommit
     if _OF_SPARK in entries:
         rule = "the checkpoint must be of a gpu_windows query: it is of another one"
         raise CheckpointError(rule, value=checkpoint.root)
-    rule = "the folder must be the checkpoint of a streaming query: it is none"
+    rule = "the folder must be the checkpoint of a streaming query, and is not"
     raise CheckpointError(rule, value=checkpoint.root)
 
 
@@ -114,6 +114,6 @@ def find_stage(commit: StateCommit, name: str | None) -> CommittedStage:
         return CommittedStage(commit, commit.stages[-1])
     earlier = {each.name: each for each in commit.stages if each.name}
     if name not in earlier:
-        known = f"the earlier stages of the query are {', '.join(earlier)}"
-        raise CheckpointError(known if earlier else "the query has no earlier stages", value=name)
+        rule = f"the earlier stages of the query are {', '.join(earlier)}"
+        raise CheckpointError(rule if earlier else "the query has no earlier stages", value=name)
     return CommittedStage(commit, earlier[name])

@@ -1,4 +1,4 @@
-"""Files of a checkpoint, open: its query may run meanwhile, and delete what it no longer needs."""
+"""Keeps files of a checkpoint open, because its query may run and delete them meanwhile."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import BinaryIO
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.local_files import LocalFiles
 
-#: Part of the files that a process may have open which are opened here.
+#: Fraction of a process's limit of open files that is used here.
 _SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class OpenFiles(LocalFiles):
-    """Files of a checkpoint, some of them open: those can be read although they are deleted.
+    """Files of a checkpoint; those that are open can be read after they were deleted.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ class OpenFiles(LocalFiles):
 
 @contextmanager
 def open_all(files: CheckpointFiles, names: Iterable[str]) -> Iterator[CheckpointFiles]:
-    """Open files of a checkpoint all at once: the newest ones first, which live the shortest.
+    """Open files of a checkpoint, the newest first, because they are deleted first.
 
-    One that is missing is left to whoever reads it. So are those that are too many for the process,
-    and those in a store of objects, which keeps nothing open.
+    Missing files, files beyond the limit of the process and files in an object store are not
+    opened here, but when they are read.
     """
     if not isinstance(files, LocalFiles):
         yield files
@@ -62,6 +62,6 @@ def open_all(files: CheckpointFiles, names: Iterable[str]) -> Iterator[Checkpoin
 
 
 def _read_file_limit() -> int | None:
-    """Return how many files are opened here at most; None: there is no limit."""
+    """Return the maximum number of files to open here; None: no limit."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return None if limit == resource.RLIM_INFINITY else int(limit * _SHARE)

@@ -1,4 +1,4 @@
-"""Results at a path on a disk: withdrawn, and handed to the lineage that goes on."""
+"""Withdraws results at a path on a disk after a rollback, and claims it for the new lineage."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Self
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.locations import open_checkpoint
+from gpu_windows.commits.marker_files import MARKER, number_of, numbered_folders, read_markers
 from gpu_windows.commits.records import BLOCK, COMMITS, OWNERS, Owner
-from gpu_windows.commits.texts import TEXT, number_of, numbered_folders, read_texts
 from gpu_windows.errors import CheckpointError, OutputError
 
 
 @dataclass(frozen=True)
 class PathResults:
-    """What a query has written to a path.
+    """Results of a query at a path.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class PathResults:
     owners : tuple of Owner
         The queries that wrote there, in order.
     lineages : set of str
-        Those of the query.
+        Of the query.
     """
 
     files: CheckpointFiles
@@ -35,16 +35,18 @@ class PathResults:
 
     @classmethod
     def open(cls, path: str | PathLike[str], lineages: Set[str]) -> Self:
-        """Read whose results are at a path; change nothing.
+        """Read the owners of a path; change nothing.
 
         Raises
         ------
         OutputError
-            If it is no path of results, or none on a disk, or another query may write there.
+            If it is not a path of results on a disk, or another query owns it.
         """
         files = _open_path(path)
         texts = (
-            text for folder in numbered_folders(files, OWNERS) for text in read_texts(files, folder)
+            text
+            for folder in numbered_folders(files, OWNERS)
+            for text in read_markers(files, folder)
         )
         by_number = {
             each.generation: each for each in map(Owner.from_text, sorted(texts, reverse=True))
@@ -56,24 +58,24 @@ class PathResults:
         return cls(files, owners, lineages)
 
     def claim(self, lineage: str) -> None:
-        """Let a lineage of the query write there from now on; no earlier one may.
+        """Make a lineage of the query the owner of the path.
 
         Raises
         ------
         OutputError
-            If another query was faster.
+            If another query has claimed it.
         """
         last = self.owners[-1]
         owner = replace(last, generation=last.generation + 1, query=lineage)
-        is_taken = any(read_texts(self.files, owner.folder))
-        if is_taken or not self.files.create(f"{owner.folder}/{TEXT}", owner.text.encode()):
+        is_taken = any(read_markers(self.files, owner.folder))
+        if is_taken or not self.files.create(f"{owner.folder}/{MARKER}", owner.text.encode()):
             rule = "a query of another checkpoint has taken over the path"
             raise OutputError(rule, value=self.files.root)
 
     def withdraw(self, number: int) -> None:
-        """Withdraw what the query has written after a micro-batch, the newest first.
+        """Delete the records of micro-batches after a number, the newest first.
 
-        Its Parquet files stay, as those of attempts that failed do.
+        Their Parquet files stay, as those of failed attempts do.
         """
         for folder in self._later(number):
             for name in self.files.names(folder):
@@ -93,7 +95,7 @@ class PathResults:
 def _open_path(path: str | PathLike[str]) -> LocalFiles:
     """Return the files of a path on a disk.
 
-    Elsewhere Spark writes what says whose a path is, and not only where there is nothing.
+    In other places Spark writes the records of owners, and cannot create them conditionally.
     """
     rule = "results can be withdrawn from a path on a disk of this machine"
     try:

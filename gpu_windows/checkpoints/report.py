@@ -1,4 +1,4 @@
-"""The report of what a checkpoint holds: tables for people, JSON for machines."""
+"""Reports the contents of a checkpoint as tables or JSON."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _NONE = "–"
 
 
 def show(console: Console, state: CheckpointState, *, details: bool) -> None:
-    """Write tables: the query and its progress, then what each table holds.
+    """Write tables: the query and its progress, then the tables of its state.
 
     Parameters
     ----------
     console : Console
     state : CheckpointState
     details : bool
-        Whether to write what every shard holds too.
+        Whether to write the tables of every shard, too.
     """
     console.print(_facts(state))
     if state.batch is None:
@@ -61,7 +61,7 @@ def as_json(state: CheckpointState, *, details: bool) -> str:
 
 
 def show_time(ticks: int | None) -> str:
-    """Write a time in UTC, as exactly as need be: ``2024-05-01T12:00:00.250Z``."""
+    """Format a time in UTC, without needless digits: ``2024-05-01T12:00:00.250Z``."""
     if ticks is None:
         return _NONE
     unit = "us" if ticks % 1_000 else "ms" if ticks % 1_000_000 else "s"
@@ -115,28 +115,30 @@ def _shards(shards: Sequence[ShardState]) -> Table:
     return _table("Shards", ("shard", "table", "runs"), lines)
 
 
-def _holding_cells(held: Holding) -> list[str]:
-    """Return the cells of `_HELD`; tables show milliseconds."""
-    counts = [f"{name} {count:,}" for name, count in sorted(held.counts.items())]
-    keys = _NONE if held.keys is None else f"{held.keys:,}"
-    times = [None if each is None else each // 1_000 * 1_000 for each in (held.start, held.end)]
-    return [keys, _lines(counts), decimal(held.size), _lines(map(show_time, times))]
+def _holding_cells(holding: Holding) -> list[str]:
+    """Return the cells of `_COLUMNS`; tables show milliseconds."""
+    counts = [f"{name} {count:,}" for name, count in sorted(holding.counts.items())]
+    keys = _NONE if holding.keys is None else f"{holding.keys:,}"
+    times = [
+        None if each is None else each // 1_000 * 1_000 for each in (holding.start, holding.end)
+    ]
+    return [keys, _lines(counts), decimal(holding.size), _lines(map(show_time, times))]
 
 
 _TIME = "from, to"
-_HELD = ("keys", "holds", "size", _TIME)
+_COLUMNS = ("keys", "holds", "size", _TIME)
 _NUMBERS = {"shard", "shards", "runs", "keys", "size"}
 
 
 def _lines(cells: Iterable[str]) -> str:
-    """Write cells one under the other, equal ones once."""
+    """Join cells by line breaks, equal ones once."""
     return "\n".join(dict.fromkeys(cells))
 
 
 def _table(title: str, first: Sequence[str], lines: Iterable[Sequence[str]]) -> Table:
-    """Return a table of columns ``first`` and `_HELD`, for a terminal of 80 columns."""
+    """Return a table of columns ``first`` and `_COLUMNS`, for a terminal of 80 columns."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in (*first, *_HELD):
+    for name in (*first, *_COLUMNS):
         justify: JustifyMethod = "right" if name in _NUMBERS else "left"
         table.add_column(name, justify=justify, no_wrap=name != _TIME, overflow="fold")
     for line in lines:

@@ -1,14 +1,14 @@
-"""Takes a checkpoint back to an earlier commit.
+"""Rolls a checkpoint back to an earlier commit.
 
 ::
 
-    commit    a new one, with the state of the earlier one: a driver that runs meanwhile ends
-    claim     the path of results belongs to the new lineage
-    withdraw  results at the path that are later, the newest first
-    delete    what Spark noted of later micro-batches
-    mark      a file: all of this is done
+    commit    create a commit with the state of the earlier one: a running driver ends
+    claim     make the new lineage the owner of the path of results
+    withdraw  delete records of later results at the path, the newest first
+    delete    delete Spark's records of later micro-batches
+    mark      create a file: the rollback is complete
 
-Until the mark is there a start is refused, and says to go back again.
+Until the mark exists, a start is refused with the advice to run the rollback again.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def roll_back(
     output: str | PathLike[str] | None = None,
     again: bool = False,
 ) -> int:
-    """Take a checkpoint back, so that its query resumes after an earlier commit.
+    """Roll a checkpoint back, so that its query resumes after an earlier commit.
 
     Stop the query first. One that runs ends with `ConcurrentQueryError` at its next micro-batch.
 
-    The rows that were read after the commit are read again, and the results of them are given to
-    the sink again, under another lineage: what tells repetitions by `SinkQuery.identity`, such as
-    tables and readers of Kafka, takes them for new ones. Where results were delivered since, say
-    what becomes of them: ``output`` or ``again``.
+    Rows that were read after the commit are read again, and their results are delivered again,
+    under another lineage: sinks that recognize repeats by `SinkQuery.identity`, such as tables and
+    readers of Kafka, take them for new ones. If results were delivered after the commit, choose how
+    to treat them by ``output`` or ``again``.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def roll_back(
         if output is not None:
             results = PathResults.open(output, {each.lineage for each in commits})
         elif not again:
-            _check_gave_nothing(plan, commits)
+            _check_undelivered(plan, commits)
         log.files.check_create()
         plan.run(results)
         return plan.commit.sequence
@@ -99,7 +99,7 @@ def roll_back(
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is to be done; nothing is yet.
+    """A rollback that was checked and not yet started.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class _Plan:
     commit: StateCommit
 
     def run(self, results: PathResults | None) -> None:
-        """Do it, step by step."""
+        """Run all steps."""
         self.log.add(self.commit)
         if _find_missing(self.log.files, self.commit.files):  # a sweep has passed by
             self.log.files.delete(self.log.name(self.commit))
@@ -125,16 +125,16 @@ class _Plan:
         if results is not None:
             results.claim(self.commit.lineage)
             results.withdraw(self.commit.number)
-        spark = SparkPart(self.spark.files)  # as it is now that no other driver goes on
+        spark = SparkPart(self.spark.files)  # read again, because no other driver runs now
         for name in spark.later_files(self.commit.number):
             spark.files.delete(name)
         self.log.mark_delivered(self.commit)
 
 
 def _plan(log: CommitLog, commits: list[StateCommit], sequence: int, spark: SparkPart) -> _Plan:
-    """Check what can be checked before anything is changed."""
+    """Check the rollback before anything is changed."""
     target, last = find_commit(commits, sequence), commits[-1]
-    if target.number > last.number:  # its results may be withdrawn, and would not come again
+    if target.number > last.number:  # its results may have been withdrawn
         rule = f"the checkpoint went back, to commit {last.sequence}: go to it or an earlier one"
         raise CheckpointError(rule, value=f"commit {sequence}")
     if target.results and not log.is_delivered(target):
@@ -160,8 +160,8 @@ def _plan(log: CommitLog, commits: list[StateCommit], sequence: int, spark: Spar
     return _Plan(log, spark, target, commit)
 
 
-def _check_gave_nothing(plan: _Plan, commits: list[StateCommit]) -> None:
-    """Raise `CheckpointError` if results were given to a sink after the commit."""
+def _check_undelivered(plan: _Plan, commits: list[StateCommit]) -> None:
+    """Raise `CheckpointError` if results after the commit were delivered to a sink."""
     target, last = plan.target, commits[-1]
     has_to_end = not plan.log.is_complete(last) or is_ahead(plan.spark.files, last)
     later = [
@@ -173,7 +173,7 @@ def _check_gave_nothing(plan: _Plan, commits: list[StateCommit]) -> None:
     if later:
         rule = (
             "results after the commit were given to the sink: name their path, if it is one, as "
-            "output (--output) to withdraw them there, or say again (--again) to have all of them "
+            "output (--output) to withdraw them there, or use again (--again) to have all of them "
             "delivered again"
         )
         numbers = ", ".join(str(each.number) for each in later)

@@ -1,8 +1,8 @@
-"""Logs of Spark's sources of files, which say what each of their batches has read.
+"""Logs of Spark's file sources, with the files that each batch has read.
 
-A source of files has an offset ``{"logOffset": N}``, and a log ``sources/PLACE`` with an entry for
-each number up to N: a line of JSON for each file. Every tenth entry (``N.compact``) repeats those
-before it. Other sources keep at most where they began, which is not to be touched.
+A file source has an offset ``{"logOffset": N}``, and a log ``sources/PLACE`` with an entry for each
+number up to N: a line of JSON for each file. Every tenth entry (``N.compact``) repeats all entries
+before it. Other sources store at most their initial offset, which must not be changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VERSION = "v1"
 _LOG_OFFSET = "logOffset"
 _NOTHING = "-"
 _COMPACT = ".compact"
-#: In the place of a number in a log: nothing was read, and an offset of another kind.
+#: Instead of a number in a log: nothing was read; an offset of another kind.
 _NONE, _OTHER = -1, -2
 #: Lines of a record of offsets before those of the sources.
 _HEAD = 2
@@ -31,7 +31,7 @@ _HEAD = 2
 
 @dataclass(frozen=True)
 class FileLog:
-    """The log of a source of files.
+    """The log of a file source.
 
     Parameters
     ----------
@@ -52,13 +52,13 @@ class FileLog:
         Raises
         ------
         CheckpointError
-            If Spark could not read the entry: it, or one before it that it needs, is gone.
+            If the entry, or an earlier one that it needs, is missing.
         """
         compact = (n for n, names in self.entries.items() if names[-1].endswith(_COMPACT))
         first = max((number for number in compact if number <= last), default=0)
         gone = sorted({*range(first, last + 1)} - {*self.entries})
         if gone:
-            rule = "Spark must still have its log of the files that the micro-batch read"
+            rule = "Spark's log of the files that the micro-batch read must exist"
             raise CheckpointError(rule, value=f"{self.folder}/{gone[0]} is not there")
         numbers = sorted(self.entries)
         before = [name for n in numbers if n <= last for name in self.entries[n]]
@@ -66,28 +66,28 @@ class FileLog:
         return before, after
 
     def check_inputs(self, last: int) -> None:
-        """Raise `CheckpointError` if a file that was read after an entry is no longer there.
+        """Raise `CheckpointError` if a file that was read after an entry no longer exists.
 
-        Only files on a disk of this machine are looked for.
+        Only files on a disk of this machine are checked.
         """
         for number, names in self.entries.items():
             if number > last:
                 for line in _read_lines(self.files, names[-1]):
                     path = _local_path(line)
                     if line["batchId"] > last and path is not None and not path.exists():
-                        rule = "input files that were read after the commit must still be there"
+                        rule = "input files that were read after the commit must still exist"
                         raise CheckpointError(rule, value=path)
 
 
 def find_file_logs(files: CheckpointFiles, sources: int) -> dict[int, FileLog]:
-    """Return the places of sources of files to their logs.
+    """Return the positions of file sources to their logs.
 
     Parameters
     ----------
     files : CheckpointFiles
         Of the whole checkpoint.
     sources : int
-        Places that a source may have.
+        Number of sources.
     """
     logs = {}
     for place in range(sources):
@@ -106,10 +106,10 @@ def read_sources(record: bytes) -> list[str] | None:
 def find_log_offsets(
     records: Mapping[int, bytes], number: int, logs: Mapping[int, FileLog]
 ) -> dict[int, int] | None:
-    """Return the last entry of each log that a micro-batch and those before it have read.
+    """Return the last entry of each log that was read up to a micro-batch.
 
-    Spark has an offset for each mention of a source, and a place for each source: a stream that a
-    query mentions twice has two offsets, which are always the same.
+    Spark has an offset for each use of a source, and a log for each source: a stream that a query
+    uses twice has two offsets, which are always equal.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def find_log_offsets(
     Returns
     -------
     dict of int to int, optional
-        By place; -1 where nothing was read. None if it cannot be told which offset is whose.
+        By position; -1 if nothing was read. None if offsets cannot be assigned to logs.
     """
     if number < 0:
         return dict.fromkeys(logs, _NONE)
@@ -141,14 +141,14 @@ def find_log_offsets(
 
 
 def _fits(offsets: Sequence[tuple[int, ...]], logs: Mapping[int, FileLog]) -> bool:
-    """Whether the sources that have logs are those whose offsets are numbers in logs."""
+    """Whether exactly the sources with logs have offsets that are numbers in logs."""
     possible = {place for place, column in enumerate(offsets) if _OTHER not in column}
     certain = {place for place in possible if max(offsets[place], default=_NONE) > _NONE}
     return certain <= logs.keys() <= possible
 
 
 def _log_offset(text: str) -> int:
-    """Return the number in a log that an offset is."""
+    """Return the number of the log entry in an offset."""
     if text == _NOTHING:
         return _NONE
     try:

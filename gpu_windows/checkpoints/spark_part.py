@@ -1,4 +1,4 @@
-"""Spark's part of a checkpoint, which is read, copied and deleted from, and never written."""
+"""Spark's part of a checkpoint: it is read and copied, files are deleted, none is written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpu_windows.checkpoints.source_logs import (
 from gpu_windows.errors import CheckpointError
 from gpu_windows.spark_glue.streams.spark_offsets import COMMITS, FOLDER, list_numbered
 
-#: Folders of Spark's: what its sources note, and state of its own steps.
+#: Folders of Spark's: logs of its sources, and state of its own steps.
 _SOURCES, _STATE = "sources", "state"
 
 
@@ -34,9 +34,9 @@ class SparkPart:
     files: CheckpointFiles
 
     def check_can_resume(self, commit: StateCommit) -> None:
-        """Raise `CheckpointError` unless Spark can plan what follows the micro-batch of a commit.
+        """Raise `CheckpointError` unless Spark can resume after the micro-batch of a commit.
 
-        It needs what it noted of that micro-batch, and of the one before it.
+        It needs its records of that micro-batch and of the previous one.
         """
         number = commit.number
         for needed in range(max(number - 1, 0), number + 1):
@@ -52,7 +52,7 @@ class SparkPart:
             raise CheckpointError(rule, value=f"commit {commit.sequence}")
 
     def can_resume(self, commit: StateCommit) -> bool:
-        """Whether Spark can plan what follows the micro-batch of a commit."""
+        """Whether Spark can resume after the micro-batch of a commit."""
         try:
             self.check_has_no_state()
             self.check_can_resume(commit)
@@ -61,32 +61,32 @@ class SparkPart:
         return True
 
     def check_has_no_state(self) -> None:
-        """Raise `CheckpointError` if Spark keeps state of steps before ours."""
+        """Raise `CheckpointError` if earlier steps of Spark keep state."""
         if self.files.below(_STATE).entries():
             rule = (
-                "a query without steps of Spark's that keep state (`dropDuplicates`) can go back "
-                "or be copied"
+                "only a query without stateful steps of Spark (`dropDuplicates`) can be rolled "
+                "back or copied"
             )
             raise CheckpointError(rule, value=self.files.root)
 
     def check_inputs(self, number: int) -> None:
-        """Raise `CheckpointError` if input that was read after a micro-batch is known to be gone.
+        """Raise `CheckpointError` if input files read after a micro-batch no longer exist.
 
-        Files on disks of this machine are looked for.
+        Only files on disks of this machine are checked.
         """
         for place, last in self._log_offsets(number).items():
             self._file_logs[place].check_inputs(last)
 
     def later_files(self, number: int) -> list[str]:
-        """Return what is to be deleted for Spark to plan what follows a micro-batch, in order.
+        """Return the files to delete so that Spark resumes after a micro-batch, in order.
 
-        Offsets come before the entries of logs that they refer to, and last what says that later
-        micro-batches have run.
+        Offsets come before the log entries to which they refer; the records of finished
+        micro-batches come last.
 
         Raises
         ------
         CheckpointError
-            If a log of what a source has read lacks an entry that Spark needs.
+            If the log of a source lacks an entry that Spark needs.
         """
         names = self._later(FOLDER, number)
         for place, last in self._log_offsets(number).items():
@@ -94,12 +94,12 @@ class SparkPart:
         return names + self._later(COMMITS, number)
 
     def files_until(self, number: int) -> list[str]:
-        """Return what Spark needs to plan what follows a micro-batch, without ``metadata``.
+        """Return the files that Spark needs to resume after a micro-batch, without ``metadata``.
 
         Raises
         ------
         CheckpointError
-            If a log of what a source has read lacks an entry that Spark needs.
+            If the log of a source lacks an entry that Spark needs.
         """
         offsets = self._log_offsets(number)
         names = []
@@ -114,15 +114,15 @@ class SparkPart:
         return [name for name in names if not name.endswith(".crc")]
 
     def _later(self, log: str, number: int) -> list[str]:
-        """Return the names of what is later than a number, the newest first."""
+        """Return the names of files after a number, the newest first."""
         names = list_numbered(self.files, log)
         return [name for each in reversed(names) if each > number for name in names[each]]
 
     def _log_offsets(self, number: int) -> dict[int, int]:
-        """Return the last entry of each log of a source of files that a micro-batch has read.
+        """Return the last entry of each file source's log that was read up to a micro-batch.
 
-        Logs stay as they are where it cannot be told which offset is whose: Spark takes the files
-        that later entries name in one micro-batch then.
+        Logs are left as they are if offsets cannot be assigned to them: then Spark reads all files
+        of later entries in one micro-batch.
         """
         return find_log_offsets(self._records, number, self._file_logs) or {}
 

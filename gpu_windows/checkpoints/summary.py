@@ -1,4 +1,4 @@
-"""What the state of a stage holds: by table, by shard."""
+"""Summary of the state of a stage, by table and by shard."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _KEYS, _TIME = "keys", ("start", "end")
 
 @dataclass(frozen=True)
 class Holding:
-    """What a table holds.
+    """Summary of a table of state.
 
     Parameters
     ----------
     table : str
-        Its name: "slices", "windows", and what else an operator keeps.
+        Its name: "slices", "windows" and others.
     shards, runs : int
-        How many shards have some of it, and in how many runs.
+        Number of shards that have the table, and of its runs.
     size : int
         Their bytes.
     keys : int, optional
         Number of keys; None if the table is not by key.
     counts : dict of str to int
-        What is counted ("windows", "rows") to how many of it there are. Rows that have expired
-        count until their run is dropped.
+        Number of entries by kind ("windows", "rows"). Expired rows count until their run is
+        dropped.
     start, end : int, optional
-        The time that its rows are of, in ticks (microseconds since 1970), ``end`` exclusive; None
+        Range of the times of its rows, in ticks (microseconds since 1970), ``end`` exclusive; None
         if the table is not by time.
     """
 
@@ -48,7 +48,7 @@ class Holding:
 
     @classmethod
     def read(cls, log: StateLog, table: str) -> Self:
-        """Return what the log of a shard says of a table."""
+        """Read the summary of a table from the log of a shard."""
         numbers = log.all_numbers(table)
         keys = numbers.pop(_KEYS, None)
         start, end = (numbers.pop(name, None) for name in _TIME)
@@ -59,7 +59,7 @@ class Holding:
 
     @classmethod
     def add_up(cls, parts: Sequence[Self]) -> Self:
-        """Return what a table holds in several shards; each key is in one."""
+        """Return the sum of a table over several shards; each key is in one."""
         counts: Counter[str] = Counter()
         for each in parts:
             counts.update(each.counts)
@@ -78,7 +78,7 @@ class Holding:
 
 @dataclass(frozen=True)
 class ShardState:
-    """What a shard holds.
+    """Summary of the state of a shard.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class ShardState:
 
 @dataclass(frozen=True)
 class CheckpointState:
-    """What the checkpoint of a streaming query holds after its last micro-batch.
+    """Summary of a streaming query's checkpoint after its last micro-batch.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class CheckpointState:
 
 
 def read_shards(files: StateFiles, shards: Sequence[CommittedShard]) -> tuple[ShardState, ...]:
-    """Return what shards hold, as the newest state file of each says.
+    """Return the summaries of shards, from the newest state file of each.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def read_shards(files: StateFiles, shards: Sequence[CommittedShard]) -> tuple[Sh
 
 
 def add_up_tables(shards: Sequence[ShardState]) -> tuple[Holding, ...]:
-    """Return what all shards hold together, by table."""
+    """Return the sums over all shards, by table."""
     by_table: defaultdict[str, list[Holding]] = defaultdict(list)
     for shard in shards:
         for each in shard.tables:

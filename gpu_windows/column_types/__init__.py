@@ -1,1 +1,1 @@
-"""Types of columns: what they hold, in whatever form it comes, and what may be done with them."""
+"""Types of columns: logical types, conversions to them, and how they may be used."""

@@ -15,7 +15,7 @@ def check_zone(zone: object) -> str:
     Raises
     ------
     QueryError
-        If it is none.
+        If it is not a time zone.
     """
     if isinstance(zone, str):
         try:
@@ -38,8 +38,8 @@ def check_local(field: pa.Field) -> None:
 def instants_of(times: pa.Array | pa.ChunkedArray, zone: str) -> pa.Array | pa.ChunkedArray:
     """Return the instants at which clocks of a zone show times.
 
-    Where clocks go back and show a time twice, it is the first of both instants. A time that they
-    leave out, where they go forward, is as much later as they go.
+    A time that is shown twice, when clocks go back, is the first of both instants. A time that is
+    skipped, when clocks go forward, is later by the length of the gap.
 
     Parameters
     ----------

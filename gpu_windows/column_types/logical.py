@@ -1,7 +1,7 @@
-"""Logical types of columns, and the one place where other forms of the same values become them.
+"""Logical types of columns, and the only conversions of other Arrow types to them.
 
-Arrow has several forms for the same values: a text is a string, a large string, a view, an entry of
-a dictionary. Logical types are those that Spark has, so that operators see one form of each.
+Arrow has several types for the same values: text is a string, a large string, a view or an entry of
+a dictionary. Logical types are those that Spark has, so that operators see one type of each.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pyarrow import types
 from gpu_windows.errors import ColumnTypeError
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: Digits that a decimal of Spark's has at most.
+#: Maximum digits of a decimal of Spark.
 DIGITS = 38
-#: Forms, and the logical types of what they hold.
+#: Arrow types to their logical types.
 _LOGICAL = {
     pa.large_string(): pa.string(),
     pa.string_view(): pa.string(),
@@ -39,16 +39,16 @@ _LISTS = (
     types.is_list_view,
     types.is_large_list_view,
 )
-#: So many microseconds are one of a unit.
+#: Microseconds per unit.
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
 
 
 def logical_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the type that Spark has for the values of a column.
+    """Return the Spark type for the values of a column, as an Arrow type.
 
-    Times keep their zone, which tells how an instant is shown. Times of nanoseconds stay, for they
-    may be finer than Spark's; so do durations of any unit, for one that is too long is a bad value
-    of its row; and what Spark has no type for.
+    Times keep their zone, which is for display. Times of nanoseconds stay, because they may be
+    finer than Spark's. So do durations of any unit, because one that is too long is a bad value of
+    its row, and types that Spark does not have.
 
     Examples
     --------
@@ -86,19 +86,25 @@ def _logical_nested(dtype: pa.DataType) -> pa.DataType:
 
 
 def _logical_field(field: pa.Field) -> pa.Field:
-    """Return a field with the logical type; what was noted at another form is not of this one."""
+    """Return a field with its logical type; metadata of another type is dropped."""
     dtype = logical_type(field.type)
     return field if dtype == field.type else field.with_type(dtype).remove_metadata()
 
 
 def logical_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the same columns with logical types."""
+    """Return the columns with logical types."""
     return pa.schema([_logical_field(field) for field in schema])
 
 
 def is_logical(schema: pa.Schema) -> bool:
     """Whether all columns have logical types."""
     return all(field.type == logical_type(field.type) for field in schema)
+
+
+def hides_nulls(dtype: pa.DataType) -> bool:
+    """Whether an array of a type may have nulls that it does not count: in its entries or runs."""
+    is_extension = isinstance(dtype, pa.BaseExtensionType)
+    return bool(is_extension or types.is_dictionary(dtype) or types.is_run_end_encoded(dtype))
 
 
 def logical_table(table: pa.Table, clipped: Collection[str] = ()) -> pa.Table:
@@ -108,18 +114,18 @@ def logical_table(table: pa.Table, clipped: Collection[str] = ()) -> pa.Table:
     ----------
     table : pyarrow.Table
     clipped : collection of str
-        Columns of times whose values, where they do not fit microseconds, become the first or last
-        int64: event times, which are out of range for every window there.
+        Event time columns. Their values that do not fit microseconds become the first or last
+        int64, which is out of range for every window.
 
     Raises
     ------
     ColumnTypeError
-        If a value has no place in the logical type.
+        If a value does not fit the logical type.
     """
     for at, field in enumerate(table.schema):
         dtype = logical_type(field.type)
         if dtype != field.type:
-            to = _clipped if field.name in clipped else logical_array
+            to = _clip_times if field.name in clipped else logical_array
             chunks = (to(chunk, dtype, field.name) for chunk in table.column(at).chunks)
             pieces = [piece for chunk in chunks for piece in chunk]
             table = table.set_column(at, _logical_field(field), pa.chunked_array(pieces, dtype))
@@ -134,7 +140,7 @@ def logical_batches(
 
 
 def logical_array(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Array]:
-    """Return the values of an array in its logical type: in pieces, where one does not hold them.
+    """Cast an array to its logical type; return several arrays if one cannot hold the values.
 
     Parameters
     ----------
@@ -147,7 +153,7 @@ def logical_array(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Arr
     Raises
     ------
     ColumnTypeError
-        If a value has no place in it.
+        If a value does not fit it.
     """
     try:
         return [plain_array(array).cast(dtype)]
@@ -159,22 +165,22 @@ def logical_array(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Arr
 
 
 def _in_pieces(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Array]:
-    """Return the values of an array that is not cast as a whole; see `logical_array`."""
+    """Cast an array in pieces; see `logical_array`."""
     if len(array) > 1:
         half = len(array) // 2
         parts = (array.slice(0, half), array.slice(half))
-        return [piece for part in parts for piece in logical_array(_copied(part), dtype, name)]
+        return [piece for part in parts for piece in logical_array(_copy_array(part), dtype, name)]
     try:
-        return [plain_array(_copied(array)).cast(dtype)]
+        return [plain_array(_copy_array(array)).cast(dtype)]
     except pa.ArrowException as error:
         rule = f"a value of {array.type} is read as {dtype}, in which it has no place: "
         raise ColumnTypeError(rule + _remedy(array.type), value=error, column=name) from error
 
 
 def plain_array(array: pa.Array) -> pa.Array:
-    """Return values in a form that Arrow can cast: no type of somebody's own, no runs or entries.
+    """Return values in a type that Arrow can cast: no extension types, runs or dictionary entries.
 
-    Arrow casts dictionaries, but not those of views, and of views of lists whole ones alone.
+    Arrow casts dictionaries, but not of views; it casts list views, but not slices of them.
     """
     if isinstance(array, pa.ExtensionArray):
         return plain_array(array.storage)
@@ -198,21 +204,21 @@ def plain_array(array: pa.Array) -> pa.Array:
 
 
 def _is_castable(dtype: pa.DataType) -> bool:
-    """Whether Arrow casts a type to its logical one."""
+    """Whether Arrow can cast a type to its logical type."""
     if isinstance(dtype, pa.BaseExtensionType) or types.is_run_end_encoded(dtype):
         return False
     if types.is_dictionary(dtype):
         view = (types.is_string_view, types.is_binary_view)
         return not any(is_view(dtype.value_type) for is_view in view)
     if types.is_list_view(dtype) or types.is_large_list_view(dtype):
-        return False  # of a slice Arrow makes a list with too few offsets
+        return False  # Arrow casts a slice to a list with too few offsets
     if any(is_list(dtype) for is_list in _LISTS):
         return _is_castable(dtype.value_type)
     return not types.is_struct(dtype) or all(_is_castable(field.type) for field in dtype)
 
 
-def _copied(array: pa.Array) -> pa.Array:
-    """Return the same values, with offsets that count from the first of them."""
+def _copy_array(array: pa.Array) -> pa.Array:
+    """Return a copy whose offsets begin at its first value."""
     return array.take(pa.array(range(len(array)), pa.int64()))
 
 
@@ -224,12 +230,12 @@ def _remedy(dtype: pa.DataType) -> str:
     return "shorten it"
 
 
-def _clipped(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Array]:
-    """Return times in microseconds; those that do not fit are the first or last of int64."""
+def _clip_times(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Array]:
+    """Return times in microseconds; those that do not fit become the first or last int64."""
     del name
     factor = _MICROSECONDS[array.type.unit]
-    ticks, most = array.cast(pa.int64()), LONG_MAX // factor
-    high, low = pc.greater(ticks, most), pc.less(ticks, -most)
+    ticks, limit = array.cast(pa.int64()), LONG_MAX // factor
+    high, low = pc.greater(ticks, limit), pc.less(ticks, -limit)
     small = pc.if_else(pc.or_(high, low), 0, ticks)
     beyond = pc.if_else(high, LONG_MAX, pc.if_else(low, LONG_MIN, pc.multiply(small, factor)))
     return [beyond.cast(dtype)]

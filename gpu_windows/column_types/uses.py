@@ -1,6 +1,6 @@
-"""What may be done with columns of each type: the table behind ``docs/types.md``, as data.
+"""Uses of columns and the types that each allows: the data of ``docs/types.md``.
 
-A test walks it through the local runner, Spark and the shards of streams, cell by cell.
+A test checks every cell in the local runner, Spark and shards of streams.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_windows.column_types.logical import logical_type
 
-#: Logical types by their names in SQL; of types with parameters one of each kind.
+#: Logical types by their names in SQL; one of each kind of types with parameters.
 LOGICAL: Mapping[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
     "TINYINT": pa.int8(),
@@ -35,7 +35,7 @@ LOGICAL: Mapping[str, pa.DataType] = {
     "STRUCT<x INT>": pa.struct([("x", pa.int32())]),
     "MAP<STRING, INT>": pa.map_(pa.string(), pa.int32()),
 }
-#: Other forms of values, each of which is read as its logical type.
+#: Other Arrow types, which are read as their logical types.
 FORMS: tuple[pa.DataType, ...] = (
     pa.large_string(),
     pa.string_view(),
@@ -60,7 +60,7 @@ FORMS: tuple[pa.DataType, ...] = (
     pa.list_view(pa.int32()),
     pa.list_(pa.uint16(), 2),
 )
-#: Types that Spark has not, so that their columns are in Arrow tables and files alone.
+#: Types that Spark does not have: they are in Arrow tables and files only.
 NOT_IN_SPARK = frozenset({"TIMESTAMP of ns", "TIME"})
 
 _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -76,7 +76,7 @@ _SINGLE = "take its parts one by one, or a number or text of it"
 
 @dataclass(frozen=True)
 class Use:
-    """What a column may be.
+    """A use of a column.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ USES: Mapping[str, Use] = {
     "state": Use("a value in state", tuple(LOGICAL), "its type, exact"),
 }
 
-#: Aggregates that take what another one takes.
+#: Aggregates that allow the types of another one.
 _ALIKE = {
     "max": "min",
     "stddev": "variance",
@@ -151,12 +151,12 @@ _ALIKE = {
 
 
 def remedy_of(function: str) -> str:
-    """Return what to do with columns that an aggregate does not take."""
+    """Return what to do with columns whose type an aggregate does not allow."""
     return USES[_ALIKE.get(function, function)].remedy
 
 
 def name_of(dtype: pa.DataType) -> str:
-    """Return the name of the logical type of a form; of types with parts that of their kind."""
+    """Return the name of an Arrow type's logical type; nested types have the name of their kind."""
     logical = logical_type(dtype)
     if pa.types.is_nested(logical):
         return next(name for name, each in LOGICAL.items() if each.id == logical.id)

@@ -1,4 +1,4 @@
-"""The type that columns of two inputs have together: that of one of them, or a wider one."""
+"""The common type of columns of two inputs: the type of one of them, or a wider one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pyarrow import types
 
 from gpu_windows.column_types.logical import DIGITS
 
-#: Digits of whole numbers, as Spark makes decimals of them.
+#: Digits of Spark's decimals for whole numbers.
 WHOLE_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
-#: Types of which a column of microseconds is one with a column of nanoseconds, if that is exact.
+#: Types that may differ in their unit: microseconds are the common one, if that is exact.
 _TIMED: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], pa.DataType]], ...] = (
     (types.is_duration, lambda _: pa.duration("us")),
     (types.is_time64, lambda _: pa.time64("us")),
@@ -19,11 +19,11 @@ _TIMED: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], pa.Da
 
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Return the type in which values of two logical types are the same as before, if any.
+    """Return the type that holds values of two logical types exactly, or None.
 
-    Whole numbers have the wider type, floats too, and whole numbers with decimals are decimals that
-    hold both, as Spark widens them. Instants of two zones are of the first one's zone. With times
-    of nanoseconds those of microseconds are of microseconds.
+    Two types of whole numbers, or of floats, have the wider one; whole numbers and decimals have a
+    decimal that holds both, as in Spark. Instants of two zones get the first one's zone. Times of
+    microseconds and of nanoseconds have microseconds.
 
     Examples
     --------
@@ -57,12 +57,12 @@ def _is_exact(dtype: pa.DataType) -> bool:
 
 
 def decimal_of(dtype: pa.DataType) -> pa.DataType:
-    """Return the type of decimals that Spark makes of whole numbers, or one of decimals itself."""
+    """Return the decimal type for whole numbers, as in Spark; a decimal type stays."""
     return dtype if types.is_decimal(dtype) else pa.decimal128(WHOLE_DIGITS[dtype], 0)
 
 
 def common_decimal(dtypes: Iterable[pa.DataType]) -> pa.DataType | None:
-    """Return the decimals that hold those of several types, or whole numbers; None if none do."""
+    """Return the decimal type that holds several exact types, or None."""
     decimals = [decimal_of(dtype) for dtype in dtypes]
     scale = max(each.scale for each in decimals)
     digits = scale + max(each.precision - each.scale for each in decimals)
@@ -70,7 +70,7 @@ def common_decimal(dtypes: Iterable[pa.DataType]) -> pa.DataType | None:
 
 
 def _common_nested(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Return the type of structs, lists or maps whose parts have common types, if they do."""
+    """Return the common type of structs, lists or maps whose parts have common types, or None."""
     if not types.is_nested(one) or one.id != other.id:
         return None
     if types.is_map(one):
@@ -82,7 +82,7 @@ def _common_nested(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return None if field is None else pa.list_(field)
     if not types.is_struct(one) or [f.name for f in one] != [f.name for f in other]:
         return None
-    fields = [_common_field(ours, its) for ours, its in zip(one, other, strict=True)]
+    fields = [_common_field(a, b) for a, b in zip(one, other, strict=True)]
     return None if any(field is None for field in fields) else pa.struct(fields)
 
 

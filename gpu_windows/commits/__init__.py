@@ -1,1 +1,1 @@
-"""What stands beside the results of streaming queries, so that readers see each row once."""
+"""Records beside the results of queries, by which readers see each row exactly once."""

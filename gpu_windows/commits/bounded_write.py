@@ -1,8 +1,8 @@
-"""A write of a bounded query to a path: files of its own, and then a text that names them.
+"""A write of a bounded query to a path: files of its own, then a record that commits them.
 
-The steps are those of a streaming query that writes one micro-batch: a text in ``owners`` says that
-a generation begins, files come into a folder of that generation, and a text in ``commits`` is
-created last. So readers have the write before, or this one.
+The steps are those of a streaming query with one micro-batch: a record in ``owners`` begins a
+generation, files are written into a folder of that generation, and a record in ``commits`` is
+created last. So readers see the previous write or this one.
 """
 
 from __future__ import annotations
@@ -13,16 +13,22 @@ from contextlib import contextmanager
 from uuid import uuid4
 
 from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.commits.marker_files import (
+    HIDDEN,
+    MARKER,
+    number_of,
+    numbered_folders,
+    read_markers,
+)
 from gpu_windows.commits.records import COMMITS, OWNERS, RESULT, Commit, Owner, Part, part_folder
-from gpu_windows.commits.texts import HIDDEN, TEXT, number_of, numbered_folders, read_texts
-from gpu_windows.commits.write_target import Mode, WrittenFile, says_path_of_results
+from gpu_windows.commits.write_target import Mode, WrittenFile, path_errors_of_results
 from gpu_windows.errors import CheckpointError, OutputError
 
 logger = logging.getLogger(__name__)
 
 
 class BoundedWrite:
-    """A write that has begun.
+    """A write that has started.
 
     Parameters
     ----------
@@ -39,12 +45,12 @@ class BoundedWrite:
         self._mode = mode
         attempt = uuid4().hex[:8]
         self._may_count = False
-        #: Where its files belong, below the path.
+        #: Folder of its files, below the path.
         self.folder = part_folder(RESULT, owner.generation, 0, attempt)
 
     @classmethod
     def begin(cls, files: CheckpointFiles, schema: str, mode: Mode) -> BoundedWrite:
-        """Note at a path that a write has begun; a reader sees nothing of it.
+        """Record at a path that a write has started; readers do not see it.
 
         Parameters
         ----------
@@ -57,16 +63,16 @@ class BoundedWrite:
         Raises
         ------
         OutputError
-            If something is there that may not be replaced, or the path cannot be written to.
+            If the path holds results that may not be replaced, or cannot be written to.
         """
-        with _says_what_fails(files):
+        with _errors_as_output_errors(files):
             numbers = _check_place(files)
-            if mode == "error" and _committed(files, numbers):
+            if mode == "error" and _find_committed(files, numbers):
                 raise _exists(files)
             files.check_create()
             owner = Owner(max(numbers, default=-1) + 1, uuid4().hex, {RESULT: schema}, True)
-            if not files.create(f"{owner.folder}/{TEXT}", owner.text.encode()):
-                rule = "another write to the path has begun at this moment"
+            if not files.create(f"{owner.folder}/{MARKER}", owner.text.encode()):
+                rule = "another write to the path has started at the same time"
                 raise OutputError(rule, value=files.root)
         return cls(files, owner, mode)
 
@@ -76,20 +82,20 @@ class BoundedWrite:
         return self._files.below(self.folder)
 
     def check_reached(self) -> None:
-        """Raise `OutputError` unless this process finds what another has put at the path."""
-        with _says_what_fails(self._files):
-            if not self._files.exists(f"{self._owner.folder}/{TEXT}"):
+        """Raise `OutputError` unless this process sees the driver's record at the path."""
+        with _errors_as_output_errors(self._files):
+            if not self._files.exists(f"{self._owner.folder}/{MARKER}"):
                 rule = (
-                    "a task does not find at the path what the driver has put there: take a path "
-                    "that the driver and all executors reach"
+                    "a task does not find the driver's record at the path: choose a path that the "
+                    "driver and all executors reach"
                 )
                 raise OutputError(rule, value=self._files.root)
 
     @contextmanager
-    def abandoned_on_error(self) -> Iterator[None]:
-        """Delete what has been written if it fails; what remains is never read.
+    def delete_on_error(self) -> Iterator[None]:
+        """Delete the written files if the write fails; files that remain are never read.
 
-        Unless the text may be there that says that it counts, whatever the store has answered.
+        Files stay if the commit may exist although the store has reported an error.
         """
         try:
             yield
@@ -105,7 +111,7 @@ class BoundedWrite:
             raise
 
     def commit(self, written: Iterable[WrittenFile]) -> tuple[str, ...]:
-        """Let files count, and no others; return their paths.
+        """Commit files as the results of the path; return their paths.
 
         Parameters
         ----------
@@ -115,18 +121,18 @@ class BoundedWrite:
         Raises
         ------
         OutputError
-            If another write has begun since, or a file is not there.
+            If another write has started since, or a file is missing.
         """
         rows = {file.name: file.rows for file in written}
         part = Part(self.folder, sum(rows.values()), rows)
         commit = Commit(self._owner.generation, 0, part.rows, {RESULT: part})
-        with _says_what_fails(self._files):
+        with _errors_as_output_errors(self._files):
             self._check_files(rows)
             before = self._check_still_last()
             self._may_count = True
-            if not self._create(f"{commit.folder}/{TEXT}", commit.text):
+            if not self._create(f"{commit.folder}/{MARKER}", commit.text):
                 self._may_count = False
-                rule = "another process has written the text of this write"
+                rule = "another process has written the record of this write"
                 raise OutputError(rule, value=self._files.root)
         self._sweep(rows, before)
         return tuple(f"{self._files.root}/{self.folder}/{name}" for name in sorted(rows))
@@ -135,31 +141,31 @@ class BoundedWrite:
         try:
             return self._files.create(name, text.encode())
         except OSError as error:
-            rule = f"whether the write counts is not known, read the path: {error}"
+            rule = f"it is unknown whether the write was committed, read the path: {error}"
             raise OutputError(rule, value=self._files.root) from error
 
     def _check_files(self, names: Iterable[str]) -> None:
         found = {name.rpartition("/")[2] for name in self._files.names(self.folder)}
         missing = sorted({*names} - found)
         if missing:
-            rule = "the driver does not find a file that a task has written: take a shared path"
+            rule = "the driver does not find a file that a task has written: choose a shared path"
             raise OutputError(rule, value=f"{self._files.root}/{self.folder}/{missing[0]}")
 
     def _check_still_last(self) -> int:
-        """Return the generation that has counted until now, -1 if none."""
+        """Return the last committed generation, -1 without one; check that this is the newest."""
         numbers = _check_place(self._files)
         if max(numbers, default=-1) != self._owner.generation:
-            rule = "another write to the path has begun meanwhile, and its results will count"
+            rule = "another write to the path has started since, and its results will replace these"
             raise OutputError(rule, value=self._files.root)
-        committed = _committed(self._files, numbers)
+        committed = _find_committed(self._files, numbers)
         if committed and self._mode == "error":
             raise _exists(self._files)
         return max(committed, default=-1)
 
     def _sweep(self, names: Mapping[str, int], before: int) -> None:
-        """Delete what counts no more, but for the write before: somebody may read it.
+        """Delete older files, except those of the previous write, which may be read now.
 
-        ``before``: its generation.
+        ``before``: generation of the previous write.
         """
         files, own = self._files, self._owner.generation
         try:
@@ -183,35 +189,35 @@ def _generation_of(folder: str) -> int:
 
 
 def _check_place(files: CheckpointFiles) -> list[int]:
-    """Return the generations that have begun at a path; refuse what is not for bounded queries."""
+    """Return the generations of a path; refuse paths that are not for bounded queries."""
     owners = numbered_folders(files, OWNERS)
     entries = files.entries() or []
     others = [name for name in entries if not name.startswith(HIDDEN)]
     if not owners and others:
-        rule = "the path holds files that write_parquet has not written: take another one"
+        rule = "the path holds files that write_parquet has not written: choose another one"
         raise OutputError(rule, value=f"{files.root}/{others[0]}")
-    last = next(iter(read_texts(files, owners[-1])), None) if owners else None
+    last = next(iter(read_markers(files, owners[-1])), None) if owners else None
     if last is not None and not Owner.from_text(last).is_bounded:
-        rule = "the path belongs to a streaming query: take another one"
+        rule = "the path belongs to a streaming query: choose another one"
         raise OutputError(rule, value=files.root)
     return [number_of(folder) for folder in owners]
 
 
-def _committed(files: CheckpointFiles, generations: Iterable[int]) -> list[int]:
-    """Return those of some generations that are complete."""
+def _find_committed(files: CheckpointFiles, generations: Iterable[int]) -> list[int]:
+    """Return the generations whose write is complete."""
     folders = {number: Commit(number, 0, 0, {}).folder for number in generations}
-    return [n for n, folder in folders.items() if files.exists(f"{folder}/{TEXT}")]
+    return [n for n, folder in folders.items() if files.exists(f"{folder}/{MARKER}")]
 
 
 def _exists(files: CheckpointFiles) -> OutputError:
-    rule = 'the path holds results: take another one, or replace them by mode="overwrite"'
+    rule = 'the path holds results: choose another one, or replace them by mode="overwrite"'
     return OutputError(rule, value=files.root)
 
 
 @contextmanager
-def _says_what_fails(files: CheckpointFiles) -> Iterator[None]:
-    """Raise `OutputError` where a disk or a store refuses."""
-    with says_path_of_results():
+def _errors_as_output_errors(files: CheckpointFiles) -> Iterator[None]:
+    """Raise errors of a disk or a store as `OutputError`."""
+    with path_errors_of_results():
         try:
             yield
         except OSError as error:

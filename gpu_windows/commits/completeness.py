@@ -1,4 +1,4 @@
-"""Whether the files of a micro-batch hold the rows that were written: its commit says how many."""
+"""Checks the number of rows in the files of a micro-batch against its commit."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from gpu_windows.commits.records import Commit
 from gpu_windows.errors import OutputError, QueryError
 
 logger = logging.getLogger(__name__)
-#: What becomes of rows that are gone.
+#: How to treat missing rows.
 Missing = Literal["raise", "skip"]
-#: Files by name, and the rows that the footer of each says it has; None where it has no footer.
+#: Names of files to the rows in their footers; None for a file without a footer.
 FileRows = Mapping[str, int | None]
 
 
 def check_missing(missing: object) -> None:
-    """Raise `QueryError` for what is not a value of `Missing`."""
+    """Raise `QueryError` for a value that is not one of `Missing`."""
     if missing not in get_args(Missing):
         raise QueryError('missing is "raise" or "skip"', value=repr(missing))
 
 
 def check_generations(path: str, generations: Sequence[int]) -> None:
-    """Raise `OutputError` if the text of a query that wrote to a path is gone.
+    """Raise `OutputError` if the record of a query that wrote to a path is missing.
 
-    ``generations``: those of the queries whose texts are there, in order.
+    ``generations``: those of existing records, in order.
     """
     gone = sorted({*range(generations[-1])} - {*generations})
     if gone:
         rule = (
-            "a path has a text for each query that wrote there: files were removed. Put them back, "
-            'or read what is left by missing="skip"'
+            "a path has a record of each query that wrote there: files were removed. Put them "
+            'back, or read what is left by missing="skip"'
         )
         raise OutputError(rule, value=f"{path}: no generation {', '.join(map(str, gone))}")
 
@@ -49,9 +49,9 @@ def select_files(
         It has this output.
     output : str
     files : FileRows
-        Those that are in the output's folder now.
+        In the output's folder now.
     missing : {"raise", "skip"}
-        What becomes of rows that are gone.
+        How to treat missing rows.
 
     Raises
     ------
@@ -84,8 +84,8 @@ def select_files(
 
 
 def _describe_files(files: FileRows) -> str:
-    shown = (
+    descriptions = (
         f"{name} {'cannot be read' if rows is None else f'has {rows}'}"
         for name, rows in sorted(files.items())
     )
-    return ", ".join(shown) or "no file"
+    return ", ".join(descriptions) or "no file"

@@ -1,4 +1,4 @@
-"""Parquet files of results, written piece by piece while the results are made."""
+"""Writes Parquet files of results in pieces, while the results are computed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _GROUP_ROWS, _GROUP_BYTES = 1 << 20, 64 << 20
 
 @dataclass(frozen=True)
 class ParquetEncoding:
-    """How Parquet files are written.
+    """Encoding of Parquet files.
 
     Parameters
     ----------
     codec : str
-        PyArrow's name of what compresses.
+        PyArrow's name of the compression.
     int96 : bool
         Whether timestamps are 96 bits long.
     notes : mapping of str to str
-        Of the file's footer.
+        Metadata of the file's footer.
     """
 
     codec: str = "SNAPPY"
@@ -51,7 +51,7 @@ class ParquetEncoding:
         yield from sink.take()
 
     def _write(self, tables: Iterable[pa.Table], schema: pa.Schema, sink: Any) -> Iterator[None]:
-        """Write tables; give way after each of them."""
+        """Write tables; yield after each of them."""
         with pq.ParquetWriter(
             sink,
             schema,
@@ -66,7 +66,7 @@ class ParquetEncoding:
 
 
 class _Pieces:
-    """What a writer has written and nobody has taken yet."""
+    """A file-like buffer from which written bytes are taken."""
 
     closed = False
 
@@ -95,7 +95,7 @@ def write_parquet_file(
     schema: pa.Schema,
     encoding: ParquetEncoding,
 ) -> WrittenFile | None:
-    """Write a file of results under a name that no other attempt has; None if there are no rows.
+    """Write a file of results with a name unique to this attempt; return None without rows.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def write_parquet_file(
     OutputError
         If the disk or the store does not take it.
     """
-    source = _Counted(gather_row_groups(tables))
+    source = _CountedTables(gather_row_groups(tables))
     first = next(source, None)
     if first is None:
         return None
@@ -138,8 +138,8 @@ def write_parquet_file(
     return WrittenFile(name, source.rows, size)
 
 
-class _Counted:
-    """Tables that are read once: their rows so far, and the error that they have ended with."""
+class _CountedTables:
+    """Tables that are read once, with a count of their rows and the error that ended them."""
 
     def __init__(self, tables: Iterable[pa.Table]) -> None:
         self._tables = iter(tables)
@@ -162,7 +162,7 @@ class _Counted:
 
 
 def gather_row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield tables of as many rows as a row group has; those without rows are left out."""
+    """Yield tables with the rows of a row group each; empty tables are dropped."""
     pending, rows, size = list[pa.Table](), 0, 0
     for table in tables:
         for begin in range(0, len(table), _GROUP_ROWS):
@@ -177,7 +177,7 @@ def gather_row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def count_written(files: CheckpointFiles) -> list[WrittenFile]:
-    """Return the Parquet files that Spark has written to a folder, by their footers.
+    """Return the Parquet files that Spark has written to a folder, with rows from their footers.
 
     Raises
     ------

@@ -1,19 +1,18 @@
-"""What is written beside results: whose they are, and which micro-batches are complete.
+"""Records beside results: which queries wrote them, and which micro-batches are complete.
 
 A path of results holds::
 
-    owners/GENERATION/                   a text: the query that writes, and what it writes
-    commits/GENERATION/BLOCK/NUMBER/     a text: a micro-batch is complete, and where its rows are
-    result/GENERATION-NUMBER-ATTEMPT/    Parquet files, never touched again
+    owners/GENERATION/                   a record: the query that writes, and its schemas
+    commits/GENERATION/BLOCK/NUMBER/     a record: a micro-batch is complete, and its folders
+    result/GENERATION-NUMBER-ATTEMPT/    Parquet files, never changed
     late/GENERATION-NUMBER-ATTEMPT/
     sides/TAG/GENERATION-NUMBER-ATTEMPT/ a side output
 
-A generation begins where a query of another checkpoint takes over, and where a query has more
-columns than it had. A text is JSON and names its
-format. A micro-batch without rows leaves nothing.
+A generation begins when a query of another checkpoint takes over, and when a query has new columns.
+A record is a text file of JSON that names its format. A micro-batch without rows has no record.
 
-A bounded query writes there by `Outputs.write_parquet`: each write is a generation of
-one micro-batch, whose text names its files. The last one that is complete counts, and no other.
+Each `Outputs.write_parquet` of a bounded query is a generation with one micro-batch, whose record
+names its files. Only the last complete one counts.
 """
 
 from __future__ import annotations
@@ -34,22 +33,22 @@ RESULT, LATE = "result", "late"
 OUTPUTS = (RESULT, LATE)
 
 
-#: What tells a checkpoint from others.
+#: Pattern of the identity of a checkpoint.
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
 def is_identity(text: str) -> bool:
-    """Whether a text is what tells a checkpoint from others: 32 hex digits."""
+    """Whether a string is the identity of a checkpoint: 32 hex digits."""
     return _IDENTITY.fullmatch(text) is not None
 
 
 def side_name(tag: str) -> str:
-    """Return what a side output is called among the outputs of a query."""
+    """Return the name of a side output among the outputs of a query."""
     return f"sides/{tag}"
 
 
 _FORMAT = 1
-#: Micro-batches whose texts are listed together, so that new ones are found among few.
+#: Micro-batches whose records are listed together, so that new ones are found by short listings.
 BLOCK = 1_000
 
 
@@ -60,9 +59,9 @@ class Owner:
     Parameters
     ----------
     generation : int
-        How many queries wrote there before.
+        Number of earlier generations.
     query : str
-        What tells its checkpoint from others.
+        Identity of its checkpoint.
     schemas : dict of str to str
         Outputs to their schemas, as Spark writes them in JSON.
     is_bounded : bool
@@ -76,17 +75,17 @@ class Owner:
 
     @property
     def folder(self) -> str:
-        """Where its text is, below the path."""
+        """Folder of its record, below the path."""
         return f"{OWNERS}/{_generation(self.generation)}"
 
     @property
     def next_folder(self) -> str:
-        """Where that of a query is that takes over from it."""
+        """Folder of the record of a query that takes over from it."""
         return f"{OWNERS}/{_generation(self.generation + 1)}"
 
     @property
     def text(self) -> str:
-        """What `from_text` reads."""
+        """The record as JSON; `from_text` reads it."""
         return json.dumps({"format": _FORMAT, **asdict(self)})
 
     @classmethod
@@ -96,9 +95,9 @@ class Owner:
         Raises
         ------
         OutputError
-            If it is no such text, or one of a format that is not known.
+            If it is not such a record, or has an unknown format.
         """
-        with _as_written():
+        with _malformed_as_output_error():
             found = _read(text)
             bounded = found.get("is_bounded", False)
             return cls(found["generation"], found["query"], found["schemas"], bounded)
@@ -106,7 +105,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class Part:
-    """What a micro-batch wrote of one output.
+    """One output of a micro-batch.
 
     Parameters
     ----------
@@ -114,7 +113,7 @@ class Part:
         Below the path.
     rows : int
     files : dict of str to int, optional
-        Names of the files in it that count, and their rows. None: all of them do.
+        Names of its files to their rows. None: all files in the folder.
     """
 
     folder: str
@@ -122,7 +121,7 @@ class Part:
     files: Mapping[str, int] | None = None
 
     def choose_files(self, found: Mapping[str, int | None]) -> dict[str, int | None]:
-        """Return those of the files in the folder, with their rows, that count."""
+        """Return the output's files, with their rows, among those found in the folder."""
         return {n: rows for n, rows in found.items() if self.files is None or n in self.files}
 
 
@@ -135,7 +134,7 @@ class Commit:
     generation, number : int
         Of the query, and of the micro-batch.
     rows : int
-        That it took in.
+        Number of its input rows.
     outputs : dict of str to Part
         Those that have rows.
     planned_ms : int, optional
@@ -150,18 +149,18 @@ class Commit:
 
     @property
     def position(self) -> tuple[int, int]:
-        """What micro-batches are ordered by."""
+        """Generation and number, by which micro-batches are ordered."""
         return self.generation, self.number
 
     @property
     def folder(self) -> str:
-        """Where its text is, below the path."""
+        """Folder of its record, below the path."""
         block = f"{self.number // BLOCK:08}"
         return f"{COMMITS}/{_generation(self.generation)}/{block}/{self.number:012}"
 
     @property
     def text(self) -> str:
-        """What `from_text` reads."""
+        """The record as JSON; `from_text` reads it."""
         return json.dumps({"format": _FORMAT, **asdict(self)})
 
     @classmethod
@@ -171,9 +170,9 @@ class Commit:
         Raises
         ------
         OutputError
-            If it is no such text, or one of a format that is not known.
+            If it is not such a record, or has an unknown format.
         """
-        with _as_written():
+        with _malformed_as_output_error():
             found = _read(text)
             parts = {name: Part(**part) for name, part in found["outputs"].items()}
             planned_ms = found.get("planned_ms")
@@ -181,9 +180,9 @@ class Commit:
 
 
 def blocks_from(generation: int, number: int) -> str:
-    """Return a pattern of the folders, below the path, in which a micro-batch and later ones are.
+    """Return a glob pattern of the folders with the records of a micro-batch and later ones.
 
-    So of old ones not even the names are read: ``{00000017,0000001[8-9],000000[2-9]?,...}``.
+    So not even the names of old ones are read: ``{00000017,0000001[8-9],000000[2-9]?,...}``.
     """
     first = f"{number // BLOCK:08}"
     later = (
@@ -195,14 +194,14 @@ def blocks_from(generation: int, number: int) -> str:
 
 
 def part_folder(output: str, generation: int, number: int, attempt: str) -> str:
-    """Return where an attempt at a micro-batch writes an output, below the path."""
+    """Return the folder, below the path, in which an attempt at a micro-batch writes an output."""
     return f"{output}/{_generation(generation)}-{number:012}-{attempt}"
 
 
-def check_output(output: str, known: Iterable[str] = OUTPUTS) -> None:
+def check_output(output: str, outputs: Iterable[str] = OUTPUTS) -> None:
     """Raise `OutputError` for an output that a path does not hold."""
-    if output not in known:
-        raise OutputError(f"the outputs of a path are {', '.join(known)}", value=repr(output))
+    if output not in outputs:
+        raise OutputError(f"the outputs of a path are {', '.join(outputs)}", value=repr(output))
 
 
 def _generation(number: int) -> str:
@@ -212,15 +211,15 @@ def _generation(number: int) -> str:
 def _read(text: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(text)
     if found["format"] != _FORMAT:
-        rule = f"texts beside results have the format {_FORMAT}"
+        rule = f"records beside results have the format {_FORMAT}"
         raise OutputError(rule, value=found["format"])
     return found
 
 
 @contextmanager
-def _as_written() -> Iterator[None]:
-    """Tell a text that is none of ours."""
+def _malformed_as_output_error() -> Iterator[None]:
+    """Raise errors of malformed records as `OutputError`."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise OutputError("texts beside results must be what write_stream wrote") from error
+        raise OutputError("records beside results must be those that write_stream wrote") from error

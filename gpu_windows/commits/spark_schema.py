@@ -1,4 +1,4 @@
-"""The schema of results as Spark writes it in JSON, of results that Spark has not made."""
+"""The JSON of a Spark schema, for results that Spark has not computed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyarrow import types
 
 from gpu_windows.errors import ColumnTypeError
 
-#: What tells a type, and what Spark calls it that reads it from a Parquet file.
+#: Predicates of Arrow types, and Spark's names of the types that it reads from Parquet.
 _SIMPLE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (types.is_boolean, "boolean"),
     (types.is_int8, "byte"),
@@ -27,7 +27,7 @@ _SIMPLE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
 
 
 def spark_schema(schema: pa.Schema) -> str:
-    """Return the schema with which Spark reads a Parquet file of an Arrow table, in JSON.
+    """Return the JSON of the schema with which Spark reads a Parquet file of an Arrow table.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ def spark_schema(schema: pa.Schema) -> str:
 
 
 def _struct(fields: Any, column: str | None) -> dict[str, Any]:
-    named = [
+    described = [
         {"name": f.name, "type": _type(f.type, column or f.name), "nullable": True, "metadata": {}}
         for f in fields
     ]
-    return {"type": "struct", "fields": named}
+    return {"type": "struct", "fields": described}
 
 
 def _type(dtype: pa.DataType, column: str) -> Any:
@@ -66,5 +66,5 @@ def _type(dtype: pa.DataType, column: str) -> Any:
     if types.is_map(dtype):
         key, value = (_type(each, column) for each in (dtype.key_type, dtype.item_type))
         return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
-    rule = "a column of this type is not read from Parquet by Spark as it was written: cast it"
+    rule = "Spark reads a column of this type from Parquet as another type: cast it"
     raise ColumnTypeError(rule, value=dtype, column=column)

@@ -1,4 +1,4 @@
-"""Where results of a bounded query go, as its user says it, and what has been written."""
+"""Target of a write of a bounded query, as given by the user, and its outcome."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gpu_windows.checkpointing.store_options import Setting
 from gpu_windows.errors import CheckpointError, InvalidOptionError, OutputError, QueryError
 from gpu_windows.operators.counters import Counters
 
-#: What becomes of an earlier write to the path.
+#: How to treat an earlier write to the path.
 Mode = Literal["error", "overwrite"]
-#: Spark's names of what files are compressed by, and those of PyArrow.
+#: Spark's names of compressions to PyArrow's.
 CODECS: Mapping[str, str] = {
     "none": "NONE",
     "uncompressed": "NONE",
@@ -31,8 +31,8 @@ CODECS: Mapping[str, str] = {
 
 
 @contextmanager
-def says_path_of_results() -> Iterator[None]:
-    """Raise `OutputError` where what is said of files of checkpoints is broken by those here."""
+def path_errors_of_results() -> Iterator[None]:
+    """Raise errors about locations of checkpoints as `OutputError` about a path of results."""
     try:
         yield
     except CheckpointError as error:
@@ -42,7 +42,7 @@ def says_path_of_results() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class WriteTarget:
-    """Where results are to be written, and how: what `Outputs.write_parquet` takes.
+    """Arguments of `Outputs.write_parquet`: path, mode and compression.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class WriteTarget:
     def __post_init__(self) -> None:
         path: Any = self.path
         if not isinstance(path, str | PathLike) or not str(path):
-            raise QueryError("a path is text, or os.PathLike", value=repr(path))
+            raise QueryError("a path is a str or os.PathLike", value=repr(path))
         if self.mode not in get_args(Mode):
             rule = 'mode is "error" or "overwrite"; to add to results, run a streaming query'
             raise InvalidOptionError(rule, value=repr(self.mode))
@@ -77,9 +77,9 @@ class WriteTarget:
         Raises
         ------
         OutputError
-            If it is in a store that is not taken.
+            If it is in a store that is not supported.
         """
-        with says_path_of_results():
+        with path_errors_of_results():
             return open_checkpoint(self.path, *([] if setting is None else [setting]))
 
 
@@ -94,12 +94,12 @@ class WrittenFile:
 
 @dataclass(frozen=True)
 class WrittenParquet:
-    """What `gpu_windows.typing.Outputs.write_parquet` has written.
+    """Outcome of `gpu_windows.typing.Outputs.write_parquet`.
 
     Parameters
     ----------
     path : str
-        As `gpu_windows.read_output` takes it.
+        For `gpu_windows.read_output`.
     files : tuple of str
         Paths or URLs of the Parquet files, which any reader may be given; none where there are no
         results.
@@ -130,7 +130,7 @@ class WrittenParquet:
         written_by: str,
         counters: Counters | None,
     ) -> Self:
-        """Return what is said of files that were written, and of what was counted."""
+        """Return the outcome for written files and counters."""
         rows, size = (sum(getattr(each, n) for each in written) for n in ("rows", "bytes"))
         if counters is None:
             return cls(path, files, rows, size, written_by)
@@ -152,6 +152,6 @@ def codec_of(compression: str) -> str:
         rule = f"compression is one of {', '.join(CODECS)}"
         raise InvalidOptionError(rule, value=repr(compression))
     if codec != "NONE" and not pa.Codec.is_available(codec.lower()):
-        rule = "this PyArrow was built without it: take another compression"
+        rule = "this PyArrow was built without it: choose another compression"
         raise InvalidOptionError(rule, value=repr(compression))
     return codec

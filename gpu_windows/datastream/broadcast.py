@@ -91,7 +91,7 @@ class BroadcastConnectedStream(LastStep[R]):
         merged = both.merge(*selections, _PREFIXES, as_list(arrival_order))
         seen, is_timed = merged.seen(_PREFIXES), both.is_timed
         process = KeyedBroadcastProcess(function, output_schema(output), *seen, is_timed=is_timed)
-        source = merged.source.constant(COPY, pa.scalar(value=False))
+        source = merged.source.add_constant(COPY, pa.scalar(value=False))
         return self._end(replace(merged, source=source).outputs(process, options))
 
     if TYPE_CHECKING:

@@ -145,9 +145,9 @@ def named_columns(
     """Return the source with columns named that a function sees, and their names."""
     names = []
     for column in as_list(columns):
-        source, name = source.name(column, None)
+        source, name = source.bind_column(column, None)
         names.append(name)
-    check_seen([*map(source.public_name, dict.fromkeys(names))])
+    check_seen([*map(source.display_name, dict.fromkeys(names))])
     return source, tuple(names)
 
 
@@ -173,5 +173,5 @@ def name_arguments(source: Source, name: str, aggregate: Aggregate) -> tuple[Sou
         column = getattr(aggregate, part)
         if column is not None:
             fallback = None if part == "where" else f"__{name}_{part}"
-            source, names[part] = source.name(column, fallback)
+            source, names[part] = source.bind_column(column, fallback)
     return source, replace(aggregate, **names)

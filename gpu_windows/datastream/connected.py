@@ -47,15 +47,15 @@ def process_outputs(
     """Return the outputs of a function over the rows of a keyed stream."""
     source, seen, order = keyed.source, [], []
     for column in as_list(columns):
-        source, name = source.name(column, None)
+        source, name = source.bind_column(column, None)
         seen.append(name)
     for number, column in enumerate(as_list(arrival_order)):
-        source, name = source.name(column, f"__order_{number}")
+        source, name = source.bind_column(column, f"__order_{number}")
         order.append(name)
     check_function(function, *(kind.kind for kind in _KINDS))
     kind = next(each for each in _KINDS if isinstance(function, each.kind))
-    names = tuple(map(source.public_name, seen))
-    check_seen([*map(source.public_name, dict.fromkeys(seen))])
+    names = tuple(map(source.display_name, seen))
+    check_seen([*map(source.display_name, dict.fromkeys(seen))])
     query = ProcessQuery(
         schema=source.schema,
         time=keyed.time,

@@ -30,15 +30,15 @@ def with_time(
             "gw.WatermarkStrategy.for_bounded_out_of_orderness('5 seconds')"
         )
         raise QueryError(rule, value=repr(watermarks))
-    source, name = source.name(column, "__event_time")
+    source, name = source.bind_column(column, "__event_time")
     if time_zone is not None:
-        source = source.localized(name, check_zone(time_zone))
-    source = source.timed(name, "event time")
+        source = source.convert_local_time(name, check_zone(time_zone))
+    source = source.convert_time(name, "event time")
     if watermarks.column is not None:
-        source, carrier = source.name(watermarks.column, "watermark")
+        source, carrier = source.bind_column(watermarks.column, "watermark")
         if time_zone is not None and has_no_zone(source, carrier):
-            source = source.localized(carrier, time_zone)
-        source = source.timed(carrier, CARRIER)
+            source = source.convert_local_time(carrier, time_zone)
+        source = source.convert_time(carrier, CARRIER)
         watermarks = replace(watermarks, column=carrier)
     return source, name, watermarks
 

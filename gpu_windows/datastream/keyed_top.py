@@ -87,13 +87,13 @@ class KeyedTop(KeyedInput, LastStep[R]):
             If a parameter is not as it should be, a column is not there or cannot be ordered by.
         """
         source, order = self.source, []
-        keys = [*map(source.public_name, self.keys)]
+        keys = [*map(source.display_name, self.keys)]
         if columns is None:
             columns = [name for name in source.user_columns if name not in keys]
         source, carried = named_columns(source, columns)
         source, ordered = named_columns(source, by if isinstance(by, list | tuple) else (by,))
         for place, column in enumerate(as_list(arrival_order)):
-            source, name = source.name(column, f"__order_{place}")
+            source, name = source.bind_column(column, f"__order_{place}")
             order.append(name)
         seen = tuple(dict.fromkeys((*carried, *ordered)))
         top = TopChanges(
@@ -130,7 +130,7 @@ def _order(
 def _result_fields(source: Source, columns: Sequence[str]) -> pa.Schema:
     """Return the fields of the columns that stand in results."""
     fields = (source.schema.field(name) for name in columns)
-    return pa.schema([field.with_name(source.public_name(field.name)) for field in fields])
+    return pa.schema([field.with_name(source.display_name(field.name)) for field in fields])
 
 
 def _lives(duration: Duration) -> int:

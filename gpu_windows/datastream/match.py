@@ -144,11 +144,11 @@ class MatchStream(LastStep[R]):
 
         added, order, then = results.added, [], []
         for number, (each, down) in enumerate(self.then):
-            added.source, name = added.source.name(each, f"__then_{number}")
+            added.source, name = added.source.bind_column(each, f"__then_{number}")
             then.append((name, down))
         check_order(added.source.schema, [name for name, _ in then])
         for number, each in enumerate(self.order):
-            added.source, name = added.source.name(each, f"__order_{number}")
+            added.source, name = added.source.bind_column(each, f"__order_{number}")
             order.append(name)
         match = Match(
             pattern=self.pattern,
@@ -290,7 +290,7 @@ class _Added:
             name = f"__match_{sha256(text.encode()).hexdigest()[:12]}"
             if any(name == each.lower() for each in self.source.schema.names):
                 raise NameClashError("columns are called so inside gpu_windows", value=name)
-            self.source = self.source.extended({name: text})
+            self.source = self.source.add_columns({name: text})
             self._added[text] = name
         return self._added[text]
 

@@ -76,7 +76,7 @@ class OverStream(LastStep[R]):
             found[name] = replace(framed, aggregate=aggregate)
         order = []
         for number, each in enumerate(self.order):
-            source, name = source.name(each, f"__order_{number}")
+            source, name = source.bind_column(each, f"__order_{number}")
             order.append(name)
         made = (
             OverColumn(bind(name, framed.aggregate, source.schema), framed.frame)
@@ -105,7 +105,7 @@ class OverStream(LastStep[R]):
             rule = "aggregates are named, such as total=gw.sum('amount')"
             raise QueryError(rule, value=repr(columns))
         for column in as_list(columns):
-            source, name = source.name(column, None)
+            source, name = source.bind_column(column, None)
             names.append(name)
         return source, tuple(name for name in dict.fromkeys(names) if name not in there)
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from gpu_windows.datastream.scan import Scan
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.arrow_input import arrow_table, gives_arrow
+from gpu_windows.runners.arrow_source import source_of_arrow
 from gpu_windows.runners.cudf_source import CudfSource, is_cudf
 from gpu_windows.runners.outputs import Source
-from gpu_windows.runners.physical_source import source_of_arrow
 from gpu_windows.runners.row_stream import RowStream
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 from gpu_windows.datastream.stream import TimedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.validation import check_reserved
-from gpu_windows.runners.choosing import Selection
 from gpu_windows.runners.outputs import Outputs
+from gpu_windows.runners.selection import Selection
 from gpu_windows.runners.stages import Stage
 from gpu_windows.vocabulary.watermarks import StageWatermarks
 
@@ -67,13 +67,13 @@ def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = Fa
     source = outputs.rows(stage)
     check_reserved(source.user_columns)
     watermarks = StageWatermarks(stage=stage.name, behind=times.behind)
-    return TimedStream(source.timed(time, "the time of results"), time, watermarks)
+    return TimedStream(source.convert_time(time, "the time of results"), time, watermarks)
 
 
 def _check_time_stays(selections: Iterable[Selection], time: str) -> None:
     """Refuse another result of the name that the time of results has."""
     for each in selections:
         made = [name for name in each.columns if name.lower() == time.lower()]
-        if made and not (made == [time] and time in each.as_they_are):
+        if made and not (made == [time] and time in each.unchanged):
             rule = f"{time} is the time of the results of a stage: give the column another name"
             raise QueryError(rule, value=f"{made[0]} = {each.columns[made[0]]}")

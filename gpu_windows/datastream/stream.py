@@ -31,7 +31,7 @@ from gpu_windows.planning.query import NO_KEY, NO_TIME
 from gpu_windows.planning.result_times import WINDOW_TIME
 from gpu_windows.planning.validation import check_distinct, check_reserved
 from gpu_windows.runners.arrow_input import GivesArrow
-from gpu_windows.runners.outputs import Input, Outputs, Source
+from gpu_windows.runners.outputs import Outputs, Source, UnionInput
 from gpu_windows.vocabulary.options import Duration
 from gpu_windows.vocabulary.watermarks import (
     ClockWatermarks,
@@ -110,7 +110,7 @@ class _Unkeyed(Step, ABC):
             if isinstance(column, list | tuple):
                 rule = "key_by takes columns one by one: key_by('a', 'b')"
                 raise QueryError(rule, value=repr(column))
-            source, name = source.name(column, None)
+            source, name = source.bind_column(column, None)
             names.append(name)
         return KeyedStream(source, timed.time, timed.watermarks, tuple(names))
 
@@ -160,7 +160,7 @@ class _Unkeyed(Step, ABC):
     @property
     def _all_rows(self) -> KeyedStream:
         timed = self._with_time
-        source = timed.source.constant(NO_KEY, pa.scalar(value=True))
+        source = timed.source.add_constant(NO_KEY, pa.scalar(value=True))
         return KeyedStream(source, timed.time, timed.watermarks, (NO_KEY,))
 
 
@@ -192,7 +192,7 @@ class Stream(_Unkeyed):
         >>> in_time = gw.stream(clicks).with_columns(ts="CAST(ts AS TIMESTAMP)")
         """
         _check_columns(self.source, columns)
-        return Stream(self.source.extended(columns))
+        return Stream(self.source.add_columns(columns))
 
     def event_time(
         self,
@@ -242,8 +242,8 @@ class Stream(_Unkeyed):
         if watermarks is None and FIRING[1].name in self.source.schema.names:
             rule = "windows that fire early or again give results out of order: name a strategy"
             raise QueryError(rule, value=FIRING[1].name)
-        source = self.source.timed(WINDOW_END, "the end of windows")
-        source = source.last_ticks(WINDOW_END, WINDOW_TIME)
+        source = self.source.convert_time(WINDOW_END, "the end of windows")
+        source = source.add_last_ticks(WINDOW_END, WINDOW_TIME)
         strategy = watermarks or WatermarkStrategy.for_monotonous_timestamps()
         return Stream(source).event_time(WINDOW_TIME, strategy)
 
@@ -253,7 +253,7 @@ class Stream(_Unkeyed):
         Windows, triggers and lateness are those of event time, and the watermark is processing
         time. Streams only: all rows of a bounded input arrive at once.
         """
-        source, name = self.source.stamped()
+        source, name = self.source.add_arrival_time()
         return TimedStream(source, name, ClockWatermarks())
 
     def processing_time(self) -> TimedStream:
@@ -267,7 +267,7 @@ class Stream(_Unkeyed):
 
     @property
     def _without_time(self) -> TimedStream:
-        source = self.source.constant(NO_TIME, pa.scalar(None, pa.timestamp("us", "UTC")))
+        source = self.source.add_constant(NO_TIME, pa.scalar(None, pa.timestamp("us", "UTC")))
         return TimedStream(source, NO_TIME, WatermarkStrategy.no_watermarks())
 
 
@@ -306,7 +306,7 @@ class TimedStream(_Unkeyed):
             If it is none, or the rows carry their watermarks: take a column for those before.
         """
         self._check_plain("where")
-        return replace(self, source=self.source.filtered(condition))
+        return replace(self, source=self.source.filter_rows(condition))
 
     def with_columns(self, /, **columns: str) -> TimedStream:
         """Give rows more columns, or others of the same names.
@@ -331,7 +331,7 @@ class TimedStream(_Unkeyed):
                 rule = f"the {what} is chosen by event_time: give the column another name"
                 raise QueryError(rule, value=str(column))
         _check_columns(self.source, columns)
-        return replace(self, source=self.source.extended(columns))
+        return replace(self, source=self.source.add_columns(columns))
 
     def with_windows(
         self,
@@ -390,7 +390,7 @@ class TimedStream(_Unkeyed):
             if not isinstance(each, TimedStream):
                 rule = "union takes streams with a time: gw.stream(...).event_time(...)"
                 raise QueryError(rule, value=type(each).__name__)
-        inputs = [Input(each.source, each.time, each.watermarks) for each in (self, *others)]
+        inputs = [UnionInput(each.source, each.time, each.watermarks) for each in (self, *others)]
         check_union_watermarks(each.watermarks for each in inputs)
         watermarks = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
         return TimedStream(self.source.union(inputs), self.time, watermarks)

@@ -43,7 +43,7 @@ class TemporalJoin(PairsRows[R]):
         if not isinstance(self.deleted, str):
             rule = "deleted names a column of the right side: true where the key has no version"
             raise QueryError(rule, value=type(self.deleted).__name__)
-        source, name = self.both.right.source.name(self.deleted, None)
+        source, name = self.both.right.source.bind_column(self.deleted, None)
         dtype = source.schema.field(name).type
         if not types.is_boolean(dtype):
             rule = "what says that a version is deleted is true or false"

@@ -40,7 +40,7 @@ def top(
     order = zip(by, directions(descending, len(by)), strict=True)
     check_order(source.schema, by)
     seen = tuple(dict.fromkeys((*carried, *by)))
-    fields = [source.schema.field(name).with_name(source.public_name(name)) for name in carried]
+    fields = [source.schema.field(name).with_name(source.display_name(name)) for name in carried]
     output = pa.schema([*fields, pa.field(check_number(number), pa.int64(), nullable=False)])
     check_distinct(output.names)
     places = tuple((seen.index(name), down) for name, down in order)

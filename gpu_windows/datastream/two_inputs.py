@@ -17,7 +17,7 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.query import NO_TIME
 from gpu_windows.planning.validation import check_distinct, check_reserved, require_common
-from gpu_windows.runners.outputs import Outputs, Side, Source
+from gpu_windows.runners.outputs import InputSide, Outputs, Source
 from gpu_windows.vocabulary.options import Options, change_options
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy, join_watermarks
 
@@ -178,7 +178,7 @@ class TwoInputs:
         """Return both with a column that is true in every row."""
         sides = (self.left, self.right)
         left, right = (
-            replace(side, source=side.source.constant(name, pa.scalar(value=True)))
+            replace(side, source=side.source.add_constant(name, pa.scalar(value=True)))
             for side in sides
         )
         return TwoInputs(left, right)
@@ -222,16 +222,18 @@ class TwoInputs:
         right_source, right_columns = _add_columns(self.right.source, right, prefixes[1])
         one, other = self.left, self.right
         left_keys, right_keys = (*one.keys, *shared), (*self._right_keys, *shared)
-        left_side = Side(left_source, one.time, one.watermarks, left_keys, left_columns)
-        right_side = Side(right_source, other.time, other.watermarks, right_keys, right_columns)
+        left_side = InputSide(left_source, one.time, one.watermarks, left_keys, left_columns)
+        right_side = InputSide(
+            right_source, other.time, other.watermarks, right_keys, right_columns
+        )
         for source, name in product((left_source, right_source), shared):
-            source.name(name, None)  # it is there
-        keys = tuple(left_source.public_name(name) for name in self.left.keys)
+            source.bind_column(name, None)  # it is there
+        keys = tuple(left_source.display_name(name) for name in self.left.keys)
         orders = tuple(f"__order_{i}" for i in range(len(order)))
         names = (SIDE, TIME, *keys, *seen, *left_side.columns, *right_side.columns)
         check_distinct(names)
         fields = self._fields((*keys, *orders, *seen), shared)
-        source = left_source.tagged(fields, left_side, right_side)
+        source = left_source.tag_sides(fields, left_side, right_side)
         watermarks = join_watermarks(one.watermarks, other.watermarks)
         return MergedInputs(
             source, watermarks, keys, (*left_side.columns,), (*right_side.columns,), orders
@@ -244,8 +246,8 @@ def _add_columns(
     """Return the source with the selection columns in it, and result names to its columns."""
     columns: dict[str, str] = {}
     for wanted, column in _selected_columns(selection):
-        source, name = source.name(column, wanted)
-        result_name = wanted or f"{prefix}{source.public_name(name)}"
+        source, name = source.bind_column(column, wanted)
+        result_name = wanted or f"{prefix}{source.display_name(name)}"
         if result_name in columns:
             check_distinct((result_name, result_name))
         columns[result_name] = name

@@ -82,7 +82,7 @@ def _in_slices(
     instant = _instant(timed)
     output = pa.schema([*(timed.source.schema.field(n).with_nullable(True) for n in names),
                         *(pa.field(name, instant) for name in WINDOW_COLUMNS)])  # fmt: skip
-    source = timed.source.spread(SPREAD, timed.time)
+    source = timed.source.add_spread(SPREAD, timed.time)
     query = ProcessQuery(
         schema=source.schema,
         time=timed.time,

@@ -157,7 +157,7 @@ class WindowedStream(Windowed[R]):
     def _shown_keys(self) -> list[str]:
         if self.keyed.keys == (NO_KEY,):
             raise QueryError("grouping sets are of keys: say key_by", value="window_all")
-        return [*map(self.keyed.source.public_name, self.keyed.keys)]
+        return [*map(self.keyed.source.display_name, self.keyed.keys)]
 
     def changed_keys(self) -> Self:
         """Let a window fire only if a row of its key is in its last slide.
@@ -367,7 +367,7 @@ class WindowedStream(Windowed[R]):
         """Return the results of a function over every window, or all outputs."""
         order = []
         for i, column in enumerate(self.order):
-            source, name = source.name(column, f"__order_{i}")
+            source, name = source.bind_column(column, f"__order_{i}")
             order.append(name)
         query = WindowQuery(
             schema=source.schema,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Never
 
-from gpu_windows.checkpointing.commit_log import KEPT
+from gpu_windows.checkpointing.commit_log import MIN_COMMITS
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink
@@ -29,7 +29,7 @@ def write_stream(
     *,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
-    keep: int = KEPT,
+    keep: int = MIN_COMMITS,
     begin_empty: Sequence[str] = (),
     **unknown: Never,
 ) -> StreamingQuery:
@@ -159,8 +159,11 @@ def _check_kind(trigger: Mapping[str, Any]) -> None:
 
 
 def _check_keep(keep: Any) -> None:
-    if not isinstance(keep, int) or isinstance(keep, bool) or keep < KEPT:
-        rule = f"keep is a number of commits, at least {KEPT}: a reader may be at the one before"
+    if not isinstance(keep, int) or isinstance(keep, bool) or keep < MIN_COMMITS:
+        rule = (
+            f"keep is a number of commits, at least {MIN_COMMITS}: a reader may still use the one "
+            "before the last"
+        )
         raise QueryError(rule, value=repr(keep))
 
 

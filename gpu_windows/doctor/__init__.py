@@ -1,10 +1,10 @@
-"""``gpu-windows doctor``: what is installed, what would run where, and how to mend it."""
+"""``gpu-windows doctor``: checks of the installation, with advice how to fix it."""
 
 from __future__ import annotations
 
 from rich.console import Console
 
-from gpu_windows.doctor.finding import Finding, Status, installed
+from gpu_windows.doctor.finding import Finding, Status, installed_version
 from gpu_windows.doctor.gpu import gpu_findings
 from gpu_windows.doctor.host import host_findings
 from gpu_windows.doctor.report import as_json, show
@@ -21,7 +21,7 @@ def examine(*, spark: bool = True) -> list[Finding]:
     spark : bool
         Whether to start Spark and look into its workers (some seconds).
     """
-    pyspark = installed("pyspark")
+    pyspark = installed_version("pyspark")
     findings = [*host_findings(pyspark), *gpu_findings()]
     if spark and pyspark is not None:
         findings += spark_findings(probe_spark())

@@ -1,4 +1,4 @@
-"""What a check found, and the small tools that checks share."""
+"""Findings of checks, and functions that checks share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Finding:
     Parameters
     ----------
     name : str
-        What was looked at.
+        What was checked.
     status : Status
         ``fail``: something of this package cannot work; ``warn``: it works worse than it could,
         or a part of it does not.
@@ -58,11 +58,11 @@ def fail(name: str, found: str, mend: str) -> Finding:
     return Finding(name, Status.FAIL, found, mend)
 
 
-def guarded(name: str, check: Callable[[], Finding]) -> Finding:
-    """Run a check; an error of its own is a finding too, for a doctor must not fall ill."""
+def run_check(name: str, check: Callable[[], Finding]) -> Finding:
+    """Run a check; an error in it becomes a finding."""
     try:
         return check()
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks go on
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks still run
         return fail(name, f"the check itself failed: {first_line(error)}", "report this")
 
 
@@ -72,7 +72,7 @@ def parse_version(text: str) -> Version:
     return tuple(int(part) for part in found[0].split(".")) if found else ()
 
 
-def installed(name: str) -> str | None:
+def installed_version(name: str) -> str | None:
     """Return the version of an installed distribution, or None."""
     try:
         return metadata.version(name)

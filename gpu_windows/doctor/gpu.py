@@ -13,16 +13,16 @@ from gpu_windows.doctor.finding import (
     Finding,
     Version,
     fail,
-    guarded,
-    installed,
+    installed_version,
     ok,
     parse_version,
+    run_check,
     show_versions,
     warn,
 )
 from gpu_windows.errors import DeviceUnavailableError
 
-#: What the CUDA kernels import; each comes in a build for every major version of CUDA.
+#: Packages that CUDA kernels import; each has a build for every major version of CUDA.
 PACKAGES = ("numba-cuda", "cupy", "pylibcudf", "rmm")
 
 _NAME_OF_MAJOR = re.compile(r"-(?:cu|cuda)(\d+)x?$")
@@ -70,7 +70,7 @@ class _DriverError(Exception):
 
 
 def find_driver() -> Driver | str:
-    """Ask the CUDA driver itself, which needs no package; return why not if it does not answer.
+    """Ask the CUDA driver, which needs no package; return the reason if it does not answer.
 
     Makes no CUDA context.
     """
@@ -186,15 +186,15 @@ def check_nvvm(compilers: Mapping[str, str], driver: Driver | str) -> Finding:
 
 
 def check_backend(driver: Driver | str) -> Finding:
-    """Tell on what the kernels would run here with ``device="auto"``, and why."""
+    """Report where kernels run with ``device="auto"``, and why."""
     from gpu_windows.kernels import backend
 
     try:
-        chosen = backend.probe(backend.select("auto"))
+        selected = backend.probe(backend.select("auto"))
     except DeviceUnavailableError as error:
         return fail("Kernels run on", f"nothing: {error}", "see the lines about CUDA")
-    found = f"{chosen.name}: {chosen.reason}"
-    if chosen.name == "cpu" and isinstance(driver, Driver) and driver.devices:
+    found = f"{selected.name}: {selected.reason}"
+    if selected.name == "cpu" and isinstance(driver, Driver) and driver.devices:
         return warn("Kernels run on", found, "see the lines about CUDA: there is a GPU")
     return ok("Kernels run on", found)
 
@@ -202,17 +202,17 @@ def check_backend(driver: Driver | str) -> Finding:
 def gpu_findings() -> list[Finding]:
     """Run every check of this module."""
     driver = find_driver()
-    versions = {name: found for name in _COMPILERS if (found := installed(name))}
+    versions = {name: found for name in _COMPILERS if (found := installed_version(name))}
     return [
         check_gpu(driver, os.environ.get("CUDA_VISIBLE_DEVICES")),
         check_packages(cuda_packages(), driver),
         check_nvvm(versions, driver),
-        guarded("Kernels run on", lambda: check_backend(driver)),
+        run_check("Kernels run on", lambda: check_backend(driver)),
     ]
 
 
 def _why_too_old(package: str, version: str) -> str | None:
-    """Return why kernels do not run with a version of a package, if that is so."""
+    """Return why kernels do not run with a version of a package, or None."""
     from gpu_windows.kernels.cuda.library import why_too_old
 
     return why_too_old(version) if _NAME_OF_MAJOR.sub("", package) == "cupy" else None

@@ -16,10 +16,10 @@ from gpu_windows.doctor.finding import (
     Version,
     fail,
     first_line,
-    guarded,
-    installed,
+    installed_version,
     ok,
     parse_version,
+    run_check,
     warn,
 )
 
@@ -51,7 +51,7 @@ class Java:
 
 
 def find_java() -> Java | str:
-    """Ask the Java that PySpark would start; return what is wrong if there is none.
+    """Ask the Java that PySpark would start; return the problem if it does not answer.
 
     PySpark takes ``$JAVA_HOME/bin/java``, or ``java`` from PATH where JAVA_HOME is unset.
     """
@@ -151,15 +151,15 @@ def check_worker_command(command: str | None) -> Finding:
         ``PYSPARK_PYTHON``; None if unset: workers take ``python3`` from PATH.
     """
     name, mend = "Python of workers", f"export PYSPARK_PYTHON={sys.executable}"
-    shown = f"PYSPARK_PYTHON={command}" if command else "PYSPARK_PYTHON is unset: python3 on PATH"
+    setting = f"PYSPARK_PYTHON={command}" if command else "PYSPARK_PYTHON is unset: python3 on PATH"
     path = shutil.which(command or "python3")
     if path is None:
-        return fail(name, f"{shown} cannot be found", mend)
+        return fail(name, f"{setting} cannot be found", mend)
     if not Path(path).exists() or not Path(path).samefile(sys.executable):
-        return warn(name, f"{shown} is {path}, not the driver's", mend)
+        return warn(name, f"{setting} is {path}, not the driver's", mend)
     if Path(path).parent != Path(sys.executable).parent:  # a link out of another environment
-        return warn(name, f"{shown} is {path}, of another environment", mend)
-    return ok(name, shown)
+        return warn(name, f"{setting} is {path}, of another environment", mend)
+    return ok(name, setting)
 
 
 def host_findings(pyspark: str | None) -> list[Finding]:
@@ -173,12 +173,12 @@ def host_findings(pyspark: str | None) -> list[Finding]:
     return [
         check_java(find_java(), parse_version(pyspark or "")),
         check_pyspark(pyspark),
-        check_pandas(installed("pandas")),
+        check_pandas(installed_version("pandas")),
         check_python(),
         check_worker_command(os.environ.get("PYSPARK_PYTHON")),
-        check_arrow(installed("pyarrow")),
-        check_numba(installed("numba")),
-        guarded("Kernel cache", _kernel_cache),
+        check_arrow(installed_version("pyarrow")),
+        check_numba(installed_version("numba")),
+        run_check("Kernel cache", _kernel_cache),
     ]
 
 

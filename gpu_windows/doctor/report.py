@@ -1,4 +1,4 @@
-"""The report of the doctor: on the terminal, or as JSON."""
+"""Reports findings on the terminal or as JSON."""
 
 from __future__ import annotations
 

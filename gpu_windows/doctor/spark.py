@@ -1,4 +1,4 @@
-"""Checks of Spark itself: a session, its settings, and what its workers really have."""
+"""Checks of Spark: a session, its settings, and the environment of its workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu_windows.doctor.finding import (
     Version,
     fail,
     first_line,
-    installed,
+    installed_version,
     ok,
     parse_version,
     warn,
@@ -46,13 +46,13 @@ _RAPIDS_MEMORY = "spark.rapids.memory.gpu.maxAllocFraction"
 _RAPIDS_SPARKS = (((4, 0, 0), (4, 0, 4)), ((4, 1, 1), (4, 1, 3)), ((4, 2, 0), (4, 2, 0)))
 _DAEMON = "spark.python.daemon.module"
 _SETTINGS = (_ZONE, ARROW_ROWS, ARROW_BYTES, _PLUGINS, _RAPIDS_MEMORY, _DAEMON)
-#: The first Spark that reaches its workers by Unix domain sockets where it is told to.
+#: The first Spark that supports Unix domain sockets to its workers.
 _FIRST_WITH_SOCKETS = (4, 1, 0)
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What a small job on Spark told.
+    """Outcome of a small Spark job.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ class Probe:
         ones), ``gpu_windows`` (None, or why it cannot be imported), ``kernels``, ``unix_socket``
         (whether the JVM reaches it by one).
     error : str
-        Why there is nothing else; empty if all went well.
+        Why there is no outcome; empty if there is one.
     mend : str
-        What to do about that.
+        How to fix that.
     """
 
     version: str = ""
@@ -100,7 +100,7 @@ def probe_spark() -> Probe:
 
 
 def _setting(session: SparkSession, name: str) -> str:
-    """Return a setting, or Spark's default; nothing of one that it does not know."""
+    """Return a setting, or Spark's default; empty for an unknown one."""
     from pyspark.errors import PySparkException
 
     try:
@@ -123,9 +123,10 @@ def check_worker(probe: Probe) -> Finding:
         found = f"{found} cannot import gpu_windows: {worker['gpu_windows']}"
         return fail(name, found, f"{_MEND}, or install gpu-windows on every node")
     other = [
-        f"{package} {worker['versions'].get(package, 'missing')} (driver: {installed(package)})"
+        f"{package} {worker['versions'].get(package, 'missing')} "
+        f"(driver: {installed_version(package)})"
         for package in COMPARED
-        if worker["versions"].get(package) != installed(package)
+        if worker["versions"].get(package) != installed_version(package)
     ]
     if other:
         return warn(name, f"{found}: {', '.join(other)}", "install the same versions on all nodes")
@@ -133,7 +134,7 @@ def check_worker(probe: Probe) -> Finding:
 
 
 def check_zone(settings: Mapping[str, str]) -> Finding:
-    """Tell the session's time zone: windows do not depend on it, text and casts do."""
+    """Report the session's time zone: windows do not depend on it, text and casts do."""
     zone = settings[_ZONE]
     return ok(
         "Session time zone", f"{zone}: used to show and to read text; windows are of instants"
@@ -141,7 +142,7 @@ def check_zone(settings: Mapping[str, str]) -> Finding:
 
 
 def check_batches(settings: Mapping[str, str]) -> Finding:
-    """Check how many rows at a time cross between the JVM and Python, and what measures them."""
+    """Check the rows of Arrow batches between the JVM and Python, and whether they are measured."""
     name, mend = "Arrow batches", "gpu_windows.configure(builder) before getOrCreate(), or"
     rows = int(settings[ARROW_ROWS] or 0)
     if byte_count(settings[ARROW_BYTES]) < UNMEASURED:
@@ -194,9 +195,9 @@ def check_rapids(settings: Mapping[str, str], spark: Version) -> Finding:
         mend = f"leave {_DAEMON} unset: the plugin sets it"
         return fail(name, f"{_DAEMON} is {settings[_DAEMON]}, which the plugin refuses", mend)
     if not any(first <= spark <= last for first, last in _RAPIDS_SPARKS):
-        shown = ".".join(map(str, spark))
+        version = ".".join(map(str, spark))
         mend = "use Spark 4.0.0-4.0.4, 4.1.1-4.1.3 or 4.2.0"
-        return warn(name, f"not known to support Spark {shown}", mend)
+        return warn(name, f"not known to support Spark {version}", mend)
     if not settings[_RAPIDS_MEMORY]:
         mend = f"--conf {_RAPIDS_MEMORY}=0.5 (docs/rapids.md)"
         return warn(name, "in use, and takes all memory of the GPU, our tasks' too", mend)
@@ -238,8 +239,8 @@ def _look() -> Any:
             from gpu_windows.spark_glue.tasks.device import use_task_device
 
             use_task_device(1.0)
-            chosen = backend.select("auto")
-            kernels = f"{chosen.name} ({chosen.reason})"
+            selected = backend.select("auto")
+            kernels = f"{selected.name} ({selected.reason})"
         except Exception as error:  # noqa: BLE001 - this is what we want to know
             missing = f"{type(error).__name__}: {error}"
         facts = {

@@ -1,1 +1,1 @@
-"""What running queries do and cost."""
+"""Metrics of running queries."""

@@ -1,4 +1,4 @@
-"""A view of a running streaming query: what it does and costs, on the terminal."""
+"""Shows the metrics of a running streaming query on the terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def watch(
     every: float = 0.5,
     beside: RenderableType | None = None,
 ) -> QueryMetrics:
-    """Show what a streaming query does and costs until it ends.
+    """Show the metrics of a streaming query until it ends.
 
     A terminal shows a table that changes; elsewhere each micro-batch is a line. What is shown is
     read from the checkpoint, which has the metrics of the latest 16 micro-batches: if the query
@@ -60,7 +60,7 @@ def watch(
         If the query fails, as ``query.awaitTermination()`` does.
     """
     if not every > 0:
-        raise QueryError("the time between two looks must be positive", value=f"{every} s")
+        raise QueryError("the time between two polls must be positive", value=f"{every} s")
     console = Console() if console is None else console
     view = LiveView(query.name or str(query.id), beside)
     with _show_live(view, console):
@@ -71,7 +71,7 @@ def watch(
                 view.add(batch)
                 if not console.is_terminal and view.metrics.last is not None:
                     console.print(line(view.metrics.last), soft_wrap=True, highlight=False)
-        view.metrics = view.metrics.ended(None)
+        view.metrics = view.metrics.end(None)
     return view.metrics
 
 
@@ -86,17 +86,17 @@ def _show_live(view: LiveView, console: Console) -> Iterator[None]:
 
 
 def _news(query: StreamingQuery, metrics: QueryMetrics) -> list[BatchMetrics]:
-    """Return the micro-batches that have been committed since."""
+    """Return the micro-batches committed since those in ``metrics``."""
     last = metrics.last
     batches = read_metrics(str(query.id), None if last is None else last.number)
     if batches is None:
-        rule = "a query that is watched was started by write_stream, in this process"
+        rule = "only a query that write_stream has started in this process can be watched"
         raise QueryError(rule, value=query.name or query.id)
     return batches
 
 
 class LiveView:
-    """What rich draws of a query: a table of its latest micro-batch and of all of them.
+    """A table for rich: metrics of a query's latest micro-batch and of all of them.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class LiveView:
         self._beside = beside
 
     def add(self, batch: BatchMetrics) -> None:
-        """Take a micro-batch."""
+        """Add a micro-batch."""
         self.metrics = self.metrics.plus(batch)
 
     def __rich__(self) -> RenderableType:
@@ -124,7 +124,7 @@ class LiveView:
 
 
 def line(batch: BatchMetrics) -> str:
-    """Say in a line what a micro-batch did and cost."""
+    """Return the metrics of a micro-batch as a line."""
     counters = batch.counters
     return (
         f"batch {batch.number}: {counters.rows:,} rows in {batch.seconds:.2f} s "
@@ -150,28 +150,28 @@ def _table(metrics: QueryMetrics) -> Table:
 def _lines(metrics: QueryMetrics, last: BatchMetrics) -> Iterator[tuple[str, str, str]]:
     both = (last.counters, metrics.counters)
     rejected = [c.null_timestamp + c.out_of_range_timestamp for c in both]
-    yield _counted("rows", [c.rows for c in both])
-    yield _counted("rows/s", [last.rows_per_second, metrics.rows_per_second])
-    yield _counted("late", [c.late for c in both])
-    yield _counted("in a gap", [c.gap for c in both])
-    yield _counted("without a usable time", rejected)
-    yield _counted("too far ahead", [c.future_timestamp for c in both])
-    yield _counted("with an invalid gap", [c.invalid_session_gap for c in both])
-    yield _counted("locally aggregated", [c.locally_aggregated for c in both])
-    yield _counted("windows fired", [c.fired for c in both])
-    yield _counted("state, entries", [last.state_rows, metrics.state_rows])
+    yield _row_of("rows", [c.rows for c in both])
+    yield _row_of("rows/s", [last.rows_per_second, metrics.rows_per_second])
+    yield _row_of("late", [c.late for c in both])
+    yield _row_of("in a gap", [c.gap for c in both])
+    yield _row_of("without a usable time", rejected)
+    yield _row_of("too far ahead", [c.future_timestamp for c in both])
+    yield _row_of("with an invalid gap", [c.invalid_session_gap for c in both])
+    yield _row_of("locally aggregated", [c.locally_aggregated for c in both])
+    yield _row_of("windows fired", [c.fired for c in both])
+    yield _row_of("state, entries", [last.state_rows, metrics.state_rows])
     yield "state, bytes", decimal(last.state_bytes), decimal(metrics.state_bytes)
-    yield _counted("kernels, ms", [last.kernel_ms, metrics.kernel_ms])
-    yield _counted("state, ms", [last.state_ms, metrics.state_ms])
+    yield _row_of("kernels, ms", [last.kernel_ms, metrics.kernel_ms])
+    yield _row_of("state, ms", [last.state_ms, metrics.state_ms])
     yield "micro-batch, s", f"{last.seconds:.2f}", f"{metrics.seconds:.2f}"
-    yield _counted("device fallbacks", [c.device_fallbacks for c in both])
+    yield _row_of("device fallbacks", [c.device_fallbacks for c in both])
     yield "device", last.device or "-", ""
     yield "watermark", _time(last), ""
     if last.held is not None:
         yield "", str(last.held), ""
 
 
-def _counted(label: str, values: Sequence[float]) -> tuple[str, str, str]:
+def _row_of(label: str, values: Sequence[float]) -> tuple[str, str, str]:
     last, total = (f"{value:,.0f}" for value in values)
     return label, last, total
 

@@ -1,4 +1,4 @@
-"""What micro-batches of a streaming query measured."""
+"""Metrics of the micro-batches of streaming queries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class HeldWatermark:
     Parameters
     ----------
     watermark : datetime, optional
-        In UTC; None while there is none.
+        In UTC; None before the first one.
     input : int, optional
         Its number among those of a union or a join, in order, from 1; None if all are idle.
     since : datetime, optional
@@ -34,7 +34,7 @@ class HeldWatermark:
 
     @classmethod
     def of(cls, combined: CombinedWatermark) -> Self:
-        """Return what inputs say after a micro-batch."""
+        """Return the watermark and its holder after a micro-batch."""
         holder = combined.holder
         return cls(
             None if combined.watermark == LONG_MIN else instant(combined.watermark),
@@ -52,33 +52,33 @@ class HeldWatermark:
 
 @dataclass(frozen=True)
 class BatchMetrics:
-    """What one micro-batch did and cost.
+    """Metrics of a micro-batch.
 
     Parameters
     ----------
     number : int
         Of the micro-batch, as the sink is given it.
     seconds : float
-        From its beginning to its commit.
+        From its start to its commit.
     watermark : datetime, optional
-        To which it advanced, in UTC; None while there is none.
+        After the micro-batch, in UTC; None before the first one.
     counters : gpu_windows.operators.base.Counters
         Rows, late ones, fired windows and so on, calls of kernels by back end, fallbacks, and those
         of user code.
     shards : int
-        All are called in every micro-batch.
+        All of them run in every micro-batch.
     kernel_ms : float
         Milliseconds in their operators, added up: kernels and what prepares them.
     state_ms : float
         Milliseconds in reading and writing their state, added up.
     state_rows, state_bytes : int
-        Entries (slices, windows, kept rows) and bytes of state that they hold.
+        Entries (slices, windows, stored rows) and bytes of state that they hold.
     device : str
-        On what kernels ran: ``cpu``, ``cuda``, ``cpu+cuda``, or nothing if none did.
+        Where kernels ran: ``cpu``, ``cuda``, ``cpu+cuda``; empty if none ran.
     held : HeldWatermark, optional
         Which input holds the watermark, where there are several, or one may be idle.
     stages : mapping of str to BatchMetrics
-        The same of the stages that the query goes on from, by name; the rest is of the last stage.
+        Metrics of earlier stages, by name; the rest is of the last stage.
     """
 
     number: int
@@ -96,23 +96,24 @@ class BatchMetrics:
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
-        held = self.held
+        """The metrics as JSON; `from_json` reads it."""
+        holder = self.held
         return {
             **asdict(replace(self, stages={})),
             "watermark": _to_text(self.watermark),
-            "held": held and [_to_text(held.watermark), held.input, _to_text(held.since)],
+            "held": holder and [_to_text(holder.watermark), holder.input, _to_text(holder.since)],
             "stages": {name: each.as_json for name, each in self.stages.items()},
         }
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
         """Read what `as_json` returned."""
-        counters, held = found["counters"], found["held"]
+        counters, holder = found["counters"], found["held"]
         values = {
             "watermark": _from_text(found["watermark"]),
             "counters": Counters(**{**counters, "user": tuple(map(tuple, counters["user"]))}),
-            "held": held and HeldWatermark(_from_text(held[0]), held[1], _from_text(held[2])),
+            "held": holder
+            and HeldWatermark(_from_text(holder[0]), holder[1], _from_text(holder[2])),
             "stages": {name: cls.from_json(each) for name, each in found["stages"].items()},
         }
         return cls(**{**found, **values})
@@ -125,7 +126,7 @@ class BatchMetrics:
 
 @dataclass(frozen=True)
 class QueryMetrics:
-    """What the micro-batches of a query did and cost, as far as they were seen.
+    """Metrics of a query: sums over the micro-batches that were seen.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ class QueryMetrics:
     error : str, optional
         Why it ended.
     stages : mapping of str to QueryMetrics
-        The same of the stages that the query goes on from, by name; the rest is of the last stage.
+        Metrics of earlier stages, by name; the rest is of the last stage.
     """
 
     name: str
@@ -176,7 +177,7 @@ class QueryMetrics:
             stages={n: (self.stages.get(n) or QueryMetrics(n)).plus(b) for n, b in parts.items()},
         )
 
-    def ended(self, error: str | None) -> Self:
+    def end(self, error: str | None) -> Self:
         """Return the metrics of a query that has ended."""
         return replace(self, is_active=False, error=error)
 

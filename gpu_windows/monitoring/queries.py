@@ -1,4 +1,4 @@
-"""Which commits a streaming query of this process makes: what shows its metrics reads them."""
+"""Registry of the streaming queries of this process, from which their metrics are read."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Watched:
-    """The commits of a query, and the last micro-batch that a start before this one delivered."""
+class _StartedQuery:
+    """The commits of a query, and the last micro-batch delivered before this start."""
 
     log: CommitLog
     delivered: int
 
 
-#: By id of a query, which is the same whenever it is started on its checkpoint.
-_queries: dict[str, _Watched] = {}
+#: By the id of a query, which is the same at every start on its checkpoint.
+_queries: dict[str, _StartedQuery] = {}
 
 
 def last_delivered(log: CommitLog, last: StateCommit | None) -> int:
-    """Return the number of the last micro-batch that was delivered; -1 if there is none.
+    """Return the number of the last delivered micro-batch, or -1.
 
     ``last``: the last commit, if there is one.
     """
@@ -36,11 +36,11 @@ def last_delivered(log: CommitLog, last: StateCommit | None) -> int:
 
 
 def watch_commits(query: StreamingQuery, log: CommitLog, delivered: int) -> StreamingQuery:
-    """Remember the commits of a query that was started; return the query.
+    """Register the commits of a started query; return the query.
 
     ``delivered``: what `last_delivered` returned before the start.
     """
-    _queries[str(query.id)] = _Watched(log, delivered)
+    _queries[str(query.id)] = _StartedQuery(log, delivered)
     return query
 
 
@@ -59,6 +59,6 @@ def read_metrics(query_id: str, after: int | None = None) -> list[BatchMetrics] 
     if found is None:
         return None
     last = found.log.last()
-    known = found.delivered if after is None else after
+    seen = found.delivered if after is None else after
     every = () if last is None else map(BatchMetrics.from_json, last.metrics)
-    return [each for each in every if each.number > known]
+    return [each for each in every if each.number > seen]

@@ -1,4 +1,4 @@
-"""What a query does with a few rows, drawn."""
+"""Draws what a query does with a few rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of firings: event time to the right, order of arrival downwards."""
+"""Draws firings on a timeline: event time to the right, order of arrival downwards."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _day(tick: int) -> float:
 
 
 def _span(trace: Trace) -> tuple[int, int]:
-    """Return the first and the last tick that is drawn."""
+    """Return the first and the last tick of the picture."""
     times = [row.timestamp for row in trace.rows if row.timestamp is not None]
     times += [t for f in trace.firings for t in (f.start, f.end) if t is not None]
     low, high = (min(times), max(times)) if times else (0, 1)
@@ -96,7 +96,7 @@ def _rows(axes: Axes, trace: Trace, key: Key) -> None:
 
 
 def _legend(trace: Trace) -> list[Any]:
-    """Return the handles of what the picture shows."""
+    """Return the legend's handles."""
     handles: list[Any] = [
         Line2D([], [], marker="o", color=INK, linestyle="", label="row"),
         Line2D([], [], marker="|", color=INK, linestyle="", label="row that the function sees"),

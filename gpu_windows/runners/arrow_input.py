@@ -33,21 +33,21 @@ def gives_arrow(source: object) -> TypeGuard[GivesArrow]:
 
 
 def arrow_table(source: Any) -> pa.Table:
-    """Return the rows of something that gives Arrow, in one table.
+    """Return the rows of an object with Arrow's PyCapsule interface as a table.
 
     An index of pandas is a column if it has a name.
 
     Raises
     ------
     QueryError
-        If what it gives is no table.
+        If it is not a table.
     ReadTwiceError
-        If it is a stream that gave its rows before, and gives none now.
+        If it is a stream that was read before, and has no rows now.
     """
     try:
         table = pa.table(source)
     except (TypeError, pa.ArrowException) as error:
-        rule = "stream takes tables: what gives Arrow must give columns"
+        rule = "stream takes tables: an object with __arrow_c_stream__ must have columns"
         raise QueryError(rule, value=f"{type(source).__name__}: {error}") from error
     _check_first_reading(source, len(table))
     unnamed = [name for name in table.column_names if _UNNAMED_INDEX.fullmatch(name)]
@@ -55,7 +55,7 @@ def arrow_table(source: Any) -> pa.Table:
 
 
 def _check_first_reading(source: object, rows: int) -> None:
-    """Refuse a stream that has given its rows before; what has a length may be read again."""
+    """Raise `ReadTwiceError` for a stream that was read before; unless it has a length."""
     if hasattr(source, "__len__"):
         return
     number = id(source)

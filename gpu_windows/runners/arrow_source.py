@@ -1,19 +1,27 @@
-"""An Arrow table as the source of a query."""
+"""Arrow rows as the source of a query, and its outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 
 from gpu_windows.column_types.local_times import check_local, instants_of
+from gpu_windows.column_types.logical import (
+    hides_nulls,
+    is_logical,
+    logical_batches,
+    logical_schema,
+    logical_table,
+)
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
-from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.top_n import select_top_results
 from gpu_windows.operators.counters import Counters
@@ -21,26 +29,25 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import REASON, Query
 from gpu_windows.planning.validation import check_free, check_time, require_column, union_schema
+from gpu_windows.runners.arrow_selection import add_columns, apply_selections, filter_table
+from gpu_windows.runners.common_types import cast_rows, rows_of_side, schema_of_sides
 from gpu_windows.runners.local import (
     LocalRun,
     batches_for,
     emissions,
     run,
     with_timestamps,
-    without_markers,
     without_own,
 )
-from gpu_windows.runners.outputs import Input, Outputs, Side, Source
-from gpu_windows.runners.result_rows import timed_results
+from gpu_windows.runners.outputs import InputSide, Outputs, Source, UnionInput
+from gpu_windows.runners.result_time import with_result_time
 from gpu_windows.runners.row_stream import RowStream, join_readers
-from gpu_windows.runners.selected import extended, filtered, selected
 from gpu_windows.runners.stages import Stage
-from gpu_windows.runners.together import in_types, tagged_schema
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
-#: Rows of a table that are tagged at a time.
+#: Rows of a table to which `SIDE` is added at a time.
 _SLICE_ROWS = 1 << 20
 
 
@@ -68,7 +75,7 @@ class ArrowSource(Source):
         columns = zip(schema, self._data.columns, strict=True)
         return pa.schema([f.with_nullable(bool(column.null_count)) for f, column in columns])
 
-    def name(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
+    def bind_column(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
         """Return the name; Arrow has no column expressions."""
         if not isinstance(column, str):
             rule = "columns of an Arrow table are given by name"
@@ -76,25 +83,27 @@ class ArrowSource(Source):
         require_column(self.schema, column)
         return self, column
 
-    def timed(self, column: str, role: str) -> Source:
+    def convert_time(self, column: str, role: str) -> Source:
         """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
         dtype = self.schema.field(column).type
         if not is_nanoseconds(dtype):
             return self
         to = pa.timestamp("us", dtype.tz)
-        return self._replaced(column, to, lambda times: to_microseconds(times, column, role))
+        return self._replace_column(column, to, lambda times: to_microseconds(times, column, role))
 
-    def localized(self, column: str, zone: str) -> Source:
+    def convert_local_time(self, column: str, zone: str) -> Source:
         """Return this source with instants, which are shown in the zone."""
         require_column(self.schema, column)
         field = self.schema.field(column)
         check_local(field)
         to = pa.timestamp(field.type.unit, zone)
-        return self._replaced(column, to, lambda times: instants_of(times, zone))
+        return self._replace_column(column, to, lambda times: instants_of(times, zone))
 
-    def _replaced(self, column: str, dtype: pa.DataType, make: Callable[[Any], Any]) -> Source:
-        """Return this source with what is made of a column in its place."""
+    def _replace_column(
+        self, column: str, dtype: pa.DataType, make: Callable[[Any], Any]
+    ) -> Source:
+        """Return this source with a column replaced by what ``make`` returns for it."""
         at = self.schema.get_field_index(column)
         field = pa.field(column, dtype)
 
@@ -108,7 +117,7 @@ class ArrowSource(Source):
 
     @property
     def readers(self) -> tuple[object, ...]:
-        """Those that its rows come from; of a table there are none."""
+        """Readers of the rows; a table has none."""
         return () if isinstance(self._data, pa.Table) else self._data.readers
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -123,21 +132,21 @@ class ArrowSource(Source):
             return ArrowSource(self._data.without_rows())
         return ArrowSource(self.schema.empty_table(), as_declared=True)
 
-    def constant(self, name: str, value: pa.Scalar) -> Source:
+    def add_constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with a column that has one value."""
         field = pa.field(name, value.type, nullable=not value.is_valid)
-        return self._extended(field, lambda data: pa.repeat(value, data.num_rows))
+        return self._append_column(field, lambda data: pa.repeat(value, data.num_rows))
 
-    def filtered(self, condition: str) -> Source:
+    def filter_rows(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
-        return self._made(lambda data: filtered(data, condition))
+        return self._map_rows(lambda data: filter_table(data, condition))
 
-    def extended(self, columns: Mapping[str, str]) -> Source:
+    def add_columns(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""
-        return self._made(lambda data: extended(data, columns))
+        return self._map_rows(lambda data: add_columns(data, columns))
 
-    def _made(self, make: Callable[[pa.Table], pa.Table]) -> Source:
-        """Return what is made of the rows, part by part where they are read once."""
+    def _map_rows(self, make: Callable[[pa.Table], pa.Table]) -> Source:
+        """Return the rows that ``make`` returns; called per batch if rows are read once."""
         if isinstance(self._data, pa.Table):
             return ArrowSource(make(self._data), as_declared=self._as_declared)
         schema = make(self._data.schema.empty_table()).schema
@@ -147,40 +156,40 @@ class ArrowSource(Source):
 
         return ArrowSource(self._data.map(schema, parts))
 
-    def mapped(
+    def map_batches(
         self, schema: pa.Schema, make: Callable[[pa.RecordBatch], pa.RecordBatch]
     ) -> ArrowSource:
-        """Return what is made of each batch, of another schema."""
+        """Return the batches that ``make`` returns, which have another schema."""
         if isinstance(self._data, pa.Table):
-            made = (make(batch) for batch in self._data.to_batches())
-            return ArrowSource(pa.Table.from_batches(made, schema), as_declared=True)
+            batches = (make(batch) for batch in self._data.to_batches())
+            return ArrowSource(pa.Table.from_batches(batches, schema), as_declared=True)
         return ArrowSource(self._data.map(schema, lambda batch: (make(batch),)))
 
-    def last_ticks(self, column: str, name: str) -> Source:
+    def add_last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
         field = self.schema.field(column).with_name(name)
 
-        def made(data: pa.Table | pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
+        def subtract_tick(data: pa.Table | pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
             ticks = data.column(column).cast(pa.int64())
             return pc.subtract(ticks, 1).cast(field.type)
 
-        return self._extended(field, made)
+        return self._append_column(field, subtract_tick)
 
-    def _extended(
-        self, field: pa.Field, made: Callable[[Any], pa.Array | pa.ChunkedArray]
+    def _append_column(
+        self, field: pa.Field, make: Callable[[Any], pa.Array | pa.ChunkedArray]
     ) -> Source:
-        """Return this source with one more column, made of each part of its rows."""
+        """Return this source with one more column, which ``make`` computes per batch."""
         check_free(self.schema, field.name)
 
-        def extended(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
-            return data.append_column(field, made(data))
+        def append(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+            return data.append_column(field, make(data))
 
         if isinstance(self._data, pa.Table):
-            return ArrowSource(extended(self._data), as_declared=self._as_declared)
+            return ArrowSource(append(self._data), as_declared=self._as_declared)
         schema = self.schema.append(field)
-        return ArrowSource(self._data.map(schema, lambda batch: (extended(batch),)))
+        return ArrowSource(self._data.map(schema, lambda batch: (append(batch),)))
 
-    def union(self, inputs: Sequence[Input]) -> Source:
+    def union(self, inputs: Sequence[UnionInput]) -> Source:
         """Return the rows of one table or reader after the other."""
         parts, schemas = [], []
         for each in inputs:
@@ -193,64 +202,103 @@ class ArrowSource(Source):
         schema = union_schema(schemas)
         readers = join_readers(data for data, _ in parts)
         if all(isinstance(data, pa.Table) for data, _ in parts):
-            named = (data.rename_columns(names).select(schema.names) for data, names in parts)
-            return ArrowSource(pa.concat_tables(in_types(table, schema) for table in named))
+            tables = (data.rename_columns(names).select(schema.names) for data, names in parts)
+            return ArrowSource(pa.concat_tables(cast_rows(table, schema) for table in tables))
 
         def batches() -> Iterator[pa.RecordBatch]:
             for data, names in parts:
                 for batch in data.to_batches() if isinstance(data, pa.Table) else data:
                     rows = pa.Table.from_arrays(batch.columns, names).select(schema.names)
-                    yield from in_types(rows, schema).to_batches()
+                    yield from cast_rows(rows, schema).to_batches()
 
         return ArrowSource(RowStream(schema, batches, readers))
 
-    def tagged(self, keys: Sequence[pa.Field], left: Side, right: Side) -> Source:
+    def tag_sides(self, keys: Sequence[pa.Field], left: InputSide, right: InputSide) -> Source:
         """Return the rows of the left table or reader, then those of the right one.
 
         Those of a side that is broadcast come first.
         """
-        schema = tagged_schema(keys, left, right)
+        schema = schema_of_sides(keys, left, right)
         names = [field.name for field in keys]
         both = ((left, True), (right, False))
         sides = sorted(both, key=lambda side: not side[0].is_broadcast)
-        readers = join_readers(_data_of(side) for side in (left, right))
+        data = [_source_of(side)._data for side in (left, right)]
+        readers = join_readers(data)
 
-        def batches() -> Iterator[pa.RecordBatch]:
+        def rows_of_both() -> Iterator[pa.RecordBatch]:
             for side, is_left in sides:
-                yield from _tagged(schema, names, side, is_left=is_left)
+                batches = _source_of(side).batches()
+                yield from rows_of_side(batches, schema, names, side, is_left=is_left)
 
-        if any(isinstance(_data_of(side), RowStream) for side in (left, right)):
-            return ArrowSource(RowStream(schema, batches, readers))
-        return ArrowSource(pa.Table.from_batches(batches(), schema), as_declared=True)
+        if any(isinstance(each, RowStream) for each in data):
+            return ArrowSource(RowStream(schema, rows_of_both, readers))
+        return ArrowSource(pa.Table.from_batches(rows_of_both(), schema), as_declared=True)
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""
         return ArrowOutputs(plan(query, bounded=True), self._data)
 
 
-def _data_of(side: Side) -> pa.Table | RowStream:
+def _source_of(side: InputSide) -> ArrowSource:
     if not isinstance(side.source, ArrowSource):
         rule = "an Arrow table is joined with an Arrow table"
         raise QueryError(rule, value=type(side.source).__name__)
-    return side.source._data
+    return side.source
 
 
-def _tagged(
-    schema: pa.Schema, keys: Sequence[str], side: Side, *, is_left: bool
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a side with all columns of ``schema``."""
-    data = _data_of(side)
-    own = {name: column for name, column in zip(keys, side.keys, strict=True) if column is not None}
-    columns = {**own, TIME: side.time, **side.columns}
-    for batch in data.to_batches(_SLICE_ROWS) if isinstance(data, pa.Table) else data:
-        rows = without_markers(pa.Table.from_batches([batch]), side.carrier, side.marker_columns)
-        arrays = {name: rows.column(column) for name, column in columns.items()}
-        arrays[SIDE] = pa.repeat(pa.scalar(is_left), len(rows))
-        whole = [
-            arrays[field.name] if field.name in arrays else pa.nulls(len(rows), field.type)
-            for field in schema
-        ]
-        yield from in_types(pa.table(whole, schema.names), schema).to_batches()
+class PhysicalSource(ArrowSource):
+    """Rows whose columns are converted to logical types when they are read.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table or RowStream
+    clipped : frozenset of str
+        Columns of event times, see `gpu_windows.column_types.logical.logical_table`.
+    """
+
+    def __init__(self, rows: pa.Table | RowStream, clipped: frozenset[str] = frozenset()) -> None:
+        self._rows = rows
+        self._clipped = clipped
+        self._as_declared = False
+
+    @cached_property
+    def _data(self) -> Any:
+        rows, clipped = self._rows, self._clipped
+        if isinstance(rows, pa.Table):
+            return logical_table(rows, clipped)
+        schema = logical_schema(rows.schema)
+        return rows.map(schema, lambda batch: logical_batches(batch, clipped))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the columns; those of a table without nulls are not nullable."""
+        fields = ArrowSource(self._rows).schema
+        nullable = [f.with_nullable(f.nullable or hides_nulls(f.type)) for f in fields]
+        return logical_schema(pa.schema(nullable))
+
+    @property
+    def readers(self) -> tuple[object, ...]:
+        """Readers of the rows; a table has none."""
+        return ArrowSource(self._rows).readers
+
+    def without_rows(self) -> Source:
+        """Return the columns of this source; nothing is read."""
+        if isinstance(self._rows, RowStream):
+            return super().without_rows()
+        return ArrowSource(self.schema.empty_table(), as_declared=True)
+
+    def convert_time(self, column: str, role: str) -> Source:
+        """Return this source with times in microseconds; what is finer is refused."""
+        check_time(self.schema, column, role)
+        physical, logical = self._rows.schema.field(column).type, self.schema.field(column).type
+        if physical == logical or not types.is_timestamp(physical):
+            return super().convert_time(column, role)
+        return PhysicalSource(self._rows, self._clipped | {column})
+
+
+def source_of_arrow(rows: pa.Table | RowStream) -> Source:
+    """Return Arrow rows as a source, whose columns have logical types."""
+    return ArrowSource(rows) if is_logical(rows.schema) else PhysicalSource(rows)
 
 
 class ArrowOutputs(Outputs):
@@ -260,7 +308,7 @@ class ArrowOutputs(Outputs):
     ----------
     planned : Plan
     data : pyarrow.Table or RowStream
-        The rows that it is of.
+        Its rows.
     """
 
     def __init__(self, planned: Plan, data: pa.Table | RowStream) -> None:
@@ -282,7 +330,7 @@ class ArrowOutputs(Outputs):
 
     def result(self) -> pa.Table:
         """Return the results, in order of firing."""
-        return selected(self._results(self._run), self.selections)
+        return apply_selections(self._results(self._run), self.selections)
 
     def _results(self, found: LocalRun) -> pa.Table:
         results, query = without_own(found.results), self.plan.query
@@ -300,24 +348,24 @@ class ArrowOutputs(Outputs):
         sides = {tag: schema.empty_table() for tag, schema in plan.query.side_outputs.items()}
         nothing = with_timestamps(plan, plan.result_schema.empty_table())
         empty = LocalRun(nothing, plan.query.schema.empty_table(), Counters(), sides)
-        return selected(self._results(empty), self.selections)
+        return apply_selections(self._results(empty), self.selections)
 
     def _write_parquet(self, target: WriteTarget) -> WrittenParquet:
-        from gpu_windows.runners.local_writing import write_here
+        from gpu_windows.runners.local_writing import write_local
 
-        return write_here(target, self._no_results().schema, self._parts())
+        return write_local(target, self._no_results().schema, self._parts())
 
     def _parts(self) -> Iterator[tuple[pa.Table, Counters]]:
         """Yield results as they are made, and what is counted; ranked ones come at once."""
         if self._found is None and self.plan.query.ranking is None:
             for emission in self._emissions():
                 table = without_own(with_timestamps(self.plan, emission.results))
-                yield selected(table, self.selections), emission.counters
+                yield apply_selections(table, self.selections), emission.counters
         else:
-            yield selected(self._results(self._run), self.selections), self._run.counters
+            yield apply_selections(self._results(self._run), self.selections), self._run.counters
 
     def _emissions(self) -> Iterator[Emission]:
-        """Run the query, and keep nothing."""
+        """Run the query and yield its emissions; none is stored."""
         return emissions(self.plan, batches_for(self.plan, self.data), in_order=False)
 
     def _side(self, tag: str) -> pa.Table:
@@ -330,10 +378,8 @@ class ArrowOutputs(Outputs):
         query, times = self.plan.query, self.plan.query.results_in_time
         results = self._run.results if times.sides else self._results(self._run)
         time = query.display_name(times.name)
-        chosen = (each.keeping(time) for each in self.selections)
-        from gpu_windows.runners.physical_source import source_of_arrow
-
-        return source_of_arrow(selected(timed_results(results, times), chosen))
+        selections = (each.with_columns(time) for each in self.selections)
+        return source_of_arrow(apply_selections(with_result_time(results, times), selections))
 
     def late(self) -> pa.Table:
         """Return no row: a bounded input is complete before a window closes."""

@@ -32,7 +32,7 @@ from gpu_windows.runners.outputs import Outputs, Source
 #: How partials are combined, and what they take of a row, that are made of lanes.
 _FOLDED = (Combine.ADD, Combine.MIN, Combine.MAX, Combine.MOMENTS)
 _LIFTED = (Lift.ONE, Lift.VALUE, Lift.HIGH, Lift.LOW)
-#: So many microseconds are one of a unit.
+#: Microseconds per unit.
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
 
 
@@ -50,7 +50,7 @@ class CudfSource(ArrowSource):
     Parameters
     ----------
     frame : cudf.DataFrame
-        Its index is no column.
+        Its index is not a column.
     """
 
     def __init__(self, frame: Any) -> None:
@@ -83,7 +83,7 @@ class CudfSource(ArrowSource):
         """None; its rows stay where they are."""
         return ()
 
-    def timed(self, column: str, role: str) -> Source:
+    def convert_time(self, column: str, role: str) -> Source:
         """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
         dtype = self._forms.field(column).type
@@ -102,20 +102,20 @@ class CudfSource(ArrowSource):
 
 
 def _check_whole(numbers: Any, dtype: pa.DataType, name: str, role: str) -> None:
-    """Raise `PrecisionError` if one of int64 nanoseconds is no whole microsecond."""
+    """Raise `PrecisionError` if a number of nanoseconds is not a whole number of microseconds."""
     finer = numbers[(numbers % 1_000 != 0).fillna(False)]
     if len(finer):
         raise nanoseconds_error(int(finer.iloc[0]), dtype, name, role)
 
 
 def _microseconds(numbers: Any, unit: str) -> Any:
-    """Return int64 of a unit in microseconds; those that do not fit are the first or last."""
+    """Return int64 of a unit in microseconds; those that do not fit become the first or last."""
     if unit == "ns":
         return numbers // 1_000
     factor = _MICROSECONDS[unit]
-    most = LONG_MAX // factor
-    ticks = numbers.clip(-most, most) * factor
-    return ticks.where(numbers <= most, LONG_MAX).where(numbers >= -most, LONG_MIN)
+    limit = LONG_MAX // factor
+    ticks = numbers.clip(-limit, limit) * factor
+    return ticks.where(numbers <= limit, LONG_MAX).where(numbers >= -limit, LONG_MIN)
 
 
 class CudfOutputs(ArrowOutputs):
@@ -134,11 +134,11 @@ class CudfOutputs(ArrowOutputs):
         return run_batches(self.plan, self._batches(), schema)
 
     def _emissions(self) -> Iterator[Emission]:
-        """Run the query, and keep nothing."""
+        """Run the query and yield its emissions; none is stored."""
         return emissions(self.plan, self._batches(), in_order=False)
 
     def _batches(self) -> Iterable[Any]:
-        """Return what operators take: on the device if all that they need can stay there."""
+        """Return the batches for operators: on the device if all that they need can stay there."""
         planned, source = self.plan, self._source
         if not self._stays:
             return batches_for(planned, source._data)
@@ -157,7 +157,7 @@ class CudfOutputs(ArrowOutputs):
         return query.watermark_column is None and all(map(self._is_folded, planned.partials))
 
     def _is_folded(self, partial: Partial) -> bool:
-        """Whether a partial is made of a column that is a numeric on the device."""
+        """Whether kernels can compute a partial from a column on the device."""
         if partial.combine not in _FOLDED or partial.lift not in _LIFTED or partial.where:
             return False
         return partial.column is None or is_numeric(self._source.schema.field(partial.column).type)

@@ -1,4 +1,4 @@
-"""What a query does with a few rows, step by step: what fires when, over which rows; what is late.
+"""Traces a query over a few rows: which windows fire at which step, over which rows.
 
 `gpu_windows.plot_firings` draws it.
 """
@@ -94,7 +94,7 @@ class Eviction:
 
 @dataclass
 class Trace:
-    """What a query did with a sample.
+    """Trace of a query over a sample.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ class Trace:
     evictions: list[Eviction] = field(default_factory=list)
 
 
-class _Watched(Evictor):
-    """An evictor that notes what it drops."""
+class _RecordingEvictor(Evictor):
+    """An evictor that records the rows it evicts."""
 
     def __init__(self, inner: Evictor, trace: Trace) -> None:
         self._inner = inner
@@ -145,12 +145,12 @@ class _Watched(Evictor):
     ) -> Sequence[Element]:
         return self._note(elements, self._inner.evict_after(elements, window, context))
 
-    def _note(self, elements: Sequence[Element], kept: Sequence[Element]) -> Sequence[Element]:
-        stays = {element.place for element in kept}
+    def _note(self, elements: Sequence[Element], remaining: Sequence[Element]) -> Sequence[Element]:
+        stays = {element.place for element in remaining}
         gone = [int(e.row[_NUMBER]) for e in elements if e.place not in stays]  # type: ignore[call-overload]
         step = len(self._trace.watermarks)
         self._trace.evictions += [Eviction(step, number) for number in gone]
-        return kept
+        return remaining
 
 
 def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
@@ -186,9 +186,9 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     if query.uses_processing_time:
         rule = "plot_firings shows event time: a table has no processing time"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
-    trace, rows = Trace(), _numbered(sample, query)
+    trace, rows = Trace(), _number_rows(sample, query)
     with closing(
-        build_operator(plan(_watched(query, trace), bounded=False), trace=True)
+        build_operator(plan(_collecting_query(query, trace), bounded=False), trace=True)
     ) as operator:
         _follow(trace, rows, query, operator, outputs.plan.marker_columns)
     return trace
@@ -201,14 +201,14 @@ def _follow(
     operator: Operator,
     marked: tuple[str, ...],
 ) -> None:
-    """Run an operator over rows, one after the other, and note what it does."""
+    """Run an operator over rows, one after the other, and record what it does."""
     watermark = LONG_MIN
     for number, row in enumerate(rows.to_pylist()):
         batch = without_markers(rows.slice(number, 1), query.watermark_column, marked)
         reason = _note(trace, number, query, operator.process(batch))
         key = _key(row, query) if len(batch) else None
         trace.rows.append(SampleRow(number, key, row[query.time], reason))
-        watermark = max(watermark, _carried(row, query))
+        watermark = max(watermark, _carried_watermark(row, query))
         _note(trace, number, query, operator.advance_watermark(watermark))
         trace.watermarks.append(watermark)
     if not query.fires_without_end:
@@ -221,8 +221,8 @@ def _check(outputs: object, sample: object) -> None:
         raise QueryError(rule, value=f"{type(outputs).__name__}, {type(sample).__name__}")
 
 
-def _carried(row: Mapping[str, Any], query: WindowQuery) -> int:
-    """Return the watermark that a row allows."""
+def _carried_watermark(row: Mapping[str, Any], query: WindowQuery) -> int:
+    """Return the watermark after a row."""
     if query.watermark_column is not None:
         carried = row[query.watermark_column]
         return LONG_MIN if carried is None else carried
@@ -230,7 +230,7 @@ def _carried(row: Mapping[str, Any], query: WindowQuery) -> int:
     return LONG_MIN if time is None else query.watermarks.watermark_of(np.array([time]))
 
 
-def _numbered(sample: pa.Table, query: WindowQuery) -> pa.Table:
+def _number_rows(sample: pa.Table, query: WindowQuery) -> pa.Table:
     """Return the rows with their number, and times and watermarks in ticks."""
     times = {name for name in (query.time, query.watermark_column) if name is not None}
     rows = logical_table(sample, clipped=times)
@@ -240,14 +240,14 @@ def _numbered(sample: pa.Table, query: WindowQuery) -> pa.Table:
     return rows.append_column(_NUMBER, pa.array(np.arange(len(rows))))
 
 
-def _watched(query: WindowQuery, trace: Trace) -> WindowQuery:
-    """Return a query that collects the numbers of rows, on the operator that follows Flink."""
+def _collecting_query(query: WindowQuery, trace: Trace) -> WindowQuery:
+    """Return the query on the reference operator, with numbers of rows as its results."""
     return replace(
         query,
         schema=query.schema.append(pa.field(_NUMBER, pa.int64())),
         function=Collect((_NUMBER,)),
         grouping=None,  # windows of all keys are shown
-        evictor=None if query.evictor is None else _Watched(query.evictor, trace),
+        evictor=None if query.evictor is None else _RecordingEvictor(query.evictor, trace),
         firing_columns=True,
         changes=False,
         options=Options(engine="reference"),
@@ -260,7 +260,7 @@ def _key(row: Mapping[str, Any], query: WindowQuery) -> Key:
 
 
 def _note(trace: Trace, step: int, query: WindowQuery, emissions: Iterator[Emission]) -> str | None:
-    """Take firings over into a trace; return why the row that came was given back, if it was."""
+    """Record firings in a trace; return why the row was rejected, or None."""
     reason: str | None = None
     for emission in emissions:
         for row in emission.results.to_pylist():

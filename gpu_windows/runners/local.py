@@ -33,7 +33,7 @@ _BATCHES_PER_THREAD = 8
 
 @dataclass(frozen=True)
 class LocalRun:
-    """What a query gave on a bounded input.
+    """Outputs of a query on a bounded input.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def run_batches(
     table = pa.concat_tables(results) if results else planned.result_schema.empty_table()
     return LocalRun(
         with_timestamps(planned, table),
-        _unused(planned, unused, schema),
+        _unused_rows(planned, unused, schema),
         counters,
         {tag: pa.concat_tables(tables) for tag, tables in sides.items()},
     )
@@ -97,13 +97,13 @@ def run_batches(
 def emissions(
     planned: Plan, batches: Iterable[Any], *, in_order: bool = True
 ) -> Iterator[Emission]:
-    """Yield what a plan's operator gives for a bounded input, as it gives it; see `run_batches`."""
+    """Yield the emissions of a plan's operator on a bounded input; see `run_batches`."""
     threads = planned.query.options.threads or cores()
     operator = build_operator(planned, in_order=in_order, threads=threads)
     alone = threads == 1 or is_on_device(planned)
-    together = 1 if alone else max(1, _BATCHES_PER_THREAD * threads // planned.batches_per_call)
+    count = 1 if alone else max(1, _BATCHES_PER_THREAD * threads // planned.batches_per_call)
     with closing(operator):
-        for some in batched(batches, together):
+        for some in in_batches(batches, count):
             yield from operator.process(some[0] if len(some) == 1 else pa.concat_tables(some))
         yield from operator.advance_watermark(LONG_MAX)
 
@@ -140,15 +140,15 @@ def without_markers(rows: pa.Table, carrier: str | None, marked: Iterable[str]) 
 
 
 def without_own(table: pa.Table) -> pa.Table:
-    """Return a table without the columns that users do not see."""
+    """Return a table without internal columns, which users do not see."""
     return table.drop_columns([name for name in OWN if name in table.column_names])
 
 
-def batched(tables: Iterable[pa.Table], count: int) -> Iterator[list[pa.Table]]:
+def in_batches(tables: Iterable[pa.Table], count: int) -> Iterator[list[pa.Table]]:
     """Yield up to ``count`` tables at a time (`itertools.batched` of Python 3.12)."""
     iterator = iter(tables)
-    while together := list(islice(iterator, count)):
-        yield together
+    while tables_in_batch := list(islice(iterator, count)):
+        yield tables_in_batch
 
 
 def cores() -> int:
@@ -164,7 +164,7 @@ def to_ticks(column: pa.ChunkedArray, name: str, use: str = "an event time") -> 
 
 
 def with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:
-    """Return results with the bounds of windows as timestamps, where times of rows are."""
+    """Return results with window bounds as timestamps, if event times are timestamps."""
     dtype = planned.query.schema.field(planned.query.time).type
     if not types.is_timestamp(dtype):
         return table
@@ -176,7 +176,7 @@ def with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:
     return table
 
 
-def _unused(planned: Plan, tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
+def _unused_rows(planned: Plan, tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
     reason = pa.field(REASON, pa.string())
     if not tables:
         return schema.append(reason).empty_table()

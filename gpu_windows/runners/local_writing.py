@@ -17,7 +17,7 @@ from gpu_windows.operators.counters import Counters
 _COMPRESSION = "snappy"
 
 
-def write_here(
+def write_local(
     target: WriteTarget, schema: pa.Schema, parts: Iterable[tuple[pa.Table, Counters]]
 ) -> WrittenParquet:
     """Write results to a path.
@@ -49,7 +49,7 @@ def write_here(
             yield logical_table(table)
 
     encoding = ParquetEncoding(codec_of(target.compression or _COMPRESSION))
-    with write.abandoned_on_error():
+    with write.delete_on_error():
         written = write_parquet_file(write.part, 0, tables(), plain, encoding)
         found = [] if written is None else [written]
         paths = write.commit(found)

@@ -1,4 +1,4 @@
-"""Where rows come from and what a query gives; each runner has its own of both."""
+"""Base classes of sources and outputs; each runner has its own of both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.query import OWN, Query
-from gpu_windows.runners.choosing import Selection, check_selection, named_columns
+from gpu_windows.runners.selection import Selection, check_selection, selected_columns
 from gpu_windows.runners.stages import Stage
 from gpu_windows.runners.writes_parquet import WritesParquet
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
 #: A Spark DataFrame or an Arrow table, whichever the query began with.
-Frame = Any
+ResultTable = Any
 
 
 class Outputs(WritesParquet):
@@ -33,9 +33,9 @@ class Outputs(WritesParquet):
     plan: Plan
     #: Whether `gpu_windows.write_stream` takes them.
     is_streaming = False
-    #: What the query began with, in words.
+    #: What kind of input the query began with, for messages.
     input_kind = "a table"
-    #: What becomes of the results, one after the other.
+    #: Selections of the results, applied one after the other.
     selections: tuple[Selection, ...] = ()
 
     def select(
@@ -52,7 +52,7 @@ class Outputs(WritesParquet):
             Names of results that stay as they are; expressions by name, in their place, of which
             one may be called ``where``. Without any column all stay.
         where : str, optional
-            A condition in SQL over the results before: those for which it is true are kept.
+            A condition in SQL over the results before the selection; others are dropped.
         **expressions : str
             Name of a result to an expression in SQL, such as Spark computes; over Arrow tables
             those that Arrow computes alike (extra ``sql``).
@@ -60,12 +60,12 @@ class Outputs(WritesParquet):
         Raises
         ------
         QueryError
-            If a column is not there, an expression is none over the results, or a condition would
-            lose changes (of a top of keys it is over keys and number alone).
+            If a column does not exist, an expression is invalid, or a condition would lose updates
+            (for a top of keys it may use keys and number alone).
         """
-        chosen = named_columns(columns, expressions)
-        as_they_are = frozenset(each for each in columns if isinstance(each, str))
-        changed = self._with(Selection(chosen, as_they_are, where))
+        projection = selected_columns(columns, expressions)
+        unchanged = frozenset(each for each in columns if isinstance(each, str))
+        changed = self._with(Selection(projection, unchanged, where))
         changed._check_selection()
         check_selection(self, changed.selections[-1])
         return changed
@@ -83,24 +83,24 @@ class Outputs(WritesParquet):
         """Raise `QueryError` unless expressions are of one result alone."""
 
     def _check_among(self, names: Sequence[str], where: str) -> None:
-        """Raise `QueryError` unless a condition is over these results alone."""
+        """Raise `QueryError` unless a condition uses these results alone."""
         some = Selection({name: name for name in names}, frozenset(names))
         self._with(some, Selection({}, frozenset(), where))._check_selection()
 
     @property
-    def kept_columns(self) -> frozenset[str] | None:
+    def unchanged_columns(self) -> frozenset[str] | None:
         """The results that no selection leaves out or changes; None if there is no selection."""
-        kept: frozenset[str] | None = None
+        names: frozenset[str] | None = None
         for each in self.selections:
             if each.columns:
-                kept = each.as_they_are if kept is None else kept & each.as_they_are
-        return kept
+                names = each.unchanged if names is None else names & each.unchanged
+        return names
 
     #: Makes the same outputs, with the time of each result among its columns, where they lack it.
     in_time: Callable[[], Outputs] | None = None
 
     @abstractmethod
-    def result(self) -> Frame:
+    def result(self) -> ResultTable:
         """Return keys, ``window_start``, ``window_end`` and the results."""
 
     @abstractmethod
@@ -115,10 +115,10 @@ class Outputs(WritesParquet):
 
     @property
     def stages_before(self) -> int:
-        """How many queries this one goes on from, as stages of one."""
+        """Number of earlier stages whose results this query reads."""
         return 0
 
-    def side(self, tag: str) -> Frame:
+    def side(self, tag: str) -> ResultTable:
         """Return the rows of a side output: the keys, and what the function declared.
 
         Raises
@@ -132,16 +132,16 @@ class Outputs(WritesParquet):
             raise QueryError(rule, value=repr(tag))
         return self._side(tag)
 
-    def _side(self, tag: str) -> Frame:
+    def _side(self, tag: str) -> ResultTable:
         """Return the rows of a side output."""
         raise NotImplementedError(f"{type(self).__name__} has no side outputs: {tag}")
 
     @abstractmethod
-    def late(self) -> Frame:
+    def late(self) -> ResultTable:
         """Return the input rows that came after all their windows were closed."""
 
     @abstractmethod
-    def rejected(self) -> Frame:
+    def rejected(self) -> ResultTable:
         """Return the input rows with an unusable value, with a column ``rejection_reason``.
 
         ``null_timestamp``, ``out_of_range_timestamp`` where a window would not fit int64,
@@ -151,7 +151,7 @@ class Outputs(WritesParquet):
         """
 
     @abstractmethod
-    def metrics(self) -> Frame:
+    def metrics(self) -> ResultTable:
         """Return one row of counters; of streams `gpu_windows.watch` shows them.
 
         ``rows`` seen; of these ``late``, ``gap`` (between windows), ``null_timestamp``,
@@ -168,7 +168,8 @@ class Outputs(WritesParquet):
             """Raise `MissingStepError`, an `AttributeError`: it is the result that has rows."""
             if name.startswith("_") or name in dir(type(self)):
                 object.__getattribute__(self, name)  # raises what it has raised
-            raise MissingStepError(f"say .result() before .{name}", value=type(self).__name__)
+            rule = f"outputs may be several tables: call .result() before .{name}"
+            raise MissingStepError(rule, value=type(self).__name__)
 
     def explain(self) -> str:
         """Return what is computed, how, where and why; expressions by the user's names."""
@@ -179,7 +180,7 @@ class Outputs(WritesParquet):
 
 
 @dataclass(frozen=True)
-class Input:
+class UnionInput:
     """One of the inputs of a union.
 
     Parameters
@@ -196,7 +197,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Side:
+class InputSide:
     """One of two inputs that are joined.
 
     Parameters
@@ -223,7 +224,7 @@ class Side:
         return None in self.keys
 
     @property
-    def needed(self) -> tuple[str, ...]:
+    def used_columns(self) -> tuple[str, ...]:
         """Its columns that are used, each once."""
         keys = (name for name in self.keys if name is not None)
         return tuple(dict.fromkeys((*keys, self.time, *self.columns.values())))
@@ -238,13 +239,13 @@ class Side:
     def marker_columns(self) -> tuple[str, ...]:
         """Columns that are all null in a row that only carries a watermark."""
         carrier = None if self.carrier == self.time else self.carrier
-        return tuple(n for n in self.needed if n not in (carrier, HERE))
+        return tuple(n for n in self.used_columns if n not in (carrier, HERE))
 
 
 class Source(ABC):
     """Where rows come from."""
 
-    #: Whether expressions over rows are computed by Spark, which has more of them than Arrow.
+    #: Whether Spark computes expressions over rows; it has more of them than Arrow.
     is_of_spark = False
 
     @property
@@ -258,29 +259,29 @@ class Source(ABC):
         return tuple(name for name in self.schema.names if name not in OWN)
 
     @abstractmethod
-    def name(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
+    def bind_column(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
         """Return this source with the column in it, and the column's name.
 
         An expression gets its own name (its alias), or ``fallback`` where one is given.
         """
 
     def with_input_name(self, name: str) -> Source:
-        """Return this source with its input, if that is one without a name, called so.
+        """Return this source with a name for its input, if it has one input without a name.
 
-        It tells inputs of a streaming query apart when the query starts again; others need none.
+        Names tell the inputs of a streaming query apart when it starts again.
         """
         del name
         return self
 
     @abstractmethod
-    def timed(self, column: str, role: str) -> Source:
+    def convert_time(self, column: str, role: str) -> Source:
         """Return this source with a column of times in microseconds.
 
-        ``role``: what the column is, in words.
+        ``role``: what the column is, for messages.
         """
 
     @abstractmethod
-    def last_ticks(self, column: str, name: str) -> Source:
+    def add_last_ticks(self, column: str, name: str) -> Source:
         """Return this source with a column of the last ticks before the times of another.
 
         Raises
@@ -290,7 +291,7 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def localized(self, column: str, zone: str) -> Source:
+    def convert_local_time(self, column: str, zone: str) -> Source:
         """Return this source with instants in place of times without a zone.
 
         See `gpu_windows.column_types.local_times.instants_of`.
@@ -302,28 +303,28 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def filtered(self, condition: str) -> Source:
-        """Return this source with the rows only for which a condition in SQL is true.
+    def filter_rows(self, condition: str) -> Source:
+        """Return this source with only the rows for which a condition in SQL is true.
 
         Raises
         ------
         QueryError
-            If it is none over these columns.
+            If it is not a condition over these columns.
         """
 
     @abstractmethod
-    def extended(self, columns: Mapping[str, str]) -> Source:
+    def add_columns(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns, or others of these names: expressions in SQL.
 
         Raises
         ------
         QueryError
-            If one is none over the columns that there are.
+            If one is not an expression over the columns of this source.
         """
 
     @abstractmethod
-    def constant(self, name: str, value: pa.Scalar) -> Source:
-        """Return this source with a column of our own in it that has one value, or is null.
+    def add_constant(self, name: str, value: pa.Scalar) -> Source:
+        """Return this source with an internal column that has one value, or is null.
 
         Raises
         ------
@@ -337,24 +338,24 @@ class Source(ABC):
         return ()
 
     def without_rows(self) -> Source:
-        """Return the same columns without a row, where rows are at hand; else this source."""
+        """Return the same columns without rows; sources that have no rows yet return themselves."""
         return self
 
-    def spread(self, name: str, column: str) -> Source:
-        """Return this source with a column of our own by which rows are spread over shards.
+    def add_spread(self, name: str, column: str) -> Source:
+        """Return this source with an internal column that spreads rows over shards.
 
-        It has few values, the same for rows that have the same in ``column``; one, where there are
-        no shards.
+        Rows with equal values in ``column`` get the same value, out of a few thousand; all rows get
+        one value where there are no shards.
         """
         del column
-        return self.constant(name, pa.scalar(0, pa.int64()))
+        return self.add_constant(name, pa.scalar(0, pa.int64()))
 
     def check_arrival(self) -> None:
         """Raise `UnsupportedQueryError` unless rows arrive over time."""
         rule = "the time of arrival has no meaning on a bounded input: all rows arrive at once"
         raise UnsupportedQueryError(rule)
 
-    def stamped(self) -> tuple[Source, str]:
+    def add_arrival_time(self) -> tuple[Source, str]:
         """Return this source with the time of arrival in it, and that column's name.
 
         Raises
@@ -366,8 +367,8 @@ class Source(ABC):
         raise AssertionError("where rows arrive over time there is a time of arrival")
 
     @abstractmethod
-    def union(self, inputs: Sequence[Input]) -> Source:
-        """Return the rows of several sources; the first is this one, whose columns are taken.
+    def union(self, inputs: Sequence[UnionInput]) -> Source:
+        """Return the rows of several sources with the columns of the first, which is this one.
 
         Raises
         ------
@@ -375,16 +376,15 @@ class Source(ABC):
             If columns differ in name or type.
         """
 
-    def public_name(self, column: str) -> str:
+    def display_name(self, column: str) -> str:
         """Return what the user calls a column."""
         return column
 
     @abstractmethod
-    def tagged(self, keys: Sequence[pa.Field], left: Side, right: Side) -> Source:
-        """Return the rows of two inputs: `SIDE`, ``keys``, `TIME`, the columns of each.
+    def tag_sides(self, keys: Sequence[pa.Field], left: InputSide, right: InputSide) -> Source:
+        """Return the rows of two inputs with `SIDE`, ``keys``, `TIME` and the columns of both.
 
-        Keys have the types that both sides have together. The columns of the other side are null in
-        a row.
+        Keys have the common type of both sides. In a row the columns of the other side are null.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What is made of the rows of a scan before a query: steps that a task applies to its batches."""
+"""Steps between a scan and a query, which a task applies to its batches."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from gpu_windows.scans.parquet import Pruning
 
 
 class RowChange(ABC):
-    """A step that makes rows of rows."""
+    """A step that transforms rows."""
 
     @abstractmethod
     def apply(self, source: ArrowSource) -> Source:
-        """Return the rows that it makes."""
+        """Return the transformed rows."""
 
     @abstractmethod
     def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
-        """Return the columns before it that some columns behind it are made of.
+        """Return the input columns that some output columns need.
 
         Parameters
         ----------
         columns : frozenset of str
-            Those behind it.
+            Output columns.
         schema : pyarrow.Schema
-            Before it.
+            Of the input.
         """
 
     def narrow(self, columns: frozenset[str]) -> RowChange:
-        """Return the change without what only other columns behind it need."""
+        """Return the change restricted to what these output columns need."""
         del columns
         return self
 
@@ -48,17 +48,18 @@ class FilterRows(RowChange):
     condition: str
 
     def apply(self, source: ArrowSource) -> Source:
-        """Return the rows that it makes."""
-        return source.filtered(self.condition)
+        """Return the transformed rows."""
+        return source.filter_rows(self.condition)
 
     def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
-        """Return the columns before it."""
+        """Return the input columns that some output columns need."""
         return columns | columns_of_texts([self.condition], schema)
 
     def prunes(self, schema: pa.Schema) -> Pruning | None:
-        """Return the condition for the statistics of row groups, where these say enough of it.
+        """Return the condition by which row groups can be skipped, or None.
 
-        Of floats they do not: NaN is greater than all numbers, and no statistics count it.
+        Conditions on floats cannot be used: NaN is greater than all numbers, and statistics of row
+        groups do not count it.
         """
         from gpu_windows.expressions.arrow import ArrowExpressions
 
@@ -68,7 +69,7 @@ class FilterRows(RowChange):
         try:
             condition = ArrowExpressions(schema).build(self.condition).expression
         except GpuWindowsError:
-            return None  # it is computed of rows, and is no expression of Arrow's
+            return None  # Arrow computes it by functions over rows, not by an expression
         return None if condition is None else Pruning(condition, tuple(fields))
 
 
@@ -84,36 +85,36 @@ class AddColumns(RowChange):
         return frozenset(name.lower() for name in self.texts)
 
     def apply(self, source: ArrowSource) -> Source:
-        """Return the rows that it makes."""
-        return source.extended(self.texts)
+        """Return the transformed rows."""
+        return source.add_columns(self.texts)
 
     def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
-        """Return the columns before it."""
+        """Return the input columns that some output columns need."""
         texts = [text for name, text in self.texts.items() if name in columns]
         return (columns - self.texts.keys()) | columns_of_texts(texts, schema)
 
     def narrow(self, columns: frozenset[str]) -> RowChange:
-        """Return the change without other expressions."""
+        """Return the change with the expressions of these columns alone."""
         return AddColumns({name: text for name, text in self.texts.items() if name in columns})
 
 
 @dataclass(frozen=True)
 class AddConstant(RowChange):
-    """Add a column of ours that has one value."""
+    """Add an internal column that has one value."""
 
     name: str
     value: pa.Scalar
 
     def apply(self, source: ArrowSource) -> Source:
-        """Return the rows that it makes."""
-        return source.constant(self.name, self.value)
+        """Return the transformed rows."""
+        return source.add_constant(self.name, self.value)
 
     def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
-        """Return the columns before it."""
+        """Return the input columns that some output columns need."""
         return columns - {self.name}
 
     def narrow(self, columns: frozenset[str]) -> RowChange:
-        """Return the change, or none."""
+        """Return this change, or one without effect."""
         return self if self.name in columns else AddColumns({})
 
 
@@ -125,76 +126,76 @@ class AddLastTicks(RowChange):
     name: str
 
     def apply(self, source: ArrowSource) -> Source:
-        """Return the rows that it makes."""
-        return source.last_ticks(self.column, self.name)
+        """Return the transformed rows."""
+        return source.add_last_ticks(self.column, self.name)
 
     def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
-        """Return the columns before it."""
+        """Return the input columns that some output columns need."""
         return (columns - {self.name}) | ({self.column} if self.name in columns else frozenset())
 
     def narrow(self, columns: frozenset[str]) -> RowChange:
-        """Return the change, or none."""
+        """Return this change, or one without effect."""
         return self if self.name in columns else AddColumns({})
 
 
 @dataclass(frozen=True)
-class TakeTime(RowChange):
-    """Take a column as times in microseconds; what is finer is refused."""
+class ConvertTime(RowChange):
+    """Convert a column to times in microseconds; finer times are refused."""
 
     column: str
     role: str
 
     def apply(self, source: ArrowSource) -> Source:
-        """Return the rows that it makes."""
-        return source.timed(self.column, self.role)
+        """Return the transformed rows."""
+        return source.convert_time(self.column, self.role)
 
     def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
-        """Return the columns before it."""
+        """Return the input columns that some output columns need."""
         return columns
 
     def narrow(self, columns: frozenset[str]) -> RowChange:
-        """Return the change, or none."""
+        """Return this change, or one without effect."""
         return self if self.column in columns else AddColumns({})
 
 
 @dataclass(frozen=True)
-class TakeLocalTime(RowChange):
-    """Take a column without a zone as instants.
+class ConvertLocalTime(RowChange):
+    """Convert a column of times without a zone to instants.
 
     Parameters
     ----------
     column, zone : str
-        See `gpu_windows.runners.outputs.Source.localized`.
-    shown : str
-        The zone in which they are shown.
+        See `gpu_windows.runners.outputs.Source.convert_local_time`.
+    display_zone : str
+        The zone of the resulting type, in which instants are displayed.
     """
 
     column: str
     zone: str
-    shown: str
+    display_zone: str
 
     def apply(self, source: ArrowSource) -> Source:
-        """Return the rows that it makes."""
-        rows = source.localized(self.column, self.zone)
-        return rows if self.shown == self.zone else self._shown(rows)
+        """Return the transformed rows."""
+        rows = source.convert_local_time(self.column, self.zone)
+        return rows if self.display_zone == self.zone else self._with_display_zone(rows)
 
-    def _shown(self, rows: Source) -> Source:
+    def _with_display_zone(self, rows: Source) -> Source:
         assert isinstance(rows, ArrowSource)
         fields = [
-            field.with_type(pa.timestamp(field.type.unit, self.shown))
+            field.with_type(pa.timestamp(field.type.unit, self.display_zone))
             if field.name == self.column
             else field
             for field in rows.schema
         ]
         schema = pa.schema(fields)
-        return rows.mapped(schema, lambda batch: batch.cast(schema))
+        return rows.map_batches(schema, lambda batch: batch.cast(schema))
 
     def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
-        """Return the columns before it."""
+        """Return the input columns that some output columns need."""
         return columns
 
     def narrow(self, columns: frozenset[str]) -> RowChange:
-        """Return the change, or none."""
+        """Return this change, or one without effect."""
         return self if self.column in columns else AddColumns({})
 
 
@@ -217,11 +218,11 @@ class ProjectRows(RowChange):
     constants: Mapping[str, pa.Scalar]
 
     def apply(self, source: ArrowSource) -> Source:
-        """Return the rows that it makes."""
-        return source.mapped(self.schema, self._project)
+        """Return the transformed rows."""
+        return source.map_batches(self.schema, self._project)
 
     def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
-        """Return the columns before it."""
+        """Return the input columns that some output columns need."""
         return frozenset(own for name, own in self.columns.items() if name in columns)
 
     def _project(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -242,11 +243,11 @@ def columns_of_texts(texts: Iterable[str], schema: pa.Schema) -> frozenset[str]:
 
 
 @lru_cache(1_000)  # a task asks for each of its files
-def _columns_of_text(text: str, known: tuple[str, ...]) -> frozenset[str]:
+def _columns_of_text(text: str, columns: tuple[str, ...]) -> frozenset[str]:
     from sqlglot import exp
 
     from gpu_windows.expressions.column_names import column_names
     from gpu_windows.expressions.sql_text import parse_expression
 
-    names = column_names(known)
+    names = column_names(columns)
     return frozenset(names.resolve(each) for each in parse_expression(text).find_all(exp.Column))

@@ -1,4 +1,4 @@
-"""Rows that can be read once: those of Arrow readers, and what is made of them meanwhile."""
+"""Rows that can be read once: rows of Arrow readers, and transformations of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ READ_TWICE = (
     "a reader is read once, and this would be the second time: stream its table, "
     "gw.stream(reader.read_all())"
 )
-#: Readers of which rows were read.
+#: Readers from which rows were read.
 _read: WeakSet[pa.RecordBatchReader] = WeakSet()
 _LOCK = Lock()
 
@@ -66,13 +66,13 @@ class RowStream:
     def map(
         self, schema: pa.Schema, make: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]]
     ) -> RowStream:
-        """Return what is made of each batch, of another schema."""
+        """Return the batches that ``make`` returns for each batch, which have another schema."""
         return RowStream(
             schema, lambda: (made for each in self for made in make(each)), self.readers
         )
 
     def without_rows(self) -> RowStream:
-        """Return the same without rows, which counts as a reading of the same readers."""
+        """Return the stream without rows, with the same readers."""
         return RowStream(self.schema, lambda: iter(()), self.readers)
 
 
@@ -94,7 +94,7 @@ def join_readers(data: Iterable[pa.Table | RowStream]) -> tuple[pa.RecordBatchRe
 
 
 def _begin(reader: pa.RecordBatchReader) -> None:
-    """Note that a reader is read from now on."""
+    """Record that a reader is being read; raise if it was read before."""
     with _LOCK:
         if reader in _read:
             raise ReadTwiceError(READ_TWICE, value=f"a {type(reader).__name__} that was read")

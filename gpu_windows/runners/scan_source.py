@@ -20,10 +20,10 @@ from gpu_windows.runners.row_changes import (
     AddColumns,
     AddConstant,
     AddLastTicks,
+    ConvertLocalTime,
+    ConvertTime,
     FilterRows,
     RowChange,
-    TakeLocalTime,
-    TakeTime,
 )
 from gpu_windows.runners.row_stream import RowStream
 from gpu_windows.runners.scanned_rows import ScannedRows
@@ -31,7 +31,7 @@ from gpu_windows.scans.splits import Split
 
 
 class ScanSource(ArrowSource):
-    """Rows of files, of which a query reads the columns that it needs, part by part.
+    """Rows of files; a query reads the columns that it needs, part by part.
 
     Parameters
     ----------
@@ -61,30 +61,30 @@ class ScanSource(ArrowSource):
 
         return RowStream(schema, batches, ())
 
-    def timed(self, column: str, role: str) -> Source:
+    def convert_time(self, column: str, role: str) -> Source:
         """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
-        return self._then(TakeTime(column, role))
+        return self._then(ConvertTime(column, role))
 
-    def localized(self, column: str, zone: str) -> Source:
+    def convert_local_time(self, column: str, zone: str) -> Source:
         """Return this source with instants, which are shown in the zone."""
         require_column(self.schema, column)
         check_local(self.schema.field(column))
-        return self._then(TakeLocalTime(column, zone, zone))
+        return self._then(ConvertLocalTime(column, zone, zone))
 
-    def constant(self, name: str, value: pa.Scalar) -> Source:
+    def add_constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with a column that has one value."""
         return self._then(AddConstant(name, value))
 
-    def filtered(self, condition: str) -> Source:
+    def filter_rows(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
         return self._then(FilterRows(condition))
 
-    def extended(self, columns: Mapping[str, str]) -> Source:
+    def add_columns(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""
         return self._then(AddColumns(dict(columns)))
 
-    def last_ticks(self, column: str, name: str) -> Source:
+    def add_last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
         check_free(self.schema, name)
         return self._then(AddLastTicks(column, name))
@@ -98,7 +98,7 @@ class ScanSource(ArrowSource):
 
 
 class ScanOutputs(ArrowOutputs):
-    """Outputs over files, of which the columns are read that the query needs.
+    """Outputs over files; only the columns that the query needs are read.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class ScanOutputs(ArrowOutputs):
 
     @cached_property
     def _whole(self) -> ArrowOutputs:
-        """The same with all columns of the rows, or with none of them where none is rejected."""
+        """The outputs over rows with all columns; over no rows if none is rejected."""
         is_needed = len(self._run.unused) > 0
         rows: Any = self._source.read(self._source.schema.names)
         return ArrowOutputs(self.plan, rows if is_needed else rows.without_rows())

@@ -21,7 +21,7 @@ from gpu_windows.scans.splits import Split
 
 @dataclass(frozen=True)
 class ScannedPart:
-    """The rows of one scan, and what is made of them.
+    """The rows of one scan, and the changes applied to them.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ class ScannedPart:
 
     @property
     def schema(self) -> pa.Schema:
-        """Arrow schema of the rows that are made."""
+        """Arrow schema of the changed rows."""
         return self._schemas[-1]
 
     @cached_property
     def _schemas(self) -> list[pa.Schema]:
-        """The schema before each change, and behind the last one."""
+        """The schema before each change, and after the last one."""
         source: Source = ArrowSource(self.scan.schema.empty_table(), as_declared=True)
         schemas = [source.schema]
         for change in self.changes:
@@ -49,19 +49,19 @@ class ScannedPart:
         return schemas
 
     def columns_read(self, columns: Collection[str]) -> frozenset[str]:
-        """Return the columns of files that some columns of the rows are made of."""
+        """Return the columns of files that some columns of the changed rows need."""
         return self._narrow(columns)[0]
 
     def read(
         self, split: Split, columns: Collection[str], *, threads: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that are made of a split, with these columns among theirs."""
+        """Yield the changed rows of a split, with at least these columns."""
         needed, changes = self._narrow(columns)
 
         def batches() -> Iterator[pa.RecordBatch]:
             return self.scan.read(split, needed, self._pruning, threads=threads)
 
-        rows: Source = ArrowSource(RowStream(self.scan.declared(needed), batches, ()))
+        rows: Source = ArrowSource(RowStream(self.scan.select_schema(needed), batches, ()))
         for change in changes:
             assert isinstance(rows, ArrowSource)
             rows = change.apply(rows)
@@ -69,16 +69,16 @@ class ScannedPart:
         yield from rows.batches()
 
     def _narrow(self, columns: Collection[str]) -> tuple[frozenset[str], list[RowChange]]:
-        """Return the columns of files that are needed, and the changes without anything else."""
+        """Return the columns of files to read, and the changes restricted to what is needed."""
         needed, changes = frozenset(columns), []
         for change, schema in zip(reversed(self.changes), self._schemas[-2::-1], strict=True):
             changes.append(change.narrow(needed))
             needed = change.reads(needed, schema)
-        return needed or frozenset([self._counted]), changes[::-1]
+        return needed or frozenset([self._cheapest_column]), changes[::-1]
 
     @property
-    def _counted(self) -> str:
-        """The column that tells how many rows there are, where no other one is needed."""
+    def _cheapest_column(self) -> str:
+        """The column to read for the number of rows where no other one is needed."""
         schema = self.scan.schema
         plain = [field.name for field in schema if not types.is_nested(field.type)]
         every: list[str] = [*self.scan.partitions, *plain, *schema.names]
@@ -86,7 +86,7 @@ class ScannedPart:
 
     @cached_property
     def _pruning(self) -> Pruning | None:
-        """What is true of a row group's rows that are used, as far as its statistics tell."""
+        """The condition by which row groups can be skipped, from filters on columns of files."""
         found, left = [], set(self.scan.schema.names) - {*self.scan.partitions}
         for change, schema in zip(self.changes, self._schemas, strict=False):
             if isinstance(change, ProjectRows):
@@ -106,7 +106,7 @@ class ScannedPart:
 
 @dataclass(frozen=True)
 class ScannedRows:
-    """The rows of scans that are put together, with the same columns.
+    """The union of the rows of several scans, with the same columns.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class ScannedRows:
         return self.parts[0].schema
 
     def then(self, change: RowChange) -> ScannedRows:
-        """Return what a change makes of the rows.
+        """Return the rows after a change.
 
         Raises
         ------

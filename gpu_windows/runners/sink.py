@@ -1,4 +1,4 @@
-"""What a sink is: it takes all outputs of a streaming query, a micro-batch at a time.
+"""Base classes of sinks, which take all outputs of a streaming query, one micro-batch at a time.
 
 A sink is a value that says where results go, and may be given to several queries. For each of them
 it opens a writer, which holds what has to be known of that query. Spark calls the writer where it
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SinkQuery:
-    """What a sink may ask of a query that is about to start.
+    """A query that is about to start, as its sink sees it.
 
     Parameters
     ----------
@@ -83,12 +83,12 @@ class SinkBatch:
     Parameters
     ----------
     session : SparkSession
-        That Spark runs the micro-batch in; not the one that the query was started in.
+        In which Spark runs the micro-batch; not the one in which the query was started.
     number : int
-        Of the micro-batch, from 0 on in a checkpoint. A micro-batch that was interrupted comes
-        again under its number, with the same rows.
+        Of the micro-batch, from 0 on in a checkpoint. An interrupted micro-batch is repeated with
+        the same number and rows.
     rows : int
-        How many rows the micro-batch took in.
+        Number of input rows of the micro-batch.
     planned_ms : int, optional
         When Spark planned the micro-batch, in milliseconds since 1970: the same when it comes
         again, and another one in another copy of the checkpoint. None: it cannot be read here.
@@ -112,7 +112,7 @@ class SinkBatch:
     read_table: Callable[[str], pa.Table | None] = lambda name: None
 
     def is_again(self, rows: int, planned_ms: int | None) -> bool:
-        """Whether it is a micro-batch of its number that took in so many rows, planned then."""
+        """Whether a micro-batch of this number, with these rows and this plan time, is this one."""
         unknown = planned_ms is None or self.planned_ms is None
         return self.rows == rows and (unknown or self.planned_ms == planned_ms)
 
@@ -151,7 +151,7 @@ class Sink(ABC):
     """Where the results of a streaming query go: what `gpu_windows.write_stream` takes.
 
     Write your own as a subclass, with a `SinkWriter`. Whenever a query starts, on a new checkpoint
-    or on one that it goes on from, its sink must `check` the plan and `open` a writer. If neither
+    or resuming from one, its sink must `check` the plan and `open` a writer. If neither
     raises, the checkpoint is made, then the writer must `begin`. After that it is given every
     micro-batch to `write`.
     """

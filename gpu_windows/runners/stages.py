@@ -16,19 +16,19 @@ _FOLDER = "stages/"
 
 @dataclass(frozen=True)
 class Stage:
-    """How a query is called in a query that goes on from its results.
+    """Name of a query whose results another query reads.
 
     Parameters
     ----------
     name : str
         Letters, digits, ``_`` and ``-``.
     keep : bool
-        Whether its results are an output of the whole, too.
+        Whether its results are an output of the whole query, too.
 
     Raises
     ------
     QueryError
-        If the name is none.
+        If it is not such a name.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Stage:
         name: Any = self.name
         keep: Any = self.keep
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            rule = "the name of a stage is of letters, digits, _ and -, for it names a folder"
+            rule = "a stage's name has letters, digits, _ and - only, because it names a folder"
             raise QueryError(rule, value=repr(name))
         if not isinstance(keep, bool):
             raise QueryError("keep is True or False", value=repr(keep))

@@ -9,7 +9,7 @@ from gpu_windows.commits.write_target import Mode, WriteTarget, WrittenParquet
 
 
 class WritesParquet(ABC):
-    """What of the outputs of a query writes."""
+    """Outputs that can write their results as Parquet files."""
 
     def write_parquet(
         self, path: str | PathLike[str], *, mode: Mode = "error", compression: str | None = None
@@ -18,20 +18,20 @@ class WritesParquet(ABC):
 
         On Spark the tasks that make results write them, so that none crosses to Java and back;
         where they cannot, Spark writes, and `explain` says why. The local runner writes results as
-        they come. Once all is written, a text at the path says which files count: until then a
-        reader has the write before, and after a failure, too. Read by `gpu_windows.read_output`,
-        or give the returned files to any reader of Parquet.
+        they come. Once all files are written, a record at the path commits them: until then, and
+        after a failure, readers see the previous write. Read by `gpu_windows.read_output`, or give
+        the returned files to any reader of Parquet.
 
         Parameters
         ----------
         path : str or os.PathLike
-            A folder on a disk that the driver and all executors reach by it, or a URL ``s3a://``,
-            ``gs://`` or ``abfss://``. It is for writes of bounded queries alone.
+            A folder on a disk that the driver and all executors reach by this path, or a URL
+            ``s3a://``, ``gs://`` or ``abfss://``. It is for writes of bounded queries only.
         mode : {"error", "overwrite"}
-            What becomes of an earlier write there. One that was replaced keeps its files until the
-            next write, for who reads them.
+            How to treat an earlier write. The files of a replaced one stay until the next write,
+            for current readers.
         compression : str, optional
-            As Spark calls it: none, snappy, gzip, zstd, brotli, lz4_raw. Default: the session's,
+            Spark's name: none, snappy, gzip, zstd, brotli, lz4_raw. Default: the session's,
             snappy without Spark.
 
         Returns
@@ -42,14 +42,14 @@ class WritesParquet(ABC):
         Raises
         ------
         OutputError
-            If results are there already, or something else; if the path cannot be written to, or
-            tasks do not reach it; if another write begins meanwhile.
+            If the path has results, or something else; if it cannot be written to, or tasks do not
+            reach it; if another write starts meanwhile.
         UnsupportedQueryError
             If the input is a stream: that is for `gpu_windows.write_stream`.
         ColumnTypeError
-            Without Spark: if a column has a type that Spark does not read as it was written.
+            Without Spark: if a column has a type that Spark would read as another one.
         InvalidOptionError
-            If mode or compression is something else.
+            If mode or compression is invalid.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Files of a scan: where they are, and whether they are still what was listed."""
+"""Files of a scan: their paths, and checks that they have not changed since the listing."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from gpu_windows.errors import ScanError
 from gpu_windows.scans.object_reader import ObjectReader
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-#: Requests at once, while files are listed.
+#: Concurrent requests of a listing.
 _REQUESTS = 32
-#: How often a request to a store is tried again.
+#: Retries of a request to a store.
 _RETRIES = 5
 _UNREADABLE = "a file of a scan is there, and may be read"
 
@@ -43,10 +43,10 @@ class ScannedFile:
     length : int
         Bytes.
     version : str
-        Another one when the file is written again: the time of its last change in nanoseconds, or
-        what the store of objects calls it.
+        Changes when the file is written again: the time of its last change in nanoseconds, or the
+        version in the object store.
     values : tuple of str or None
-        Of the partition columns, as texts of its path.
+        Of the partition columns, as strings of its path.
     """
 
     path: str
@@ -56,7 +56,7 @@ class ScannedFile:
 
 
 def path_of(uri: str) -> str:
-    """Return the path of a file of a disk, or its URL, given what Spark calls it.
+    """Return the path of a file on a disk, or its URL, for the URI of Spark.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def path_of(uri: str) -> str:
 
 
 def path_of_hadoop(text: str) -> str:
-    """Return the path of a file of a disk, or its URL, as Hadoop writes them: nothing is quoted.
+    """Return the path of a file on a disk, or its URL, for the unquoted path of Hadoop.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def path_of_hadoop(text: str) -> str:
 
 
 def root_of(path: str) -> str:
-    """Return the absolute path of what a user scans, or its URL; see `path_of`."""
+    """Return the absolute path of a scanned folder or file, or its URL; see `path_of`."""
     plain = path_of(path) if _SCHEME.match(path) else path
     return plain if is_object(plain) else str(Path(plain).absolute())
 
@@ -95,7 +95,7 @@ def list_files(
     values: Callable[[str], tuple[str | None, ...]],
     options: Options = (),
 ) -> tuple[ScannedFile, ...]:
-    """Return files that have rows, as they are now.
+    """Return the files that are not empty, with their current versions.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def list_files(
     Raises
     ------
     ScanError
-        If a file is gone.
+        If a file is missing.
     """
 
     def look(path: str) -> ScannedFile:
@@ -135,7 +135,7 @@ def list_objects(url: str, options: Options = ()) -> list[str]:
 
 
 def has_objects(url: str, ending: str, options: Options = ()) -> bool:
-    """Whether there are objects below a URL whose names end so."""
+    """Whether there are objects below a URL whose names have an ending."""
     store, prefix = _store(url, options)
     with store_errors(url, options):
         pages = store.list(f"{prefix}/")
@@ -143,27 +143,27 @@ def has_objects(url: str, ending: str, options: Options = ()) -> bool:
 
 
 def open_file(file: ScannedFile, options: Options = ()) -> Any:
-    """Return a file to read from.
+    """Open a file for reading.
 
     Raises
     ------
     ScanError
-        If it is gone, or has changed since it was listed.
+        If it is missing, or has changed since it was listed.
     """
     opened = _open(file, options)
-    check_file(file, options)  # only now: what is open on a disk stays
+    check_file(file, options)  # after opening, because an open file on a disk stays as it is
     return opened
 
 
 def check_file(file: ScannedFile, options: Options = ()) -> None:
-    """Raise `ScanError` if a file is gone, or has changed since it was listed."""
+    """Raise `ScanError` if a file is missing, or has changed since it was listed."""
     if _stat(file.path, options) != (file.length, file.version):
         rule = "a file has changed since it was listed: scan the folder again"
         raise ScanError(rule, value=file.path)
 
 
 def store_options(path: str, setting: Setting) -> Options:
-    """Return what a session knows of the store that a path is in; nothing of a disk."""
+    """Return a session's options for the object store of a path; none for a disk."""
     return find_options(parse_url(path), setting) if is_object(path) else ()
 
 

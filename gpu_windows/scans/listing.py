@@ -22,9 +22,9 @@ from gpu_windows.scans.scan import FileScan
 from gpu_windows.scans.splits import Split
 from gpu_windows.scans.table_formats import check_no_table
 
-#: What Spark's own sink of streams leaves in its folder: not all files there are results.
+#: Folder of Spark's own file sink: its log lists the files that are results.
 _SINK_LOG = "_spark_metadata"
-#: Ends the names of files that Hadoop copies now.
+#: Suffix of files that Hadoop is copying.
 _COPYING = "._COPYING_"
 
 
@@ -39,7 +39,7 @@ def scan_folders(paths: Sequence[str]) -> FileScan:
     Raises
     ------
     ScanError
-        If there is no file, or it is no Parquet file; if folders are not as Spark would read them.
+        If there is no Parquet file; if folders are not as Spark would read them.
     """
     roots = [root_of(path) for path in paths]
     for root in roots:
@@ -48,25 +48,25 @@ def scan_folders(paths: Sequence[str]) -> FileScan:
     names = partition_names(found, roots)
     files = list_files(found, find_values(names, roots))
     if not files:
-        raise ScanError("a scan is of one file at least that has rows", value=", ".join(roots))
+        raise ScanError("a scan needs at least one file with rows", value=", ".join(roots))
     first = files[0]
     partitions = {
         name: pa.field(name, partition_type(name, {file.values[place] for file in files}))
         for place, name in enumerate(names)
     }
-    own = ParquetFile(Split(first, 0, first.length)).declared
+    own = ParquetFile(Split(first, 0, first.length)).declared_schema
     return FileScan(_with_partitions(own, partitions), names, files)
 
 
 def _with_partitions(own: pa.Schema, partitions: Mapping[str, pa.Field]) -> pa.Schema:
-    """Return the columns of files, those of partitions in their places, or else behind them."""
+    """Return the columns of files with those of partitions: in their places, or else appended."""
     by_lower = {name.lower(): field for name, field in partitions.items()}
     fields = [by_lower.pop(field.name.lower(), field) for field in own]
     return pa.schema([*fields, *by_lower.values()])
 
 
 def _walk(root: str) -> Iterator[str]:
-    """Yield the files of a folder, in the order of their names, or the one file that it is."""
+    """Yield the files of a folder, in order of names, or the one file at the path."""
     if not is_object(root) and Path(root).is_file():
         yield root
         return
@@ -85,24 +85,26 @@ def _objects(root: str) -> Iterator[str]:
 
 def _files(root: str) -> Iterator[str]:
     if not Path(root).is_dir():
-        raise ScanError("a scan is of files and folders that exist", value=root)
+        raise ScanError("files and folders of a scan must exist", value=root)
     if Path(root, _SINK_LOG).exists():
         rule = "a folder of Spark's own sink is read by Spark: its log says which files count"
         raise ScanError(rule, value=root)
     for folder, inner, names in os.walk(root, onerror=_refuse, followlinks=True):
         above = (each for each in Path(folder).parents if each.is_relative_to(root))
         if os.path.realpath(folder) in map(os.path.realpath, above):
-            raise ScanError("no folder of a scan is a link to one that it is in", value=folder)
+            raise ScanError(
+                "a folder of a scan must not link to one that contains it", value=folder
+            )
         inner[:] = sorted(name for name in inner if not _is_hidden(name))
         yield from (str(Path(folder, name)) for name in sorted(names) if not _is_hidden(name))
 
 
 def _refuse(error: OSError) -> NoReturn:
-    raise ScanError("the folders of a scan may be read", value=str(error)) from error
+    raise ScanError("the folders of a scan must be readable", value=str(error)) from error
 
 
 def _is_hidden(path: str) -> bool:
-    """Whether Spark takes no notice of a file or folder."""
+    """Whether Spark ignores a file or folder."""
     return any(
         name.startswith(".")
         or name.endswith(_COPYING)

@@ -1,4 +1,4 @@
-"""An object of a store as a file that Arrow reads from, a request for each range."""
+"""A file object for Arrow that reads an object of a store, one request per range."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ObjectReader(io.RawIOBase):
     size : int
         Bytes of the object.
     name : str
-        What errors call it.
+        Name in errors.
     options : Options
         Those that the store was opened with.
     """
@@ -36,25 +36,25 @@ class ObjectReader(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Whether a place can be sought: always."""
+        """Whether it can seek: always."""
         return True
 
     def tell(self) -> int:
-        """Return the place that is read next."""
+        """Return the position."""
         return self._place
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place; return it."""
+        """Set the position; return it."""
         self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place}.get(whence, self._size)
         return self._place
 
     def readinto(self, buffer: Any) -> int:
-        """Read as many bytes as there are, and as a buffer holds.
+        """Read bytes into a buffer, up to its size or the end of the object.
 
         Raises
         ------
         OSError
-            What the store says, without credentials.
+            Error of the store, without credentials.
         """
         count = min(len(buffer), max(self._size - self._place, 0))
         if not count:

@@ -1,4 +1,4 @@
-"""Parquet files, read by Arrow: the row groups of a split that a condition leaves."""
+"""Reads Parquet files by Arrow: the row groups of a split that may meet a condition."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from pyarrow import types
 from gpu_windows.checkpointing.object_stores import Options
 from gpu_windows.column_types.logical import logical_type
 from gpu_windows.errors import ScanError
-from gpu_windows.scans.declared import as_declared, find_columns, why_not
+from gpu_windows.scans.declared_columns import cast_to_declared, find_columns, why_not
 from gpu_windows.scans.files import check_file, open_file
 from gpu_windows.scans.splits import Split
 
 #: Rows of a batch at most.
 _BATCH_ROWS = 1 << 17
-#: Bytes of a row group above which its columns are not held whole.
+#: Bytes of a row group above which its columns are read in pages.
 _LARGE_GROUP = 64 << 20
 _INT96 = "INT96"
 _VERSION = b"org.apache.spark.version"
-#: What Spark notes in a file of days of the Julian calendar, and since when it does: of other
-#: times, and of INT96.
+#: Spark's metadata of files with days of the Julian calendar, and the versions since which it is
+#: written: for other times, and for INT96.
 _LEGACY = {
     False: (b"org.apache.spark.legacyDateTime", (3, 0)),
     True: (b"org.apache.spark.legacyINT96", (3, 1)),
 }
-#: Before these days calendars, or the zones of the clocks of towns, differ.
+#: Before these days calendars, or local times of towns, differ.
 _FIRST_DAY = pa.scalar(date(1582, 10, 15))
 _FIRST_INSTANT = datetime(1900, 1, 1, tzinfo=UTC)
 
-#: What takes files of other formats, by the ends of their names.
+#: Readers of other formats, by the endings of their names.
 _READERS = {
     ".csv": "pyarrow.csv.open_csv(path) or spark.read.csv(path)",
     ".json": "pyarrow.json.open_json(path) or spark.read.json(path)",
@@ -48,7 +48,7 @@ _READERS = {
 
 
 def _remedy(path: str) -> str:
-    """Return what reads a file that is not a Parquet file, if its name tells the format."""
+    """Return the reader for a file of another format, if its name has a known ending."""
     name = path.lower().removesuffix(".gz").replace(".jsonl", ".json").replace(".ndjson", ".json")
     readers = (reader for ending, reader in _READERS.items() if name.endswith(ending))
     return "".join(f": gw.stream({reader}) takes this one" for reader in readers)
@@ -66,7 +66,7 @@ class ParquetFile:
     Raises
     ------
     ScanError
-        If it is gone, has changed, is encrypted or no Parquet file.
+        If it is missing, has changed, is encrypted or is not a Parquet file.
     """
 
     def __init__(self, split: Split, options: Options = ()) -> None:
@@ -77,7 +77,7 @@ class ParquetFile:
         try:
             self._file = pq.ParquetFile(self._source, coerce_int96_timestamp_unit="us")
         except (pa.ArrowException, OSError) as error:
-            rule = f"files of a scan are Parquet files that are not encrypted{_remedy(self._path)}"
+            rule = f"files of a scan must be Parquet files without encryption{_remedy(self._path)}"
             raise ScanError(rule, value=f"{self._path}: {error}") from error
 
     @property
@@ -86,24 +86,26 @@ class ParquetFile:
         return self._file.schema_arrow
 
     @property
-    def declared(self) -> pa.Schema:
-        """The columns as a scan declares them: of logical types; INT96 are instants.
+    def declared_schema(self) -> pa.Schema:
+        """The schema with logical types, as a scan declares it; INT96 are instants.
 
         Raises
         ------
         ScanError
-            If names differ by upper and lower case alone, or not at all.
+            If names are equal, or differ by case alone.
         """
         find_columns(self.schema.names, self.schema.names, self._path)
-        return pa.schema([pa.field(field.name, self._declared(field)) for field in self.schema])
+        return pa.schema(
+            [pa.field(field.name, self._declared_type(field)) for field in self.schema]
+        )
 
-    def _declared(self, field: pa.Field) -> pa.DataType:
+    def _declared_type(self, field: pa.Field) -> pa.DataType:
         if self._has_int96(field.name):
             return _instants(logical_type(field.type))
         return logical_type(field.type)
 
     def check(self, wanted: Sequence[pa.Field]) -> None:
-        """Raise `ScanError` if a column that is there cannot be read as it is declared."""
+        """Raise `ScanError` if a column of the file cannot be cast to its declared type."""
         names = find_columns(self.schema.names, [field.name for field in wanted], self._path)
         for field in wanted:
             if field.name in names:
@@ -116,22 +118,21 @@ class ParquetFile:
     def batches(
         self, wanted: Sequence[pa.Field], pruning: Pruning | None, *, threads: bool
     ) -> Iterator[tuple[int, list[pa.Array]]]:
-        """Yield the rows of the split: how many, and their columns that are wanted.
+        """Yield batches of the split: their number of rows and their wanted columns.
 
         Parameters
         ----------
         wanted : sequence of pyarrow.Field
-            A column that the file has not is null.
+            Columns that the file lacks are null.
         pruning : Pruning, optional
-            Row groups of which statistics say that it is true of no row are left out.
+            Row groups without a matching row, by their statistics, are skipped.
         threads : bool
             Whether columns are decoded by several threads.
 
         Raises
         ------
         ScanError
-            If a column cannot be read as it is declared, the file is damaged, or was written again
-            meanwhile.
+            If a column cannot be cast to its declared type, or the file is damaged or has changed.
         """
         names = find_columns(self.schema.names, [field.name for field in wanted], self._path)
         for group in self._groups(pruning):
@@ -149,41 +150,41 @@ class ParquetFile:
         check_file(self._split.file, self._options)
 
     def _groups(self, pruning: Pruning | None) -> list[int]:
-        """Return the row groups of the split that a condition leaves."""
+        """Return the row groups of the split that may have matching rows."""
         metadata = self._file.metadata
         edges = [_begin(metadata.row_group(number)) for number in range(metadata.num_row_groups)]
         ends = [*edges, self._split.file.length][1:]
-        mine = [
+        own = [
             number
             for number, (begin, end) in enumerate(zip(edges, ends, strict=True))
             if self._split.has_middle(begin, end - begin)
         ]
-        if pruning is None or not mine or not pruning.suits(self.schema):
-            return mine
-        fragment = ds.ParquetFileFormat().make_fragment(self._source, row_groups=mine)
+        if pruning is None or not own or not pruning.suits(self.schema):
+            return own
+        fragment = ds.ParquetFileFormat().make_fragment(self._source, row_groups=own)
         try:
             left = fragment.subset(pruning.condition, schema=self.schema)
-        except pa.ArrowException:  # such as a division by a zero that is all its values
-            return mine
+        except pa.ArrowException:  # such as a division by a column that is always zero
+            return own
         return [group.id for group in left.row_groups]
 
     def _read(self, group: int, names: list[str], *, threads: bool) -> Iterator[pa.RecordBatch]:
-        """Yield batches of a row group, of which not more than some megabytes are held."""
+        """Yield batches of a row group, with at most some megabytes in memory."""
         metadata = self._file.metadata.row_group(group)
         size = metadata.total_byte_size
-        file = self._streamed if size > _LARGE_GROUP else self._file
-        most = max(1, _LARGE_GROUP * metadata.num_rows // max(size, 1))
+        file = self._buffered_file if size > _LARGE_GROUP else self._file
+        max_rows = max(1, _LARGE_GROUP * metadata.num_rows // max(size, 1))
         try:
             yield from file.iter_batches(
-                min(_BATCH_ROWS, most), row_groups=[group], columns=names, use_threads=threads
+                min(_BATCH_ROWS, max_rows), row_groups=[group], columns=names, use_threads=threads
             )
         except (pa.ArrowException, OSError) as error:
-            rule = "a file of a scan is whole, and not encrypted"
+            rule = "a file of a scan must be complete and not encrypted"
             raise ScanError(rule, value=f"{self._path}: {error}") from error
 
     @property
-    def _streamed(self) -> pq.ParquetFile:
-        """The same file, of whose columns some pages are held at a time."""
+    def _buffered_file(self) -> pq.ParquetFile:
+        """The file, opened so that only a few pages of each column are in memory."""
         return pq.ParquetFile(
             self._source,
             metadata=self._file.metadata,
@@ -195,14 +196,14 @@ class ParquetFile:
     def _nulls(
         self, group: int, wanted: Sequence[pa.Field]
     ) -> Iterator[tuple[int, list[pa.Array]]]:
-        """Yield rows none of whose columns the file has."""
+        """Yield rows if the file has none of the columns."""
         rows = self._file.metadata.row_group(group).num_rows
         for begin, end in pairwise([*range(0, rows, _BATCH_ROWS), rows]):
             yield end - begin, [pa.nulls(end - begin, field.type) for field in wanted]
 
     def _column(self, batch: pa.RecordBatch, name: str, field: pa.Field) -> pa.Array:
         is_instant = self._has_int96(name)
-        column = as_declared(batch.column(name), field, self._path, is_instant=is_instant)
+        column = cast_to_declared(batch.column(name), field, self._path, is_instant=is_instant)
         self._check_calendar(column, field, is_int96=is_instant)
         return column
 
@@ -217,7 +218,7 @@ class ParquetFile:
         return tuple(each.path for each in every if each.physical_type == _INT96)
 
     def _check_calendar(self, column: pa.Array, field: pa.Field, *, is_int96: bool) -> None:
-        """Refuse days of the Julian calendar, which Spark would change into others."""
+        """Raise `ScanError` for days of the Julian calendar, which Spark would convert."""
         if not _has_days(field.type) or not self._is_legacy(is_int96=is_int96):
             return
         first: Any = _FIRST_DAY
@@ -241,20 +242,20 @@ class ParquetFile:
 
 @dataclass(frozen=True)
 class Pruning:
-    """What is true of all rows of a scan that are used.
+    """A condition that all used rows of a scan meet.
 
     Parameters
     ----------
     condition : pyarrow.compute.Expression
     columns : tuple of pyarrow.Field
-        Those that it is over, as it takes them.
+        Those in the condition, with their types in it.
     """
 
     condition: pc.Expression
     columns: tuple[pa.Field, ...]
 
     def suits(self, schema: pa.Schema) -> bool:
-        """Whether statistics of columns of a file can be compared with it as they are."""
+        """Whether the columns of a file have the types of the condition."""
         return all(
             schema.names.count(field.name) == 1
             and logical_type(schema.field(field.name).type) == field.type
@@ -277,7 +278,7 @@ def _instants(dtype: pa.DataType) -> pa.DataType:
 
 
 def _begin(group: Any) -> int:
-    """Return where a row group begins in its file."""
+    """Return the offset of a row group in its file."""
     if not group.num_columns:
         return 0
     first = group.column(0)

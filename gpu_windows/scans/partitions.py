@@ -1,4 +1,4 @@
-"""Columns whose values are in the paths of files: Hive's partitions, ``day=2024-01-01/``."""
+"""Partition columns, whose values are in the paths of files: ``day=2024-01-01/``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pyarrow import types
 
 from gpu_windows.errors import ScanError
 
-#: What stands in a path for a null.
+#: Value of a path for null.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DECIMAL, _FLOAT = re.compile(_NUMBER), re.compile(rf"{_NUMBER}[fFdD]?|[+-]?(NaN|Infinity)")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
-#: What Java takes for numbers, and we do not: in hexadecimal digits, and in those of other scripts.
+#: Numbers of Java that are refused here: in hexadecimal digits, and in digits of other scripts.
 _ODD = re.compile(r"[+-]?0[xX][0-9a-fA-F.]+[pP].*|[+-]?\d+")
 #: Digits of a decimal of Spark.
 _DIGITS = 38
-#: Sets of what values look like, and the type that a column of such values has; others are texts.
+#: Sets of kinds of values, and the type of a column with such values; others are strings.
 _TYPES: tuple[tuple[set[str], pa.DataType], ...] = (
     ({"int"}, pa.int32()),
     ({"int", "long"}, pa.int64()),
@@ -73,7 +73,7 @@ def partition_names(
 def find_values(
     names: Sequence[str], roots: Sequence[str]
 ) -> Callable[[str], tuple[str | None, ...]]:
-    """Return what finds the values of partition columns in the path of a file."""
+    """Return a function that finds the values of partition columns in the path of a file."""
 
     def find(path: str) -> tuple[str | None, ...]:
         values = {name.lower(): value for name, value in values_in_path(path, roots)}
@@ -83,9 +83,9 @@ def find_values(
 
 
 def values_in_path(path: str, roots: Sequence[str]) -> list[tuple[str, str | None]]:
-    """Return names and values of the partitions between a root and a file, as Spark finds them.
+    """Return names and values of the partitions between a root and a file, as Spark does.
 
-    They are the innermost folders with ``=`` that are next to each other; None stands for a null.
+    They are the innermost adjacent folders with ``=``; None is a null.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def values_in_path(path: str, roots: Sequence[str]) -> list[tuple[str, str | Non
 
 
 def _unescape(text: str) -> str:
-    """Return what Spark takes ``%41`` in a path for: a character of that code."""
+    """Return a part of a path with escapes such as ``%41`` replaced."""
     return unquote(text, "latin-1")
 
 
@@ -117,25 +117,25 @@ def partition_type(name: str, texts: Iterable[str | None]) -> pa.DataType:
     Raises
     ------
     ScanError
-        If Spark takes them for decimals, or for times in the zone of its session.
+        If Spark would infer decimals, or times in the zone of its session.
     """
     kinds = {_kind(text) for text in texts if text is not None}
-    for known, dtype in _TYPES:
-        if kinds and kinds <= known:
+    for accepted, dtype in _TYPES:
+        if kinds and kinds <= accepted:
             return dtype
-    if kinds and any(kinds <= known for known in _READ_BY_SPARK):
+    if kinds and any(kinds <= refused for refused in _READ_BY_SPARK):
         rule = "partitions of decimals and of times are read with a session"
         raise ScanError(rule, value=", ".join(sorted(kinds)), column=name)
     return pa.string()
 
 
 def _kind(text: str) -> str:
-    """Return what the value of a partition looks like to Spark.
+    """Return the kind of a partition's value, as Spark infers it.
 
     Raises
     ------
     ScanError
-        If it is a number to Java that we do not read.
+        If it is a number of Java that is refused here.
     """
     if _INTEGER.fullmatch(text):
         bits = (int(text) if int(text) >= 0 else -int(text) - 1).bit_length()
@@ -159,7 +159,7 @@ def _kind(text: str) -> str:
 def partition_values(
     names: Sequence[str], values: Sequence[str | None], schema: pa.Schema, path: str
 ) -> Mapping[str, pa.Scalar]:
-    """Return the values of partition columns, of the types that are declared.
+    """Return the values of partition columns in their declared types.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a scan reads: files, and the columns that they are declared to have."""
+"""Files of a scan, with the columns that it declares."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FileScan:
     options: Options = field(default=(), repr=False)
 
     def check(self) -> None:
-        """Raise `ScanError` for what cannot be read as declared of the first file, and of paths."""
+        """Raise `ScanError` if the first file or the paths do not fit the declared columns."""
         for file in self.files[:1]:
             wanted = [self.schema.field(name) for name in self._in_files(self.schema.names)]
             ParquetFile(Split(file, 0, file.length), self.options).check(wanted)
@@ -61,7 +61,7 @@ class FileScan:
         pruning : Pruning, optional
         threads : bool
         """
-        schema = self.declared(columns)
+        schema = self.select_schema(columns)
         assert schema.names, "a batch without columns has no rows"
         wanted = [schema.field(name) for name in self._in_files(schema.names)]
         file = split.file
@@ -74,7 +74,7 @@ class FileScan:
                     made[name] = pa.repeat(values[name], rows)
             yield pa.record_batch([made[name] for name in schema.names], schema=schema)
 
-    def declared(self, columns: Collection[str]) -> pa.Schema:
+    def select_schema(self, columns: Collection[str]) -> pa.Schema:
         """Return the schema of some of the columns."""
         return pa.schema([each for each in self.schema if each.name in columns])
 

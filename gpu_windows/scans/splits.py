@@ -1,4 +1,4 @@
-"""Files cut into parts for tasks, and the parts dealt to tasks by bytes."""
+"""Splits files into parts, and assigns the parts to tasks by bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 from gpu_windows.scans.files import ScannedFile
 
-#: Bytes that opening a file costs, in bytes that are read meanwhile (Spark's own estimate).
+#: Cost of opening a file, in bytes that could be read meanwhile (Spark's own estimate).
 OPEN_BYTES = 4 << 20
 
 
@@ -20,7 +20,7 @@ class Split:
     ----------
     file : ScannedFile
     start, stop : int
-        The first byte, and the one behind the last.
+        The first byte, and the one after the last.
     """
 
     file: ScannedFile
@@ -29,7 +29,7 @@ class Split:
 
     @property
     def cost(self) -> int:
-        """How long it takes, in bytes."""
+        """Cost of reading it, in bytes."""
         return self.stop - self.start + OPEN_BYTES
 
     def has_middle(self, begin: int, length: int) -> bool:
@@ -37,23 +37,23 @@ class Split:
         return self.start <= begin + length // 2 < self.stop
 
 
-def split_bytes(files: Sequence[ScannedFile], tasks: int, most: int) -> int:
-    """Return how long splits are, as Spark decides it for its own readers.
+def split_bytes(files: Sequence[ScannedFile], tasks: int, max_bytes: int) -> int:
+    """Return the bytes of a split, by the rule of Spark's own readers.
 
     Parameters
     ----------
     files : sequence of ScannedFile
     tasks : int
         How many run at a time.
-    most : int
-        Bytes of a split.
+    max_bytes : int
+        Of a split.
     """
     total = sum(file.length + OPEN_BYTES for file in files)
-    return max(1, min(most, max(OPEN_BYTES, -(-total // max(tasks, 1)))))
+    return max(1, min(max_bytes, max(OPEN_BYTES, -(-total // max(tasks, 1)))))
 
 
 def split_files(files: Iterable[ScannedFile], size: int) -> Iterator[Split]:
-    """Yield the splits of files, of ``size`` bytes and a rest."""
+    """Yield the splits of files, of ``size`` bytes each except the last of a file."""
     for file in files:
         for start in range(0, file.length, size):
             yield Split(file, start, min(start + size, file.length))
@@ -62,14 +62,14 @@ def split_files(files: Iterable[ScannedFile], size: int) -> Iterator[Split]:
 def fill_bins(
     splits: Iterable[tuple[int, Split]], size: int
 ) -> list[tuple[tuple[int, Split], ...]]:
-    """Return splits in as few bins as hold them, of ``size`` bytes and similar costs each.
+    """Return splits in the fewest bins of ``size`` bytes, with similar costs.
 
-    The longest split goes first, each into the bin that costs least until then.
+    The longest split is placed first, each into the bin with the lowest cost so far.
 
     Parameters
     ----------
     splits : iterable of (int, Split)
-        Each with the number of what it is part of.
+        Each with the number of its part.
     size : int
     """
     every = sorted(splits, key=lambda each: each[1].cost, reverse=True)

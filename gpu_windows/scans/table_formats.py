@@ -1,4 +1,4 @@
-"""Folders of tables whose log says which of their files count: scans refuse them."""
+"""Detects folders of Delta, Iceberg and Hudi tables, which scans refuse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpu_windows.checkpointing.object_stores import Options
 from gpu_windows.errors import ScanError
 from gpu_windows.scans.files import has_objects, is_object
 
-#: Where the log of a table is, by its format, and how names in it end.
+#: Formats to the folder of their log, and the ending of names in it.
 _LOGS = {
     "delta": ("_delta_log", ".json"),
     "iceberg": ("metadata", ".metadata.json"),
@@ -19,7 +19,7 @@ _LOGS = {
 def check_no_table(root: str, options: Options = ()) -> None:
     """Raise `ScanError` for the folder of a Delta, Iceberg or Hudi table.
 
-    It has files that the table no longer has, and not all rows of the others: only its log tells.
+    Some of its files are no longer of the table, and rows of others are deleted, as its log says.
 
     Parameters
     ----------

@@ -13,9 +13,9 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.runners.stages import is_of_stage, of_stage
 
-#: What a function is given of every query.
+#: Positional arguments of a function.
 _GIVEN = ("results", "late rows", "number")
-#: What it is given, too, where it has such a parameter.
+#: Keyword arguments, if a function has such parameters.
 PLANNED_MS = "planned_ms"
 
 
@@ -49,7 +49,7 @@ class FunctionSink(Sink, SinkWriter):
             check_takes(self.function, *_GIVEN, **planned)
 
     def check(self, plan: Plan) -> None:
-        """Refuse a function that does not take the side outputs of the query, or that needs some.
+        """Raise `QueryError` if a function and the query differ in having side outputs.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class FunctionSink(Sink, SinkWriter):
         check_takes(self.function, *_GIVEN, **given, **stages, **planned)
 
     def open(self, query: SinkQuery) -> SinkWriter:
-        """Return the sink itself: there is nothing to know of a query."""
+        """Return the sink itself: it needs nothing of a query."""
         del query
         return self
 
@@ -73,37 +73,37 @@ class FunctionSink(Sink, SinkWriter):
         outputs = batch.outputs
         prefix = side_name("")
         sides = {n.removeprefix(prefix): f for n, f in outputs.items() if n.startswith(prefix)}
-        named = {"sides": sides} if sides else {}
+        options = {"sides": sides} if sides else {}
         if _has_parameter(self.function, "stages"):
-            named["stages"] = {of_stage(n): f for n, f in outputs.items() if is_of_stage(n)}
+            options["stages"] = {of_stage(n): f for n, f in outputs.items() if is_of_stage(n)}
         planned = planned_argument(self.function, batch.planned_ms)
-        self.function(outputs[RESULT], outputs[LATE], batch.number, **named, **planned)
+        self.function(outputs[RESULT], outputs[LATE], batch.number, **options, **planned)
 
 
 def planned_argument(function: Any, planned_ms: int | None) -> dict[str, Any]:
-    """Return when a micro-batch was planned, by name, where a function has a parameter for it."""
+    """Return the keyword argument with the plan time, if a function has such a parameter."""
     has_it = callable(function) and _has_parameter(function, PLANNED_MS)
     return {PLANNED_MS: planned_ms} if has_it else {}
 
 
-def check_takes(function: Any, *arguments: str, **named: object) -> None:
-    """Raise `QueryError` for what cannot be called with some arguments."""
-    if _takes(function, *arguments, **named):
+def check_takes(function: Any, *arguments: str, **options: object) -> None:
+    """Raise `QueryError` for an object that cannot be called with these arguments."""
+    if _takes(function, *arguments, **options):
         return
-    rule = f"a sink is a path, or a function of {', '.join((*arguments, *named))}"
+    rule = f"a sink is a path, or a function of {', '.join((*arguments, *options))}"
     if not callable(function) or _is_class_of_sinks(function):
         raise QueryError(rule, value=repr(function))
     name = getattr(function, "__name__", type(function).__name__)
     raise QueryError(rule, value=f"{name}{signature(function)}")
 
 
-def _takes(function: Any, *arguments: str, **named: object) -> bool:
-    """Whether something can be called with some arguments."""
+def _takes(function: Any, *arguments: str, **options: object) -> bool:
+    """Whether an object can be called with these arguments."""
     if not callable(function) or _is_class_of_sinks(function):
         return False
     try:
-        signature(function).bind(*arguments, **named)
-    except ValueError:  # of a builtin nobody knows
+        signature(function).bind(*arguments, **options)
+    except ValueError:  # builtins have no signature
         return True
     except TypeError:
         return False
@@ -113,10 +113,10 @@ def _takes(function: Any, *arguments: str, **named: object) -> bool:
 def _has_parameter(function: Callable[..., None], name: str) -> bool:
     try:
         return name in signature(function).parameters
-    except ValueError:  # of a builtin nobody knows
+    except ValueError:  # builtins have no signature
         return False
 
 
 def _is_class_of_sinks(function: Any) -> bool:
-    """Whether calling it makes a sink, and writes nothing."""
+    """Whether calling it returns a sink and writes nothing."""
     return isinstance(function, type) and issubclass(function, Sink | SinkWriter)

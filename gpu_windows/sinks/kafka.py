@@ -1,4 +1,4 @@
-"""A sink that writes records to topics of Kafka, which tell what is written twice."""
+"""A sink that writes records to Kafka topics, with headers that identify repeats."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.sinks.modes import (
     Mode,
-    check_known,
+    check_is_mode,
     check_mode,
     check_places,
     check_sides,
-    checked_mapping,
+    copy_mapping,
     latest,
 )
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column, DataFrame
@@ -35,14 +35,14 @@ _DELETED = Change.DELETE.name.lower()
 class KafkaSink(Sink):
     """A sink that writes to topics of Kafka.
 
-    Spark writes to Kafka at least once: a micro-batch that was interrupted comes again, and what
-    was written of it before is there twice. So a record tells what it is: its key is of the keys,
-    the window and the number of a result, and its headers are the query (``gpu_windows.query``),
-    the micro-batch (``gpu_windows.micro_batch``) and when Spark planned it
-    (``gpu_windows.planned_ms``), and which of the micro-batch's records of its key it is
-    (``gpu_windows.row``). Records with the same topic, key and headers are the same:
-    `gpu_windows.drop_repeats` drops them, and see docs/kafka.md for readers that are not Spark.
-    Who keeps the latest value of each key, as a compacted topic does, has nothing to do.
+    Spark writes to Kafka at least once: an interrupted micro-batch is repeated, and records that it
+    had written before are then there twice. So key and headers identify a record. The key is made
+    of the keys, the window and the number of a result. The headers are the query
+    (``gpu_windows.query``), the micro-batch (``gpu_windows.micro_batch``), when Spark planned it
+    (``gpu_windows.planned_ms``), and the number of the record among the micro-batch's records of
+    its key (``gpu_windows.row``). Records with equal topic, key and headers are repeats:
+    `gpu_windows.drop_repeats` drops them; docs/kafka.md is about readers other than Spark. Readers
+    that keep the latest value of each key, as a compacted topic does, need not drop them.
 
     Needs Spark's connector (``spark-sql-kafka-0-10``).
 
@@ -51,10 +51,10 @@ class KafkaSink(Sink):
     topic : str
         Of the results.
     options : mapping of str to str
-        Of Spark's connector: ``kafka.bootstrap.servers``, and whatever producers are told.
+        Of Spark's connector: ``kafka.bootstrap.servers``, and settings of producers.
     mode : {"append", "upsert"}
-        Whether every result is written, or of the firings of a window in a micro-batch the last
-        one; there a row that goes (`KeyedStream.top`) is a record without a value.
+        Whether every result is written, or only the last firing of a window in a micro-batch. With
+        "upsert" a removed row (`KeyedStream.top`) is a record without a value.
     late : str, optional
         The topic of late and rejected rows, whose records have the keys as their key. Default:
         they are counted, not written.
@@ -67,7 +67,7 @@ class KafkaSink(Sink):
     Raises
     ------
     QueryError
-        If a parameter is none, or two outputs would go to one topic.
+        If a parameter is invalid, or two outputs would go to one topic.
     """
 
     topic: str
@@ -79,9 +79,9 @@ class KafkaSink(Sink):
     value: Callable[[Column], Column] | None = None
 
     def __post_init__(self) -> None:
-        check_known(self.mode)
-        object.__setattr__(self, "options", checked_mapping("options", self.options))
-        object.__setattr__(self, "sides", checked_mapping("sides", self.sides))
+        check_is_mode(self.mode)
+        object.__setattr__(self, "options", copy_mapping("options", self.options))
+        object.__setattr__(self, "sides", copy_mapping("sides", self.sides))
         if _SERVERS not in self.options:
             rule = f"options of a KafkaSink name {_SERVERS}"
             raise QueryError(rule, value=", ".join(self.options) or "none")
@@ -100,7 +100,7 @@ class KafkaSink(Sink):
         return found if self.late is None else {**found, LATE: self.late}
 
     def check(self, plan: Plan) -> None:
-        """Refuse results that cannot replace each other, and side outputs without a topic.
+        """Raise for results that cannot replace each other, and for side outputs without a topic.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class KafkaSink(Sink):
         check_sides(plan, self.sides)
 
     def open(self, query: SinkQuery) -> SinkWriter:
-        """Return a writer that knows what a record's key is made of."""
+        """Return a writer that knows the columns of record keys."""
         computed = query.plan.query
         upserts = self.mode == "upsert"
         change = computed.change_column if upserts else None
@@ -119,17 +119,17 @@ class KafkaSink(Sink):
 
 
 class KafkaWriter(SinkWriter):
-    """Writes what a query gives to topics.
+    """Writes the outputs of a query to topics.
 
     Parameters
     ----------
     sink : KafkaSink
     on : tuple of str
-        Names of the columns that tell results apart.
+        Names of the columns that identify results.
     keys : tuple of str
         Names of the key columns, which late rows and side outputs have.
     change : str, optional
-        The column that tells which rows go.
+        The column that marks deleted rows.
     fires : bool
         Whether the last firing of a window in a micro-batch counts.
     """
@@ -151,7 +151,7 @@ class KafkaWriter(SinkWriter):
         self._query = ""
 
     def begin(self, query: SinkQuery) -> None:
-        """Know what tells the checkpoint from others."""
+        """Store the identity of the checkpoint."""
         self._query = query.identity
 
     def write(self, batch: SinkBatch) -> None:
@@ -168,7 +168,7 @@ class KafkaWriter(SinkWriter):
 
         rows = latest(rows, self._on) if self._fires else rows
         change = self._change
-        gone = None if change is None else F.col(quoted(change)) == _DELETED
+        gone = None if change is None else F.col(quote_name(change)) == _DELETED
         made, planned_ms = self._records(self._on, change), batch.planned_ms
         return made(rows, self._query, batch.number, gone, planned_ms=planned_ms)
 

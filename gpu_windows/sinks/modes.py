@@ -1,4 +1,4 @@
-"""What becomes of results: they are added, or replace the ones before them."""
+"""Modes of sinks: results are appended, or replace earlier ones."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.planning.plan import Plan
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataFrame
 
-#: What may become of results.
+#: How results are written.
 Mode = Literal["append", "upsert"]
-#: Name of a column of a moment: 1 for the last firing of a window.
+#: Name of a temporary column: 1 for the last firing of a window.
 _RANK = "__rank"
 
 
-def check_known(mode: str) -> None:
-    """Refuse what is no `Mode`.
+def check_is_mode(mode: str) -> None:
+    """Raise `QueryError` for a value that is not a `Mode`.
 
     Raises
     ------
@@ -30,8 +30,8 @@ def check_known(mode: str) -> None:
         raise QueryError('mode is "append" or "upsert"', value=repr(mode))
 
 
-def checked_mapping(name: str, given: Any) -> dict[str, Any]:
-    """Return a parameter of a sink as a dictionary of its own.
+def copy_mapping(name: str, given: Any) -> dict[str, Any]:
+    """Return a copy of a parameter of a sink that must be a mapping.
 
     Raises
     ------
@@ -43,26 +43,26 @@ def checked_mapping(name: str, given: Any) -> dict[str, Any]:
 
 
 def check_places(places: Mapping[str, str]) -> None:
-    """Refuse two outputs that go to one place.
+    """Raise `QueryError` if two outputs go to one place.
 
     Raises
     ------
     QueryError
     """
     if len({*places.values()}) < len(places):
-        rule = "each output goes to a place of its own"
+        rule = "each output needs a place of its own"
         raise QueryError(rule, value=", ".join(places.values()))
 
 
-def check_upserted(plan: Plan) -> None:
-    """Refuse results without what names the row that each replaces.
+def check_can_upsert(plan: Plan) -> None:
+    """Raise for results without the columns that identify the row each replaces.
 
     Raises
     ------
     QueryError
-        If they could be asked for.
+        If the query could have them.
     UnsupportedQueryError
-        If these are results of no window.
+        If these are not results of windows.
     """
     query = plan.query
     if query.is_upserted:
@@ -73,7 +73,7 @@ def check_upserted(plan: Plan) -> None:
 
 
 def check_mode(plan: Plan, mode: Mode) -> None:
-    """Refuse results that cannot replace each other, where they are to.
+    """Raise if a mode needs results to replace each other and they cannot.
 
     Raises
     ------
@@ -81,14 +81,14 @@ def check_mode(plan: Plan, mode: Mode) -> None:
     """
     if mode == "append":
         return
-    check_upserted(plan)
+    check_can_upsert(plan)
     if not plan.query.is_unique_per_firing:
         rule = 'mode="upsert" is for one result of a key and window: this function may give several'
         raise UnsupportedQueryError(rule, value=plan.query.describe().get("function"))
 
 
 def check_sides(plan: Plan, sides: Mapping[str, Any]) -> None:
-    """Refuse side outputs that have no place, and places of side outputs that are not there.
+    """Raise `QueryError` unless every side output has a place, and every place a side output.
 
     Raises
     ------
@@ -108,11 +108,11 @@ def latest(results: DataFrame, on: tuple[str, ...]) -> DataFrame:
     results : DataFrame
         With the firing columns.
     on : tuple of str
-        Names of the columns that tell rows apart.
+        Names of the columns that identify rows.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-    firings = Window.partitionBy(*map(quoted, on)).orderBy(F.desc(FIRING[0].name))
+    firings = Window.partitionBy(*map(quote_name, on)).orderBy(F.desc(FIRING[0].name))
     ranked = results.withColumn(_RANK, F.rank().over(firings))
     return ranked.where(F.col(_RANK) == 1).drop(_RANK)

@@ -12,25 +12,24 @@ from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
 
 @dataclass(frozen=True)
 class ParquetSink(Sink):
-    """A sink that writes Parquet, of which readers see each micro-batch whole and once.
+    """A sink that writes Parquet; readers see each micro-batch completely and exactly once.
 
-    The files of a micro-batch are never touched again, and count once a small record of it is
-    there, which is written last. So read them by `gpu_windows.read_output` and
-    `gpu_windows.read_output_stream`, which know the records: other files may lie beside them, of
-    a micro-batch that was interrupted.
+    The files of a micro-batch never change, and count once its record exists, which is written
+    last. So read them by `gpu_windows.read_output` and `gpu_windows.read_output_stream`, which use
+    the records: files of interrupted micro-batches may be beside them.
 
     Parameters
     ----------
     path : str or os.PathLike
-        Of a folder that Spark's workers reach. It belongs to one query, and another is refused.
+        Of a folder that Spark's workers reach. It belongs to one query; others are refused.
     takes_over : bool
-        Whether a query of another checkpoint may go on where one has written: its results come
-        after those that are there, which stay, and the other query is refused from then on.
+        Whether a query may take over a path of another checkpoint: its results are added to the
+        existing ones, and the other query is refused from then on.
 
     Raises
     ------
     QueryError
-        If the path is none.
+        If it is not a path.
     """
 
     path: str | PathLike[str]
@@ -41,7 +40,7 @@ class ParquetSink(Sink):
         takes_over: Any = self.takes_over
         text = fspath(path) if isinstance(path, str | PathLike) else None
         if not isinstance(text, str) or not text:
-            raise QueryError("the path of a sink must be text, or os.PathLike", value=repr(path))
+            raise QueryError("the path of a sink must be a str or os.PathLike", value=repr(path))
         if not isinstance(takes_over, bool):
             raise QueryError("takes_over is True or False", value=repr(takes_over))
         object.__setattr__(self, "path", text.rstrip("/") or text)

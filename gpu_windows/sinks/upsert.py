@@ -9,12 +9,12 @@ from gpu_windows.commits.records import LATE, RESULT
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.sinks.function import check_takes, planned_argument
-from gpu_windows.sinks.modes import check_upserted, latest
+from gpu_windows.sinks.modes import check_can_upsert, latest
 
 
 @dataclass(frozen=True)
 class Upsert(Sink):
-    """A sink that keeps one result for each of what results are of, the latest: see `upsert`."""
+    """A sink that keeps the latest result of each key and window, or number: see `upsert`."""
 
     merge: Callable[..., None]
     late: Callable[..., None] | None = None
@@ -26,32 +26,32 @@ class Upsert(Sink):
             check_takes(self.late, "late rows", "number", **planned_argument(self.late, None))
 
     def check(self, plan: Plan) -> None:
-        """Refuse results without what names the row that each replaces.
+        """Raise for results without the columns that identify the row each replaces.
 
         Raises
         ------
         QueryError
         UnsupportedQueryError
         """
-        check_upserted(plan)
+        check_can_upsert(plan)
 
     def open(self, query: SinkQuery) -> SinkWriter:
-        """Return a writer that knows the columns which tell rows apart."""
+        """Return a writer that knows the columns which identify rows."""
         return UpsertWriter(self, query.row_columns, fires=query.plan.query.has_windows)
 
 
 @dataclass(frozen=True)
 class UpsertWriter(SinkWriter):
-    """Gives the functions of an `Upsert` what they take.
+    """Calls the functions of an `Upsert`.
 
     Parameters
     ----------
     sink : Upsert
     on : tuple of str
-        Names of the columns that tell rows apart.
+        Names of the columns that identify rows.
     fires : bool
-        Whether results are firings of windows, of which the last one in a micro-batch counts; of
-        others there is one in a micro-batch.
+        Whether results are firings of windows: then the last one in a micro-batch counts. Other
+        results occur once in a micro-batch.
     """
 
     sink: Upsert
@@ -59,7 +59,7 @@ class UpsertWriter(SinkWriter):
     fires: bool = True
 
     def write(self, batch: SinkBatch) -> None:
-        """Merge the last firing of each window, and hand on the late rows."""
+        """Merge the last firing of each window, and pass on the late rows."""
         outputs = batch.outputs
         results = outputs[RESULT]
         rows = latest(results, self.on) if self.fires else results
@@ -76,25 +76,27 @@ def upsert(
 ) -> Upsert:
     """Return a sink for a table in which a window's later firing replaces its earlier one.
 
-    Or the first rows of keys (`KeyedStream.top`): ``merge`` is given what has changed in a
-    micro-batch, one row for each key and number, of which the column ``change`` says whether it is
-    new ("insert"), replaces another ("update_after") or goes ("delete").
+    ``merge`` gets the last firing of each window in a micro-batch, so it may be a MERGE of Delta
+    Lake or Iceberg; a repetition after a restart changes nothing. Windows that merge after they
+    have fired, such as sessions with early results, need the column ``change``
+    (``with_firing_columns(changes=True)``): rows with "delete" are to be removed.
 
-    Of the firings of a window in a micro-batch ``merge`` is given the last one, so that it may be a
-    MERGE of Delta Lake or Iceberg; written twice, after a restart, it changes nothing. Windows that
-    merge after they have fired, as sessions with early results do, need the column ``change``, too
-    (``with_firing_columns(changes=True)``): a row with "delete" goes. Of the rows of a `top`, the
-    number is among the columns that tell rows apart: where a later firing has fewer of them, the
-    others stay. Results of a function with several rows for a window have no such column: ``merge``
-    is given all rows of its last firing.
+    For the first rows of keys (`KeyedStream.top`), ``merge`` gets the changes of a micro-batch, one
+    row for each key and number. Their column ``change`` says whether the row is new ("insert"),
+    replaces another ("update_after") or is removed ("delete").
+
+    For the rows of a `top` of windows, the number is among the columns that identify rows: if a
+    later firing has fewer rows, the others stay. Results of a function with several rows per window
+    have no such column: ``merge`` gets all rows of the last firing.
 
     Parameters
     ----------
     merge : callable
-        Takes the results, the names of the columns that tell rows apart (the keys, which may be
+        Takes the results, the names of the columns that identify rows (the keys, which may be
         null: compare with ``<=>``, and the window's bounds), and the number of the micro-batch.
-        As ``late``, if it has a parameter ``planned_ms``, also when Spark planned the micro-batch
-        (`SinkBatch.planned_ms`): an older copy of a checkpoint gives other rows the same numbers.
+        If it, or ``late``, has a parameter ``planned_ms``, it also gets the time at which Spark
+        planned the micro-batch (`SinkBatch.planned_ms`), because an older copy of a checkpoint uses
+        the same numbers for other rows.
     late : callable, optional
         Takes the late and rejected rows, and the number of the micro-batch. Default: they are
         counted, not written.
@@ -102,6 +104,6 @@ def upsert(
     Raises
     ------
     QueryError
-        If one of them cannot be called so.
+        If one of them cannot be called with these arguments.
     """
     return Upsert(merge, late)

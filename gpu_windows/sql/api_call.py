@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_windows.errors import SqlError
-from gpu_windows.spark_glue.columns.expressions import refuses_as_query
+from gpu_windows.spark_glue.columns.expressions import spark_errors_as_query_errors
 
 _INDENT = "\n    "
 _MAX_LINE = 76
@@ -29,7 +29,7 @@ class ApiCall:
     def call(self, method: str, /, *arguments: Any, **keywords: Any) -> ApiCall:
         """Call a method of the value; arguments may contain `ApiCall`."""
         try:
-            with refuses_as_query():
+            with spark_errors_as_query_errors():
                 value = getattr(self.value, method)(
                     *map(_value, arguments),
                     **{name: _value(each) for name, each in keywords.items()},

@@ -160,11 +160,11 @@ def _read_frame(spark: Any, path: Path) -> Any:
     """
     from pyspark.sql.types import StructType
 
-    from gpu_windows.spark_glue.columns.names import quoted
+    from gpu_windows.spark_glue.columns.names import quote_name
     from gpu_windows.spark_glue.columns.types import to_spark_schema
 
     if not _is_csv(path):
-        columns = map(quoted, _dataset(path).schema.names)
+        columns = map(quote_name, _dataset(path).schema.names)
         return spark.read.parquet(str(path)).select(*columns)
     table = logical_table(_dataset(path).to_table())
     for at, field in enumerate(table.schema):

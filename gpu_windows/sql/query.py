@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.runners.outputs import Frame, Outputs
+from gpu_windows.runners.outputs import Outputs, ResultTable
 from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class SqlQuery:
         change_options(Options(), options)
         return replace(self, options_={**(self.options_ or {}), **options})
 
-    def result(self) -> Frame:
+    def result(self) -> ResultTable:
         """Return the results: a Spark DataFrame, or an Arrow table.
 
         Returns
@@ -86,14 +86,17 @@ class SqlQuery:
     def _with_position(self) -> Iterator[None]:
         """Convert errors that Spark raises lazily to `SqlError` for the whole statement."""
         from gpu_windows.expressions.sql_text import errors_at, parse_tree
-        from gpu_windows.spark_glue.columns.expressions import is_of_spark, refuses_as_query
+        from gpu_windows.spark_glue.columns.expressions import (
+            is_of_spark,
+            spark_errors_as_query_errors,
+        )
 
         try:
             yield
         except Exception as error:
             if not is_of_spark(error):
                 raise
-            with errors_at(parse_tree(self.text)), refuses_as_query():
+            with errors_at(parse_tree(self.text)), spark_errors_as_query_errors():
                 raise
 
     def _without_rows(self) -> ApiCall:

@@ -1,4 +1,4 @@
-"""A plan on a batch DataFrame: one tagged DataFrame of results and counters."""
+"""Runs a plan on a batch DataFrame; the output is one DataFrame of results and counters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import PartialsBy, Plan, is_plan_of
 from gpu_windows.spark_glue.batch.partials import spark_partials
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.projections import columns_of
 from gpu_windows.spark_glue.columns.types import to_spark_schema
 from gpu_windows.spark_glue.session.settings import fragment_bytes
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
     from gpu_windows.runners.scanned_rows import ScannedRows
 
-#: What a task makes of its shards, which it is given as Arrow batches.
+#: The last step of a task, from Arrow batches of its shards to Arrow batches of its output.
 LastStep = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
 def partials_in_spark(frame: DataFrame, plan: WindowPlan) -> DataFrame:
-    """Return the table of partials that Spark's own aggregation makes."""
+    """Return the table of partials, computed by Spark's own aggregation."""
     return spark_partials(columns_of(frame, plan), plan)
 
 
@@ -58,31 +58,31 @@ class BatchRows:
     frame : pyspark.sql.DataFrame
         The rows, without markers.
     scanned : ScannedRows, optional
-        The same where tasks read them.
+        The same rows, if tasks read them.
     """
 
     frame: DataFrame
     scanned: ScannedRows | None = None
 
     def map(self, plan: Plan, step: MakePartials | PackRows, schema: StructType) -> DataFrame:
-        """Return what a step makes of the columns that a plan needs."""
+        """Return the output of a step over the columns that a plan needs."""
         if self.scanned is not None:
             return read_in_tasks(self.frame.sparkSession, self.scanned, plan, step, schema)
         return columns_of(self.frame, plan).mapInArrow(step, schema)
 
 
 def packs_rows(plan: Plan) -> bool:
-    """Whether the first step takes rows as they come, and packs what it makes of them by shard."""
-    if not plan.order:  # it means nothing, or the operator sorts the rows itself
+    """Whether the first step packs its output by shard, in whatever order rows arrive."""
+    if not plan.order:  # order does not matter, or the operator sorts the rows itself
         return True
     makes_partials = is_plan_of(plan, WindowQuery) and plan.makes_partials
     return makes_partials and plan.partials_by is PartialsBy.KERNELS
 
 
-def tagged(rows: BatchRows, plan: Plan, side: str | None = None) -> DataFrame:
+def tag_results(rows: BatchRows, plan: Plan, side: str | None = None) -> DataFrame:
     """Return results (`COUNTERS` null; window bounds in ticks) and a row of counters of each task.
 
-    ``side``: the tag of the side output that is asked for instead of the results.
+    ``side``: the tag of the side output to return instead of the results.
     """
     schema = to_spark_schema(tagged_schema(plan, side), _keys_only(rows.frame, plan))
     share = gpu_share(rows.frame.sparkSession.conf)
@@ -92,7 +92,7 @@ def tagged(rows: BatchRows, plan: Plan, side: str | None = None) -> DataFrame:
 def run_shards(
     rows: BatchRows, plan: Plan, make: Callable[[bool], LastStep], schema: StructType
 ) -> DataFrame:
-    """Return what the last step of a query makes of its shards.
+    """Return the output of the last step of a query over all shards.
 
     Parameters
     ----------
@@ -101,43 +101,43 @@ def run_shards(
     make : callable
         Returns the step, given whether rows come packed: see `RunShards`.
     schema : pyspark.sql.types.StructType
-        Of what it makes.
+        Of its output.
     """
     frame = rows.frame
     conf = frame.sparkSession.conf
-    share, most = gpu_share(conf), fragment_bytes(conf)
+    share, max_bytes = gpu_share(conf), fragment_bytes(conf)
     if packs_rows(plan):
-        first: MakePartials | PackRows = PackRows(plan, most=most)
+        first: MakePartials | PackRows = PackRows(plan, max_bytes=max_bytes)
         if is_plan_of(plan, WindowQuery) and plan.order:
-            first = MakePartials(plan, most, share)
+            first = MakePartials(plan, max_bytes, share)
         packed = rows.map(plan, first, to_spark_schema(PACKED, StructType()))
-        together = packed.repartition(SHARD).sortWithinPartitions(SHARD, NUMBER)
-        return together.mapInArrow(make(True), schema)
+        by_shard = packed.repartition(SHARD).sortWithinPartitions(SHARD, NUMBER)
+        return by_shard.mapInArrow(make(True), schema)
     columns = columns_of(frame, plan)
     if is_plan_of(plan, WindowQuery) and plan.makes_partials:
-        sorted_rows = _sharded(spark_partials(columns, plan), plan, ())
+        sorted_rows = _sort_by_shard(spark_partials(columns, plan), plan, ())
     else:
-        sorted_rows = _sharded(columns, plan, plan.order)
+        sorted_rows = _sort_by_shard(columns, plan, plan.order)
     return sorted_rows.mapInArrow(make(False), schema)
 
 
-def _sharded(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
-    """Bring the rows of a key together, keys of one shard next to each other, in order.
+def _sort_by_shard(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
+    """Shuffle rows by key and sort them by shard, then by ``order``.
 
-    Unless rows are broadcast, shards are a sort within Spark's own hash partitions: keys spread
-    evenly, and adaptive execution may merge small partitions.
+    Unless rows are broadcast, Spark partitions by the hash of keys, and shards order rows within a
+    partition: so keys spread evenly, and adaptive execution may merge small partitions.
     """
-    keys = [F.col(quoted(name)) for name in plan.query.shard_keys] or [F.lit(0)]
+    keys = [F.col(quote_name(name)) for name in plan.query.shard_keys] or [F.lit(0)]
     shard = F.pmod(F.xxhash64(*keys), F.lit(shard_count(plan))).cast("long")
     if plan.query.broadcasts:
-        together = _dealt(frame, plan, shard).repartition(SHARD)
+        rows = _assign_shards(frame, plan, shard).repartition(SHARD)
     else:
-        together = frame.repartition(*keys).withColumn(SHARD, shard)
-    return together.sortWithinPartitions(SHARD, *map(quoted, order))
+        rows = frame.repartition(*keys).withColumn(SHARD, shard)
+    return rows.sortWithinPartitions(SHARD, *map(quote_name, order))
 
 
-def _dealt(frame: DataFrame, plan: Plan, shard: Column) -> DataFrame:
-    """Return rows with their shard; see `gpu_windows.spark_glue.tasks.packing.dealt`."""
+def _assign_shards(frame: DataFrame, plan: Plan, shard: Column) -> DataFrame:
+    """Return rows with their shards; see `gpu_windows.spark_glue.tasks.packing.assign_shards`."""
     every = F.sequence(F.lit(0).cast("long"), F.lit(shard_count(plan) - 1).cast("long"))
     of_keys = F.col(SIDE)
     rows = frame.withColumn(SHARD, F.explode(F.when(of_keys, F.array(shard)).otherwise(every)))
@@ -145,17 +145,17 @@ def _dealt(frame: DataFrame, plan: Plan, shard: Column) -> DataFrame:
 
 
 def _keys_only(frame: DataFrame, plan: Plan) -> StructType:
-    """Return the Spark types of the keys, which pass through as they are."""
+    """Return the Spark types of the keys, which results keep."""
     return StructType([frame.schema[name] for name in plan.query.keys])
 
 
-def untagged(frame: DataFrame) -> DataFrame:
-    """Keep the rows of a tagged DataFrame that are not counters, times in ticks."""
+def drop_counters(frame: DataFrame) -> DataFrame:
+    """Return the results of a tagged DataFrame, without rows and columns of counters."""
     return frame.where(F.col(COUNTERS).isNull()).drop(*TAGS)
 
 
-def total() -> list[Column]:
-    """Return the aggregates that add the counters of a tagged DataFrame up."""
+def total_counters() -> list[Column]:
+    """Return the aggregates that sum the counters of a tagged DataFrame."""
     return [
         F.coalesce(F.sum(F.get(F.col(COUNTERS), F.lit(i))), F.lit(0)).alias(name)
         for i, name in enumerate(Counters.names())
@@ -167,14 +167,14 @@ def no_user_counters() -> Column:
     return F.create_map().cast(MapType(StringType(), LongType()))
 
 
-def user_total() -> Column:
-    """Return the aggregate that adds the counters of user code up: MAP<STRING, BIGINT>."""
+def total_user_counters() -> Column:
+    """Return the aggregate that sums the counters of user code: MAP<STRING, BIGINT>."""
 
-    def both(total: Column, counters: Column) -> Column:
+    def add(total: Column, counters: Column) -> Column:
         zero = F.lit(0).cast("long")
         return F.map_zip_with(
             total, counters, lambda _, a, b: F.coalesce(a, zero) + F.coalesce(b, zero)
         )
 
     maps = F.collect_list(F.map_from_arrays(F.col(USER_COUNTERS), F.col(USER_COUNTS)))
-    return F.aggregate(maps, no_user_counters(), both).alias("user")
+    return F.aggregate(maps, no_user_counters(), add).alias("user")

@@ -17,33 +17,37 @@ from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.runners.stages import Stage
 from gpu_windows.spark_glue.batch.job import (
     BatchRows,
+    drop_counters,
     no_user_counters,
     packs_rows,
     partials_in_spark,
-    tagged,
-    total,
-    untagged,
-    user_total,
+    tag_results,
+    total_counters,
+    total_user_counters,
 )
-from gpu_windows.spark_glue.batch.lowering import finishes_in_spark, results, totals_of_partials
+from gpu_windows.spark_glue.batch.spark_results import (
+    finishes_in_spark,
+    results,
+    totals_of_partials,
+)
 from gpu_windows.spark_glue.batch.writing import PublicResults, ResultWriter
-from gpu_windows.spark_glue.columns.projections import as_timestamps, renamed
+from gpu_windows.spark_glue.columns.projections import as_timestamps, with_user_names
 from gpu_windows.spark_glue.columns.result_time import with_result_time
 from gpu_windows.spark_glue.columns.row_reasons import reason_of_row
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 from gpu_windows.spark_glue.contract.watermarks import without_markers
-from gpu_windows.spark_glue.dataframes.ranking import kept_results
-from gpu_windows.spark_glue.dataframes.selected import SelectedInSpark, selected
+from gpu_windows.spark_glue.dataframes.ranking import rank_results
 from gpu_windows.spark_glue.dataframes.source import SparkSource
+from gpu_windows.spark_glue.dataframes.spark_selection import SparkOutputs, apply_selections
 from gpu_windows.spark_glue.session.settings import crosses_quickly
 from gpu_windows.spark_glue.session.shuffles import default_shards
-from gpu_windows.spark_glue.session.this_python import warn_of_other_python
+from gpu_windows.spark_glue.session.worker_python import warn_of_other_python
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
 
-class SparkOutputs(SelectedInSpark):
+class BatchOutputs(SparkOutputs):
     """Outputs of a query on a batch DataFrame; each is a lazy DataFrame."""
 
     input_kind = "a batch DataFrame"
@@ -68,8 +72,8 @@ class SparkOutputs(SelectedInSpark):
             self.plan = replace(self.plan, reasons=(*self.plan.reasons, reason))
 
     @cached_property
-    def _tagged(self) -> DataFrame:
-        return tagged(self._batch_rows, self.plan)
+    def _tagged_results(self) -> DataFrame:
+        return tag_results(self._batch_rows, self.plan)
 
     @property
     def _batch_rows(self) -> BatchRows:
@@ -88,30 +92,30 @@ class SparkOutputs(SelectedInSpark):
         observation : pyspark.sql.Observation, optional
             Is given the counters of `metrics` when the DataFrame is evaluated.
         """
-        return selected(self._all_results(observation), self.selections)
+        return apply_selections(self._all_results(observation), self.selections)
 
     def _analyzed_results(self) -> DataFrame:
         return self.result()
 
     def _all_results(self, observation: Observation | None = None) -> DataFrame:
-        """Return the results before anything is selected of them."""
+        """Return the results before selections."""
         if finishes_in_spark(self.plan):
-            found = self._finished(self.plan, observation)
+            found = self._finish_in_spark(self.plan, observation)
         else:
-            frame = self._tagged
+            frame = self._tagged_results
             if observation is not None:
-                frame = frame.observe(observation, *total())
-            found = as_timestamps(untagged(frame), self.plan.query.window_columns)
-        return kept_results(
-            renamed(found.drop(NO_KEY, SPREAD), self._source.public), self.plan.query
+                frame = frame.observe(observation, *total_counters())
+            found = as_timestamps(drop_counters(frame), self.plan.query.window_columns)
+        return rank_results(
+            with_user_names(found.drop(NO_KEY, SPREAD), self._source.public), self.plan.query
         )
 
     def _side(self, tag: str) -> DataFrame:
         """Return the rows of a side output; each output is computed when it is evaluated."""
-        frame = untagged(tagged(self._batch_rows, self.plan, tag))
-        return renamed(frame.drop(NO_KEY), self._source.public)
+        frame = drop_counters(tag_results(self._batch_rows, self.plan, tag))
+        return with_user_names(frame.drop(NO_KEY), self._source.public)
 
-    def _finished(self, plan: WindowPlan, observation: Observation | None) -> DataFrame:
+    def _finish_in_spark(self, plan: WindowPlan, observation: Observation | None) -> DataFrame:
         partials = partials_in_spark(self._rows, plan)
         if observation is not None:
             partials = partials.observe(observation, *totals_of_partials(plan))
@@ -129,18 +133,19 @@ class SparkOutputs(SelectedInSpark):
         return ResultWriter(self._source.frame.sparkSession, self._batch_rows, results, schema)
 
     def explain(self) -> str:
-        """Return what is computed, and why Spark would write the results, if it would."""
+        """Return the plan, and why Spark would write the results where tasks cannot."""
         reason, text = self._writer.why_by_spark(), super().explain()
         if reason is None:
             return text
-        return f"{text}\nwriting   write_parquet has Spark write: {reason}"
+        return f"{text}\nwriting   write_parquet lets Spark write: {reason}"
 
     def rows(self, stage: Stage) -> Source:
         """Return the results as rows."""
         del stage
         query, times = self.plan.query, self.plan.query.results_in_time
-        chosen = (each.keeping(query.display_name(times.name)) for each in self.selections)
-        return BatchSource(selected(with_result_time(self._all_results(), times), chosen))
+        selections = (each.with_columns(query.display_name(times.name)) for each in self.selections)
+        results = with_result_time(self._all_results(), times)
+        return BatchSource(apply_selections(results, selections))
 
     def late(self) -> DataFrame:
         """Return no row: a bounded input is complete before a window closes."""
@@ -161,7 +166,7 @@ class SparkOutputs(SelectedInSpark):
             partials = partials_in_spark(self._rows, self.plan)
             totals = partials.select(*totals_of_partials(self.plan))
             return totals.withColumn("user", no_user_counters())
-        return self._tagged.select(*total(), user_total())
+        return self._tagged_results.select(*total_counters(), total_user_counters())
 
     def _user_frame(self) -> DataFrame:
         return self._source.frame.drop(*self._source.public, DELETED, *MARKS)
@@ -173,4 +178,4 @@ class BatchSource(SparkSource):
     def outputs(self, query: Query) -> Outputs:
         """Plan a query."""
         warn_of_other_python(self.frame.sparkSession)
-        return SparkOutputs(self, query)
+        return BatchOutputs(self, query)

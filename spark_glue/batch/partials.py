@@ -1,4 +1,4 @@
-"""Partials of slices by Spark's own aggregation, so that only partials cross to Python."""
+"""Computes partials of slices by Spark's own aggregation: rows stay out of Python workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpu_windows.operators.slices.preaggregation import UNUSED
 from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def _sql(value: Any) -> str:
 def slice_column(plan: WindowPlan) -> Column:
     """Return the slice of a row, or ``UNUSED + status`` without a usable timestamp."""
     grid = grid_of(plan)
-    time = quoted(plan.query.time)
+    time = quote_name(plan.query.time)
     low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
     index = rules.slice_of(Ticks(time), grid)
     return (
@@ -79,7 +79,7 @@ def slice_column(plan: WindowPlan) -> Column:
 
 def spark_partials(frame: DataFrame, plan: WindowPlan) -> DataFrame:
     """Aggregate rows to a table of partials (see `gpu_windows.operators.slices.preaggregation`)."""
-    keys = [F.col(quoted(name)) for name in plan.query.keys]
+    keys = [F.col(quote_name(name)) for name in plan.query.keys]
     names = [field.name for column in partial_columns(plan) for field in column.fields]
     values = [value for partial in plan.partials for value in _aggregates(partial, plan)]
     parts = [value.alias(name) for name, value in zip(names, values, strict=True)]
@@ -88,7 +88,7 @@ def spark_partials(frame: DataFrame, plan: WindowPlan) -> DataFrame:
 
 def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
     if partial.lift is Lift.ONE:
-        value = F.lit(1) if partial.column is None else F.col(quoted(partial.column))
+        value = F.lit(1) if partial.column is None else F.col(quote_name(partial.column))
         yield F.count(_among(value, partial))
         return
     value = _among(_lane(str(partial.column), plan), partial)
@@ -101,8 +101,8 @@ def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
 
 
 def _among(value: Column, partial: Partial) -> Column:
-    """Return a value, null in the rows that do not count."""
-    return value if partial.where is None else F.when(F.col(quoted(partial.where)), value)
+    """Return a value, null in rows that do not meet the aggregate's condition."""
+    return value if partial.where is None else F.when(F.col(quote_name(partial.where)), value)
 
 
 def epoch() -> Column:
@@ -114,8 +114,8 @@ def epoch() -> Column:
 
 
 def _lane(name: str, plan: WindowPlan) -> Column:
-    """Return a column as the BIGINT or DOUBLE that a kernel would see."""
-    dtype, column = plan.query.schema.field(name).type, F.col(quoted(name))
+    """Return a column as the BIGINT or DOUBLE that a kernel would get."""
+    dtype, column = plan.query.schema.field(name).type, F.col(quote_name(name))
     if name == plan.query.time:
         return column  # projected to ticks before
     if types.is_timestamp(dtype):

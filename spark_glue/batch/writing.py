@@ -1,4 +1,4 @@
-"""Results of a batch query, written by the tasks that make them; they count once all have ended."""
+"""Writes results of a batch query in the tasks that compute them, and commits them at the end."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from gpu_windows.errors import GpuWindowsError, OutputError
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.query import NO_KEY, SPREAD
-from gpu_windows.runners.choosing import Selection
-from gpu_windows.runners.selected import selected
+from gpu_windows.runners.arrow_selection import apply_selections
+from gpu_windows.runners.selection import Selection
 from gpu_windows.spark_glue.batch.job import BatchRows, run_shards
-from gpu_windows.spark_glue.batch.lowering import finishes_in_spark
+from gpu_windows.spark_glue.batch.spark_results import finishes_in_spark
 from gpu_windows.spark_glue.columns.expressions import is_of_spark
 from gpu_windows.spark_glue.columns.public_rows import public_rows
 from gpu_windows.spark_glue.columns.types import to_spark_schema
@@ -35,19 +35,19 @@ from gpu_windows.spark_glue.tasks.workers import TAG_FIELDS, RunShards, tag_valu
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: What a task says of the file that it has written, if it had results, and of its rows.
+#: A task's row: the file that it has written, if it had results, and counters.
 _FILES = pa.schema(
     [("name", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64()), *TAG_FIELDS]
 )
-#: Setting of Hadoop: whether a folder is marked once all is there. Ours have a text for that.
+#: Setting of Hadoop: whether a complete folder gets a marker. Commits replace it here.
 _MARK = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
-#: What a task has raised, in what Spark says of it.
+#: The error of a task, within the message of Spark's error.
 _OF_TASK = re.compile(r"gpu_windows\.errors\.OutputError: (.*)")
 
 
 @dataclass(frozen=True)
 class PublicResults:
-    """Makes what users see of the results of an operator.
+    """Converts results of an operator to those that users see.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class PublicResults:
     public : mapping of str to str
         Names of columns to those that the user gave them.
     selections : tuple of Selection
-        What becomes of the results.
+        Of the results.
     schema : pyarrow.Schema
-        Of what users see.
+        Of the converted results.
     """
 
     plan: Plan
@@ -70,15 +70,16 @@ class PublicResults:
         return self.select(rows).cast(self.schema)
 
     def select(self, rows: pa.Table) -> pa.Table:
-        """Return them in the types that Arrow computes."""
+        """Return the selected rows in the types that Arrow computes."""
         ticks = self.plan.query.window_columns
         planned = rows.cast(self.plan.result_schema)
-        return selected(public_rows(planned, self.public, ticks, (NO_KEY, SPREAD)), self.selections)
+        rows = public_rows(planned, self.public, ticks, (NO_KEY, SPREAD))
+        return apply_selections(rows, self.selections)
 
 
 @dataclass(frozen=True)
 class WriteResults:
-    """Last step: a partition's shards to a file of results.
+    """Last step: evaluates a partition's shards and writes their results to a file.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ class WriteResults:
     encoding: ParquetEncoding
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run in a Spark task; yield one row, of the file and the counters."""
+        """Run in a Spark task; yield one row with the file and the counters."""
         self.write.check_reached()
         context, run = TaskContext.get(), self.run.start()
         number = 0 if context is None else context.partitionId()
@@ -125,10 +126,10 @@ class ResultWriter:
     schema: StructType
 
     def why_by_spark(self, compression: str | None = None) -> str | None:
-        """Return why Spark writes and not the tasks that make the results; None if these do."""
+        """Return why Spark must write the results; None if the tasks that compute them do."""
         plan = self.results.plan
         if finishes_in_spark(plan):
-            return "it makes the results"
+            return "it computes the results"
         if plan.query.ranking is not None:
             return "the first results of a window are found after another shuffle"
         if (reason := self._why_selected_by_spark()) is not None:
@@ -176,7 +177,7 @@ class ResultWriter:
         by_spark = self.why_by_spark(target.compression) is not None
         write = BoundedWrite.begin(files, self.schema.json(), target.mode)
         counters: Counters | None = None
-        with write.abandoned_on_error():
+        with write.delete_on_error():
             if by_spark or local is None:
                 written = _write_by_spark(frame, write, target.compression)
             else:
@@ -188,16 +189,16 @@ class ResultWriter:
     def _write_by_tasks(
         self, write: BoundedWrite, encoding: ParquetEncoding
     ) -> tuple[list[WrittenFile], Counters]:
-        """Return the files of the attempts that have ended well, and what tasks have counted."""
+        """Return the files of successful attempts, and the sum of their counters."""
         plan, share = self.results.plan, gpu_share(self.session.conf)
 
         def make(packed: bool) -> WriteResults:  # noqa: FBT001 - of `run_shards`
             run = RunShards(plan, packed, share)
             return WriteResults(run, write, self.results, encoding)
 
-        said = run_shards(self.rows, plan, make, to_spark_schema(_FILES, StructType()))
-        with _says_what_tasks_say():
-            found = said.collect()
+        reports = run_shards(self.rows, plan, make, to_spark_schema(_FILES, StructType()))
+        with _task_errors_as_output_errors():
+            found = reports.collect()
         written = [WrittenFile(name, rows, size) for name, rows, size, *_ in found if name]
         return written, sum((_counters(*tags) for _, _, _, *tags in found), Counters())
 
@@ -210,21 +211,21 @@ def _counters(counts: list[int], names: list[str], user: list[int]) -> Counters:
 def _write_by_spark(
     frame: DataFrame, write: BoundedWrite, compression: str | None
 ) -> list[WrittenFile]:
-    """Have Spark write the folder, which it has to itself."""
+    """Let Spark write the folder of this write."""
     writer: Any = frame.write.mode("error").option(_MARK, "false")
     if compression is not None:
         writer = writer.option("compression", compression)
     writer.parquet(write.part.spark_url)
     written = count_written(write.part)
     if not written:
-        rule = "the driver does not find what Spark has written: take a path that both reach"
+        rule = "the driver does not find the files that Spark wrote: choose a path that both reach"
         raise OutputError(rule, value=write.part.root)
     return written
 
 
 @contextmanager
-def _says_what_tasks_say() -> Iterator[None]:
-    """Raise `OutputError` where a task did."""
+def _task_errors_as_output_errors() -> Iterator[None]:
+    """Raise the `OutputError` of a task instead of Spark's error about it."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What Spark refuses of an expression, in the words of queries."""
+"""Errors of Spark about expressions, as `QueryError` in terms of the query."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def says_what_spark_refuses(text: str, known: Sequence[str]) -> Iterator[None]:
-    """Raise `QueryError` in the words of queries where Spark refuses an expression in SQL.
+def refusals_as_query_errors(text: str, columns: Sequence[str]) -> Iterator[None]:
+    """Raise `QueryError` in terms of the query where Spark refuses an expression in SQL.
 
     Parameters
     ----------
     text : str
         The expression.
-    known : sequence of str
-        Names of the columns.
+    columns : sequence of str
+        Names of the columns that it may use.
     """
     from pyspark.errors import AnalysisException
 
@@ -32,7 +32,7 @@ def says_what_spark_refuses(text: str, known: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
-        raise refused(error, text, known) from error
+        raise refusal_error(error, text, columns) from error
     except Exception as error:
         if not is_of_spark(error):
             raise
@@ -40,8 +40,8 @@ def says_what_spark_refuses(text: str, known: Sequence[str]) -> Iterator[None]:
 
 
 @contextmanager
-def refuses_as_query() -> Iterator[None]:
-    """Raise `QueryError` for an error of Spark's, PySpark's or Py4J's, whatever it is of."""
+def spark_errors_as_query_errors() -> Iterator[None]:
+    """Raise `QueryError` for any error of Spark, PySpark or Py4J."""
     try:
         yield
     except Exception as error:
@@ -51,41 +51,43 @@ def refuses_as_query() -> Iterator[None]:
 
 
 def is_of_spark(error: Exception) -> bool:
-    """Whether an error is Spark's own: PySpark's, of Spark Connect or not, or Py4J's."""
+    """Whether an error is of PySpark (Spark Connect included) or Py4J."""
     rooms = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     return not rooms.isdisjoint(("pyspark", "py4j", "grpc"))
 
 
 def summary(error: Exception) -> str:
-    """Return what an error says, on one line and without Java's stack."""
+    """Return the message of an error, on one line and without Java's stack."""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.toString())
     return _PLACE.sub("", text.strip().partition("\n")[0])
 
 
-#: Where in its own text Spark found it, which is not the user's.
+#: The position in Spark's own text, which is not the user's.
 _PLACE = re.compile(r";? ?line \d+,? pos \d+;?$")
 _COMPUTES = "an expression must be one that Spark computes"
-#: What Spark calls an aggregate where there are no groups.
+#: Error conditions of Spark for an aggregate without groups.
 _NO_GROUPS = ("MISSING_GROUP_BY", "MISSING_AGGREGATION", "GROUP_BY_AGGREGATE")
 
 
-def refused(error: AnalysisException, column: Column | str, known: Sequence[str]) -> QueryError:
-    """Return what is said where Spark refuses an expression over the columns of an input.
+def refusal_error(
+    error: AnalysisException, column: Column | str, columns: Sequence[str]
+) -> QueryError:
+    """Return the error to raise where Spark refuses an expression over the columns of an input.
 
     Parameters
     ----------
     error : AnalysisException
-        What Spark said.
+        Spark's error.
     column : Column or str
         The expression.
-    known : sequence of str
-        Names of the columns.
+    columns : sequence of str
+        Names of the columns that it may use.
     """
     condition = error.getCondition() or ""
     if condition.startswith("UNRESOLVED_COLUMN"):
         name = (error.getMessageParameters() or {}).get("objectName", str(column)).strip("`")
-        rule = f"the input has no such column; it has {', '.join(known)}"
+        rule = f"the input has no such column; it has {', '.join(columns)}"
         return ColumnNotFoundError(rule, value=str(column), column=name)
     if condition.startswith(_NO_GROUPS):
         rule = "an expression gives a value for each row: for F.sum('v') write gw.sum('v')"

@@ -1,4 +1,4 @@
-"""Arrow tables of an operator as users see them."""
+"""Arrow tables of an operator, with the names and types that users see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TIMESTAMP = pa.timestamp("us", "UTC")
 def public_rows(
     rows: pa.Table, public: Mapping[str, str], ticks: Collection[str], own: Collection[str]
 ) -> pa.Table:
-    """Return what users see of rows.
+    """Return rows with the columns that users see.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def public_rows(
     ticks : collection of str
         Columns of ticks, which become timestamps.
     own : collection of str
-        Columns of ours, which are left out.
+        Internal columns, which are left out.
     """
     columns = {
         name: rows[name].cast(_TIMESTAMP) if name in ticks else rows[name]

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 from gpu_windows.planning.result_times import ResultTimes
 from gpu_windows.planning.validation import check_free
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def with_result_time(results: DataFrame, times: ResultTimes) -> DataFrame:
     """Return results with the column ``times.name``."""
     if times.end is not None:
         check_free(to_arrow_schema(results.schema), times.name)
-        ticks = F.unix_micros(F.col(quoted(times.end))) - 1
+        ticks = F.unix_micros(F.col(quote_name(times.end))) - 1
         return results.withColumn(times.name, F.timestamp_micros(ticks))
     if not times.sides:
         return results

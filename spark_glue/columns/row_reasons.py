@@ -1,4 +1,4 @@
-"""Why rows of a bounded input are given back, as a column of Spark's.
+"""Reasons for which rows of a bounded input are rejected, as a column of Spark.
 
 The rules are those of `gpu_windows.operators.columns.row_status`.
 """
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 from gpu_windows import rules
 from gpu_windows.planning.query import Query
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.vocabulary.windows.row_checks import DurationCheck
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ _TICKS = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}
 
 
 def reason_of_row(query: Query) -> Column:
-    """Return why a row is given back; null where it is accepted."""
+    """Return the reason why a row is rejected; null where it is accepted."""
     reason, ticks = F.lit(None).cast("string"), F.lit(0).cast("long")
     if query.needs_time:
-        ticks = F.unix_micros(F.col(quoted(query.time)))
+        ticks = F.unix_micros(F.col(quote_name(query.time)))
         reason = F.when(ticks.isNull(), F.lit(rules.REASONS[rules.NULL]))
         outside = ~ticks.between(*query.usable_ticks)
         reason = reason.when(outside, F.lit(rules.REASONS[rules.OUT_OF_RANGE]))
@@ -50,7 +50,9 @@ def _is_broken(query: Query, check: DurationCheck, ticks: Column) -> Column:
 def _duration(query: Query, name: str) -> Column:
     """Return a column of durations in ticks."""
     if not pa.types.is_duration(query.schema.field(name).type):
-        return F.col(quoted(name)).cast("long")
-    parts = [f"extract({part} FROM {quoted(name)}) * {ticks}L" for part, ticks in _TICKS.items()]
-    seconds = f"cast(extract(SECOND FROM {quoted(name)}) * 1000000 AS BIGINT)"
+        return F.col(quote_name(name)).cast("long")
+    parts = [
+        f"extract({part} FROM {quote_name(name)}) * {ticks}L" for part, ticks in _TICKS.items()
+    ]
+    seconds = f"cast(extract(SECOND FROM {quote_name(name)}) * 1000000 AS BIGINT)"
     return F.expr(" + ".join([*parts, seconds]))

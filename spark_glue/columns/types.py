@@ -14,7 +14,7 @@ from pyspark.sql import types as spark
 
 from gpu_windows.aggregates.collations import collation_of, with_collation
 from gpu_windows.errors import ColumnNameError
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -43,7 +43,7 @@ _BY_BYTES = "UTF8_BINARY"
 
 
 def to_arrow(dtype: spark.DataType) -> pa.DataType:
-    """Return the Arrow type that a column crosses as; ``null`` if it cannot cross."""
+    """Return the Arrow type in which Spark sends a column to Python; ``null`` if it cannot."""
     if isinstance(dtype, spark.DecimalType):
         return pa.decimal128(dtype.precision, dtype.scale)
     if isinstance(dtype, spark.ArrayType):
@@ -62,7 +62,7 @@ def to_arrow_schema(schema: spark.StructType) -> pa.Schema:
 
 
 def _field(name: str, dtype: spark.DataType) -> pa.Field:
-    """Return the Arrow field of a column, which knows the collation of text."""
+    """Return the Arrow field of a column, with the collation of strings in its metadata."""
     field = pa.field(name, to_arrow(dtype))
     collation = getattr(dtype, "collation", _BY_BYTES)
     is_collated = isinstance(dtype, spark.StringType) and collation != _BY_BYTES
@@ -70,7 +70,7 @@ def _field(name: str, dtype: spark.DataType) -> pa.Field:
 
 
 def to_spark(dtype: pa.DataType) -> spark.DataType:
-    """Return the Spark type of an Arrow column of ours."""
+    """Return the Spark type of an Arrow type."""
     if arrow.is_decimal(dtype):
         return spark.DecimalType(dtype.precision, dtype.scale)
     if arrow.is_list(dtype):
@@ -79,9 +79,9 @@ def to_spark(dtype: pa.DataType) -> spark.DataType:
         return spark.StructType([spark.StructField(f.name, _spark_type(f)) for f in dtype])
     if arrow.is_map(dtype):
         return spark.MapType(_spark_type(dtype.key_field), _spark_type(dtype.item_field))
-    for known, type_ in _SIMPLE.items():
-        if type_ == dtype:
-            return known()
+    for spark_type, arrow_type in _SIMPLE.items():
+        if arrow_type == dtype:
+            return spark_type()
     raise TypeError(f"no Spark type for {dtype}")
 
 
@@ -91,8 +91,8 @@ def _spark_type(field: pa.Field) -> spark.DataType:
 
 
 def in_type(frame: DataFrame, field: pa.Field) -> Column:
-    """Return a column of a DataFrame in a type that holds its values, under its name."""
-    column = F.col(quoted(field.name))
+    """Return a column of a DataFrame, cast to the type of a field of its name."""
+    column = F.col(quote_name(field.name))
     if to_arrow(frame.schema[field.name].dataType) == field.type:
         return column
     return column.cast(to_spark(field.type)).alias(field.name)
@@ -100,14 +100,17 @@ def in_type(frame: DataFrame, field: pa.Field) -> Column:
 
 def to_spark_schema(schema: pa.Schema, like: spark.StructType) -> spark.StructType:
     """Return the Spark schema of a table; columns of the same name keep the type in ``like``."""
-    known = {field.name: field.dataType for field in like.fields}
+    given = {field.name: field.dataType for field in like.fields}
     return spark.StructType(
-        [spark.StructField(f.name, known.get(f.name) or _spark_type(f), f.nullable) for f in schema]
+        [spark.StructField(f.name, given.get(f.name) or _spark_type(f), f.nullable) for f in schema]
     )
 
 
 def check_name(name: str) -> None:
-    """Refuse what ``mapInArrow`` of PySpark cannot look up, for it does not quote names."""
+    """Raise `ColumnNameError` for a name that ``mapInArrow`` cannot look up: it does not quote."""
     if "." in name or "`" in name:
-        rule = "names with dots or backticks do not cross to Python: rename it with alias()"
+        rule = (
+            "columns with dots or backticks in their names cannot be sent to Python: rename "
+            "them with alias()"
+        )
         raise ColumnNameError(rule, value=repr(name), column=name)

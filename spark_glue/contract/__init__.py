@@ -1,1 +1,1 @@
-"""What the driver and tasks agree on: kinds of rows, clocks, watermarks, records of shards."""
+"""Formats shared by driver and tasks: kinds of rows, clocks, watermarks, records of shards."""

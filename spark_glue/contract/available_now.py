@@ -1,4 +1,4 @@
-"""What a source of Spark's in Python says to end where it is when a query starts: from 4.2 on."""
+"""The mixin by which a Python source supports ``availableNow``; Spark has it from 4.2 on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["SupportsTriggerAvailableNow"]
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
-except ImportError:  # before 4.2 Spark takes all that is there, of every input, in one micro-batch
+except ImportError:  # before 4.2 Spark reads all of every input in one micro-batch
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """What older versions do not ask for."""
+        """Stand-in for older versions, which never call it."""

@@ -1,4 +1,4 @@
-"""What the state of a query belongs to: another query may not go on from it."""
+"""The manifest of a query, stored with its state: only the same query may resume from it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gpu_windows.planning.input_facts import InputFacts, find_moved_inputs, merg
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.spark_glue.contract.times import follows_clock
 
-#: Version of the format, and of what the facts mean. 1 were descriptions, without a version; in 2
-#: interval joins were windows; in 3 partials had numbers for names.
+#: Version of the format and of the meaning of facts. In 1 there were only descriptions; in 2
+#: interval joins were windows; in 3 names of partials were numbers.
 FORMAT = 4
 
-#: Strategies, the latter of which goes on from what the former has stored.
-_GOES_ON = {(Strategy.BUFFER.value, Strategy.COUNTS.value)}
+#: Pairs of strategies; the second can read the state of the first.
+_COMPATIBLE = {(Strategy.BUFFER.value, Strategy.COUNTS.value)}
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What must be the same when a query is started again, and how it is described.
+    """Facts about a query that must be the same when it is started again, with descriptions.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Manifest:
     inputs : tuple of InputFacts
         What the query reads, in order. They may change, but for their order.
     begun : mapping of str to Since
-        Of each stage, by its name, which results began at a later start than the first one.
+        Of each stage, by its name: the results that were added at a later start.
     """
 
     facts: Mapping[str, Fact]
@@ -49,31 +49,31 @@ class Manifest:
     def of(cls, plan: Plan) -> Manifest:
         """Describe a plan.
 
-        Whether a query acts by the clock is a fact: Spark has one source more then, and refuses to
-        go on with another number of them.
+        Whether the clock advances a query is a fact: such a query has one more source, and Spark
+        refuses to resume with another number of sources.
         """
         facts = facts_of(plan)
         if follows_clock(plan.query):
             facts["acts by the clock"] = True
-        shown = {
+        described = {
             **plan.query.describe(),
             "strategy": plan.strategy.value,
             "shards": str(plan.query.options.shards),
-            "columns": _listed(plan.query.schema, plan.input_columns),
-            "results": _listed(plan.result_schema, plan.result_schema.names),
+            "columns": _list_columns(plan.query.schema, plan.input_columns),
+            "results": _list_columns(plan.result_schema, plan.result_schema.names),
         }
-        return cls(facts, shown)
+        return cls(facts, described)
 
     def with_facts(self, more: Mapping[str, str]) -> Manifest:
-        """Return the same with more facts, which are descriptions of themselves."""
+        """Return the manifest with more facts, whose values are also their descriptions."""
         return replace(self, facts={**self.facts, **more}, described={**self.described, **more})
 
     def resume(
         self, other: Manifest, plans: Mapping[str, Plan], begin_empty: Collection[str] = ()
     ) -> Manifest:
-        """Return the manifest of a query that goes on from what another one has left.
+        """Return the manifest of a query that resumes from the state of another.
 
-        Inputs may be read from another place than before.
+        Inputs may be read from other locations than before.
 
         Parameters
         ----------
@@ -81,12 +81,12 @@ class Manifest:
         plans : mapping of str to Plan
             Of the stages of this query, by name.
         begin_empty : collection of str
-            Results that may begin empty if the other query has not had them.
+            Results that may begin empty if the other query did not have them.
 
         Raises
         ------
         StateMismatchError
-            With what has changed, if the other query is another one.
+            With the changes, if the other query is a different one.
         """
         added = {name: find_added(other._results(name), plan) for name, plan in plans.items()}
         allowed = {name: results for name, results in added.items() if {*results} <= {*begin_empty}}
@@ -94,8 +94,8 @@ class Manifest:
         for name, results in allowed.items():
             if results:
                 facts |= _in_stage(name, facts_without(plans[name], results))
-        before, moves = dict(other.facts), _moves(other, self)
-        if moves:
+        before, is_compatible = dict(other.facts), _may_change_strategy(other, self)
+        if is_compatible:
             before["strategy"] = facts["strategy"]
         changed = list(describe_changes(before, facts))
         if changed:
@@ -116,7 +116,7 @@ class Manifest:
         return replace(self, inputs=merge_inputs(other.inputs, self.inputs), begun=begun)
 
     def _results(self, stage: str) -> Sequence[Sequence[Fact]]:
-        """Return names and types of the results of a stage; none if it is not there."""
+        """Return names and types of the results of a stage; empty if there is no such stage."""
         found: Sequence[Sequence[Fact]] = self.facts.get(_prefix(stage) + "results", ())
         return found
 
@@ -127,9 +127,9 @@ class Manifest:
         Raises
         ------
         StateVersionError
-            If it is of another format.
+            If it has another format.
         StateCorruptedError
-            If it is none.
+            If it is not a manifest.
         """
         rule = "the manifest of a query must be what gpu_windows wrote"
         try:
@@ -167,7 +167,7 @@ class Manifest:
 
 
 def _prefix(stage: str) -> str:
-    """Return how the names of the facts of a stage begin; the last one's have no prefix."""
+    """Return the prefix of the names of a stage's facts; the last stage has none."""
     return f"{stage}." if stage else ""
 
 
@@ -176,7 +176,7 @@ def _in_stage(stage: str, facts: Mapping[str, Fact]) -> dict[str, Fact]:
 
 
 def _rule_of_changes(added: Sequence[str]) -> str:
-    """Return what is said where a query has changed; ``added``: results that it had not."""
+    """Return the error text for a changed query; ``added``: results that are new in it."""
     rule = "a checkpoint belongs to one query: start a changed one on a new checkpoint"
     if not added:
         return rule
@@ -186,10 +186,10 @@ def _rule_of_changes(added: Sequence[str]) -> str:
     )
 
 
-def _moves(before: Manifest, after: Manifest) -> bool:
-    """Whether the strategy of one goes on from what the other's has stored."""
-    return (before.facts.get("strategy"), after.facts.get("strategy")) in _GOES_ON
+def _may_change_strategy(before: Manifest, after: Manifest) -> bool:
+    """Whether the strategy of ``after`` can read the state of that of ``before``."""
+    return (before.facts.get("strategy"), after.facts.get("strategy")) in _COMPATIBLE
 
 
-def _listed(schema: pa.Schema, names: tuple[str, ...] | list[str]) -> str:
+def _list_columns(schema: pa.Schema, names: tuple[str, ...] | list[str]) -> str:
     return ", ".join(f"{name} {schema.field(name).type}" for name in names)

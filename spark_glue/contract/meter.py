@@ -1,4 +1,4 @@
-"""What a shard costs in a micro-batch: time in its operator, and what it keeps."""
+"""Measures the cost of a shard in a micro-batch: time in its operator and size of its state."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import pyarrow as pa
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.state.log import StateLog
 
-#: Kinds of entries that are parts of windows: of those that no call has read none are known.
+#: Kinds of entries that are parts of windows and not counted: windows that no call has read would
+#: be missing.
 _OF_WINDOWS = {"timers", "trigger_state"}
 _NS_A_MS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Measures:
-    """What is measured of a shard in a micro-batch, besides its `Counters`.
+    """Measurements of a shard in a micro-batch, in addition to its `Counters`.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ class Measures:
     state_ms : float
         Milliseconds in reading and writing state.
     state_rows : int
-        Entries of state that the shard holds afterwards: slices, windows, kept rows.
+        Entries of state that the shard holds afterwards: slices, windows, stored rows.
     state_bytes : int
         Bytes of state that it holds afterwards, in files.
     """
@@ -40,12 +41,12 @@ class Measures:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Return the names of all that is measured."""
+        """Return the names of all measurements."""
         return tuple(field.name for field in fields(cls))
 
 
 class Meter:
-    """Takes the time of an operator, but for what it waits for.
+    """Measures the time of an operator, without the time it waits for files and for Spark.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class Meter:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Take the time of a block as the operator's, but for that in files and in Spark."""
+        """Measure a block as the operator's time, without its time in files and in Spark."""
         began = time.perf_counter_ns() - self._elsewhere
         yield
         self._in_operator += time.perf_counter_ns() - self._elsewhere - began
@@ -68,8 +69,8 @@ class Meter:
     def _elsewhere(self) -> int:
         return self._log.waited_ns + self._in_spark
 
-    def received(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        """Yield what Spark sends, and take the time in which it does."""
+    def read_tables(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """Yield the tables that Spark sends; the time that it takes is not the operator's."""
         while True:
             began = time.perf_counter_ns()
             table = next(tables, None)
@@ -78,8 +79,8 @@ class Meter:
                 return
             yield table
 
-    def timed(self, emissions: Iterator[Emission]) -> Iterator[Emission]:
-        """Yield what an operator gives, and take the time in which it makes it."""
+    def measure(self, emissions: Iterator[Emission]) -> Iterator[Emission]:
+        """Yield the emissions of an operator; the time that it takes is the operator's."""
         while True:
             with self.working():
                 emission = next(emissions, None)
@@ -88,7 +89,7 @@ class Meter:
             yield emission
 
     def finish(self, operator: Operator, name: str) -> Measures:
-        """Write the state that an operator has saved; return what was measured.
+        """Write the state that an operator has saved; return the measurements.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The kinds of rows that a query gives, by number: results, late rows, side outputs."""
+"""Numbers of the kinds of output rows: results, late rows, side outputs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from gpu_windows.planning.query import REASON
 
 #: Side outputs have the kinds from `SIDES` on.
 RESULT, LATE, SIDES = 0, 1, 2
-#: Kinds of a stage: the first earlier one has those from `_STRIDE` on, the second one from twice
-#: that on.
+#: Kinds of earlier stages: those of the first begin at `_STRIDE`, of the second at twice that.
 _STRIDE = 1 << 16
 
 
 def kinds_of(plan: Plan) -> dict[str, int]:
-    """Return the outputs of a query, by name, and the kinds of their rows."""
+    """Return the names of a query's outputs to the kinds of their rows."""
     sides = map(side_name, plan.query.side_outputs)
     return {
         records.RESULT: RESULT,
@@ -27,11 +26,11 @@ def kinds_of(plan: Plan) -> dict[str, int]:
 
 
 def first_kind(stage: int) -> int:
-    """Return the first of the kinds of an earlier stage, by its number from 0; others follow."""
+    """Return the first kind of an earlier stage, by its number from 0; its others follow."""
     return (stage + 1) * _STRIDE
 
 
 def late_schema(plan: Plan) -> pa.Schema:
-    """Return the Arrow schema of late rows: the columns that crossed, time in ticks, the reason."""
+    """Return the Arrow schema of late rows: input columns, time in ticks, the reason."""
     crossed = plan.query.in_ticks(plan.input_columns)
     return crossed.append(pa.field(REASON, pa.string()))

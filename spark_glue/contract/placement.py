@@ -1,7 +1,7 @@
-"""Which numbers shards have so that Spark puts them into different partitions.
+"""Chooses ids of shards so that Spark distributes shards evenly over partitions.
 
-Spark puts a row into the partition of the hash of its key: of a few small numbers many would meet
-in one partition, and others would have nothing to do.
+Spark puts a row into the partition of its key's hash. With a few small numbers as keys, some
+partitions would get several shards and others none.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ def shard_ids(shards: int, partitions: int) -> tuple[int, ...]:
     partitions : int
         Of the shuffle.
     """
-    waiting: list[list[int]] = [[] for _ in range(partitions)]
+    unplaced: list[list[int]] = [[] for _ in range(partitions)]
     for shard in reversed(range(shards)):
-        waiting[shard % partitions].append(shard)
+        unplaced[shard % partitions].append(shard)
     ids = [0] * shards
     left = shards
     for number in count():
-        shards_there = waiting[spark_hash(number) % partitions]
-        if shards_there:
-            ids[shards_there.pop()] = number
+        candidates = unplaced[spark_hash(number) % partitions]
+        if candidates:
+            ids[candidates.pop()] = number
             left -= 1
         if not left:
             return tuple(ids)
@@ -50,9 +50,9 @@ def spark_hash(value: int) -> int:
 
 
 def _mix_into(hashed: int, word: int) -> int:
-    word = _rotated(word * 0xCC9E2D51 & _WORD, 15) * 0x1B873593 & _WORD
-    return (_rotated(hashed ^ word, 13) * 5 + 0xE6546B64) & _WORD
+    word = _rotate(word * 0xCC9E2D51 & _WORD, 15) * 0x1B873593 & _WORD
+    return (_rotate(hashed ^ word, 13) * 5 + 0xE6546B64) & _WORD
 
 
-def _rotated(word: int, by: int) -> int:
+def _rotate(word: int, by: int) -> int:
     return (word << by | word >> 32 - by) & _WORD

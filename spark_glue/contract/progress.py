@@ -1,4 +1,4 @@
-"""The watermark of a query's micro-batches, and when something is due by the clock."""
+"""The watermark after a micro-batch, and when the clock makes the next one due."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def from_json(found: Mapping[str, Any]) -> CombinedWatermark:
 
 
 def watermark_after(
-    query: Query, combined: CombinedWatermark, reached: int | None, now_ms: int
+    query: Query, combined: CombinedWatermark, previous: int | None, now_ms: int
 ) -> int | None:
-    """Return the watermark after a micro-batch, in ticks; None if there is none.
+    """Return the watermark after a micro-batch, in ticks; None before the first one.
 
     Parameters
     ----------
     query : Query
     combined : CombinedWatermark
         How far the inputs are after it.
-    reached : int, optional
+    previous : int, optional
         The watermark before it: it never goes back.
     now_ms : int
         The time of the micro-batch, in milliseconds since 1970.
     """
     allowed = _watermark_of(query, combined, now_ms)
-    if allowed is None or reached is None:
-        return reached if allowed is None else allowed
-    return max(allowed, reached)
+    if allowed is None or previous is None:
+        return previous if allowed is None else allowed
+    return max(allowed, previous)
 
 
 def _watermark_of(query: Query, combined: CombinedWatermark, now_ms: int) -> int | None:
@@ -77,27 +77,27 @@ def next_call_ms(
     next_times: Iterable[tuple[int | None, int | None]],
     now_ms: int,
 ) -> int | None:
-    """Return when something is due by the clock after a micro-batch, in milliseconds.
+    """Return the clock time at which the next micro-batch is due without rows, in milliseconds.
 
     Parameters
     ----------
     query, combined, now_ms
         See `watermark_after`.
     next_times : iterable of (int or None, int or None)
-        Of each shard: watermark and processing time at which something is due, in ticks.
+        Of each shard: watermark and processing time of the next timer, in ticks.
 
     Returns
     -------
     int or None
-        None: nothing is, until rows come.
+        None: nothing is due until rows arrive.
     """
     if not follows_clock(query):
         return None
     watermarks = query.watermarks
     events, processing = zip(*next_times, strict=True)
     calls = [first_ms(each) for each in processing if each is not None]
-    look = combined.next_check(now_ms, watermarks.timeouts)
-    calls += [] if look is None else [look]
+    idle_check = combined.next_check(now_ms, watermarks.timeouts)
+    calls += [] if idle_check is None else [idle_check]
     event = min((each for each in events if each is not None), default=None)
     if event is not None and watermarks.in_processing_time:
         calls.append(first_ms(event + 1))

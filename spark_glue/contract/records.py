@@ -1,4 +1,4 @@
-"""What shard tasks give back to the driver: blobs of results, counters, and where the state is."""
+"""Records that shard tasks return to the driver: blobs of results, and a report per shard."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from gpu_windows.spark_glue.contract.meter import Measures
 from gpu_windows.spark_glue.contract.progress import from_json, to_json
 from gpu_windows.vocabulary.watermarks import CombinedWatermark
 
-#: The kind of the report of a shard, besides those of `output_kinds`.
+#: The kind of the report of a shard, in addition to those of `output_kinds`.
 REPORT = -1
 SCHEMA = pa.schema([("shard", pa.int64()), ("kind", pa.int32()), ("blob", pa.binary())])
 
 
 @dataclass(frozen=True)
 class ShardReport:
-    """What a shard reports after a micro-batch.
+    """Report of a shard after a micro-batch.
 
     Parameters
     ----------
     state : ShardState
     combined : CombinedWatermark
-        The combined watermark of the inputs after it: the same in all shards.
+        Of the inputs, after it: the same in all shards.
     counters : Counters
     measures : Measures
     next_times : (int or None, int or None)
-        Watermark and processing time at which something is due, in ticks.
-    staged : StagedFile, optional
-        Its results, where they are not among the rows that the task gives back.
+        Watermark and processing time of the next timer, in ticks.
+    staged_file : StagedFile, optional
+        The file of its results, where they are not among the rows that the task returns.
     """
 
     state: ShardState
@@ -42,18 +42,18 @@ class ShardReport:
     counters: Counters
     measures: Measures
     next_times: Timers
-    staged: StagedFile | None = None
+    staged_file: StagedFile | None = None
 
     @property
     def as_bytes(self) -> bytes:
-        """What `from_bytes` reads."""
+        """The report as JSON; `from_bytes` reads it."""
         return json.dumps({**asdict(self), "combined": to_json(self.combined)}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Read a report."""
         found = json.loads(data)
-        counters, staged = found["counters"], found["staged"]
+        counters, staged_file = found["counters"], found["staged_file"]
         event, processing = found["next_times"]
         return cls(
             state=ShardState(found["state"]["newest"], tuple(found["state"]["files"])),
@@ -61,5 +61,6 @@ class ShardReport:
             counters=Counters(**{**counters, "user": tuple(map(tuple, counters["user"]))}),
             measures=Measures(**found["measures"]),
             next_times=(event, processing),
-            staged=staged and StagedFile(staged["name"], tuple(map(tuple, staged["sizes"]))),
+            staged_file=staged_file
+            and StagedFile(staged_file["name"], tuple(map(tuple, staged_file["sizes"]))),
         )

@@ -1,9 +1,9 @@
-"""How far the inputs of a micro-batch are, as packing tasks report it to every shard.
+"""Watermarks of inputs in a micro-batch, which every packing task reports to every shard.
 
-A shard knows no other one's rows, but its watermark is that of all. So a task sends every shard a
-message: the inputs that it had rows of, and the watermark that these allow. It has 16 bytes, and 12
-more for each further input: 200 tasks and 200 shards make 40,000 messages, 640 kB. A shard has all
-of them once it has its rows, so all shards reach the same watermark in the same micro-batch.
+A shard sees only its own rows, but its watermark depends on all rows. So each packing task sends
+every shard a message with the watermark of each input that it read. A message has 16 bytes, and 12
+more for each further input: 200 tasks and 200 shards make 40,000 messages, 640 kB. When a shard has
+read its rows it has all messages, so all shards reach the same watermark in the same micro-batch.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gpu_windows.operators.columns.numeric import NumericColumn, to_numeric
 from gpu_windows.operators.columns.row_status import status_of_times
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import ACCEPTED
-from gpu_windows.spark_glue.contract.guard import are_rejected
+from gpu_windows.spark_glue.contract.future_rows import are_rejected
 from gpu_windows.spark_glue.contract.watermarks import CARRIED_WATERMARK, INPUT, IS_MARKER
 from gpu_windows.vocabulary.watermarks import StageWatermarks
 
-#: What a message begins with, unlike an Arrow IPC stream, and an entry: an input, its watermark.
+#: First bytes of a message, which no Arrow IPC stream has; an entry: an input and its watermark.
 _MAGIC, _ENTRY = b"mark", struct.Struct("<iq")
 _OWN = (INPUT, CARRIED_WATERMARK, IS_MARKER)
 
@@ -35,14 +35,14 @@ class ReportedWatermarks:
     Parameters
     ----------
     watermarks : mapping of int to int
-        What is known before any row: number of an input to its watermark, in ticks.
+        Known before any row: number of an input to its watermark, in ticks.
     """
 
     def __init__(self, watermarks: Mapping[int, int] | None = None) -> None:
         self.watermarks: dict[int, int] = dict(watermarks or {})
 
     def collect(self, query: Query, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Yield the rows of a query, without markers and columns of ours; take what they report."""
+        """Add the watermarks of tables; yield their rows without markers and internal columns."""
         for table in tables:
             if not are_rejected(table):
                 self._collect(query, table)
@@ -73,26 +73,26 @@ class ReportedWatermarks:
     def _add_greatest(
         self, number: int, carried: NumericColumn | None, is_own: NDArray[np.bool_]
     ) -> None:
-        assert carried is not None, "where rows carry the watermark it crosses with them"
+        assert carried is not None, "rows that carry a watermark have its column"
         found = carried.values[is_own & carried.valid if len(carried.valid) else is_own]
         if len(found):
             self.add(number, int(found.max()))
 
     def add(self, number: int, watermark: int) -> None:
-        """Take the watermark of an input, by its number."""
+        """Raise the watermark of an input, by its number."""
         self.watermarks[number] = max(watermark, self.watermarks.get(number, watermark))
 
     def add_bytes(self, message: bytes) -> None:
-        """Take what a task has reported."""
+        """Add the watermarks of a task's message."""
         for number, watermark in _ENTRY.iter_unpack(message[len(_MAGIC) :]):
             self.add(number, watermark)
 
     @property
     def as_bytes(self) -> bytes:
-        """What has been reported, as a message that `add_bytes` reads."""
+        """The watermarks as a message, which `add_bytes` reads."""
         return _MAGIC + b"".join(_ENTRY.pack(*entry) for entry in self.watermarks.items())
 
 
 def holds_watermarks(message: bytes | pa.Buffer) -> bool:
-    """Whether a message is of watermarks, not of rows."""
+    """Whether a message holds watermarks, not rows."""
     return bytes(message[: len(_MAGIC)]) == _MAGIC

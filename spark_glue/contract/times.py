@@ -1,4 +1,4 @@
-"""The clock of micro-batches, in milliseconds, and an operator's times, in ticks."""
+"""Converts between the clock of micro-batches, in milliseconds, and ticks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def first_ms(tick: int) -> int:
 
 
 def follows_clock(query: Query) -> bool:
-    """Whether something happens in a query as the clock goes on, without any row."""
+    """Whether the clock alone, without rows, can advance a query."""
     watermarks = query.watermarks
     becomes_idle = any(timeout is not None for timeout in watermarks.timeouts)
     return query.uses_processing_time or watermarks.in_processing_time or becomes_idle

@@ -1,1 +1,1 @@
-"""DataFrames as sources of queries: their columns, their inputs, and what a stage is made of."""
+"""DataFrames as sources of queries: their columns, their inputs, and the rows of stages."""

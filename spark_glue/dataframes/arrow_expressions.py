@@ -1,4 +1,4 @@
-"""Whether expressions over Arrow batches have the values that Spark gives them in a session."""
+"""Checks whether Arrow computes the same values of SQL expressions as Spark in a session."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _UTC = {"UTC", "Etc/UTC", "GMT", "Z", "+00:00"}
 
 
 def why_not_alike(session: SparkSession, texts: Iterable[str], schema: pa.Schema) -> str | None:
-    """Return why expressions would have other values than Spark gives them, or None.
+    """Return why Arrow would compute other values of expressions than Spark, or None.
 
     Parameters
     ----------
     session : pyspark.sql.SparkSession
     texts : iterable of str
     schema : pyarrow.Schema
-        Of the rows that they are over.
+        Of their rows.
     """
     if session.conf.get(_ANSI) != "true":
         return f"expressions are computed by Spark where {_ANSI} is false"
@@ -38,7 +38,7 @@ def why_not_alike(session: SparkSession, texts: Iterable[str], schema: pa.Schema
 
 
 def _depends_on_zone(text: str, schema: pa.Schema) -> bool:
-    """Whether an expression is over times, or makes some."""
+    """Whether an expression may read or compute times."""
     from sqlglot import exp
 
     from gpu_windows.expressions.sql_text import parse_expression
@@ -47,7 +47,7 @@ def _depends_on_zone(text: str, schema: pa.Schema) -> bool:
         names = columns_of_texts([text], schema)
         node = parse_expression(text)
     except GpuWindowsError:
-        return False  # tasks cannot compute it, which is said elsewhere
+        return False  # tasks cannot compute it; that is reported elsewhere
     if any(types.is_temporal(schema.field(name).type) for name in names):
         return True
     return any(node.find(kind) for kind in (exp.Cast, exp.TryCast, exp.Func, exp.Interval))

@@ -16,9 +16,9 @@ _LOCK = Lock()
 
 
 class _ThreadCapture:
-    """Collects what the thread that made it prints, until it is closed; others' goes on.
+    """Captures what the thread that created it prints, until `stop`; passes on other output.
 
-    Another thread may restore it as its own output after it was replaced: then all goes on.
+    After `stop` everything is passed on, because another thread may restore it as its output.
     """
 
     def __init__(self, others: TextIO) -> None:
@@ -27,27 +27,27 @@ class _ThreadCapture:
         self._thread: int | None = get_ident()
 
     def write(self, text: str, /) -> int:
-        """Write a text where it belongs."""
+        """Capture the text of this thread; pass that of others on."""
         own = get_ident() == self._thread
         return self.text.write(text) if own else self._others.write(text)
 
     def flush(self) -> None:
-        """Flush what others print."""
+        """Flush the original output."""
         self._others.flush()
 
     def stop(self) -> None:
-        """Collect nothing any longer."""
+        """Stop capturing."""
         self._thread = None
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the output of others has: its encoding, buffer and the like."""
+        """Return an attribute of the original output, such as its encoding or buffer."""
         return getattr(self._others, name)
 
 
 def read_plan_text(frame: DataFrame) -> str:
     """Return what ``frame.explain("extended")`` prints: parsed, analyzed, optimized, physical.
 
-    It holds paths and options of sources, which may be secrets: keep no more of it than a digest.
+    It holds paths and options of sources, which may be secrets: store only a digest of it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The keys of a window whose results come first: of results that are there at once."""
+"""Keeps the first results of each window, by rank, where all its results are in one DataFrame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from gpu_windows.functions.top import Ranking
 from gpu_windows.operators.columns.top_n import select_top_results
 from gpu_windows.planning.query import Query
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rank:
-    """Takes a partition of results, in which a window is whole, and yields those that are kept."""
+    """Ranks a partition of results, which holds whole windows, and yields the first of each."""
 
     ranking: Ranking
     keys: tuple[str, ...]
@@ -35,24 +35,24 @@ class Rank:
             yield from select_top_results(self.ranking, self.keys, self.bounds, table).to_batches()
 
 
-def kept_results(frame: DataFrame, query: Query, files: int | None = None) -> DataFrame:
-    """Return the results of a query that its ranking keeps, by the user's names; no state is.
+def rank_results(frame: DataFrame, query: Query, files: int | None = None) -> DataFrame:
+    """Return the results that the ranking of a query keeps, if it has one; no state is needed.
 
-    On streams all keys' results of a window come in one micro-batch: shards have one watermark,
-    and windows fire once.
+    On streams all results of a window are in one micro-batch, because shards have the same
+    watermark and windows fire once.
 
     Parameters
     ----------
     frame : DataFrame
-        All results; of a stream those of a micro-batch, or of many.
+        All results, with the user's names; of a stream those of one or more micro-batches.
     query : Query
     files : int, optional
-        In so many partitions at most.
+        Number of partitions at most.
     """
     if query.ranking is None:
         return frame
-    bounds = [F.col(quoted(name)) for name in query.window_columns]
-    together = frame.repartition(*bounds) if files is None else frame.repartition(files, *bounds)
+    bounds = [F.col(quote_name(name)) for name in query.window_columns]
+    by_window = frame.repartition(*bounds) if files is None else frame.repartition(files, *bounds)
     number = StructField(query.ranking.number, LongType(), nullable=False)
     rank = Rank(query.ranking, query.display_keys, query.window_columns)
-    return together.mapInArrow(rank, StructType([*frame.schema.fields, number]))
+    return by_window.mapInArrow(rank, StructType([*frame.schema.fields, number]))

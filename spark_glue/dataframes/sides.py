@@ -1,4 +1,4 @@
-"""The rows of two DataFrames with the columns of both; one of them says which row is whose."""
+"""Unites the rows of two DataFrames with the columns of both and `SIDE`, the side of a row."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pyspark.sql.types import TimestampType
 
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.runners.outputs import Side
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.runners.outputs import InputSide
+from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.types import check_name, to_arrow, to_spark
 from gpu_windows.spark_glue.contract.watermarks import (
     check_reserved_columns,
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 
 def change_sides(
-    keys: Sequence[pa.Field], left: tuple[Side, DataFrame], right: tuple[Side, DataFrame]
+    keys: Sequence[pa.Field], left: tuple[InputSide, DataFrame], right: tuple[InputSide, DataFrame]
 ) -> tuple[list[Change], list[Adoption]]:
-    """Return what makes columns of both of each side's rows, and what is behind each.
+    """Return the change for the rows of each side, and the steps before each that it adopts.
 
-    See `gpu_windows.runners.outputs.Source.tagged`.
+    See `gpu_windows.runners.outputs.Source.tag_sides`.
     """
     if left[1].isStreaming != right[1].isStreaming:
         kinds = ["a stream" if frame.isStreaming else "a batch" for _, frame in (left, right)]
-        rule = "both inputs of a join are streams, or none is"
+        rule = "the inputs of a join are both streams or both batch DataFrames"
         raise QueryError(rule, value=" with ".join(kinds))
     names = [field.name for field in keys]
     for side, frame in (left, right):
@@ -55,7 +55,7 @@ def change_sides(
     ]
 
 
-def _adopt(side: Side) -> Adoption:
+def _adopt(side: InputSide) -> Adoption:
     source: Any = side.source
     adopted: Adoption = source.adopt(side.time, side.watermarks)
     return adopted
@@ -63,36 +63,38 @@ def _adopt(side: Side) -> Adoption:
 
 def _change(
     keys: Sequence[pa.Field],
-    own: tuple[Side, DataFrame],
-    other: tuple[Side, DataFrame],
+    own: tuple[InputSide, DataFrame],
+    other: tuple[InputSide, DataFrame],
     watermarks: WatermarkStrategy,
     *,
     is_left: bool,
 ) -> Change:
-    side, (theirs, other_frame) = own[0], other
-    is_stream, its, marked = own[1].isStreaming, side.watermarks, side.marker_columns
+    side, (other_side, other_frame) = own[0], other
+    is_stream, own_watermarks, marked = own[1].isStreaming, side.watermarks, side.marker_columns
     time, carrier, columns = side.time, side.carrier, dict(side.columns)
-    nothing = [_nothing(other_frame, each).alias(name) for name, each in theirs.columns.items()]
+    nothing = [_nothing(other_frame, each).alias(name) for name, each in other_side.columns.items()]
     shared = [
-        (key, column, _nothing(other_frame, its_column) if column is None else None)
-        for key, column, its_column in zip(keys, side.keys, theirs.keys, strict=True)
+        (key, column, _nothing(other_frame, other_column) if column is None else None)
+        for key, column, other_column in zip(keys, side.keys, other_side.keys, strict=True)
     ]
-    first = 0 if is_left else len(theirs.watermarks.inputs)
-    progress = progress_of_input(its, watermarks, first) if is_stream else []
+    first = 0 if is_left else len(other_side.watermarks.inputs)
+    progress = progress_of_input(own_watermarks, watermarks, first) if is_stream else []
 
     def change(frame: DataFrame) -> DataFrame:
         if is_stream:
-            frame = with_progress(frame, time, its, marked)
+            frame = with_progress(frame, time, own_watermarks, marked)
         else:
             frame = without_markers(frame, carrier, marked)
         values = [_plain(frame, column).alias(name) for name, column in columns.items()]
         return frame.select(
             F.lit(is_left).alias(SIDE),
             *(
-                (_widened(frame, str(column), key) if null is None else null).alias(key.name)
+                (_cast_to_common_type(frame, str(column), key) if null is None else null).alias(
+                    key.name
+                )
                 for key, column, null in shared
             ),
-            F.col(quoted(time)).alias(TIME),
+            F.col(quote_name(time)).alias(TIME),
             *((*values, *nothing) if is_left else (*nothing, *values)),
             *progress,
         )
@@ -101,20 +103,20 @@ def _change(
 
 
 def _nothing(frame: DataFrame, name: str | None) -> Column:
-    """Return null, of the type that a column has; one of the two sides has it."""
+    """Return null of the type of a column of the other side."""
     assert name is not None
     return F.lit(None).cast(frame.schema[name].dataType)
 
 
-def _widened(frame: DataFrame, name: str, field: pa.Field) -> Column:
-    """Return a column in the type that it has together with that of the other side."""
+def _cast_to_common_type(frame: DataFrame, name: str, field: pa.Field) -> Column:
+    """Return a column, cast to the common type of both sides."""
     column, dtype = _plain(frame, name), frame.schema[name].dataType
     return column if to_arrow(dtype) == field.type else column.cast(to_spark(field.type))
 
 
 def _plain(frame: DataFrame, name: str) -> Column:
-    """Return a column without what Spark notes about its watermark, for which it drops rows."""
-    column = F.col(quoted(name))
+    """Return a column without Spark's watermark metadata, for which Spark would drop rows."""
+    column = F.col(quote_name(name))
     if isinstance(frame.schema[name].dataType, TimestampType):
         return F.timestamp_micros(F.unix_micros(column))
     return column

@@ -23,21 +23,21 @@ from gpu_windows.planning.validation import (
     require_column,
     union_schema,
 )
-from gpu_windows.runners.choosing import Selection
-from gpu_windows.runners.outputs import Input, Side, Source
+from gpu_windows.runners.outputs import InputSide, Source, UnionInput
 from gpu_windows.runners.row_changes import (
     AddColumns,
     AddConstant,
     AddLastTicks,
+    ConvertLocalTime,
     FilterRows,
     ProjectRows,
     RowChange,
-    TakeLocalTime,
 )
+from gpu_windows.runners.selection import Selection
 from gpu_windows.runners.stages import check_distinct_stages
-from gpu_windows.spark_glue.columns.expressions import refused, says_what_spark_refuses
+from gpu_windows.spark_glue.columns.expressions import refusal_error, refusals_as_query_errors
 from gpu_windows.spark_glue.columns.local_times import instants_in_spark
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.types import check_name, in_type, to_arrow_schema, to_spark
 from gpu_windows.spark_glue.contract.watermarks import (
     check_reserved_columns,
@@ -46,8 +46,8 @@ from gpu_windows.spark_glue.contract.watermarks import (
     without_progress,
 )
 from gpu_windows.spark_glue.dataframes.arrow_expressions import why_not_alike
-from gpu_windows.spark_glue.dataframes.selected import check_by_row
 from gpu_windows.spark_glue.dataframes.sides import change_sides
+from gpu_windows.spark_glue.dataframes.spark_selection import check_by_row
 from gpu_windows.spark_glue.dataframes.stage_rows import Change, EarlierStage, StageRows
 from gpu_windows.spark_glue.dataframes.stream_inputs import (
     StreamInput,
@@ -65,12 +65,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-#: How many values rows are spread by: more than there are shards.
+#: Number of values by which rows are spread: more than there are shards.
 _SPREAD = 4_096
-#: Why tasks cannot make a column.
+#: Reasons why tasks cannot read the rows.
 _OF_SPARK = "an expression of Spark's own is computed by Spark"
 _OF_STREAMS = "the inputs of a union of streams are read by Spark"
-#: What late rows call their time of arrival.
+#: Name of the column of arrival times in late rows.
 ARRIVED = "arrived_at"
 
 
@@ -78,7 +78,7 @@ ARRIVED = "arrived_at"
 class SparkSource(Source):
     """A DataFrame, with the expressions of a query as columns of their own.
 
-    Those of batch and of streams are `gpu_windows.spark_glue.batch.outputs.BatchSource` and
+    Its subclasses for batch and streams are `gpu_windows.spark_glue.batch.outputs.BatchSource` and
     `gpu_windows.spark_glue.streams.outputs.StreamSource`, which plan queries.
 
     Parameters
@@ -93,13 +93,13 @@ class SparkSource(Source):
         How the rows are made in a micro-batch, where results of earlier stages are among them;
         then ``frame`` only shows their columns.
     changes : tuple of str
-        What became of these rows, in words.
+        Descriptions of the changes of rows of earlier stages.
     inputs : tuple of StreamInput
-        Those of the user's that its rows come from, in the order of Spark's sources.
+        The user's inputs that its rows come from, in the order of Spark's sources.
     adopted : Adoption
-        What the inputs that were put together have behind them.
+        Spark's steps before the inputs.
     scan : TaskScan, optional
-        How tasks read the same rows from files, where these are given.
+        How tasks read the same rows, if the source is files.
     """
 
     frame: DataFrame
@@ -124,62 +124,64 @@ class SparkSource(Source):
         own = {*OWN, *self.public}
         return tuple(name for name in without_progress(self.schema).names if name not in own)
 
-    def name(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
+    def bind_column(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
         """Return this source with the column in it, and the column's name."""
         if isinstance(column, str):
             require_column(self.schema, column)
             check_name(column)
             if types.is_null(self.schema.field(column).type):
                 value = self.frame.schema[column].dataType.simpleString()
-                raise ColumnTypeError("no column of this type crosses", value=value, column=column)
+                raise ColumnTypeError(
+                    "columns of this type cannot be sent to Python", value=value, column=column
+                )
             return self, column
-        taken = {name.lower() for name in self.frame.columns}
-        fresh = next(name for i in count() if (name := f"__expr_{i}") not in taken)
+        used = {name.lower() for name in self.frame.columns}
+        fresh = next(name for i in count() if (name := f"__expr_{i}") not in used)
         try:
             own = self.frame.select(column).columns
             if len(own) != 1:
                 raise ColumnTypeError("an expression must give one column", value=", ".join(own))
             changed = self._then(lambda frame: frame.select("*", column.alias(fresh)), _OF_SPARK)
-            _ = changed.frame.schema  # Spark says only now, through Connect, what it refuses
+            _ = changed.frame.schema  # Spark Connect raises its errors only now
         except AnalysisException as error:
-            raise refused(error, column, self.user_columns) from error
+            raise refusal_error(error, column, self.user_columns) from error
         public = {**self.public, fresh: fallback or own[0]}
         return replace(changed, public=public), fresh
 
     def _then(self, change: Change, in_task: RowChange | str) -> SparkSource:
-        """Return what a change makes of the rows.
+        """Return this source after a change.
 
-        ``in_task``: the same change where tasks read the rows, or why these cannot make it.
+        ``in_task``: the same change for rows that tasks read, or why tasks cannot make it.
         """
         rows = None if self.stage_rows is None else self.stage_rows.then(change)
         frame = change(self.frame)
-        scan = None if self.scan is None else self.scan.then(in_task).alike(frame)
+        scan = None if self.scan is None else self.scan.then(in_task).check_columns(frame)
         return replace(self, frame=frame, stage_rows=rows, scan=scan)
 
-    def stamped(self) -> tuple[Source, str]:
+    def add_arrival_time(self) -> tuple[Source, str]:
         """Return this source with the time of each micro-batch in it, and that column's name."""
         self.check_arrival()
-        return self.name(F.current_timestamp(), ARRIVED)
+        return self.bind_column(F.current_timestamp(), ARRIVED)
 
     def check_arrival(self) -> None:
         """Raise `UnsupportedQueryError` unless it is a stream."""
         if not self.frame.isStreaming:
             super().check_arrival()
 
-    def filtered(self, condition: str) -> Source:
+    def filter_rows(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
-        with says_what_spark_refuses(condition, self.user_columns):
+        with refusals_as_query_errors(condition, self.user_columns):
             in_task = self._in_task([condition], FilterRows(condition))
             changed = self._then(lambda frame: frame.where(condition), in_task)
             _ = changed.frame.schema
         return changed._with_change(Selection({}, frozenset(), condition))
 
-    def extended(self, columns: Mapping[str, str]) -> Source:
+    def add_columns(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""
         check_reserved_columns(pa.schema([(name, pa.null()) for name in columns]))
         check_by_row(self.frame, columns.values(), self.user_columns)
         for name, text in columns.items():
-            with says_what_spark_refuses(text, self.user_columns):
+            with refusals_as_query_errors(text, self.user_columns):
                 _ = self.frame.select(F.expr(text).alias(name)).schema
         texts = dict(columns)
         changed = self._then(
@@ -189,18 +191,18 @@ class SparkSource(Source):
         return changed._with_change(Selection(columns, frozenset()))
 
     def _in_task(self, texts: Iterable[str], change: RowChange) -> RowChange | str:
-        """Return a change, or why a task's expressions would not have Spark's values."""
+        """Return a change, or why a task would compute other values than Spark."""
         if self.scan is None or self.scan.rows is None:
             return change
         session = self.frame.sparkSession
         return why_not_alike(session, texts, self.scan.rows.schema) or change
 
     def _with_change(self, change: Selection) -> SparkSource:
-        """Note of rows of an earlier stage what became of them."""
+        """Return this source; the change is recorded if there are rows of earlier stages."""
         changes = (*self.changes, change.describe()) if self.earlier else ()
         return replace(self, changes=changes)
 
-    def constant(self, name: str, value: pa.Scalar) -> Source:
+    def add_constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with a column that has one value."""
         check_free(self.schema, name)
         column = F.lit(value.as_py()).cast(to_spark(value.type))
@@ -208,82 +210,82 @@ class SparkSource(Source):
         changed = self._then(lambda frame: frame.withColumn(name, column), in_task)
         return replace(changed, public={**self.public, name: name})
 
-    def spread(self, name: str, column: str) -> Source:
-        """Return this source with a column of hash values, few ones, of another column."""
-        source = self.constant(name, pa.scalar(0, pa.int64()))
+    def add_spread(self, name: str, column: str) -> Source:
+        """Return this source with a column of hash values, modulo `_SPREAD`, of another column."""
+        source = self.add_constant(name, pa.scalar(0, pa.int64()))
         assert isinstance(source, SparkSource)
-        value = F.pmod(F.xxhash64(F.col(quoted(column))), F.lit(_SPREAD))
+        value = F.pmod(F.xxhash64(F.col(quote_name(column))), F.lit(_SPREAD))
         return source._then(lambda frame: frame.withColumn(name, value), _OF_SPARK)
 
-    def last_ticks(self, column: str, name: str) -> Source:
+    def add_last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
         check_free(self.schema, name)
-        ticks = F.unix_micros(F.col(quoted(column))) - 1
+        ticks = F.unix_micros(F.col(quote_name(column))) - 1
         return self._then(
             lambda frame: frame.withColumn(name, F.timestamp_micros(ticks)),
             AddLastTicks(column, name),
         )
 
-    def timed(self, column: str, role: str) -> Source:
+    def convert_time(self, column: str, role: str) -> Source:
         """Return this source: Spark's TIMESTAMP has microseconds."""
         check_time(self.schema, column, role)
         dtype = self.frame.schema[column].dataType
         if not isinstance(dtype, TimestampType):
             found = self.schema.field(column).type
             raise not_a_timestamp(role, found, dtype.simpleString(), column)
-        return replace(self, inputs=time_inputs(self.inputs, self.public_name(column)))
+        return replace(self, inputs=time_inputs(self.inputs, self.display_name(column)))
 
-    def localized(self, column: str, zone: str) -> Source:
+    def convert_local_time(self, column: str, zone: str) -> Source:
         """Return this source with instants, whatever the zone of the session."""
         require_column(self.schema, column)
         check_local(self.schema.field(column))
-        instants = instants_in_spark(F.col(quoted(column)), zone)
+        instants = instants_in_spark(F.col(quote_name(column)), zone)
         return self._then(
-            lambda frame: frame.withColumn(column, instants), TakeLocalTime(column, zone, "UTC")
+            lambda frame: frame.withColumn(column, instants), ConvertLocalTime(column, zone, "UTC")
         )
 
     def with_input_name(self, name: str) -> Source:
-        """Return this source with its input, if that is one without a name, called so."""
+        """Return this source with a name for its input, if it has one input without a name."""
         return replace(self, inputs=name_inputs(self.inputs, name))
 
-    def union(self, inputs: Sequence[Input]) -> Source:
+    def union(self, inputs: Sequence[UnionInput]) -> Source:
         """Return the rows of all DataFrames; on streams each keeps its own watermark."""
-        together = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
+        combined = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
         counts = accumulate((len(each.watermarks.inputs) for each in inputs), initial=0)
-        named = [self._named(each, inputs[0].time) for each in inputs]
-        schema = union_schema([without_progress(each.schema) for each in named])
+        sources = [self._rename_time(each, inputs[0].time) for each in inputs]
+        schema = union_schema([without_progress(each.schema) for each in sources])
         parts = [
-            source._of_union(each, schema, inputs[0].time, together, first)
-            for source, each, first in zip(named, inputs, counts, strict=False)
+            source._of_union(each, schema, inputs[0].time, combined, first)
+            for source, each, first in zip(sources, inputs, counts, strict=False)
         ]
-        return replace(self, **_put_together(parts))
+        return replace(self, **_union_fields(parts))
 
-    def _named(self, part: Input, time: str) -> SparkSource:
-        """Return an input of a union, its event time called ``time``."""
+    def _rename_time(self, part: UnionInput, time: str) -> SparkSource:
+        """Return an input of a union with its event time renamed to ``time``."""
         source, is_stream = part.source, self.frame.isStreaming
         if not isinstance(source, SparkSource) or source.frame.isStreaming != is_stream:
-            rule = "a union is of streams, or of DataFrames that are none"
+            rule = "the inputs of a union are all streams or all batch DataFrames"
             raise QueryError(rule, value=type(source).__name__)
         if not isinstance(part.watermarks, UnionWatermarks):
             check_reserved_columns(source.schema)
-        its = part.time
-        names = {time if name == its else name: name for name in source.schema.names}
+        own_time = part.time
+        names = {time if name == own_time else name: name for name in source.schema.names}
         renamed = pa.schema([source.schema.field(old).with_name(new) for new, old in names.items()])
         return source._then(
-            lambda frame: frame.withColumnRenamed(its, time), ProjectRows(renamed, names, {})
+            lambda frame: frame.withColumnRenamed(own_time, time), ProjectRows(renamed, names, {})
         )
 
     def _of_union(
         self,
-        part: Input,
+        part: UnionInput,
         schema: pa.Schema,
         time: str,
-        together: WatermarkStrategy,
+        combined: WatermarkStrategy,
         first: int,
     ) -> SparkSource:
         """Return the rows of this input with the columns of a union.
 
-        ``together``: the watermarks of the union; ``first``: the number of this input in it.
+        ``combined``: the watermarks of the union; ``first``: the number of this input in it.
         """
         columns = [in_type(self.frame, field) for field in schema]
         if not self.frame.isStreaming:
@@ -291,7 +293,7 @@ class SparkSource(Source):
             return self._then(lambda frame: frame.select(*columns), alike)
         watermarks = part.watermarks
         adopted = self.adopt(time, watermarks)
-        more = progress_of_input(watermarks, together, first)
+        more = progress_of_input(watermarks, combined, first)
 
         def project(frame: DataFrame) -> DataFrame:
             return with_progress(frame, time, watermarks).select(*columns, *more)
@@ -299,16 +301,16 @@ class SparkSource(Source):
         return replace(self._then(project, _OF_STREAMS), adopted=adopted)
 
     def adopt(self, time: str, watermarks: WatermarkStrategy) -> Adoption:
-        """Return what a query takes over of these rows' past: see `Upstream.adopt`."""
+        """Return Spark's steps before these rows that a query adopts: see `Upstream.adopt`."""
         if self.earlier or isinstance(watermarks, UnionWatermarks | StageWatermarks):
-            return self.adopted  # every input was looked at
+            return self.adopted  # every input was checked before
         return Upstream.of(self.frame).adopt(self.frame, time, watermarks)
 
-    def public_name(self, column: str) -> str:
+    def display_name(self, column: str) -> str:
         """Return what the user calls a column."""
         return self.public.get(column, column)
 
-    def tagged(self, keys: Sequence[pa.Field], left: Side, right: Side) -> Source:
+    def tag_sides(self, keys: Sequence[pa.Field], left: InputSide, right: InputSide) -> Source:
         """Return the rows of two DataFrames; on streams each keeps its own watermark."""
         sides = [_source_of(each) for each in (left, right)]
         changes, adopted = change_sides(keys, (left, sides[0].frame), (right, sides[1].frame))
@@ -318,11 +320,11 @@ class SparkSource(Source):
             for source, change, in_task, each in zip(sides, changes, in_tasks, adopted, strict=True)
         ]
         kind = next((type(each) for each in parts if each.frame.isStreaming), type(parts[0]))
-        return kind(**_put_together(parts))
+        return kind(**_union_fields(parts))
 
 
-def _put_together(parts: Sequence[SparkSource]) -> dict[str, Any]:
-    """Return the fields of a source that has the rows of several, which have the same columns."""
+def _union_fields(parts: Sequence[SparkSource]) -> dict[str, Any]:
+    """Return the fields of a source with the rows of several sources of the same columns."""
     earlier = tuple(chain.from_iterable(source.earlier for source in parts))
     check_distinct_stages(each.name for each in earlier)
     changed = [(source.earlier[-1].name, source.changes) for source in parts if source.changes]
@@ -344,7 +346,7 @@ def _put_together(parts: Sequence[SparkSource]) -> dict[str, Any]:
     }
 
 
-def _source_of(side: Side) -> SparkSource:
+def _source_of(side: InputSide) -> SparkSource:
     if not isinstance(side.source, SparkSource):
         rule = "a DataFrame is joined with a DataFrame"
         raise QueryError(rule, value=type(side.source).__name__)

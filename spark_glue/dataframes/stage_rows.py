@@ -1,7 +1,7 @@
-"""How the rows of a stage are made in a micro-batch: of streams, and of results of other stages.
+"""Makes the rows of a stage in a micro-batch from streams and results of other stages.
 
-Conditions, columns, unions and joins of results are functions of DataFrames: they are applied in
-each micro-batch to the results that are staged in it.
+Conditions, columns, unions and joins of results are functions of DataFrames. Each micro-batch
+applies them to the results that are staged in it.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 Frames = Mapping[str, "DataFrame"]
 Change = Callable[["DataFrame"], "DataFrame"]
 
-#: Names of the column of the stream that a row is of, and of the columns that its values are in.
+#: Names of the column with the number of a row's stream, and prefix of the columns with its values.
 _STREAM, _VALUES = "__stream", "__values_"
 
 
 class EarlierStage(Protocol):
-    """A stage of a query whose results are rows of another one."""
+    """A stage whose results are rows of another stage."""
 
     @property
     def name(self) -> str:
-        """What the user calls it."""
+        """Name that the user gave it."""
 
 
 @dataclass(frozen=True)
 class StageRows:
-    """How the rows of a stage are made.
+    """A function that makes the rows of a stage, and the streams that it reads.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class StageRows:
         Takes the rows of streams and the results of stages in a micro-batch, by name, and returns
         the stage's rows. On Spark Connect it is pickled: it refers to no DataFrame.
     streams : mapping of str to DataFrame
-        Names of the streams to what Spark reads them by.
+        Names of the streams to their DataFrames.
     """
 
     make: Callable[[Frames], DataFrame]
@@ -63,7 +63,7 @@ class StageRows:
 
     @classmethod
     def union(cls, parts: Iterable[StageRows]) -> Self:
-        """Return the rows of several."""
+        """Return the union of several."""
         every = tuple(parts)
         makes = tuple(each.make for each in every)
 
@@ -74,13 +74,13 @@ class StageRows:
         return cls(make, streams)
 
     def then(self, change: Change) -> Self:
-        """Return what a change makes of the rows."""
+        """Return the rows after a change."""
         make = self.make
         return type(self)(lambda frames: change(make(frames)), self.streams)
 
 
 def combine_streams(streams: Mapping[str, DataFrame]) -> DataFrame:
-    """Return several streams as the one that Spark runs a query on."""
+    """Return the union of several streams, because Spark runs a query on one."""
     every = list(streams.values())
     if len(every) == 1:
         return every[0]

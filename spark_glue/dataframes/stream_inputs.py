@@ -1,4 +1,4 @@
-"""The inputs of a streaming query: their names, and what Spark's plans tell of their sources."""
+"""The inputs of a streaming query: their names, and their sources as in Spark's plans."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ANALYZED = re.compile(r"^== Analyzed Logical Plan ==\n(.*?)^== ", re.MULTILINE | re.DOTALL)
-#: How lines of a plan begin: with what leads to their place in the tree.
+#: Characters before a node of a plan, which draw the tree.
 _TREE = re.compile(r"^[\s:+|-]*~?")
 _RELATION, _ALIAS = "StreamingRelation", "SubqueryAlias"
 #: What only some versions of Spark add.
 _UNASSIGNED = ", name=<Unassigned>"
-#: What is another one in every session: addresses of Java's objects, numbers of columns at the end.
+#: Parts that differ in every session: addresses of Java objects, numbers of columns at the end.
 _ADDRESS, _NUMBER = re.compile(r"(?<=[\w$])@[0-9a-f]{1,8}(?=[,)\s])"), re.compile(r"#\d+L?")
 _COLUMNS = re.compile(r"\[[^\[\]]*\]$")
 #: What Spark writes in the place of options whose values look like secrets.
@@ -52,7 +52,7 @@ class StreamInput:
 
     @cached_property
     def facts(self) -> InputFacts:
-        """What a checkpoint keeps of the input; it asks Spark for its plan, once."""
+        """Facts about the input for the checkpoint, from Spark's plan, which is read once."""
         shape = f"{self.frame.schema.simpleString()} {self.time}"
         texts = read_sources(read_plan_text(self.frame))
         is_known = not any(_REDACTED in text for text in texts)
@@ -61,10 +61,10 @@ class StreamInput:
 
 
 def read_sources(plan_text: str) -> list[str]:
-    """Return what the text of a plan tells of each source of a stream, in Spark's order.
+    """Return the lines of a plan that describe each source of a stream, in Spark's order.
 
-    These are lines that name sources, without what is another one in the next session. A table's
-    name stands in the line above.
+    Parts that differ in every session are removed. The name of a table, which is in the line
+    above, is added.
 
     Parameters
     ----------
@@ -83,21 +83,21 @@ def read_sources(plan_text: str) -> list[str]:
 
 
 def _without_numbers(line: str) -> str:
-    """Return a line of a plan without what is another one in the next session."""
+    """Return a line of a plan without the parts that differ in every session."""
     line = _ADDRESS.sub("", line.replace(_UNASSIGNED, ""))
     return _COLUMNS.sub(lambda columns: _NUMBER.sub("", columns[0]), line)
 
 
 def warn_of_alike(inputs: Iterable[StreamInput]) -> None:
-    """Log a warning where inputs of a query could change places unseen.
+    """Log a warning if two inputs could be swapped between starts without being noticed.
 
-    That is where Spark tells nothing of what two of them read, or the same of both.
+    That is so if Spark's plan describes both in the same way, or does not show what they read.
     """
     frames = {id(each.frame): each for each in inputs if each.name is None}
     facts = [each.facts for each in frames.values()]
-    known = {(each.shape, each.sources) for each in facts}
+    distinct = {(each.shape, each.sources) for each in facts}
     unknown = [each.shape for each in facts if not each.sources]
-    if len(known) < len(facts) or len(set(unknown)) < len(unknown):
+    if len(distinct) < len(facts) or len(set(unknown)) < len(unknown):
         logger.warning(
             "inputs of the query have the same columns, and Spark does not show which is which: "
             'name them, gw.stream(rows, name="..."), so that a start with others in their places '
@@ -106,13 +106,13 @@ def warn_of_alike(inputs: Iterable[StreamInput]) -> None:
 
 
 def name_inputs(inputs: Iterable[StreamInput], name: str) -> tuple[StreamInput, ...]:
-    """Return inputs; one that is alone, and without a name, with this one."""
+    """Return inputs; a single one without a name gets this name."""
     given = tuple(inputs)
     return (replace(given[0], name=name),) if _is_one_of(given, "name") else given
 
 
 def time_inputs(inputs: Iterable[StreamInput], time: str) -> tuple[StreamInput, ...]:
-    """Return inputs; one that is alone, and without an event time, with this one."""
+    """Return inputs; a single one without an event time gets this one."""
     given = tuple(inputs)
     return (replace(given[0], time=time),) if _is_one_of(given, "time") else given
 
@@ -126,9 +126,9 @@ def join_inputs(inputs: Iterable[Iterable[StreamInput]]) -> tuple[StreamInput, .
         If two of them have the same name.
     """
     given = tuple(chain.from_iterable(inputs))
-    named: dict[str, StreamInput] = {}
+    by_name: dict[str, StreamInput] = {}
     for each in given:
-        if each.name is not None and named.setdefault(each.name, each).frame is not each.frame:
+        if each.name is not None and by_name.setdefault(each.name, each).frame is not each.frame:
             raise QueryError("each input of a query has a name of its own", value=repr(each.name))
     return given
 

@@ -1,4 +1,4 @@
-"""Whether tasks read the rows of a source themselves, and why not."""
+"""Rows of a scan that tasks read themselves, or the reason why Spark reads them."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class TaskScan:
     arriving: ArrivingFiles | None = None
 
     def then(self, change: RowChange | str) -> Self:
-        """Return what a change makes of the rows.
+        """Return the rows after a change.
 
         Parameters
         ----------
         change : RowChange or str
-            A text says why tasks cannot make it.
+            A string is the reason why tasks cannot make it.
         """
         if self.rows is None:
             return self
@@ -68,8 +68,8 @@ class TaskScan:
         except GpuWindowsError as error:
             return replace(self, rows=None, reason=str(error))
 
-    def alike(self, frame: DataFrame) -> Self:
-        """Return the same, or why tasks would not make the columns that a DataFrame has."""
+    def check_columns(self, frame: DataFrame) -> Self:
+        """Return this scan, or the reason why its columns differ from those of a DataFrame."""
         if self.rows is None:
             return self
         found = {field.name: field.type for field in self.rows.schema}
@@ -83,7 +83,7 @@ class TaskScan:
 
     @classmethod
     def concat(cls, scans: Iterable[TaskScan | None]) -> Self | None:
-        """Return the rows of several sources, None where none of them is a scan."""
+        """Return the union of several sources; None if none of them is a scan."""
         every = tuple(scans)
         given = [scan for scan in every if scan is not None]
         if not given:
@@ -97,13 +97,13 @@ class TaskScan:
         return cls(ScannedRows(tuple(chain.from_iterable(parts))))
 
     def describe(self, plan: Plan, *, in_task: bool) -> str:
-        """Return who reads the rows, and why not the tasks, for ``explain()``."""
+        """Return a line of ``explain()``: who reads the rows, and why tasks do not."""
         if self.rows is None or not in_task:
             reason = self.reason or "Spark sorts its rows, or makes the partials"
             return f"files are read by Spark: {reason}"
         parts = self.rows.parts
         columns = sorted({n for part in parts for n in part.columns_read(plan.input_columns)})
-        said = f"files are read in the tasks, by Arrow: columns {', '.join(columns)}"
+        text = f"files are read in the tasks, by Arrow: columns {', '.join(columns)}"
         if self.arriving is not None:
-            return said
-        return f"{said} of {sum(len(part.scan.files) for part in parts)} files"
+            return text
+        return f"{text} of {sum(len(part.scan.files) for part in parts)} files"

@@ -1,9 +1,9 @@
-"""What of Spark's streaming a DataFrame has behind it: watermarks, and steps that keep state.
+"""Spark's watermarks and stateful steps that a streaming DataFrame already has.
 
 Spark lets one column of a query have a watermark, and gives each stateful step the watermark of the
-steps before it. So a watermark that is there is taken where it is the one that is asked for; what
-gives the rows that arrive at once, as deduplication does, may stand before; all else is refused
-when the query is built, where Spark would say so after its start, or give no results.
+steps before it. So an existing watermark is adopted if it equals the one that the query asks for.
+Steps that emit rows as soon as they arrive, such as deduplication, are allowed. Everything else is
+refused when the query is built; Spark would fail after its start, or emit no results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Microseconds in a millisecond, the unit of Spark's watermark.
 _MILLISECOND = 1_000
-#: Where Spark notes the delay of a column's watermark, in milliseconds.
+#: Metadata key of the delay of a column's watermark, in milliseconds.
 _DELAY = "spark.watermarkDelayMs"
 #: Sections of a plan's text; one that cannot be made holds the error in its place. The latter has
 #: the schema in its first line.
@@ -31,28 +31,28 @@ _SECTIONS = ("== Optimized Logical Plan ==\n", "== Analyzed Logical Plan ==\n[^\
 #: A line of a plan: where its node begins, and the node's name.
 _NODE = re.compile(r"^([ :|]*(?:\+- |:- )?)~?'?(\w+)")
 _SOURCE, _WATERMARK, _UNION, _JOIN = "Streaming", "EventTimeWatermark", "Union", "Join"
-#: Steps that give a row when it arrives, or never: what a user calls them.
+#: Steps that emit a row when it arrives, or never: names for users.
 _DEDUPLICATES = {
     "Deduplicate": "dropDuplicates",
     "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark",
 }
-_OWN_PROCESS = "say it by key_by(...).process(...) of gpu_windows"
-#: Steps that are refused: what a user calls them, and what takes their place.
+_OWN_PROCESS = "use key_by(...).process(...) of gpu_windows"
+#: Steps that are refused: names for users, and what to use instead.
 _REFUSED = {
-    "Distinct": ("DISTINCT in SQL", "say it by dropDuplicates()"),
+    "Distinct": ("DISTINCT in SQL", "use dropDuplicates()"),
     "Intersect": ("INTERSECT", "join by gw.stream(a).key_by(...) with gw.stream(b).key_by(...)"),
     "Except": ("EXCEPT", "join by gw.stream(a).key_by(...) with gw.stream(b).key_by(...)"),
     "Aggregate": (  # DISTINCT, too, once Spark has optimized a plan
         "groupBy or DISTINCT in SQL",
-        "say dropDuplicates() for different rows, or aggregate by windows of gpu_windows, whose "
-        "results gw.stream_results goes on from",
+        "use dropDuplicates() for distinct rows, or aggregate by windows of gpu_windows, whose "
+        "results gw.stream_results reads",
     ),
     _JOIN: ("a join of streams", "join by gw.stream(a).key_by(...) with gw.stream(b).key_by(...)"),
     "GlobalLimit": ("limit", "leave it out"),
     "Offset": ("offset", "leave it out"),
-    "Sort": ("orderBy", "leave it out: arrival_order(...) of a window says the order of arrival"),
+    "Sort": ("orderBy", "leave it out: arrival_order(...) of a window sets the order of arrival"),
     "Sample": ("sample", "choose rows by where(...), such as of a hash of a column"),
-    "Window": ("a window function", "say it by key_by(...).over(...) of gpu_windows"),
+    "Window": ("a window function", "use key_by(...).over(...) of gpu_windows"),
     "FlatMapGroupsWithState": ("flatMapGroupsWithState", _OWN_PROCESS),
     "FlatMapGroupsInPandasWithState": ("applyInPandasWithState", _OWN_PROCESS),
 }
@@ -61,14 +61,14 @@ _STATEFUL_PROCESSOR = "TransformWithState"
 
 @dataclass(frozen=True)
 class Adoption:
-    """What a query takes over of what is behind its inputs.
+    """Steps before its inputs that a query adopts.
 
     Parameters
     ----------
     steps : tuple of str
         Names of the stateful steps in Spark's plan: state depends on them.
     notes : tuple of str
-        What ``explain()`` says of it.
+        Lines about them in ``explain()``.
     """
 
     steps: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Adoption:
 
     @classmethod
     def concat(cls, inputs: Iterable[Adoption]) -> Self:
-        """Return that of several inputs."""
+        """Return the adoptions of several inputs as one."""
         every = tuple(inputs)
         steps = tuple(step for each in every for step in each.steps)
         return cls(steps=steps, notes=tuple(dict.fromkeys(n for each in every for n in each.notes)))
@@ -84,12 +84,12 @@ class Adoption:
 
 @dataclass(frozen=True)
 class Upstream:
-    """What a streaming DataFrame has behind it.
+    """Watermarks and stateful steps of a streaming DataFrame.
 
     Parameters
     ----------
     watermarks : int
-        How many ``withWatermark`` there are.
+        Number of calls of ``withWatermark``.
     is_merged : bool
         Whether one of them is in an input of a union, so that others may have none.
     steps : tuple of str
@@ -121,7 +121,7 @@ class Upstream:
         )
 
     def adopt(self, frame: DataFrame, time: str, watermarks: WatermarkStrategy) -> Adoption:
-        """Return what a query takes over of it: the watermark where it is the one asked for.
+        """Return the steps that a query adopts; raise for those that it cannot.
 
         Parameters
         ----------
@@ -129,12 +129,12 @@ class Upstream:
         time : str
             The event time column.
         watermarks : WatermarkStrategy
-            What the query asks for.
+            Of the query.
 
         Raises
         ------
         UnsupportedQueryError
-            If the watermarks or a step cannot stand before a query of this package.
+            If a step, or another watermark, cannot be before a query of this package.
         """
         self._check_steps()
         if not self.watermarks:
@@ -159,7 +159,7 @@ class Upstream:
                 continue
             name, remedy = _refusal(step)
             rule = (
-                f"{name} cannot stand before gw.stream, where its rows come too late or not at "
+                f"{name} cannot be before gw.stream, because its rows arrive too late or not at "
                 f"all: {remedy}, or write its results with write_stream or to a table, and read "
                 "that as a stream"
             )
@@ -174,13 +174,13 @@ class Upstream:
 
 
 def _has_delay(watermarks: WatermarkStrategy) -> bool:
-    """Whether watermarks are such as a delay of Spark's could be compared with."""
+    """Whether watermarks can be compared with a delay of Spark's."""
     is_generated = watermarks.generator is not None or watermarks.idleness is not None
     return not (watermarks.in_processing_time or is_generated)
 
 
 def delay_ms(watermarks: WatermarkStrategy) -> int | None:
-    """Return the delay of Spark's watermark that is the same; None if none is."""
+    """Return the delay of the equal Spark watermark; None if Spark has no equal one."""
     if not watermarks.moves or watermarks.column is not None or watermarks.most_ahead is not None:
         return None
     return -(-watermarks.out_of_orderness // _MILLISECOND)
@@ -227,8 +227,8 @@ class _Node:
     def is_stateful(self) -> bool:
         if self.name == _JOIN:
             return self.streams > 1
-        known = self.name in _DEDUPLICATES or self.name in _REFUSED
-        return known or self.name.startswith(_STATEFUL_PROCESSOR)
+        is_listed = self.name in _DEDUPLICATES or self.name in _REFUSED
+        return is_listed or self.name.startswith(_STATEFUL_PROCESSOR)
 
 
 def _nodes_of(text: str, section: str) -> list[_Node]:

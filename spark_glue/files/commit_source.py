@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from gpu_windows.commits.completeness import Missing, select_files
-from gpu_windows.commits.log import NOTHING, CommitLog, Position
+from gpu_windows.commits.path_log import NOTHING, PathLog, Position
 from gpu_windows.commits.records import Commit
 from gpu_windows.errors import OutputError
 from gpu_windows.operators.state.schemas import add_missing
@@ -24,9 +24,9 @@ from gpu_windows.spark_glue.contract.available_now import SupportsTriggerAvailab
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-#: Micro-batches whose files are looked for at once.
+#: Micro-batches whose files are listed concurrently.
 _THREADS = 16
-#: Rows that cross at once.
+#: Rows of a batch.
 _ROWS = 1 << 16
 
 
@@ -39,7 +39,7 @@ class CommitSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return what ``format`` takes."""
+        """Return the name for ``format``."""
         return "gpu_windows"
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
@@ -67,15 +67,15 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
-        self._log = CommitLog(options["uri"])
+        self._log = PathLog(options["uri"])
         self._output = options["output"]
         self._missing: Missing = "skip" if options.get("missing") == "skip" else "raise"
         self._adds_number = "micro_batch" in options
         self._schema = to_arrow_schema(schema)
-        most = options.get("max_micro_batches")
-        self._most = None if most is None else int(most)
+        limit = options.get("max_micro_batches")
+        self._max_micro_batches = None if limit is None else int(limit)
         self._end: Position | None = None
-        self._known = NOTHING
+        self._last_offset = NOTHING
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - as Spark calls it
         """Return where a query begins: before the first micro-batch."""
@@ -84,30 +84,30 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(  # noqa: N802
         self, start: dict[str, int] | None = None, limit: Any = None
     ) -> dict[str, int]:
-        """Return how far the next micro-batch may read.
+        """Return the end of the next micro-batch.
 
-        Older versions of Spark do not say where it begins, and read all.
+        Older versions of Spark do not pass its start, and read everything.
 
         Raises
         ------
         OutputError
-            If the path holds less than was read: an offset that goes back would lose rows, or
-            have them twice. It is told here, before Spark notes the offset.
+            If the path holds less than was read: an offset that goes back would lose or repeat
+            rows. It is raised here, before Spark writes the offset.
         """
-        del limit  # ours counts micro-batches
+        del limit  # `max_micro_batches` counts micro-batches
         last = self._end or self._log.last()
-        after = self._known if start is None else _position(start)
+        after = self._last_offset if start is None else _position(start)
         if last < after:
-            rule = "the path holds less than was read from it: it is another one now"
+            rule = "the path holds less than was read from it before: it was replaced"
             raise OutputError(rule, value=self._log.uri)
-        if start is not None and self._most is not None:
-            found = list(islice(self._log.between(after, last), self._most))
+        if start is not None and self._max_micro_batches is not None:
+            found = list(islice(self._log.between(after, last), self._max_micro_batches))
             last = found[-1].position if found else after
-        self._known = last
+        self._last_offset = last
         return _offset(last)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Note what is there now: a query with this trigger ends there."""
+        """Record the current end: a query with this trigger stops there."""
         self._end = self._log.last()
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[File]:
@@ -116,7 +116,7 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises
         ------
         OutputError
-            If a micro-batch has not the rows that it has written.
+            If a micro-batch lacks rows that it has written.
         """
         commits = self._log.between(_position(start), _position(end))
         having = [commit for commit in commits if self._output in commit.outputs]

@@ -1,4 +1,4 @@
-"""Complete micro-batches at a path as a DataFrame, in batch and as a stream."""
+"""Reads complete micro-batches at a path as a DataFrame, in batch and as a stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpu_windows.commits.records import COMMITS, OWNERS, Commit, Owner, check_ou
 from gpu_windows.errors import NameClashError, OutputError
 from gpu_windows.spark_glue.columns.types import to_arrow_schema, to_spark_schema
 from gpu_windows.spark_glue.files.commit_source import CommitSource
-from gpu_windows.spark_glue.files.marker_files import files_of, literal, read_texts
+from gpu_windows.spark_glue.files.marker_files import files_of, literal, read_markers
 from gpu_windows.spark_glue.files.ownership import owners
 from gpu_windows.spark_glue.files.part_files import complete_files, read_files
 
@@ -27,7 +27,7 @@ def read_output(
 ) -> DataFrame:
     """Read what `gpu_windows.read_output` describes."""
     found = _owners(session, path, missing)
-    texts = sorted(read_texts(session, f"{literal(path)}/{COMMITS}", many=True), reverse=True)
+    texts = sorted(read_markers(session, f"{literal(path)}/{COMMITS}", many=True), reverse=True)
     commits = {commit.position: commit for commit in map(Commit.from_text, texts)}  # the least
     in_order = [commits[position] for position in sorted(commits)]
     owner = found[-1]
@@ -54,7 +54,7 @@ def stream_output(
     """Read what `gpu_windows.read_output_stream` describes."""
     owner = _owners(session, path, missing)[-1]
     if owner.is_bounded:
-        rule = "what write_parquet has written does not grow: read it by read_output"
+        rule = "results of write_parquet do not grow: read them by read_output"
         raise OutputError(rule, value=path)
     schema = _schema(owner, output, micro_batch)
     session.dataSource.register(CommitSource)
@@ -69,7 +69,7 @@ def stream_output(
 
 
 def _uri(session: SparkSession, path: str) -> str:
-    """Return a path as every process finds it, with the scheme that Spark takes for it."""
+    """Return a path with its scheme, as every process finds it."""
     return files_of(session, f"{literal(path)}/{OWNERS}")[0].rpartition(f"/{OWNERS}/")[0]
 
 

@@ -1,4 +1,4 @@
-"""Rows as records of Kafka, which tell a reader what a micro-batch that came again repeats."""
+"""Converts rows to Kafka records whose headers identify repeats of a micro-batch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 QUERY, MICRO_BATCH, ROW = "gpu_windows.query", "gpu_windows.micro_batch", "gpu_windows.row"
 PLANNED = "gpu_windows.planned_ms"
 
-#: How JSON has times, wherever the session is: the same rows are the same text.
+#: Options of JSON that do not depend on the session, so that equal rows have equal text.
 _JSON = {
     "ignoreNullFields": "false",
     "timeZone": "UTC",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-#: Columns of a moment: a row as text, and its place among those that were emitted.
-_TEXT, _PLACE, _NUMBER = "__text", "__place", "__number"
-#: Columns of a moment for the values of headers.
-_TOLD = {"__query": QUERY, "__micro_batch": MICRO_BATCH, "__planned": PLANNED, "__row": ROW}
+#: Temporary columns: a row as JSON, its position among emitted rows, its number within its key.
+_TEXT, _POSITION, _NUMBER = "__text", "__place", "__number"
+#: Temporary columns for the values of headers.
+_HEADERS = {"__query": QUERY, "__micro_batch": MICRO_BATCH, "__planned": PLANNED, "__row": ROW}
 
 Encoder = Callable[["Column"], "Column"]
 
 
 def as_json(row: Column) -> Column:
-    """Return a struct as JSON: times in UTC with microseconds, nulls told."""
+    """Return a struct as JSON: times in UTC with microseconds, nulls included."""
     from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
     return F.to_json(row, _JSON)
@@ -47,7 +47,7 @@ class Records:
     key : sequence of str
         Columns of the record's key; none: all records have the same key, and one partition.
     without : str, optional
-        A column that the value does not hold.
+        A column to leave out of the value.
     encode_key, encode_value : callable
         Take a struct, and return text or bytes of it.
     """
@@ -66,10 +66,10 @@ class Records:
         *,
         planned_ms: int | None = None,
     ) -> DataFrame:
-        """Return records: ``key``, ``value``, ``headers``; those of a key in their order.
+        """Return records: ``key``, ``value``, ``headers``; those of a key stay in order.
 
-        A record is told from others by its key and its headers. The number in `ROW` does not depend
-        on the order in which rows came, so it is the same when the micro-batch comes again.
+        Key and headers identify a record. The number in `ROW` does not depend on the order in which
+        rows arrive, so it is the same when the micro-batch is repeated.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class Records:
         from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
         def struct(names: Sequence[str]) -> Column:
-            return F.struct(*map(quoted, names))
+            return F.struct(*map(quote_name, names))
 
         key = self.encode_key(struct(self.key)) if self.key else F.lit("{}")
         row = struct([name for name in rows.columns if name != self.without])
@@ -97,28 +97,28 @@ class Records:
             key.alias("key"),
             (value if gone is None else F.when(~gone, value)).alias("value"),
             as_json(struct(rows.columns)).alias(_TEXT),
-            F.monotonically_increasing_id().alias(_PLACE),
+            F.monotonically_increasing_id().alias(_POSITION),
         )
         of_key = Window.partitionBy("key").orderBy(_TEXT)
         numbered = made.withColumn(_NUMBER, F.row_number().over(of_key))
         planned = "" if planned_ms is None else str(planned_ms)
         texts = {QUERY: query, MICRO_BATCH: str(number), PLANNED: planned}
-        named = (*((name, F.lit(text)) for name, text in texts.items()), (ROW, F.col(_NUMBER)))
+        fields = (*((name, F.lit(text)) for name, text in texts.items()), (ROW, F.col(_NUMBER)))
         headers = F.array(
             *(
                 F.struct(F.lit(n).alias("key"), v.cast("string").cast("binary").alias("value"))
-                for n, v in named
+                for n, v in fields
             )
         )
-        in_order = numbered.sortWithinPartitions(_PLACE)
+        in_order = numbered.sortWithinPartitions(_POSITION)
         return in_order.select("key", "value", headers.alias("headers"))
 
 
 def drop_repeats(records: DataFrame, within: str | None = None) -> DataFrame:
-    """Drop what a micro-batch that came again wrote a second time.
+    """Drop records that a repeated micro-batch has written a second time.
 
-    A micro-batch is known by its number and by when it was planned: what an older copy of a
-    checkpoint writes under numbers that were there before is not a repeat, and stays.
+    A micro-batch is identified by its number and the time of its plan: records that an older copy
+    of a checkpoint writes under existing numbers are not repeats, and stay.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def drop_repeats(records: DataFrame, within: str | None = None) -> DataFrame:
     Returns
     -------
     DataFrame
-        The same columns; of records that are the same, one.
+        The same columns; one of equal records.
 
     Raises
     ------
@@ -153,22 +153,22 @@ def drop_repeats(records: DataFrame, within: str | None = None) -> DataFrame:
         rule = 'records are what Spark\'s Kafka source gives with option("includeHeaders", True)'
         raise QueryError(rule, value=f"no {', '.join(missing)}")
     if records.isStreaming and within is None:
-        raise QueryError('of a stream, say within: how late a repeat may come, as "1 hour"')
-    told = records
-    for name, header in _TOLD.items():
-        found = F.filter("headers", _named(header))
-        told = told.withColumn(name, F.get(found, F.lit(0))["value"])
-    # A record of someone else is the same as itself only.
+        raise QueryError('streams need within, how late a repeat may arrive, such as "1 hour"')
+    found = records
+    for name, header in _HEADERS.items():
+        matching = F.filter("headers", _has_key(header))
+        found = found.withColumn(name, F.get(matching, F.lit(0))["value"])
+    # Records of other writers have no headers: each is equal only to itself.
     for name in ("partition", "offset"):
-        own = F.when(F.col(next(iter(_TOLD))).isNull(), F.col(name))
-        told = told.withColumn(f"__{name}", own)
-    same = ["topic", "key", *_TOLD, "__partition", "__offset"]
+        own = F.when(F.col(next(iter(_HEADERS))).isNull(), F.col(name))
+        found = found.withColumn(f"__{name}", own)
+    same = ["topic", "key", *_HEADERS, "__partition", "__offset"]
     if not records.isStreaming:
-        return told.dropDuplicates(same).select(*records.columns)
-    timed = told.withWatermark("timestamp", within or "")
-    return timed.dropDuplicatesWithinWatermark(same).select(*records.columns)
+        return found.dropDuplicates(same).select(*records.columns)
+    with_watermark = found.withWatermark("timestamp", within or "")
+    return with_watermark.dropDuplicatesWithinWatermark(same).select(*records.columns)
 
 
-def _named(header: str) -> Callable[[Column], Column]:
-    """Return what tells the header of a name from others."""
+def _has_key(header: str) -> Callable[[Column], Column]:
+    """Return the predicate of headers with a key."""
     return lambda each: each["key"] == header

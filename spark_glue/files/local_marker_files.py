@@ -1,6 +1,6 @@
-"""Small texts in folders of their own on a disk of this machine: written and found without Spark.
+"""Marker files on a disk of this machine, written and read without Spark.
 
-A job of Spark's that writes one takes longer than what else is done for a few results.
+A Spark job that writes a marker takes longer than everything else that is done for a few results.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from gpu_windows.spark_glue.files.marker_files import files_of, literal
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: The file of a text.
+#: Name of a marker's file.
 _NAME = "part-00000.txt"
 
 
-def seen_here(session: SparkSession, path: str, folder: str, text: str) -> Path | None:
-    """Return a path as a folder of this machine; None if it is not surely the one that Spark has.
+def find_local_folder(session: SparkSession, path: str, folder: str, text: str) -> Path | None:
+    """Return a path as a folder of this machine; None unless it is certainly the one Spark sees.
 
     Parameters
     ----------
     session : SparkSession
     path, folder : str
-        A path, and a folder below it where Spark has put a text.
+        A path, and a folder below it in which Spark has written a marker.
     text : str
-        What it has put there, and nowhere else.
+        Content of the marker, which no other file has.
     """
     for uri in files_of(session, f"{literal(path)}/{folder}"):
         file = Path(url2pathname(urlsplit(uri).path))
@@ -42,13 +42,13 @@ def seen_here(session: SparkSession, path: str, folder: str, text: str) -> Path 
     return None
 
 
-def texts_in(folder: Path) -> list[str]:
-    """Return the texts in a folder; none where there is no such folder.
+def read_local_markers(folder: Path) -> list[str]:
+    """Return the markers in a folder; none if there is no such folder.
 
     Raises
     ------
     OSError
-        If what is there cannot be read: it may be a text.
+        If a file cannot be read: it may be a marker.
     """
     if not folder.is_dir():
         return []
@@ -56,29 +56,29 @@ def texts_in(folder: Path) -> list[str]:
     return [text for file in files if (text := file.read_text("utf-8").strip())]
 
 
-def put_here(folder: Path, text: str) -> bool:
-    """Write a text where none is; return whether it is there now.
+def write_local_marker(folder: Path, text: str) -> bool:
+    """Write a marker unless there is one; return whether this call wrote it.
 
-    It appears when it is whole, and of several processes that write one at once one does: a link to
-    a name is made by one only. Where disks sync folders it outlives a power cut from then on; of
-    what Spark has written before, that is up to Spark.
+    It appears atomically, and only one of several concurrent processes succeeds: creating a link
+    fails if its name exists. On disks that sync folders it then survives a power cut; files that
+    Spark has written before may not.
 
     Raises
     ------
     OSError
         If the disk does not take it, or has no links; nothing is there then.
     """
-    if texts_in(folder):
+    if read_local_markers(folder):
         return False
-    named_in = make_folder(folder)
+    parents = make_folder(folder)
     if not link_whole(folder / _NAME, text):
         return False
-    sync_folders([folder, *named_in])
+    sync_folders([folder, *parents])
     return True
 
 
 def make_folder(folder: Path) -> list[Path]:
-    """Make a folder, and those above it; return the folders that name those which were not there.
+    """Make a folder and its parents; return the parents of the folders that were created.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def make_folder(folder: Path) -> list[Path]:
 
 
 def link_whole(file: Path, text: str) -> bool:
-    """Write a file that appears when it is whole; False: there is one of its name.
+    """Create a file atomically; return False if there is one of its name.
 
     Raises
     ------
@@ -108,13 +108,13 @@ def link_whole(file: Path, text: str) -> bool:
     except FileExistsError:
         return False
     finally:
-        with suppress(OSError):  # a draft that is left is never read
+        with suppress(OSError):  # drafts are never read
             draft.unlink()
     return True
 
 
 def sync_folders(folders: Iterable[Path]) -> None:
-    """Have the disk hold the names in folders; some disks cannot, and what is named is there."""
+    """Sync the entries of folders to disk, where the disk can; errors are ignored."""
     for folder in dict.fromkeys(folders):
         with suppress(OSError):
             opened = os.open(folder, os.O_RDONLY)
@@ -125,7 +125,7 @@ def sync_folders(folders: Iterable[Path]) -> None:
 
 
 def _read(file: Path) -> str | None:
-    """Return the text of a file; None where there is none that can be read."""
+    """Return the text of a file; None if it cannot be read."""
     try:
         return file.read_text("utf-8").strip()
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""Few results as Parquet files on a disk of this machine, as Spark would write them, without a job.
+"""Writes few results as Parquet files on a disk of this machine, as Spark would, without a job.
 
-A job of Spark's that writes one file takes longer than all else that is done for a few results.
+A Spark job that writes one file takes longer than everything else that is done for a few results.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _CALENDARS = (
 #: Says that files are to be encrypted.
 _CRYPTO = "parquet.crypto.factory.class"
 _INT96, _MICROS = "INT96", "TIMESTAMP_MICROS"
-#: What Spark notes in a file: its version, by which it knows the calendar, and the schema.
+#: Spark's metadata of a file: its version, which implies the calendar, and the schema.
 _VERSION, _SCHEMA = "org.apache.spark.version", "org.apache.spark.sql.parquet.row.metadata"
-#: Types of which files of both writers are the same to readers.
+#: Types that both writers store in the same way.
 _PLAIN = (
     spark.BooleanType,
     spark.ByteType,
@@ -53,12 +53,12 @@ _PLAIN = (
 
 @dataclass(frozen=True)
 class LocalParquet:
-    """How a session has Parquet files written.
+    """Writes Parquet files as a session would.
 
     Parameters
     ----------
     codec : str
-        PyArrow's name of what compresses.
+        PyArrow's name of the compression.
     int96 : bool
         Whether timestamps are 96 bits long.
     version : str
@@ -71,9 +71,9 @@ class LocalParquet:
 
     @classmethod
     def of_session(cls, session: SparkSession, compression: str | None = None) -> Self | None:
-        """Return how, by the settings of a session; None if only Spark can write such files.
+        """Return the writer for the settings of a session; None if only Spark can write such files.
 
-        ``compression``: Spark's name of another one than the session's.
+        ``compression``: Spark's name of a compression that overrides the session's.
         """
         conf = session.conf
         codec = (compression or conf.get(_CODEC) or "").lower()
@@ -92,7 +92,7 @@ class LocalParquet:
         return ParquetEncoding(self.codec, self.int96, notes)
 
     def takes(self, schema: spark.StructType) -> bool:
-        """Whether it writes all columns as Spark would."""
+        """Whether all columns are written as Spark would write them."""
         return all(self._takes(field.dataType) for field in schema.fields)
 
     def _takes(self, dtype: spark.DataType) -> bool:
@@ -100,16 +100,16 @@ class LocalParquet:
             return self._takes(dtype.elementType)
         if isinstance(dtype, spark.StructType):
             return self.takes(dtype)
-        if type(dtype) is spark.StringType:  # of others Spark notes a length or a collation
+        if type(dtype) is spark.StringType:  # Spark stores a length or a collation for others
             return dtype == spark.StringType()
         if isinstance(dtype, spark.TimestampNTZType):
-            return not self.int96  # which Spark takes for a timestamp of a zone
+            return not self.int96  # 96 bits are a timestamp with a zone to Spark
         return isinstance(dtype, (*_PLAIN, spark.TimestampType))
 
     def write(
         self, table: pa.Table, schema: spark.StructType, folder: Path, files: int = 1
     ) -> None:
-        """Write a table into a new folder; it is on the disk then.
+        """Write a table into a new folder and sync it to disk.
 
         Parameters
         ----------
@@ -118,20 +118,20 @@ class LocalParquet:
             Spark's, of the same columns.
         folder : pathlib.Path
         files : int
-            How many files to write at once, each with as many rows.
+            Number of files, which have the same number of rows and are written concurrently.
 
         Raises
         ------
         OSError
-            If the disk does not take it; what is there is of no use then.
+            If writing fails; files in the folder are useless then.
         """
-        named_in = make_folder(folder)
+        parents = make_folder(folder)
         rows = max(-(-len(table) // files), 1)
         parts = [table.slice(begin, rows) for begin in range(0, max(len(table), 1), rows)]
         with ThreadPoolExecutor(len(parts)) as threads:
             paths = (folder / f"part-{number:05}.parquet" for number in count())
             deque(threads.map(partial(self._write_file, schema), parts, paths), maxlen=0)
-        sync_folders([folder, *named_in])
+        sync_folders([folder, *parents])
 
     def _write_file(self, schema: spark.StructType, table: pa.Table, path: Path) -> None:
         with path.open("xb") as opened:

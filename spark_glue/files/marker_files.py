@@ -1,6 +1,6 @@
-"""Small texts in folders of their own, written once, on whatever file system Spark has.
+"""Marker files: small texts in a folder each, written once, on any file system of Spark's.
 
-PySpark is imported by those who read and write: a shard that is run without Spark has no texts.
+Functions import PySpark themselves, because shards that run without it import this module.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def literal(path: str) -> str:
-    """Return a path as Spark reads it where none of its characters is a pattern's."""
+    """Return a path with the special characters of glob patterns escaped."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
-def read_texts(session: SparkSession, pattern: str, *, many: bool = False) -> list[str]:
-    """Return the texts at and below the folders that a pattern names; none where there are none.
+def read_markers(session: SparkSession, pattern: str, *, many: bool = False) -> list[str]:
+    """Return the markers in and below the folders that match a pattern.
 
-    A folder without a text is one of a writer that died: nothing counts that it did after.
+    A folder without one is left of a writer that crashed, and does not count.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def read_texts(session: SparkSession, pattern: str, *, many: bool = False) -> li
     pattern : str
         Path of files, as Hadoop's globs have it.
     many : bool
-        There may be many texts. Few are read twice: of a folder that is named alone, and missing,
-        Spark logs a warning with a stack.
+        Whether many are expected. If not, the pattern is given to Spark twice: for a single
+        missing folder it would log a warning with a stack.
     """
     from pyspark.errors import AnalysisException
 
@@ -47,10 +47,10 @@ def files_of(session: SparkSession, folder: str) -> list[str]:
     return _reader(session, folder).inputFiles()
 
 
-def put_text(session: SparkSession, folder: str, text: str) -> bool:
-    """Write a text where none is; return whether it is there now.
+def write_marker(session: SparkSession, folder: str, text: str) -> bool:
+    """Write a marker unless there is one; return whether this call wrote it.
 
-    What a writer left that died before its text was whole is replaced.
+    An incomplete one of a writer that crashed is replaced.
     """
     from pyspark.errors import AnalysisException
 
@@ -60,7 +60,7 @@ def put_text(session: SparkSession, folder: str, text: str) -> bool:
     except AnalysisException as error:
         if error.getCondition() != "PATH_ALREADY_EXISTS":
             raise
-        if read_texts(session, literal(folder)):
+        if read_markers(session, literal(folder)):
             return False
         rows.mode("overwrite").text(folder)
     return True
@@ -70,7 +70,7 @@ def _writer(session: SparkSession, text: str) -> DataFrameWriter:
     from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
     rows = session.range(0, 1, 1, 1).select(F.lit(text).alias("value")).write
-    return rows.option("compression", "none")  # who follows reads it without Hadoop
+    return rows.option("compression", "none")  # readers without Hadoop read it, too
 
 
 def _reader(session: SparkSession, *patterns: str) -> DataFrame:

@@ -1,4 +1,4 @@
-"""A path of results belongs to one query: who may write there, and in which generation."""
+"""Ownership of a path of results: which query may write there, and in which generation."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from pyspark.sql.types import StructType
 from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from
 from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkQuery
-from gpu_windows.spark_glue.files.marker_files import files_of, literal, put_text, read_texts
+from gpu_windows.spark_glue.files.marker_files import files_of, literal, read_markers, write_marker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def owners(session: SparkSession, path: str) -> list[Owner]:
-    """Return the queries that wrote to a path, the one that may write last.
+    """Return the queries that wrote to a path; the last one owns it.
 
-    Of two that began a generation at the same moment one has it, by their texts: the other is told
-    when it writes.
+    If two claimed the same generation at once, the order of their records decides; the other gets
+    an error when it writes.
     """
-    texts = sorted(read_texts(session, f"{literal(path)}/{OWNERS}"), reverse=True)
+    texts = sorted(read_markers(session, f"{literal(path)}/{OWNERS}"), reverse=True)
     found = {owner.generation: owner for owner in map(Owner.from_text, texts)}
     return [found[generation] for generation in sorted(found)]
 
 
 def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
-    """Return whom a path would belong to if a query were started on it; change nothing.
+    """Return the owner that a path would have if a query were started on it; change nothing.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
     path : str
         Where a query is about to write.
     takes_over : bool
-        Whether the query may go on where one of another checkpoint has written.
+        Whether the query may take over a path of another checkpoint.
 
     Raises
     ------
@@ -46,39 +46,39 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
         If it belongs to another query, or holds other columns; a query may have more than before.
     """
     schemas = {name: schema.json() for name, schema in query.schemas.items()}
-    known = query.identity
+    identity = query.identity
     found = owners(query.session, path)
     if not found:
-        return Owner(0, known, schemas)
+        return Owner(0, identity, schemas)
     last = found[-1]
     if last.is_bounded:
         rule = "the path holds what write_parquet has written: a stream writes to another one"
         raise OutputError(rule, value=path)
-    if last.query != known and not takes_over:
+    if last.query != identity and not takes_over:
         rule = (
             "the path holds results of a query with another checkpoint: write to another path, or "
-            "go on there by ParquetSink(path, takes_over=True), after which that query may not"
+            "take it over by ParquetSink(path, takes_over=True), after which that query may not"
         )
         raise OutputError(rule, value=path)
     written = _last_written(query.session, path, found)
     if written is not None:
-        _check_columns(written.schemas, schemas, may_grow=written.query == known)
-    is_same = last.query == known and _all_columns(last.schemas) == _all_columns(schemas)
-    return last if is_same else Owner(last.generation + 1, known, schemas)
+        _check_columns(written.schemas, schemas, may_grow=written.query == identity)
+    is_same = last.query == identity and _all_columns(last.schemas) == _all_columns(schemas)
+    return last if is_same else Owner(last.generation + 1, identity, schemas)
 
 
 def _last_written(session: SparkSession, path: str, found: Sequence[Owner]) -> Owner | None:
-    """Return the owner of the newest generation that has results; None: there are none."""
+    """Return the owner of the newest generation with results, or None."""
     for owner in reversed(found):
-        if read_texts(session, f"{literal(path)}/{blocks_from(owner.generation, 0)}"):
+        if read_markers(session, f"{literal(path)}/{blocks_from(owner.generation, 0)}"):
             return owner
     return None
 
 
 def claim(query: SinkQuery, path: str, owner: Owner) -> None:
-    """Note at a path what `check_claim` has found."""
+    """Write the owner that `check_claim` returned to a path."""
     session = query.session
-    put_text(session, f"{path}/{owner.folder}", owner.text)
+    write_marker(session, f"{path}/{owner.folder}", owner.text)
     check_owns(session, path, owner)
 
 
@@ -91,7 +91,7 @@ def check_owns(session: SparkSession, path: str, owner: Owner) -> None:
 
 
 def check_not_taken_over(session: SparkSession, path: str, owner: Owner) -> None:
-    """Raise `OutputError` if a later generation has begun; it lists names, and reads nothing."""
+    """Raise `OutputError` if a later generation has begun; this lists names and reads no file."""
     files = files_of(session, f"{literal(path)}/{OWNERS}")
     if any(f"/{owner.next_folder}/" in file for file in files):
         raise taken_over(path)
@@ -102,8 +102,8 @@ def taken_over(path: str) -> OutputError:
     return OutputError("a query of another checkpoint has taken over the path", value=path)
 
 
-def known_commit(session: SparkSession, path: str, owner: Owner, number: int) -> Commit | None:
-    """Return what the query has written of a micro-batch before, in whatever generation.
+def find_commit(session: SparkSession, path: str, owner: Owner, number: int) -> Commit | None:
+    """Return the commit of a micro-batch that the query has written before, in any generation.
 
     Raises
     ------
@@ -111,17 +111,17 @@ def known_commit(session: SparkSession, path: str, owner: Owner, number: int) ->
         If it has written later ones: then the checkpoint is older than the results, and what it
         would write under their numbers need not be the same.
     """
-    ours = [each for each in owners(session, path) if each.query == owner.query]
+    own = [each for each in owners(session, path) if each.query == owner.query]
     texts = [
         text
-        for each in ours
-        for text in read_texts(session, f"{literal(path)}/{blocks_from(each.generation, number)}")
+        for each in own
+        for text in read_markers(session, f"{literal(path)}/{blocks_from(each.generation, number)}")
     ]
     commits = [commit for text in texts if (commit := Commit.from_text(text)).number >= number]
     later = max((commit.number for commit in commits), default=number)
     if later > number:
         rule = (
-            f"the checkpoint goes on with micro-batch {number}, and the path holds results up to "
+            f"the checkpoint continues with micro-batch {number}, and the path holds results up to "
             f"micro-batch {later}: the checkpoint is an older copy. Write to another path"
         )
         raise OutputError(rule, value=path)
@@ -129,16 +129,16 @@ def known_commit(session: SparkSession, path: str, owner: Owner, number: int) ->
 
 
 def _check_columns(before: Mapping[str, str], now: Mapping[str, str], *, may_grow: bool) -> None:
-    """Refuse other columns, but more of them if ``may_grow``."""
+    """Raise `OutputError` if columns have changed; new ones are allowed if ``may_grow``."""
     for output, schema in now.items():
         was, is_ = (_columns(text) for text in (before.get(output), schema))
         added = [name for name, _ in is_ if name not in dict(was)]
         if was != [each for each in is_ if each[0] not in added or not may_grow]:
             rule = (
                 f"a path holds rows of the same columns: its output {output} has "
-                f"{_shown(before.get(output))}"
+                f"{_describe_schema(before.get(output))}"
             )
-            raise OutputError(rule, value=_shown(schema))
+            raise OutputError(rule, value=_describe_schema(schema))
 
 
 def _all_columns(schemas: Mapping[str, str]) -> dict[str, list[tuple[str, str]]]:
@@ -153,5 +153,5 @@ def _columns(schema: str | None) -> list[tuple[str, str]]:
     return [(field.name, field.dataType.simpleString()) for field in fields]
 
 
-def _shown(schema: str | None) -> str:
+def _describe_schema(schema: str | None) -> str:
     return "nothing" if schema is None else StructType.fromJson(json.loads(schema)).simpleString()

@@ -1,4 +1,4 @@
-"""Writes micro-batches to a path, each in files of its own, and then says that it is complete."""
+"""Writes micro-batches to a path, each in files of its own with a commit after them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from pyspark.sql.types import StructType
 from gpu_windows.commits.records import Commit, Owner, Part, part_folder
 from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkBatch, SinkQuery, SinkWriter
-from gpu_windows.spark_glue.files.local_marker_files import put_here, seen_here, texts_in
+from gpu_windows.spark_glue.files.local_marker_files import (
+    find_local_folder,
+    read_local_markers,
+    write_local_marker,
+)
 from gpu_windows.spark_glue.files.local_parquet import LocalParquet
-from gpu_windows.spark_glue.files.marker_files import literal, put_text
+from gpu_windows.spark_glue.files.marker_files import literal, write_marker
 from gpu_windows.spark_glue.files.ownership import (
     check_not_taken_over,
     check_owns,
     claim,
-    known_commit,
+    find_commit,
     taken_over,
 )
 
@@ -29,14 +33,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 logger = logging.getLogger(__name__)
-#: Bytes of blobs that make a file. More files let more cores write.
+#: Bytes of blobs per file. More files let more cores write.
 _FILE_BYTES = 1 << 24
-#: Setting of Hadoop: whether a folder is marked once all is there. Ours have a text for that.
+#: Setting of Hadoop: whether a complete folder gets a marker. Commits replace it here.
 _MARK = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 
 
 class ParquetWriter(SinkWriter):
-    """Writes what a query gives to a path that it owns.
+    """Writes the outputs of a query to a path that it owns.
 
     Parameters
     ----------
@@ -54,17 +58,17 @@ class ParquetWriter(SinkWriter):
         self._local: LocalParquet | None = None
 
     def begin(self, query: SinkQuery) -> None:
-        """Note at the path, and in the checkpoint, that the path is the query's.
+        """Claim the path for the query.
 
         Raises
         ------
         OutputError
-            If another query was faster.
+            If another query claimed it first.
         """
         claim(query, self._path, self._owner)
 
     def write(self, batch: SinkBatch) -> None:
-        """Write a micro-batch, unless it was written before; an output without rows leaves nothing.
+        """Write a micro-batch unless it was written before; outputs without rows have no files.
 
         Raises
         ------
@@ -89,16 +93,16 @@ class ParquetWriter(SinkWriter):
                 raise OutputError(rule, value=self._path)
 
     def _is_committed(self, batch: SinkBatch) -> bool:
-        """Return whether a run before this one came as far as to complete the micro-batch."""
+        """Return whether an earlier run has committed the micro-batch."""
         session = batch.session
         if not self._is_first:
             self._check_not_taken_over(session)
             return False
         self._is_first = False
         check_owns(session, self._path, self._owner)
-        self._here = seen_here(session, self._path, self._owner.folder, self._owner.text)
+        self._here = find_local_folder(session, self._path, self._owner.folder, self._owner.text)
         self._local = LocalParquet.of_session(session)
-        found = known_commit(session, self._path, self._owner, batch.number)
+        found = find_commit(session, self._path, self._owner, batch.number)
         if found is not None and not batch.is_again(found.rows, found.planned_ms):
             other = "was planned at another time"
             if found.rows != batch.rows:
@@ -114,20 +118,20 @@ class ParquetWriter(SinkWriter):
     def _check_not_taken_over(self, session: SparkSession) -> None:
         if self._here is None:
             check_not_taken_over(session, self._path, self._owner)
-        elif texts_in(self._here / self._owner.next_folder):
+        elif read_local_markers(self._here / self._owner.next_folder):
             raise taken_over(self._path)
 
     def _put(self, session: SparkSession, commit: Commit) -> bool:
-        """Say that a micro-batch is complete, if nobody has; return whether that is there now."""
+        """Write the commit of a micro-batch unless there is one; return whether this call did."""
         if self._here is not None:
             try:
-                return put_here(self._here / commit.folder, commit.text)
+                return write_local_marker(self._here / commit.folder, commit.text)
             except OSError:  # a disk without links, or one that only Spark may write to
                 self._here = None
-        return put_text(session, f"{self._path}/{commit.folder}", commit.text)
+        return write_marker(session, f"{self._path}/{commit.folder}", commit.text)
 
     def _write(self, name: str, batch: SinkBatch, files: int) -> Part:
-        """Write an output: few rows from here, many by tasks of Spark."""
+        """Write an output: few rows from this process, many by Spark."""
         return self._write_here(name, batch, files) or self._write_by_spark(name, batch, files)
 
     def _write_here(self, name: str, batch: SinkBatch, files: int) -> Part | None:
@@ -156,7 +160,7 @@ class ParquetWriter(SinkWriter):
         return part_folder(name, self._owner.generation, batch.number, uuid4().hex[:8])
 
     def _count_rows(self, frame: DataFrame, folder: str) -> int:
-        """Return how many rows are in files that were written, by their footers.
+        """Return the number of rows in written files, from their footers.
 
         An `Observation` would wait for an event, which Spark's bus of listeners may drop.
         """

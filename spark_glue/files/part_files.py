@@ -1,4 +1,4 @@
-"""The files of complete micro-batches, as Spark finds them, and how many rows each has."""
+"""Finds the files of complete micro-batches by Spark, with their numbers of rows."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 logger = logging.getLogger(__name__)
-#: Options of Spark's sources of files, for a count that has failed: what is gone counts as no row.
+#: Options of Spark's file sources for a second count: missing and corrupt files count as no rows.
 _LENIENT = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
-#: Files that we write, among those that others may have left there.
-_OURS = {"pathGlobFilter": "*.parquet"}
+#: Option that selects Parquet files among files of others.
+_PARQUET_ONLY = {"pathGlobFilter": "*.parquet"}
 
 
 def complete_files(
     session: SparkSession, path: str, output: str, commits: Iterable[Commit], missing: Missing
 ) -> list[str]:
-    """Return the paths, as Spark's patterns, of what has the rows of an output.
+    """Return the paths, as glob patterns, that hold the rows of an output.
 
-    These are folders, and the files that can be read of those in which others cannot. One job of
-    Spark's reads the footers of all files: as much as a count of the rows.
+    A path is a folder, or a readable file of a folder in which others are not readable. One Spark
+    job reads the footers of all files, as a count of rows does.
 
     Raises
     ------
     OutputError
-        If a micro-batch has not the rows that it has written.
+        If a micro-batch lacks rows that it has written.
     """
     having = [commit for commit in commits if output in commit.outputs]
     if not having:
@@ -55,16 +55,16 @@ def complete_files(
 
 
 def read_files(session: SparkSession, schema: StructType, files: Sequence[str]) -> DataFrame:
-    """Return the rows of what `complete_files` has found."""
+    """Return the rows of the paths of `complete_files`."""
     if not files:
         return session.createDataFrame([], schema)
-    return session.read.options(**_OURS).schema(schema).parquet(*files)
+    return session.read.options(**_PARQUET_ONLY).schema(schema).parquet(*files)
 
 
 def _count_rows(
     session: SparkSession, path: str, output: str, folders: Sequence[str]
 ) -> Mapping[str, FileRows]:
-    """Return for each folder, below the path, its files; those without a footer have None."""
+    """Return the files of each folder to their rows; None for a file without a footer."""
     found: dict[str, dict[str, int | None]] = {folder: {} for folder in folders}
     by_name = {folder.rpartition("/")[2]: folder for folder in folders}
     for file, rows in _count_rows_of_files(session, literal(f"{path}/{output}")).items():
@@ -75,10 +75,10 @@ def _count_rows(
 
 
 def _count_rows_of_files(session: SparkSession, folder: str) -> dict[str, int | None]:
-    """Return the rows of each Parquet file below a folder; of those that cannot be read, None.
+    """Return the number of rows of each Parquet file below a folder; None for unreadable files.
 
-    The folder is listed once, whole: to name thousands of folders to Spark takes as long as to
-    count.
+    The folder is listed once, as a whole, because naming thousands of folders takes Spark as long
+    as counting.
     """
     try:
         return _count(session.read, folder)
@@ -102,11 +102,11 @@ def _count(reader: DataFrameReader, folder: str) -> dict[str, int | None]:
 
 
 def _without_columns(reader: DataFrameReader, folder: str) -> DataFrame:
-    """Return rows of which no column is read, so that Spark reads the footers of files alone."""
+    """Return rows without columns, for which Spark reads the footers of files alone."""
     from pyspark.sql.types import StructType
 
-    ours = reader.options(**_OURS, recursiveFileLookup="true")
-    return ours.schema(StructType()).parquet(folder)
+    files = reader.options(**_PARQUET_ONLY, recursiveFileLookup="true")
+    return files.schema(StructType()).parquet(folder)
 
 
 def _split(file: str) -> tuple[str, str]:

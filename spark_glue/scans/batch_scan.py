@@ -1,4 +1,4 @@
-"""Scans with a session: Spark lists files and reads schemas, or rows where tasks cannot."""
+"""Scans with a session: Spark lists files and reads schemas; rows only where tasks cannot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gpu_windows.spark_glue.session.settings import Conf, hadoop_setting
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Settings with which Spark reads files otherwise than tasks do, if they have this value.
+#: Settings with which Spark reads files differently from tasks, if they have this value.
 _OTHERWISE = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.files.ignoreCorruptFiles": "true",
@@ -35,7 +35,7 @@ _OTHERWISE = {
     "spark.sql.parquet.int96RebaseModeInRead": "legacy",
     "spark.sql.parquet.int96TimestampConversion": "true",
 }
-#: Notes of tables of Spark's at columns whose values are not those in files alone.
+#: Metadata of columns in Spark's tables whose values are not only in files.
 _NOTES = ("__CHAR_VARCHAR", "EXISTS_DEFAULT")
 _GLOB = frozenset("*?[{")
 
@@ -54,9 +54,9 @@ def scan_by_spark(paths: Sequence[str], session: SparkSession) -> BatchSource:
 
 
 def check_folder(path: str, session: SparkSession) -> None:
-    """Raise `ScanError` for the folder of a table, where this process can look into it.
+    """Raise `ScanError` for the folder of a table, if this process can list it.
 
-    Where it cannot, Spark reads the files, and `explain` says why.
+    If it cannot, Spark reads the files, and `explain` says why.
     """
     try:
         root = root_of(path)
@@ -95,14 +95,14 @@ def _list(frame: DataFrame, paths: Sequence[str]) -> FileScan:
 
 
 def check_settings(conf: Conf) -> None:
-    """Raise `ScanError` where Spark is set to read files otherwise than tasks do."""
+    """Raise `ScanError` if settings make Spark read files differently from tasks."""
     for name, value in _OTHERWISE.items():
         if str(conf.get(name, None)).lower() == value:
             raise ScanError("files are read as Spark does by default", value=f"{name}={value}")
 
 
 def check_columns(frame: DataFrame) -> None:
-    """Raise `ScanError` for columns of tables whose values are not those in files alone."""
+    """Raise `ScanError` for columns of tables whose values are not only in files."""
     for field in frame.schema.fields:
         if any(key.startswith(_NOTES) for key in field.metadata):
             rule = "columns of CHAR, VARCHAR and with defaults are read by Spark"
@@ -110,7 +110,7 @@ def check_columns(frame: DataFrame) -> None:
 
 
 def _check_distinct(paths: Sequence[str]) -> None:
-    """Raise `ScanError` where Spark may read a file twice, for it lists each once."""
+    """Raise `ScanError` if a file may be in two paths: Spark reads it twice and lists it once."""
     roots = sorted(f"{root_of(path).rstrip('/')}/" for path in paths)
     is_twice = any(other.startswith(one) for one, other in pairwise(roots))
     if is_twice or any("{" in root for root in roots):
@@ -123,7 +123,7 @@ def _check_distinct(paths: Sequence[str]) -> None:
 def check_partitions(
     names: Sequence[str], schema: pa.Schema, roots: Sequence[str], found: Sequence[str]
 ) -> None:
-    """Raise `ScanError` for partitions that the paths below what is scanned do not tell."""
+    """Raise `ScanError` for partitions that cannot be read from paths below the scanned ones."""
     has_glob = any(_GLOB.intersection(root) for root in roots)
     outside = [path for path in found if not path.startswith(tuple(roots))]
     if (has_glob or outside) and any("=" in path for path in found):

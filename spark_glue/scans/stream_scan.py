@@ -1,4 +1,4 @@
-"""Streams of files: Spark notes which ones have come, tasks read their rows."""
+"""Streams of files: Spark tracks which files have arrived, tasks read their rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gpu_windows.spark_glue.tasks.scanning import read_in_tasks
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: What Spark's source of whole files gives; their contents are never read.
+#: Schema of Spark's source of whole files; their contents are never read.
 _FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
 
@@ -39,9 +39,16 @@ _FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY
 MAX_FILES = "maxFilesPerTrigger"
 
 
-def stream_scan(frame: DataFrame, path: str, session: SparkSession, most: int | None) -> TaskScan:
-    """Return how tasks read the files that come to a folder: see `scan_stream_by_spark`."""
-    reader = session.readStream if most is None else session.readStream.option(MAX_FILES, most)
+def stream_scan(
+    frame: DataFrame, path: str, session: SparkSession, max_files: int | None
+) -> TaskScan:
+    """Return the scan by which tasks read files that arrive in a folder.
+
+    See `gpu_windows.spark_glue.streams.scanned_source.scan_stream_by_spark`.
+    """
+    reader = (
+        session.readStream if max_files is None else session.readStream.option(MAX_FILES, max_files)
+    )
     files = reader.format("binaryFile").schema(_FILES).load(path).select("path")
     schema = to_arrow_schema(frame.schema)
     try:
@@ -55,7 +62,7 @@ def stream_scan(frame: DataFrame, path: str, session: SparkSession, most: int | 
 
 
 def _check_names(schema: pa.Schema) -> None:
-    """Raise `ScanError` for names of what Spark tells of files: they may be partitions."""
+    """Raise `ScanError` for columns with names of `_FILES`: they may be partitions."""
     own = {part.split()[0].lower() for part in _FILES.split(", ")}
     for name in schema.names:
         if name.lower() in own:
@@ -64,7 +71,7 @@ def _check_names(schema: pa.Schema) -> None:
 
 
 def why_not_in_tasks(query: Query) -> str | None:
-    """Return what of a stream's query needs rows that Spark reads, or None."""
+    """Return why Spark must read the rows of a stream's query, or None."""
     if query.watermarks.in_processing_time:
         return "rows of ingestion time are read by Spark"
     if progress_columns(query):
@@ -74,14 +81,14 @@ def why_not_in_tasks(query: Query) -> str | None:
 
 @dataclass(frozen=True)
 class StreamScan:
-    """How the files of a micro-batch are read; it goes where Spark runs ``foreachBatch``.
+    """Reads the files of a micro-batch; pickled to the process that runs ``foreachBatch``.
 
     Parameters
     ----------
     rows : ScannedRows
         Without files.
     roots : tuple of str
-        Of the folders that files come to.
+        Of the folders in which files arrive.
     """
 
     rows: ScannedRows
@@ -94,7 +101,7 @@ class StreamScan:
         step: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
         schema: StructType,
     ) -> DataFrame:
-        """Return what a step makes of the rows of a micro-batch's files.
+        """Return the output of a step over the rows of a micro-batch's files.
 
         Parameters
         ----------
@@ -104,12 +111,12 @@ class StreamScan:
         step : callable
             See `gpu_windows.spark_glue.tasks.scanning.ReadSplits`.
         schema : StructType
-            Of what it makes.
+            Of its output.
 
         Raises
         ------
         ScanError
-            If a file is gone, or is not as the stream's schema says.
+            If a file is missing, or does not have the stream's schema.
         """
         paths = [path_of_hadoop(row[0]) for row in files.collect()]
         session = files.sparkSession
@@ -125,6 +132,6 @@ class StreamScan:
         names = partition_names(paths, self.roots, scan.schema.names)
         check_partitions(names, scan.schema, self.roots, paths)
         files = list_files(paths, find_values(names, self.roots), options)
-        listed = replace(scan, partitions=names, files=files, options=options)
-        listed.check()
-        return listed
+        found = replace(scan, partitions=names, files=files, options=options)
+        found.check()
+        return found

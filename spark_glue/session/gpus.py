@@ -1,4 +1,4 @@
-"""How Spark hands GPUs out: the settings of an application, and what finds the GPUs of a node."""
+"""Settings by which Spark assigns GPUs to tasks, and the discovery script of a node's GPUs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gpu_windows.errors import InvalidOptionError
 EXECUTOR_AMOUNT = "spark.executor.resource.gpu.amount"
 TASK_AMOUNT = "spark.task.resource.gpu.amount"
 
-#: Most tasks that share a GPU: each holds a CUDA context of some hundreds of MiB.
-MOST_TASKS = 64
+#: Maximum number of tasks that share a GPU: each holds a CUDA context of some hundreds of MiB.
+MAX_TASKS = 64
 
 _COMMAND = ("nvidia-smi", "--query-gpu=index", "--format=csv,noheader")
 
@@ -24,15 +24,15 @@ def gpu_settings(tasks: int) -> dict[str, str]:
     Parameters
     ----------
     tasks : int
-        How many tasks of an executor share it at a time; 0 (or False): no GPU is handed out.
+        How many tasks of an executor share it at a time; 0 (or False): tasks get no GPU.
 
     Raises
     ------
     InvalidOptionError
         If ``tasks`` is not in 0..64.
     """
-    if tasks not in range(MOST_TASKS + 1):
-        rule = f"gpu is how many tasks share a GPU: True or 1..{MOST_TASKS}, False for none"
+    if tasks not in range(MAX_TASKS + 1):
+        rule = f"gpu is how many tasks share a GPU: True or 1..{MAX_TASKS}, False for none"
         raise InvalidOptionError(rule, value=tasks)
     if tasks == 0:
         return {}
@@ -43,7 +43,7 @@ def discover() -> None:
     """Print the GPUs of this node as Spark's discovery scripts do: the numbers of nvidia-smi.
 
     It is the command ``gpu-windows-gpus``. Where nvidia-smi fails it says so and exits with 1, so
-    that Spark does not go on without a GPU.
+    that Spark does not start without a GPU.
     """
     try:
         found = subprocess.run(_COMMAND, capture_output=True, text=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""A Spark session on this machine whose JVM does not talk over our own output."""
+"""Starts a Spark session on this machine without the JVM's log messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STDERR = 2
 _LONGEST = 300
 _SPARK = r"(?:org\.apache\.spark\.(?:\w+\.)*)?"
 _EXCEPTION = re.compile(rf"(?:: |\d+\. )?{_SPARK}([\w.]+(?:Error|Exception): .*)")
-#: What Spark calls several failures: the lines after it tell them.
+#: Spark's condition for several failures, which are in the lines after it.
 _SEVERAL = "[STAGE_MATERIALIZATION_MULTIPLE_FAILURES]"
 _QUIET = {
     "spark.log.level": "ERROR",
@@ -36,7 +36,7 @@ class SparkUnavailableError(GpuWindowsError):
 def start(
     application: str, *, cores: int, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Start Spark on this machine; what its JVM writes at that time is kept for the error.
+    """Start Spark on this machine; what its JVM writes meanwhile is used for the error only.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def start(
     cores : int
         How many the session may use, at least 1.
     settings : mapping of str to str, optional
-        Spark's settings besides.
+        More settings of Spark.
 
     Raises
     ------
     SparkUnavailableError
-        With what the JVM said last. ``gpu-windows doctor`` tells how to mend it.
+        With the JVM's error. ``gpu-windows doctor`` reports how to fix it.
     """
     from pyspark.sql import SparkSession
 
@@ -64,13 +64,13 @@ def start(
                 return builder.config(map={**sockets, **own}).getOrCreate()
         except Exception as error:
             gone = "JAVA_GATEWAY_EXITED" in str(error)  # then only the JVM knows why
-            said = (gone and _last_words(log)) or reason(error)
-            rule = f"Spark did not start, `gpu-windows doctor` tells more: {said}"
+            cause = (gone and _error_in_log(log)) or reason(error)
+            rule = f"Spark did not start, `gpu-windows doctor` tells more: {cause}"
             raise SparkUnavailableError(rule) from error
 
 
 def reason(error: BaseException) -> str:
-    """Return the line of an error from Spark that tells why, without the stack around it.
+    """Return the line with the cause of an error from Spark, without its stack.
 
     For an error in a Python worker it is the exception that the worker raised.
     """
@@ -93,8 +93,8 @@ def _stderr_to(file: IO[bytes]) -> Iterator[None]:
         os.close(before)
 
 
-def _last_words(log: IO[bytes]) -> str:
-    """Return the JVM's own error among what it wrote: the first line that names one."""
+def _error_in_log(log: IO[bytes]) -> str:
+    """Return the first line of the JVM's log that names an error."""
     log.seek(0)
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
     errors = [line for line in lines if "Error" in line or "Exception" in line]

@@ -1,8 +1,8 @@
-"""Shows Python files of the application (``--py-files``) to the one worker that misses them.
+"""Adds Python files of the application (``--py-files``) to the path of the one worker without them.
 
-Spark adds them to the path of its workers, but for the one that it starts on the driver before the
+Spark adds them to the path of its workers, except the one that it starts on the driver before the
 first micro-batch of a stream with state (``transform_with_state_driver_worker.py``, PySpark 4.0 to
-4.3). That one knows what stands in ``PYTHONPATH``. On executors there is nothing at that path.
+4.3). That one reads ``PYTHONPATH``. On executors the added path does not exist.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _PATH = "PYTHONPATH"
 
 
-def show_py_files(session: SparkSession) -> None:
-    """Have workers find the application's Python files where the driver finds them.
+def add_py_files(session: SparkSession) -> None:
+    """Add the application's Python files to the ``PYTHONPATH`` of workers.
 
-    It must come before what the workers run is handed to Spark. Nothing happens where there are
-    none, nor on Spark Connect, whose server knows nothing of the client's path.
+    Call it before functions for workers are created. It does nothing if there are no such files,
+    nor on Spark Connect, whose server does not see the client's path.
     """
     context = getattr(session, "sparkContext", None)
     if context is None:
@@ -36,6 +36,6 @@ def show_py_files(session: SparkSession) -> None:
 
 
 def _py_files(root: Path) -> list[str]:
-    """Return what is on this process's path of the files that Spark keeps in a folder."""
+    """Return the files of Spark's folder that are on this process's path."""
     packages = [path for path in sys.path if Path(path).parent == root and Path(path).is_file()]
     return [*packages, str(root)] if packages or any(root.glob("*.py")) else []

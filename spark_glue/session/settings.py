@@ -1,4 +1,4 @@
-"""Settings of Spark with which rows cross to Python quickly."""
+"""Settings of Spark for fast transfer of rows to and from Python workers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.spark_glue.session.gpus import gpu_settings
 from gpu_windows.spark_glue.session.sockets import socket_settings
-from gpu_windows.spark_glue.session.this_python import use_this_python, use_this_python_of
+from gpu_windows.spark_glue.session.worker_python import use_this_python, use_this_python_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,10 +22,10 @@ ARROW_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 #: which takes longer than writing the row: three columns of 10 million rows crossed in 2.9 s with
 #: the defaults of Spark 4.3, in 1.3 s without measuring (4.0.5: 3.7 and 1.1 s; two cores).
 UNMEASURED = 2**31 - 1
-#: Bytes of fragments that cross together at most, and the least and the most in one. Arrow's
+#: Bytes of fragments in a batch at most, and minimum and maximum bytes of a fragment. Arrow's
 #: buffers double, so more than 1 GiB in a batch fail; a worker holds a batch twice.
-TOGETHER, _LEAST_FRAGMENT, _MOST_FRAGMENT = 1 << 28, 1 << 12, 1 << 24
-#: Rows of a batch from which on more gain little.
+_BATCH_BYTES, _MIN_FRAGMENT, _MAX_FRAGMENT = 1 << 28, 1 << 12, 1 << 24
+#: Rows of a batch beyond which more gain little.
 ENOUGH_ROWS = 16_384
 #: Rows of a batch: enough, and few enough for fragments of 8 KiB.
 ROWS = 32_768
@@ -49,13 +49,13 @@ class Conf(Protocol):
 def configure(
     builder: SparkSession.Builder, *, rows: int = ROWS, gpu: int = False
 ) -> SparkSession.Builder:
-    """Give a session the settings with which rows cross to Python quickly.
+    """Give a session the settings for fast transfer of rows to and from Python workers.
 
-    Spark does not measure the bytes of Arrow batches then: by default it does so after every row,
-    and crossing takes two to three times as long. So what bounds a batch, of this package and of
-    other Python code of the session, is the number of its rows: take fewer if they are very wide
-    (32,768 rows of 10 KB are 330 MB; more than 1 GB of a column fail). Many more make streams
-    slower, which send the smaller fragments the more of them may cross together.
+    Spark then does not measure the bytes of Arrow batches: by default it does so after every row,
+    and a transfer takes two to three times as long. So only the number of rows bounds a batch, in
+    this package and in other Python code of the session: take fewer if they are very wide (32,768
+    rows of 10 KB are 330 MB; more than 1 GB of a column fail). Many more make streams slower,
+    because fragments become smaller the more of them may be in a batch.
 
     Where the builder names a local master, workers are run by the Python that runs this, as
     `session` has it, and on Linux the JVM reaches them by Unix domain sockets, which saves 40 ms a
@@ -69,9 +69,9 @@ def configure(
     rows : int
         Rows of a batch at most.
     gpu : bool or int
-        Of a cluster whose nodes have GPUs: every executor has one, and so many tasks share it at a
-        time; True: one task. False leaves GPUs to other settings. The cluster must know its GPUs
-        (docs/gpus.md); ``local[...]`` hands none out.
+        Of a cluster whose nodes have GPUs: every executor has one, which this number of tasks share
+        at a time; True: one task. False leaves GPUs to other settings. The cluster must know its
+        GPUs (docs/gpus.md); ``local[...]`` assigns none.
 
     Returns
     -------
@@ -81,13 +81,13 @@ def configure(
     Raises
     ------
     QueryError
-        If it is no builder, such as a session that is there already.
+        If it is not a builder, such as a session that exists already.
     InvalidOptionError
-        If ``gpu`` is no number of tasks.
+        If ``gpu`` is not a number of tasks.
     """
     if not hasattr(builder, "config"):
         raise QueryError("configure takes SparkSession.builder", value=type(builder).__name__)
-    use_this_python_of(builder)
+    use_this_python_in(builder)
     sockets = {} if gpu else socket_settings(getattr(builder, "_options", {}))
     return builder.config(map={**SETTINGS, ARROW_ROWS: str(rows), **gpu_settings(gpu), **sockets})
 
@@ -99,7 +99,7 @@ def session(
     rows: int = ROWS,
     config: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Return a session with the settings of `configure`, or give them to the one that is there.
+    """Return a session with the settings of `configure`, or give them to the existing one.
 
     On this machine workers are run by the Python that runs this, unless ``PYSPARK_PYTHON`` or a
     cluster's settings say otherwise.
@@ -133,14 +133,14 @@ def session(
 
 
 def crosses_quickly(conf: Conf) -> bool:
-    """Return whether Spark leaves batches unmeasured, and makes them of enough rows."""
+    """Return whether Spark does not measure batches and makes them of enough rows."""
     rows = _number(conf.get(ARROW_ROWS, None))
     enough = rows is not None and (rows <= 0 or rows >= ENOUGH_ROWS)
     return enough and byte_count(conf.get(ARROW_BYTES, None)) >= UNMEASURED
 
 
 def hadoop_setting(conf: Conf) -> Callable[[str], str | None]:
-    """Return what finds one of Hadoop's settings in a session: None if it does not say.
+    """Return a function that finds a Hadoop setting in a session; it returns None if it is unset.
 
     Parameters
     ----------
@@ -155,23 +155,23 @@ def hadoop_setting(conf: Conf) -> Callable[[str], str | None]:
 
 
 def fragment_bytes(conf: Conf) -> int:
-    """Return how many bytes to send in a fragment, which is a row of Spark's.
+    """Return the number of bytes of a fragment, which is a row to Spark.
 
-    Spark sends so many rows together as `ARROW_ROWS` says, whatever their size where `ARROW_BYTES`
-    is `UNMEASURED`.
+    Spark sends up to `ARROW_ROWS` rows at once, whatever their size if `ARROW_BYTES` is
+    `UNMEASURED`.
 
     Raises
     ------
     UnsupportedQueryError
-        If neither bounds what crosses together.
+        If neither bounds the size of a batch.
     """
     rows = _number(conf.get(ARROW_ROWS, _SPARKS_ROWS)) or 0
-    if rows > 0 and rows * _LEAST_FRAGMENT <= 2 * TOGETHER:
-        return min(max(TOGETHER // rows, _LEAST_FRAGMENT), _MOST_FRAGMENT)
+    if rows > 0 and rows * _MIN_FRAGMENT <= 2 * _BATCH_BYTES:
+        return min(max(_BATCH_BYTES // rows, _MIN_FRAGMENT), _MAX_FRAGMENT)
     if 0 < byte_count(conf.get(ARROW_BYTES, None)) < UNMEASURED:
-        return _LEAST_FRAGMENT << 4
-    most = 2 * TOGETHER // _LEAST_FRAGMENT
-    rule = f"{ARROW_ROWS} must be in 1..{most}: it bounds what crosses at once"
+        return _MIN_FRAGMENT << 4
+    max_rows = 2 * _BATCH_BYTES // _MIN_FRAGMENT
+    rule = f"{ARROW_ROWS} must be in 1..{max_rows}: it bounds the rows that are sent at once"
     raise UnsupportedQueryError(rule, value=rows)
 
 
@@ -179,7 +179,7 @@ _SIZE = re.compile(r"(\d+)([bkmgt]?)(?:i?b)?", re.IGNORECASE)
 
 
 def byte_count(value: str | None) -> int:
-    """Return a size as Spark shows it (``67108864b``, ``64MB``); 0 of what is none."""
+    """Return the bytes of a size of Spark (``67108864b``, ``64MB``); 0 if it is not one."""
     found = _SIZE.fullmatch((value or "").strip())
     if found is None:
         return 0

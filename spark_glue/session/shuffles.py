@@ -16,7 +16,7 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 def default_shards(session: SparkSession) -> int:
     """Return four shards for each of Spark's shuffle partitions.
 
-    Shards are small integers: hashed onto as many partitions they would leave some empty.
+    Shards are small integers: with one per partition, their hashes would leave partitions empty.
     """
     return min(4 * shuffle_partitions(session), MAX_SHARDS)
 

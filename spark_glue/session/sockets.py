@@ -1,8 +1,8 @@
 """Unix domain sockets between the JVM and its Python workers, where both are on this machine.
 
-Spark writes the beginning of a task to its worker in small pieces. Through TCP the second one waits
-until the system has acknowledged the first, which takes 40 ms: in every task (Nagle's algorithm and
-delayed acknowledgements). Spark knows the other way from 4.1 on; before, it ignores the setting.
+Spark writes the start of a task to its worker in small pieces. Over TCP the second piece waits for
+the acknowledgement of the first, which takes 40 ms in every task (Nagle's algorithm and delayed
+acknowledgements). Spark supports Unix sockets from 4.1 on; before, it ignores the setting.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Mapping
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 #: Where one of these is set, Spark is configured elsewhere, too.
 _ELSEWHERE = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER")
-#: With one of these other programs than Spark's may start workers: those of RAPIDS know TCP alone.
+#: With one of these, other programs may start workers; those of RAPIDS support TCP alone.
 _OTHER_WORKERS = ("spark.plugins", "spark.python.daemon.module", "spark.remote")
-#: Rows that are sent ahead: a first version of it knows TCP alone (SPARK-57948).
+#: Sends rows ahead; its first version supports TCP alone (SPARK-57948).
 _PIPELINED = "spark.python.udf.pipelined.enabled"
 
 
 def socket_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the setting that has tasks wait less, where it is safe: on Linux, on this machine.
+    """Return the setting of Unix domain sockets where it is safe: on Linux, with a local master.
 
     Parameters
     ----------

@@ -4,17 +4,17 @@
 
     job          state files and staged results are written, under names of this attempt
     commit       one file that names them: state and results are there, or neither
-    deliver      the sink is given the staged results
-    mark         a file: they were delivered
+    deliver      the sink writes the staged results
+    mark         a file records that they were delivered
     sweep        files that no kept commit needs are deleted
 
-A death between any two of them loses and doubles nothing: before the commit the micro-batch runs
-again, after it the results are delivered again from the same files, to the byte.
+A crash between any two of them loses and repeats nothing: before the commit the micro-batch runs
+again, after it the same results are delivered again from the same files.
 
-To Spark the query has no state. Sources and offsets are Spark's, whose ``foreachBatch`` runs a job
-of ours for each stage; we read ``offsets/NUMBER`` of its checkpoint and write none of its logs.
+To Spark the query has no state. Sources and offsets are Spark's; its ``foreachBatch`` runs one job
+per stage. Only ``offsets/NUMBER`` of Spark's checkpoint is read, and none of its logs is written.
 
-`tests/spark_glue/streams/test_engine.py` has a driver die before and after every operation on
+`tests/spark_glue/streams/test_engine.py` crashes a driver before and after every operation on
 files; ``make chaos`` kills drivers and Python workers at random moments.
 """
 
@@ -26,47 +26,47 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpu_windows.checkpointing.commit_log import KEPT, CommitLog
+from gpu_windows.checkpointing.commit_log import MIN_COMMITS, CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import CheckpointError, StateMismatchError
 from gpu_windows.runners.sink import SinkBatch, SinkWriter
 from gpu_windows.spark_glue.streams import spark_offsets
 from gpu_windows.spark_glue.streams.job import MicroBatchJob
-from gpu_windows.spark_glue.streams.reader import Reader
-from gpu_windows.spark_glue.streams.staged import StagedResults
+from gpu_windows.spark_glue.streams.result_reader import ResultReader
+from gpu_windows.spark_glue.streams.staged_results import StagedResults
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Commits from one search for files of failed attempts to the next; the first follows a start.
+#: Number of commits between two searches for files of failed attempts; the first follows a start.
 _SEARCH_EVERY = 256
 
 
 @dataclass
 class Engine:
-    """What Spark calls with the rows of each micro-batch, one after another.
+    """The ``foreachBatch`` function: runs, commits and delivers each micro-batch.
 
     Parameters
     ----------
     job : MicroBatchJob
-    reader : Reader
+    reader : ResultReader
         Makes DataFrames of results.
     writer : SinkWriter
     checkpoint : CheckpointFiles
         Spark's folder.
     has_steps_before : bool
-        Whether Spark keeps state of steps before ours: it does so as rows are computed.
+        Whether earlier steps of Spark's keep state, which Spark updates as rows are computed.
     keep : int
-        How many commits are kept.
+        Number of commits to keep.
     """
 
     job: MicroBatchJob
-    reader: Reader
+    reader: ResultReader
     writer: SinkWriter
     checkpoint: CheckpointFiles
     has_steps_before: bool = False
-    keep: int = KEPT
+    keep: int = MIN_COMMITS
     _last: StateCommit | None = field(default=None, init=False)
     _has_searched: bool = field(default=False, init=False)
 
@@ -76,15 +76,15 @@ class Engine:
         return self.job.log
 
     def __call__(self, rows: DataFrame, number: int) -> None:
-        """Run, commit and deliver a micro-batch; one that was committed is delivered only.
+        """Run, commit and deliver a micro-batch; if it was committed before, only deliver it.
 
         Raises
         ------
         StateMismatchError
-            If Spark's checkpoint does not go on from the last commit; nor, where that gave nothing,
-            from the one before it.
+            If Spark's checkpoint does not continue from the last commit, nor, if that has no
+            results, from the one before it.
         CheckpointError
-            If Spark's checkpoint is elsewhere.
+            If Spark's checkpoint is in another folder.
         ConcurrentQueryError
             If another driver runs a query on the checkpoint.
         """
@@ -96,7 +96,7 @@ class Engine:
                 rows.write.format("noop").mode("overwrite").save()
             return
         before = self._state_before(number, last)
-        # A clock may be set back, and time does not go back here.
+        # The clock may be set back, but times of commits increase.
         planned_ms = max(spark_offsets.planned_at(record), last.planned_ms + 1)
         try:
             commit = self.job.run(rows, before, number, digest, planned_ms)
@@ -112,10 +112,10 @@ class Engine:
             self._has_searched = True
 
     def _state_before(self, number: int, last: StateCommit) -> StateCommit:
-        """Return the commit whose state a micro-batch begins from, as if it were the last one.
+        """Return the commit from whose state a micro-batch starts, numbered as the last commit.
 
-        A checkpoint may have been rolled back, so that Spark plans the last micro-batch anew. If it
-        gave nothing it is as if it had not been; the new commit is the next one all the same.
+        If a checkpoint was rolled back, Spark plans the last micro-batch again. If that one has no
+        results it is replaced: the state before it is used, and its commit stays in the sequence.
         """
         found: StateCommit | None = last
         if number == last.number and not last.results:
@@ -125,7 +125,7 @@ class Engine:
         return replace(found, sequence=last.sequence, identity=last.identity)
 
     def deliver(self, commit: StateCommit, session: SparkSession) -> None:
-        """Give the sink the results of the last commit, unless it has them."""
+        """Deliver the results of the last commit to the sink, unless they were delivered."""
         if commit.sequence and not self.log.is_delivered(commit):
             self._deliver_new(commit, session)
 
@@ -138,26 +138,26 @@ class Engine:
             return self.checkpoint.read(f"{spark_offsets.FOLDER}/{number}")
         except FileNotFoundError as error:
             rule = (
-                "Spark's part of a checkpoint is beside ours, where the process that runs "
-                f"micro-batches sees it: {spark_offsets.FOLDER}/{number} is not there"
+                "the process that runs micro-batches must see Spark's part of the checkpoint: "
+                f"{spark_offsets.FOLDER}/{number} is missing"
             )
             raise CheckpointError(rule, value=self.checkpoint.root) from error
 
     def _begin(self, session: SparkSession) -> StateCommit:
-        """Return the last commit; deliver it, after a start."""
+        """Return the last commit; after a start, deliver it."""
         if self._last is None:
             found = self.log.last()
             if found is None:
-                rule = "a checkpoint has the commit of its first start"
+                rule = "a checkpoint must have the commit of its first start"
                 raise StateMismatchError(rule, value=self.log.files.root)
             self.deliver(found, session)
             self._last = found
         return self._last
 
     def _sink_batch(self, commit: StateCommit, session: SparkSession) -> SinkBatch:
-        staged = StagedResults(session, self.log.files, commit.results)
-        sizes = staged.sizes
-        read: Callable[[str, int | None], DataFrame] = partial(self.reader.output, staged)
+        results = StagedResults(session, self.log.files, commit.results)
+        sizes = results.sizes
+        read: Callable[[str, int | None], DataFrame] = partial(self.reader.output, results)
         return SinkBatch(
             session=session,
             number=commit.number,
@@ -165,13 +165,13 @@ class Engine:
             sizes={name: sizes[kind] for name, kind in self.reader.kinds.items()},
             read=read,
             planned_ms=commit.planned_ms,
-            read_table=partial(self.reader.table, staged),
+            read_table=partial(self.reader.table, results),
         )
 
 
 def _other_number(number: int, last: StateCommit) -> StateMismatchError:
     rule = (
-        f"Spark's checkpoint goes on with micro-batch {number}, and the last commit is of "
+        f"Spark's checkpoint continues with micro-batch {number}, and the last commit is of "
         f"micro-batch {last.number}: parts of the checkpoint were removed or replaced"
     )
     return StateMismatchError(rule, value=f"commit {last.sequence}")

@@ -16,18 +16,18 @@ from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.monitoring.progress import BatchMetrics
 from gpu_windows.spark_glue.dataframes.stage_rows import split_streams
 from gpu_windows.spark_glue.streams.stage_job import FinishedStage, MicroBatchTimes, StageJob
-from gpu_windows.spark_glue.streams.staged import StagedResults
+from gpu_windows.spark_glue.streams.staged_results import StagedResults
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Micro-batches of which a commit has metrics: more than pass between two looks of a watcher.
+#: Micro-batches whose metrics a commit has: more than run between two polls of a watcher.
 _LATEST = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class MicroBatchJob:
-    """Runs micro-batches of one query; it goes where Spark runs ``foreachBatch``.
+    """Runs micro-batches of one query; pickled to the process that runs ``foreachBatch``.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class MicroBatchJob:
     def run(
         self, rows: DataFrame, last: StateCommit, number: int, digest: str, planned_ms: int
     ) -> StateCommit:
-        """Run a micro-batch; return the commit that it is to make, whose files are written.
+        """Run a micro-batch and write its files; return its commit, which is not logged yet.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class MicroBatchJob:
             digest=digest,
             planned_ms=planned_ms,
             stages=tuple(each.state for each in finished.values()),
-            results=tuple(file for each in finished.values() for file in each.staged),
+            results=tuple(file for each in finished.values() for file in each.staged_files),
             rows=sum(each.metrics.counters.rows for each in finished.values()),
             metrics=(*last.metrics, metrics.as_json)[-_LATEST:],
             next_call_ms=min(calls, default=None),
@@ -88,12 +88,12 @@ class MicroBatchJob:
         finished: dict[str, FinishedStage] = {}
         frames = split_streams(rows, self.streams)
         for job, before in zip(self.stages, last.stages, strict=True):
-            reached = {name: each.state.reached for name, each in finished.items()}
-            done = job.run(job.make_rows(frames), before, reached, times)
+            watermarks = {name: each.state.watermark for name, each in finished.items()}
+            done = job.run(job.make_rows(frames), before, watermarks, times)
             finished[job.name] = done
             if job.name:
-                staged = StagedResults(rows.sparkSession, self.log.files, done.staged)
-                frames[job.name] = job.reader.stage_rows(staged)
+                batch = StagedResults(rows.sparkSession, self.log.files, done.staged_files)
+                frames[job.name] = job.reader.stage_rows(batch)
         return finished
 
 

@@ -1,4 +1,4 @@
-"""A listener of Spark's that collects what streaming queries measured."""
+"""A Spark listener that collects the metrics of streaming queries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MetricsListener(StreamingQueryListener):
     """Collects the metrics of all queries of a session that `gpu_windows.write_stream` started.
 
     ``spark.streams.addListener(listener)`` makes Spark call it, in a thread of its own, a moment
-    after the micro-batch. A query that is started again on its checkpoint goes on counting. A
+    after the micro-batch. A query that is started again on its checkpoint continues its counts. A
     micro-batch that is run again after a failure is reported once; one whose report is lost with
     the driver never is.
 
@@ -35,7 +35,7 @@ class MetricsListener(StreamingQueryListener):
     ----------
     callback : callable, optional
         Called with a `gpu_windows.monitoring.progress.QueryMetrics` after every micro-batch and at
-        the end, in Spark's thread: it should not take long.
+        the end, in Spark's thread: it should return quickly.
     """
 
     def __init__(self, callback: Callable[[QueryMetrics], None] | None = None) -> None:
@@ -62,29 +62,29 @@ class MetricsListener(StreamingQueryListener):
         return found
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - as Spark calls it
-        """Note that a query that was seen before runs again."""
-        known = self._queries.get(str(event.id))
-        if known is not None:
-            self._queries[str(event.id)] = replace(known, is_active=True, error=None)
+        """Record that a known query runs again."""
+        metrics = self._queries.get(str(event.id))
+        if metrics is not None:
+            self._queries[str(event.id)] = replace(metrics, is_active=True, error=None)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Add the micro-batches that have been committed since."""
+        """Add the micro-batches that were committed since the last event."""
         key, name = str(event.progress.id), event.progress.name
-        known = self._queries.get(key) or QueryMetrics(name or key)
-        for batch in read_metrics(key, None if known.last is None else known.last.number) or ():
-            known = known.plus(batch)
-            self._take(key, known)
+        metrics = self._queries.get(key) or QueryMetrics(name or key)
+        for batch in read_metrics(key, None if metrics.last is None else metrics.last.number) or ():
+            metrics = metrics.plus(batch)
+            self._update(key, metrics)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Do nothing: no micro-batch ran."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        """Note that a query has ended, and why."""
-        known = self._queries.get(str(event.id))
-        if known is not None:
-            self._take(str(event.id), known.ended(event.exception))
+        """Record that a query has ended, and why."""
+        metrics = self._queries.get(str(event.id))
+        if metrics is not None:
+            self._update(str(event.id), metrics.end(event.exception))
 
-    def _take(self, key: str, metrics: QueryMetrics) -> None:
+    def _update(self, key: str, metrics: QueryMetrics) -> None:
         self._queries[key] = metrics
         if self._callback is not None:
             self._callback(metrics)

@@ -1,4 +1,4 @@
-"""A query on a streaming DataFrame: what is computed, checked before anything runs."""
+"""Sources and outputs of queries on streaming DataFrames, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from gpu_windows.runners.stages import Stage, check_distinct_stages
 from gpu_windows.spark_glue.columns.projections import columns_of
 from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.contract.watermarks import progress_columns, with_progress
-from gpu_windows.spark_glue.dataframes.selected import SelectedInSpark
 from gpu_windows.spark_glue.dataframes.source import SparkSource
+from gpu_windows.spark_glue.dataframes.spark_selection import SparkOutputs
 from gpu_windows.spark_glue.dataframes.stage_rows import StageRows
 from gpu_windows.spark_glue.dataframes.stream_inputs import join_inputs, warn_of_alike
 from gpu_windows.spark_glue.scans.stream_scan import StreamScan, why_not_in_tasks
 from gpu_windows.spark_glue.session.settings import crosses_quickly
 from gpu_windows.spark_glue.session.shuffles import shuffle_partitions
-from gpu_windows.spark_glue.session.this_python import warn_of_other_python
-from gpu_windows.spark_glue.streams.reader import Reader
+from gpu_windows.spark_glue.session.worker_python import warn_of_other_python
+from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.streams.stages import (
-    StageOfQuery,
+    QueryStage,
     check_stage,
+    merge_manifests,
     placeholder,
-    whole_manifest,
     with_stages,
 )
 from gpu_windows.vocabulary.options import MAX_SHARDS
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class StreamOutputs(SelectedInSpark):
+class StreamOutputs(SparkOutputs):
     """Outputs of a query on a streaming DataFrame: `gpu_windows.write_stream` takes them.
 
     Parameters
     ----------
     source : SparkSource
-        The rows, which may be results of earlier stages.
+        Its rows may be results of earlier stages.
     query : Query
     """
 
@@ -82,15 +82,15 @@ class StreamOutputs(SelectedInSpark):
 
     @property
     def stages_before(self) -> int:
-        """How many queries this one goes on from."""
+        """Number of earlier stages."""
         return len(self.earlier)
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What a checkpoint keeps of the query, of all its stages and inputs."""
+        """The manifest for the checkpoint, with all stages and inputs."""
         inputs = join_inputs(stage.inputs for stage in self.stages)
         warn_of_alike(inputs)
-        whole = whole_manifest(self._manifest, self.earlier)
+        whole = merge_manifests(self._manifest, self.earlier)
         return replace(whole, inputs=tuple(each.facts for each in inputs))
 
     @cached_property
@@ -103,20 +103,20 @@ class StreamOutputs(SelectedInSpark):
         return Manifest.of(self.plan).with_facts(more)
 
     @property
-    def reader(self) -> Reader:
-        """What makes DataFrames of staged results."""
+    def reader(self) -> ResultReader:
+        """The reader of staged results of all stages."""
         return with_stages(self._own_reader, self.earlier)
 
     @property
-    def _own_reader(self) -> Reader:
+    def _own_reader(self) -> ResultReader:
         schema = self._source.frame.schema
         keys = StructType([schema[name] for name in self.plan.query.keys])
-        return Reader(self.plan, self._source.public, keys, self.selections)
+        return ResultReader(self.plan, self._source.public, keys, self.selections)
 
     @property
-    def stages(self) -> tuple[StageOfQuery, ...]:
+    def stages(self) -> tuple[QueryStage, ...]:
         """All stages, in order; the last one is the query's own."""
-        own = StageOfQuery(
+        own = QueryStage(
             name="",
             reader=self._own_reader,
             rows=self._rows,
@@ -130,7 +130,7 @@ class StreamOutputs(SelectedInSpark):
 
     @property
     def _stream_scan(self) -> StreamScan | None:
-        """How tasks read files, where they do."""
+        """The scan of files by tasks; None if Spark reads the rows."""
         scan = self._scan
         if scan is None or scan.rows is None or scan.arriving is None:
             return None
@@ -138,7 +138,7 @@ class StreamOutputs(SelectedInSpark):
 
     @property
     def _rows(self) -> StageRows:
-        """The columns that tasks need, and nothing else; or the files that tasks read."""
+        """The columns that tasks need; or the paths of files that tasks read."""
         plan, source = self.plan, self._source
         query = plan.query
         if self._stream_scan is not None and source.scan is not None and source.scan.arriving:
@@ -158,13 +158,13 @@ class StreamOutputs(SelectedInSpark):
         Raises
         ------
         UnsupportedQueryError
-            If there can be no other stage.
+            If the query cannot be followed by another stage.
         """
         check_stage(self.plan.query)
         check_distinct_stages((*(each.name for each in self.earlier), stage.name))
-        chosen = "; ".join(each.describe() for each in self.selections)
+        selection = "; ".join(each.describe() for each in self.selections)
         own = self.stages[-1]
-        manifest = own.manifest.with_facts({"selection": chosen} if chosen else {})
+        manifest = own.manifest.with_facts({"selection": selection} if selection else {})
         earlier = replace(own, name=stage.name, manifest=manifest, keeps_results=stage.keep)
         frame = own.reader.as_stage_rows(placeholder(self.session, own.reader))
         return StreamSource(
@@ -176,9 +176,9 @@ class StreamOutputs(SelectedInSpark):
         return reader.as_results(placeholder(self.session, reader))
 
     def result(self) -> NoReturn:
-        """Raise `UnsupportedQueryError`: the results of a stream are written.
+        """Raise `UnsupportedQueryError`: results of streams are written by `write_stream`.
 
-        So of `late`, `rejected`, `side` and `metrics`.
+        The same holds for `late`, `rejected`, `side` and `metrics`.
         """
         raise _is_written("result")
 
@@ -199,18 +199,17 @@ class StreamOutputs(SelectedInSpark):
     def metrics(self) -> NoReturn:
         """Raise `UnsupportedQueryError`: `gpu_windows.watch` and `MetricsListener` have them."""
         rule = (
-            "what a streaming query does and costs is shown by gpu_windows.watch(query), and "
-            "collected by gpu_windows.MetricsListener"
+            "metrics of a streaming query are shown by gpu_windows.watch(query) and collected by "
+            "gpu_windows.MetricsListener"
         )
         raise UnsupportedQueryError(rule, value="metrics()")
 
 
 def _is_written(output: str) -> UnsupportedQueryError:
     rule = (
-        "outputs of a stream are written, all together: "
-        "gpu_windows.write_stream(outputs, path, checkpoint), and read from the path by "
-        "read_output or read_output_stream; windows of windows go on from them: "
-        "gpu_windows.stream_results(outputs)"
+        "outputs of a stream are written together: gpu_windows.write_stream(outputs, path, "
+        "checkpoint), and read from the path by read_output or read_output_stream; for windows "
+        "over them: gpu_windows.stream_results(outputs)"
     )
     return UnsupportedQueryError(rule, value=f"{output} of a stream")
 
@@ -219,7 +218,7 @@ def _is_written(output: str) -> UnsupportedQueryError:
 class StreamSource(SparkSource):
     """A streaming DataFrame as the source of a query."""
 
-    earlier: tuple[StageOfQuery, ...] = ()
+    earlier: tuple[QueryStage, ...] = ()
 
     def outputs(self, query: Query) -> Outputs:
         """Plan a query."""

@@ -1,4 +1,4 @@
-"""What a start finds in the folder of its checkpoint: the last commit, nothing, or other files."""
+"""Reads the commit from which a query resumes; refuses folders that are not its checkpoint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_resumed_commit(log: CommitLog, files: CheckpointFiles) -> StateCommit |
     Raises
     ------
     StateMismatchError
-        If other files are there; if a roll-back did not end; if Spark's part is ahead of the last
+        If other files are there; if a rollback did not end; if Spark's part is ahead of the last
         commit.
     StateCorruptedError, StateVersionError
         If the commit cannot be read.

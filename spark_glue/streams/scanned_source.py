@@ -1,4 +1,4 @@
-"""Files that come to a folder, as the source of a query."""
+"""Files that arrive in a folder, as the source of a query."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ if TYPE_CHECKING:
 
 
 def scan_stream_by_spark(
-    path: str, session: SparkSession, schema: StructType | str | None, most: int | None
+    path: str, session: SparkSession, schema: StructType | str | None, max_files: int | None
 ) -> StreamSource:
-    """Return files that come to a folder as a source.
+    """Return files that arrive in a folder as a source.
 
     Parameters
     ----------
     path : str
     session : pyspark.sql.SparkSession
     schema : StructType or str, optional
-        Of the files; default: of those that are there.
-    most : int, optional
-        Files of a micro-batch.
+        Of the files; default: of those already there.
+    max_files : int, optional
+        Of a micro-batch.
     """
     check_folder(path, session)
     wanted = session.read.parquet(path).schema if schema is None else schema
-    reader = session.readStream if most is None else session.readStream.option(MAX_FILES, most)
+    reader = (
+        session.readStream if max_files is None else session.readStream.option(MAX_FILES, max_files)
+    )
     frame = reader.schema(wanted).parquet(path)
-    scan = stream_scan(frame, path, session, most)
+    scan = stream_scan(frame, path, session, max_files)
     return StreamSource(frame, inputs=(StreamInput(frame),), scan=scan)

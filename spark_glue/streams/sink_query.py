@@ -9,7 +9,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
 from gpu_windows.spark_glue.streams.outputs import StreamOutputs
-from gpu_windows.spark_glue.streams.staged import StagedResults
+from gpu_windows.spark_glue.streams.staged_results import StagedResults
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -30,10 +30,13 @@ def open_writer(sink: Sink, query: SinkQuery) -> SinkWriter:
     return writer
 
 
-def query_of(
+def make_sink_query(
     outputs: StreamOutputs, checkpoint: str, files: CheckpointFiles, lineage: str
 ) -> SinkQuery:
-    """Return what a sink may ask of a query; ``files``: of its commits, which have a lineage."""
+    """Return a query as its sink sees it.
+
+    ``files``: of its commits; ``lineage``: the one in them.
+    """
     reader, query = outputs.reader, outputs.plan.query
 
     keys = tuple(reader.public.get(name, name) for name in query.keys if query.has_key)
@@ -56,11 +59,14 @@ def query_of(
 
 
 def _lacking(outputs: StreamOutputs, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what tells results apart, besides these names, and that was not selected as it is."""
-    columns, query = outputs.kept_columns, outputs.plan.query
+    """Return the columns that identify results and that a selection left out or changed.
+
+    ``names``: keys and bounds of windows.
+    """
+    columns, query = outputs.unchanged_columns, outputs.plan.query
     if columns is None:
         return ()
     firings = (field.name for field in FIRING if field.name in query.result_names)
     change = () if query.change_column is None else (query.change_column,)
-    known = (*names, *query.number_columns, *firings, *change)
-    return tuple(name for name in known if name not in columns)
+    identifying = (*names, *query.number_columns, *firings, *change)
+    return tuple(name for name in identifying if name not in columns)

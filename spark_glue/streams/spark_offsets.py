@@ -1,4 +1,4 @@
-"""Spark's part of a checkpoint: what it notes of each micro-batch before it runs, and after."""
+"""Reads Spark's part of a checkpoint: its logs of planned and of finished micro-batches."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections import defaultdict
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 
-#: Folders of a checkpoint: which rows a micro-batch takes, and when; and which have run.
+#: Folders of a checkpoint: offsets and times of planned micro-batches; finished micro-batches.
 FOLDER, COMMITS = "offsets", "commits"
 _PLANNED_AT = "batchTimestampMs"
-#: A number, and what a log of Spark's and checksums of Hadoop's add to it.
+#: A number with the suffixes of Spark's logs and of Hadoop's checksums.
 _NUMBERED = re.compile(r"\.?(\d+)(?:\.compact)?(?:\.crc)?")
 
 
@@ -30,8 +30,8 @@ def planned_at(record: bytes) -> int:
 def list_numbered(files: CheckpointFiles, folder: str) -> dict[int, list[str]]:
     """Return the numbers in a log of Spark's, in order, to the names of their files.
 
-    A file comes after its checksum: once that is deleted, the file is read without it, where one
-    that is left would refuse what Spark writes in its place.
+    A checksum is listed before its file, so that it is deleted first: a file without one is read,
+    but a checksum that is left would reject the file that Spark writes next.
 
     Parameters
     ----------

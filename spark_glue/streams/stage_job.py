@@ -31,7 +31,7 @@ from gpu_windows.spark_glue.contract.progress import (
 from gpu_windows.spark_glue.contract.records import REPORT, SCHEMA, ShardReport
 from gpu_windows.spark_glue.dataframes.stage_rows import Frames
 from gpu_windows.spark_glue.scans.stream_scan import StreamScan
-from gpu_windows.spark_glue.streams.reader import Reader
+from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD, send_whole
 from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MicroBatchTimes:
-    """A micro-batch among others.
+    """Number and time of a micro-batch.
 
     Parameters
     ----------
@@ -63,40 +63,40 @@ class MicroBatchTimes:
 
 @dataclass(frozen=True)
 class FinishedStage:
-    """A stage of a micro-batch that has run; its files are written, and no commit names them yet.
+    """A finished stage of a micro-batch: its files are written, and no commit names them yet.
 
     Parameters
     ----------
     state : StageState
-    staged : tuple of StagedFile
+    staged_files : tuple of StagedFile
         Its results.
     metrics : BatchMetrics
     next_call_ms : int, optional
-        When something is due by the clock, in milliseconds since 1970; None: nothing is.
+        When the clock makes something due, in milliseconds since 1970; None: nothing is due.
     """
 
     state: StageState
-    staged: tuple[StagedFile, ...]
+    staged_files: tuple[StagedFile, ...]
     metrics: BatchMetrics
     next_call_ms: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageJob:
-    """Runs a stage of a query; it goes where Spark runs ``foreachBatch``.
+    """Runs a stage of a query; pickled to the process that runs ``foreachBatch``.
 
     Parameters
     ----------
     name : str
         Of the stage; empty of the last one.
     number : int
-    reader : Reader
+    reader : ResultReader
         Of its results; it has the plan.
     make_rows : callable
         See `gpu_windows.spark_glue.dataframes.stage_rows.StageRows.make`.
     log : CommitLog
     packing : PackRows
-        With what shards are called in the shuffle.
+        With the ids of shards in the shuffle.
     partitions : int
         Of the shuffle.
     gpu_share : float
@@ -107,7 +107,7 @@ class StageJob:
 
     name: str
     number: int
-    reader: Reader
+    reader: ResultReader
     make_rows: Callable[[Frames], DataFrame]
     log: CommitLog
     packing: PackRows
@@ -118,14 +118,14 @@ class StageJob:
 
     @property
     def plan(self) -> Plan:
-        """What is computed."""
+        """The plan of the stage."""
         return self.reader.plan
 
     def run(
         self,
         rows: DataFrame,
         before: StageState,
-        reached: Mapping[str, int | None],
+        stage_watermarks: Mapping[str, int | None],
         times: MicroBatchTimes,
     ) -> FinishedStage:
         """Run the stage in a micro-batch.
@@ -136,12 +136,12 @@ class StageJob:
             The columns that the plan needs; or paths of files, where there is a scan.
         before : StageState
             Of the last commit.
-        reached : mapping of str to (int or None)
-            Names of the stages that have run in it to the watermarks that they have reached.
+        stage_watermarks : mapping of str to (int or None)
+            Names of the stages that have run in this micro-batch to their watermarks.
         times : MicroBatchTimes
         """
         combined = read_combined_watermark(self.plan.query, before.watermarks)
-        under = LONG_MIN if before.reached is None else before.reached
+        under = LONG_MIN if before.watermark is None else before.watermark
         pack = PackMicroBatch(self.plan, self.packing, under, self.gpu_share)
         schema = to_spark_schema(PACKED, StructType())
         if self.scan is None:
@@ -149,14 +149,14 @@ class StageJob:
         else:
             packed = self.scan.map(rows, self.plan, pack, schema)
         shards = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
-        if len(self._ids) > self.partitions:  # so that a task holds the rows of one
+        if len(self._ids) > self.partitions:  # a task processes one shard after another
             shards = shards.sortWithinPartitions(SHARD, NUMBER)
-        run = self._shard_task(before, combined, reached, times)
-        given = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
-        return self._finish(given, before, times)
+        run = self._shard_task(before, combined, stage_watermarks, times)
+        output = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
+        return self._finish(output, before, times)
 
     def _stamp_arrivals(self, rows: DataFrame, times: MicroBatchTimes) -> DataFrame:
-        """Have rows of ingestion time happen now at the earliest: Spark's clock may be set back."""
+        """Raise ingestion times to the time of the micro-batch: Spark's clock may be set back."""
         query = self.plan.query
         if not query.watermarks.in_processing_time:
             return rows
@@ -167,7 +167,7 @@ class StageJob:
         self,
         before: StageState,
         combined: CombinedWatermark,
-        reached: Mapping[str, int | None],
+        stage_watermarks: Mapping[str, int | None],
         times: MicroBatchTimes,
     ) -> RunMicroBatch:
         return RunMicroBatch(
@@ -179,37 +179,41 @@ class StageJob:
             ids=self._ids,
             newest=tuple(each.newest for each in before.shards),
             before=combined,
-            reached=before.reached,
-            known=dict(self._stage_watermarks(reached)),
+            previous_watermark=before.watermark,
+            stage_watermarks=dict(self._stage_watermarks(stage_watermarks)),
             now_ms=times.now_ms,
             gpu_share=self.gpu_share,
         )
 
-    def _stage_watermarks(self, reached: Mapping[str, int | None]) -> Iterator[tuple[int, int]]:
-        """Yield the inputs that are results of a stage, and how far it holds them."""
+    def _stage_watermarks(
+        self, stage_watermarks: Mapping[str, int | None]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the inputs that are results of a stage, and their watermarks."""
         for number, each in enumerate(self.plan.query.watermarks.inputs):
             if isinstance(each, StageWatermarks):
-                watermark = reached[each.stage]
+                watermark = stage_watermarks[each.stage]
                 if watermark is not None:
                     yield number, max(watermark - each.behind, LONG_MIN)
 
-    def _finish(self, given: pa.Table, before: StageState, times: MicroBatchTimes) -> FinishedStage:
-        reports, inline = _split(given)
+    def _finish(
+        self, output: pa.Table, before: StageState, times: MicroBatchTimes
+    ) -> FinishedStage:
+        reports, inline = _split(output)
         if sorted(reports) != list(range(len(self._ids))):
             rule = "every shard reports in every micro-batch"
             raise StateCorruptedError(rule, value=f"reports of {sorted(reports)}")
         in_order = [reports[shard] for shard in sorted(reports)]
-        staged = [each.staged for each in in_order if each.staged is not None]
+        staged_files = [each.staged_file for each in in_order if each.staged_file is not None]
         if inline:
             name = self.log.results_file(times.sequence, uuid4().hex)
             sizes = write_staged_file(self.log.files, name, inline)
-            staged.append(StagedFile(name, tuple(sizes.items())))
+            staged_files.append(StagedFile(name, tuple(sizes.items())))
         query, combined = self.plan.query, in_order[0].combined
-        watermark = watermark_after(query, combined, before.reached, times.now_ms)
+        watermark = watermark_after(query, combined, before.watermark, times.now_ms)
         shards = tuple(each.state for each in in_order)
         return FinishedStage(
             state=StageState(self.name, shards, to_json(combined), watermark),
-            staged=tuple(staged),
+            staged_files=tuple(staged_files),
             metrics=self._metrics(in_order, watermark, times),
             next_call_ms=next_call_ms(
                 query, combined, [each.next_times for each in in_order], times.now_ms
@@ -224,7 +228,7 @@ class StageJob:
             reduce(add, (e.counters for e in reports)),
         )
         measures = [each.measures for each in reports]
-        waits = len(combined.inputs) > 1 or any(t is not None for t in self._timeouts)
+        may_wait = len(combined.inputs) > 1 or any(t is not None for t in self._timeouts)
         return BatchMetrics(
             number=times.number,
             seconds=0.0,
@@ -236,7 +240,7 @@ class StageJob:
             state_rows=sum(each.state_rows for each in measures),
             state_bytes=sum(each.state_bytes for each in measures),
             device=_device(counters),
-            held=HeldWatermark.of(combined) if waits else None,
+            held=HeldWatermark.of(combined) if may_wait else None,
         )
 
     @property
@@ -245,13 +249,13 @@ class StageJob:
 
     @property
     def _ids(self) -> tuple[int, ...]:
-        assert self.packing.ids is not None, "shards have names in a shuffle"
+        assert self.packing.ids is not None, "shards have ids in a shuffle"
         return self.packing.ids
 
     def _control(self, rows: DataFrame) -> DataFrame:
-        """Return a row for each shard, so that each is called.
+        """Return a row for each shard, so that every shard runs.
 
-        To make it takes 20 ms, so all micro-batches have the same one.
+        All micro-batches share this DataFrame, because making it takes 20 ms.
         """
         if not self._controls:
             table = pa.Table.from_batches([send_whole(self._ids, CONTROL)])
@@ -260,11 +264,11 @@ class StageJob:
         return self._controls[0]
 
 
-def _split(given: pa.Table) -> tuple[dict[int, ShardReport], list[tuple[int, bytes]]]:
+def _split(output: pa.Table) -> tuple[dict[int, ShardReport], list[tuple[int, bytes]]]:
     """Return the reports of shards, by shard, and the results that came with them."""
     reports: dict[int, ShardReport] = {}
     inline: list[tuple[int, bytes]] = []
-    columns = [given[name].to_pylist() for name in SCHEMA.names]
+    columns = [output[name].to_pylist() for name in SCHEMA.names]
     for shard, kind, blob in zip(*columns, strict=True):
         if kind == REPORT:
             reports[shard] = ShardReport.from_bytes(blob)
@@ -274,6 +278,6 @@ def _split(given: pa.Table) -> tuple[dict[int, ShardReport], list[tuple[int, byt
 
 
 def _device(counters: Counters) -> str:
-    """Return on what kernels ran: ``cpu``, ``cuda``, ``cpu+cuda``, or nothing if none did."""
+    """Return where kernels ran: ``cpu``, ``cuda``, ``cpu+cuda``; empty if none ran."""
     ran = (("cpu", counters.cpu_batches), ("cuda", counters.cuda_batches))
     return "+".join(name for name, calls in ran if calls)

@@ -1,7 +1,7 @@
 """Stages of a streaming query: the results of one are the rows of the next.
 
-They run one after another in a micro-batch, a job each. The next stage reads the staged results of
-the one before it, then advances to the watermark that this one has reached.
+In a micro-batch they run one after another, one job each. A stage reads the staged results of the
+stage before it, then advances to the watermark of that stage.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.contract.output_kinds import first_kind
 from gpu_windows.spark_glue.dataframes.stage_rows import StageRows
 from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
-from gpu_windows.spark_glue.streams.reader import Reader
+from gpu_windows.spark_glue.streams.result_reader import ResultReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class StageOfQuery:
+class QueryStage:
     """A stage of a streaming query.
 
     Parameters
     ----------
     name : str
-        Empty of the last one, which is the query's own.
-    reader : Reader
+        Empty for the last one, which is the query's own.
+    reader : ResultReader
         Of its own outputs; it has the plan.
     rows : StageRows
         The columns that the plan needs.
     manifest : Manifest
     explained : str
-        What is computed, how, where and why.
+        Text of ``explain()``.
     inputs : tuple of StreamInput
-        Those of the user's that it reads itself.
+        The user's inputs that it reads itself.
     steps_before : tuple of str
-        Steps of Spark's before it that keep state.
+        Earlier stateful steps of Spark's.
     keeps_results : bool
         Whether its results are an output of the query.
     scan : StreamScan, optional
@@ -54,7 +54,7 @@ class StageOfQuery:
     """
 
     name: str
-    reader: Reader
+    reader: ResultReader
     rows: StageRows
     manifest: Manifest
     explained: str
@@ -64,9 +64,9 @@ class StageOfQuery:
     scan: StreamScan | None = None
 
 
-def with_stages(reader: Reader, earlier: Iterable[StageOfQuery]) -> Reader:
-    """Return a reader of a query's outputs that reads those of earlier stages, too."""
-    found: dict[str, tuple[Reader, str]] = {}
+def with_stages(reader: ResultReader, earlier: Iterable[QueryStage]) -> ResultReader:
+    """Return a reader with the outputs of earlier stages added."""
+    found: dict[str, tuple[ResultReader, str]] = {}
     for number, each in enumerate(earlier):
         own = replace(each.reader, first=first_kind(number), earlier={})
         for name in own.kinds:
@@ -75,8 +75,8 @@ def with_stages(reader: Reader, earlier: Iterable[StageOfQuery]) -> Reader:
     return replace(reader, earlier=found)
 
 
-def whole_manifest(manifest: Manifest, earlier: Iterable[StageOfQuery]) -> Manifest:
-    """Return what a checkpoint keeps of all stages."""
+def merge_manifests(manifest: Manifest, earlier: Iterable[QueryStage]) -> Manifest:
+    """Return the manifest of a query with those of its earlier stages."""
     facts, described = dict(manifest.facts), dict(manifest.described)
     for each in earlier:
         name = each.name
@@ -86,7 +86,7 @@ def whole_manifest(manifest: Manifest, earlier: Iterable[StageOfQuery]) -> Manif
 
 
 def check_stage(query: Query) -> None:
-    """Refuse what cannot be one of several stages of a streaming query.
+    """Raise `UnsupportedQueryError` for a query that cannot be one of several stages.
 
     Raises
     ------
@@ -95,20 +95,20 @@ def check_stage(query: Query) -> None:
     advice = "write the results with gpu_windows.write_stream and read them by read_output_stream"
     watermarks = query.watermarks
     if query.uses_processing_time or watermarks.in_processing_time:
-        rule = f"stages of a streaming query are of event time, all of them: {advice}"
+        rule = f"all stages of a streaming query must use event time: {advice}"
         raise UnsupportedQueryError(rule, value=query.time_dependent_part)
     if any(each.closes for each in watermarks.inputs):
-        rule = f"in a query of several stages no event time goes on by the clock: {advice}"
+        rule = f"in a query of several stages the clock cannot advance event time: {advice}"
         raise UnsupportedQueryError(rule, value=watermarks.describe())
     if not watermarks.moves:
-        rule = "results need a watermark that moves: say event_time(column, watermarks)"
+        rule = "results need a watermark that moves: use event_time(column, watermarks)"
         raise UnsupportedQueryError(rule, value=watermarks.describe())
 
 
-def placeholder(session: SparkSession, reader: Reader) -> DataFrame:
-    """Return a stream without rows, of the columns of a plan's results.
+def placeholder(session: SparkSession, reader: ResultReader) -> DataFrame:
+    """Return a stream without rows that has the columns of a plan's results.
 
-    Spark looks at what users say of results before there are any. It is never started.
+    Spark checks selections of results with it. It is never started.
     """
     nothing = session.readStream.format("rate").load().where(F.lit(False))
     schema = to_spark_schema(reader.plan.result_schema, reader.keys)

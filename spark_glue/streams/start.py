@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from gpu_windows.checkpointing.commit_log import KEPT, CommitLog
-from gpu_windows.checkpointing.files import FOLDER
+from gpu_windows.checkpointing.commit_log import MIN_COMMITS, CommitLog
+from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpointing.locations import open_checkpoint
 from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
 from gpu_windows.errors import QueryError
@@ -19,17 +19,17 @@ from gpu_windows.spark_glue.contract.output_kinds import first_kind
 from gpu_windows.spark_glue.contract.placement import shard_ids
 from gpu_windows.spark_glue.contract.times import follows_clock
 from gpu_windows.spark_glue.dataframes.stage_rows import combine_streams
-from gpu_windows.spark_glue.session.py_files import show_py_files
+from gpu_windows.spark_glue.session.py_files import add_py_files
 from gpu_windows.spark_glue.session.settings import fragment_bytes, hadoop_setting
 from gpu_windows.spark_glue.session.shuffles import shuffle_partitions
-from gpu_windows.spark_glue.streams.begun_results import begin_stage, resume_manifest
+from gpu_windows.spark_glue.streams.empty_results import begin_stage, resume_manifest
 from gpu_windows.spark_glue.streams.engine import Engine
 from gpu_windows.spark_glue.streams.job import MicroBatchJob
 from gpu_windows.spark_glue.streams.outputs import StreamOutputs
 from gpu_windows.spark_glue.streams.resume import read_resumed_commit
-from gpu_windows.spark_glue.streams.sink_query import open_writer, query_of
+from gpu_windows.spark_glue.streams.sink_query import make_sink_query, open_writer
 from gpu_windows.spark_glue.streams.stage_job import StageJob
-from gpu_windows.spark_glue.streams.stages import StageOfQuery
+from gpu_windows.spark_glue.streams.stages import QueryStage
 from gpu_windows.spark_glue.streams.ticks import with_ticks
 from gpu_windows.spark_glue.tasks.device import gpu_share
 from gpu_windows.spark_glue.tasks.packing import shard_count
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-#: How many micro-batches Spark can plan again.
+#: Setting of the number of micro-batches that Spark keeps, and so can plan again.
 _SPARK_KEEPS = "spark.sql.streaming.minBatchesToRetain"
 
 
@@ -51,7 +51,7 @@ def start(
     *,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
-    keep: int = KEPT,
+    keep: int = MIN_COMMITS,
     begin_empty: Collection[str] = (),
 ) -> StreamingQuery:
     """Start a query on a new checkpoint, or resume it on its own.
@@ -61,59 +61,81 @@ def start(
     Raises
     ------
     QueryError
-        If more commits are to be kept than micro-batches that Spark keeps.
+        If ``keep`` is greater than the number of micro-batches that Spark keeps.
     StateMismatchError
         If the checkpoint is another query's, or other files are there; if Spark's part of it is
-        ahead of ours.
+        ahead of the last commit.
     CheckpointError
-        If the checkpoint is where it cannot be: see `open_checkpoint`; or its store replaces what
-        exists.
+        If the checkpoint cannot be at this path: see `open_checkpoint`; or if its store cannot
+        create files without replacing existing ones.
     """
     _check_keep(outputs.session, keep)
-    files = open_checkpoint(checkpoint, hadoop_setting(outputs.session.conf))
-    log = CommitLog(files.below(FOLDER))
-    last = read_resumed_commit(log, files)
-    log.files.check_create()
-    lineage = uuid4().hex if last is None else last.lineage
-    query = query_of(outputs, files.root, log.files, lineage)
-    stages = outputs.stages
-    manifest = outputs.manifest
-    if last is not None:
-        manifest = resume_manifest(outputs, last, begin_empty)
-        stages = tuple(begin_stage(stage, manifest) for stage in stages)
+    opened = _open_checkpoint(outputs.session, checkpoint)
+    query = make_sink_query(outputs, opened.files.root, opened.log.files, opened.lineage)
+    stages, manifest = _resume_stages(outputs, opened.last, begin_empty)
     streams = {name: each for stage in stages for name, each in stage.rows.streams.items()}
-    stream = _writer_of(streams, stages, log, trigger)
-    stream = stream.option("checkpointLocation", files.spark_url)
+    stream = _stream_writer(streams, stages, opened.log, trigger)
+    stream = stream.option("checkpointLocation", opened.files.spark_url)
     if name is not None:
         stream = stream.queryName(name)
     writer = open_writer(sink, query)
-    if last is None:  # what is refused before leaves nothing
-        log.add(_first_commit(stages, manifest, lineage))
+    if opened.last is None:  # after all checks, so that a refused query leaves nothing
+        opened.log.add(_first_commit(stages, manifest, opened.lineage))
     writer.begin(query)
-    show_py_files(outputs.session)
+    add_py_files(outputs.session)
     job = MicroBatchJob(
-        stages=tuple(_stage_job(number, stages, outputs, log) for number in range(len(stages))),
+        stages=tuple(
+            _stage_job(number, stages, outputs, opened.log) for number in range(len(stages))
+        ),
         streams=tuple(streams),
-        log=log,
+        log=opened.log,
         facts=manifest.text,
     )
     has_steps = any(stage.steps_before for stage in stages)
-    engine = Engine(job, outputs.reader, writer, files, has_steps, keep)
-    delivered = last_delivered(log, last)
-    return watch_commits(stream.foreachBatch(engine).start(), log, delivered)
+    engine = Engine(job, outputs.reader, writer, opened.files, has_steps, keep)
+    delivered = last_delivered(opened.log, opened.last)
+    return watch_commits(stream.foreachBatch(engine).start(), opened.log, delivered)
 
 
 def _check_keep(session: SparkSession, keep: int) -> None:
-    """Refuse to keep commits to which nobody can go back: Spark would have removed its part."""
-    most = int(session.conf.get(_SPARK_KEEPS) or 0)
-    if keep > most:
-        rule = f"keep is at most {most}, the micro-batches that Spark keeps ({_SPARK_KEEPS})"
+    """Refuse to keep commits whose micro-batches Spark removes from its part of the checkpoint."""
+    limit = int(session.conf.get(_SPARK_KEEPS) or 0)
+    if keep > limit:
+        rule = f"keep is at most {limit}, the micro-batches that Spark keeps ({_SPARK_KEEPS})"
         raise QueryError(rule, value=keep)
 
 
-def _writer_of(
+@dataclass(frozen=True)
+class _OpenedCheckpoint:
+    """A checkpoint and its last commit, which is None before the first start."""
+
+    files: CheckpointFiles
+    log: CommitLog
+    last: StateCommit | None
+    lineage: str
+
+
+def _open_checkpoint(session: SparkSession, path: str) -> _OpenedCheckpoint:
+    files = open_checkpoint(path, hadoop_setting(session.conf))
+    log = CommitLog(files.below(FOLDER))
+    last = read_resumed_commit(log, files)
+    log.files.check_create()
+    return _OpenedCheckpoint(files, log, last, uuid4().hex if last is None else last.lineage)
+
+
+def _resume_stages(
+    outputs: StreamOutputs, last: StateCommit | None, begin_empty: Collection[str]
+) -> tuple[tuple[QueryStage, ...], Manifest]:
+    """Return the stages and the manifest of a query that resumes from a commit, if there is one."""
+    if last is None:
+        return outputs.stages, outputs.manifest
+    manifest = resume_manifest(outputs, last, begin_empty)
+    return tuple(begin_stage(stage, manifest) for stage in outputs.stages), manifest
+
+
+def _stream_writer(
     streams: Mapping[str, DataFrame],
-    stages: Sequence[StageOfQuery],
+    stages: Sequence[QueryStage],
     log: CommitLog,
     trigger: Mapping[str, Any] | None,
 ) -> DataStreamWriter:
@@ -126,7 +148,7 @@ def _writer_of(
 
 
 def _stage_job(
-    number: int, stages: Sequence[StageOfQuery], outputs: StreamOutputs, log: CommitLog
+    number: int, stages: Sequence[QueryStage], outputs: StreamOutputs, log: CommitLog
 ) -> StageJob:
     stage, session = stages[number], outputs.session
     plan = stage.reader.plan
@@ -147,7 +169,7 @@ def _stage_job(
     )
 
 
-def _first_commit(stages: Sequence[StageOfQuery], manifest: Manifest, lineage: str) -> StateCommit:
+def _first_commit(stages: Sequence[QueryStage], manifest: Manifest, lineage: str) -> StateCommit:
     return StateCommit(
         sequence=0,
         lineage=lineage,

@@ -1,8 +1,8 @@
-"""Ticks: an input without rows that has something new when a timer is due by the clock.
+"""An input without rows that has a new offset when the clock makes a timer due.
 
-So time that passes lies in Spark's offsets like rows do: it is replayed, and stops, fails and
-starts again with the query. The last commit says when the next timer is due: until then the source
-has no new offset, so that no micro-batch runs.
+So the passing of time is in Spark's offsets, as rows are: it is replayed, and it stops, fails and
+restarts with the query. The last commit has the time of the next timer. Until then the source has
+no new offset, and no micro-batch runs.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-#: Its one column, of which there is no value.
+#: Its one column, which never has a value.
 _SCHEMA = "tick timestamp"
 _AT = "at_ms"
 _MS = 1_000
 
 
 class TickSource(DataSource):
-    """Spark's source of ticks: of each checkpoint a class of its own, see `_source_of`."""
+    """Spark source of ticks; every checkpoint has a subclass, see `_source_of`."""
 
     #: The commits of the checkpoint.
     log: ClassVar[CommitLog]
@@ -56,16 +56,16 @@ class TickReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._has_begun = False
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - as Spark calls it
-        """Return where a query begins."""
+        """Return the offset before the first one."""
         return {_AT: 0}
 
     def latestOffset(  # noqa: N802
         self, start: dict[str, int] | None = None, limit: Any = None
     ) -> dict[str, int]:
-        """Return the time if something is due, else what was returned before.
+        """Return the current time if something is due, else the previous offset.
 
-        After a start it is the time: what was due meanwhile is not waited for. The clock may have
-        been set back since: then it is the time of the last micro-batch.
+        The first call after a start returns the time, so that timers which became due meanwhile
+        fire. If the clock was set back, it is the time of the last micro-batch.
         """
         del limit
         self._at_ms = max(self._at_ms, 0 if start is None else start[_AT])
@@ -79,14 +79,14 @@ class TickReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {_AT: self._at_ms}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Note the time: a query with this trigger ends there.
+        """Record the time: a query with this trigger stops there.
 
-        A union with a source that cannot do so would take all rows in one micro-batch.
+        A union with a source without this method would read all rows in one micro-batch.
         """
         self._end_ms = _now_ms()
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """Return one without rows: Spark takes none for an error."""
+        """Return one partition without rows: an empty list is an error to Spark."""
         del start, end
         return [InputPartition(0)]
 
@@ -101,9 +101,9 @@ def _now_ms() -> int:
 
 
 def _source_of(commits: CommitLog) -> type[TickSource]:
-    """Return a source that has the commits in its class, which Spark pickles with what is in it.
+    """Return a subclass that has the commits as an attribute, which Spark pickles with the class.
 
-    An option would show the credentials of a store in plans.
+    As options of the source, credentials of a store would be visible in plans.
     """
 
     class CheckpointTicks(TickSource):
@@ -117,7 +117,7 @@ def _source_of(commits: CommitLog) -> type[TickSource]:
 
 
 def with_ticks(rows: DataFrame, log: CommitLog) -> DataFrame:
-    """Return the rows of a stream, and micro-batches when something is due by the clock.
+    """Return a stream that also has micro-batches when the clock makes something due.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What runs in Spark's Python workers: rows packed, shuffled and given to operators."""
+"""Code of Spark's Python workers: packs rows for a shuffle and runs operators on shards."""

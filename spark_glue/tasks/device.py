@@ -9,12 +9,12 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.session.gpus import TASK_AMOUNT
 from gpu_windows.spark_glue.session.settings import Conf
 
-#: What a task that was granted no GPU, but must use one, may hold of it: nobody counts the others.
+#: Share of a GPU for tasks that must use one without a grant: how many share it is unknown.
 _UNGRANTED_SHARE = 0.25
 
 
 def gpu_share(conf: Conf) -> float:
-    """Return how much of a GPU is a task's, in (0, 1], by the settings of a session."""
+    """Return a task's share of a GPU, in (0, 1], by the settings of a session."""
     try:
         amount = float(conf.get(TASK_AMOUNT, None) or 1)
     except ValueError:  # Spark refuses it, too
@@ -23,7 +23,7 @@ def gpu_share(conf: Conf) -> float:
 
 
 def use_task_device(share: float) -> None:
-    """Tell the kernels what this process's task was granted; the one before is over.
+    """Set the device and the share of it that this process's current task may use.
 
     Parameters
     ----------
@@ -39,6 +39,6 @@ def use_task_device(share: float) -> None:
 
 
 def task_threads(plan: Plan) -> int:
-    """Return how many threads CPU kernels may use in this task: what it has cores for."""
+    """Return how many threads CPU kernels may use in this task: its number of cores."""
     context = TaskContext.get()
     return plan.query.options.threads or (1 if context is None else context.cpus())

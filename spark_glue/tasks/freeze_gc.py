@@ -1,7 +1,7 @@
-"""Spares Python workers to look through all that they have imported after each task.
+"""Keeps imported modules out of the garbage collection that Python workers run between tasks.
 
-A worker that Spark uses again collects garbage between two tasks. It looks at every object of every
-module then, which takes longer than most tasks of a stream: 70 ms with pandas, PyArrow and Numba.
+Spark reuses workers and collects garbage between two tasks. That visits every object of every
+module, which takes longer than most tasks of a stream: 70 ms with pandas, PyArrow and Numba.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _tasks = count(1)
 _LAST = 64
 
 
-def spare_modules() -> None:
-    """Have collections pass over what is there when a task of a worker begins.
+def freeze_modules() -> None:
+    """Exclude all current objects from later garbage collections (`gc.freeze`).
 
-    Done for the first task and for the second, fourth and so on, for modules are imported, and
-    kernels loaded, when they are needed. Not for ever: what is passed over is freed if nothing
-    refers to it any more, but not if it refers to itself.
+    Done at the first task of a worker, the second, fourth and so on up to `_LAST`, because modules
+    are imported, and kernels loaded, when they are needed. Frozen objects are still freed with
+    their last reference, but cycles of them are not.
     """
     from pyspark import TaskContext  # shards run without Spark, too
 

@@ -1,7 +1,7 @@
-"""The state of a shard before a micro-batch, after another number of shards cut out of others.
+"""Opens the state of a shard, split or merged from other shards if their number has changed.
 
-The first micro-batch after the start writes the files of the new shards, and its commit names them:
-a death before that commit leaves the old shards.
+The first micro-batch after such a start writes the files of the new shards, and its commit names
+them: a crash before that commit leaves the old shards as they were.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from gpu_windows.spark_glue.tasks.packing import shard_count
 def open_shard(
     plan: Plan, files: StateFiles, newest: Sequence[str | None], shard: int, name: str
 ) -> StateLog:
-    """Return the state of a shard.
+    """Return the state of a shard before a micro-batch.
 
     Parameters
     ----------
     plan : Plan
     files : StateFiles
     newest : sequence of (str or None)
-        The newest state file of each shard of the last commit, of which there may be more or fewer
-        than the plan has.
+        The newest state file of each shard of the last commit, which may have had more or fewer
+        shards than the plan.
     shard : int
         Of the plan.
     name : str
-        For a file, of this attempt only: it is written where there were more shards or fewer.
+        Of the file, unique to this attempt, that is written if the number of shards has changed.
 
     Raises
     ------
     StateError
-        If the state is not what this query has saved.
+        If the state is not this query's.
     ArrayOverflowError
-        If a new number of shards puts too much text together.
+        If a merged shard would have more than 2 GiB of text in a column.
     """
     count = shard_count(plan)
     if len(newest) == count:

@@ -1,4 +1,4 @@
-"""Tables of rows or partials as a few Arrow IPC streams: a shuffle moves these instead of rows."""
+"""Packs rows or partials by shard into a few Arrow IPC streams, which a shuffle moves."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gpu_windows.spark_glue.tasks.fragments import SHARD, Cutter, join_fragments
 _MESSAGE_ROWS, _MESSAGE_BYTES = 1 << 17, 1 << 22
 #: About how many bytes of messages are sent at once.
 _BATCH_BYTES = 1 << 26
-#: Bytes of a message from which on it is compressed: that makes a shuffle and both crossings of it
-#: cheaper than it is itself; a smaller one would take its reader twice as long.
-_WORTH_COMPRESSING = 1 << 15
-#: Without options a writer looks for some in the environment, which takes as long as to write.
+#: Messages of at least this many bytes are compressed: the shuffle and both transfers to and from
+#: the JVM save more than it costs. A smaller message would take its reader twice as long.
+_MIN_COMPRESSED_BYTES = 1 << 15
+#: Given because a writer without options reads the environment, which takes as long as writing.
 _PLAIN = pa.ipc.IpcWriteOptions()
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 _READ = pa.ipc.IpcReadOptions(use_threads=False)
-#: Bytes of a fragment where nothing is known of how many Spark sends to Python at once.
+#: Bytes of a fragment by default, if the number of rows that Spark sends at once is unknown.
 FRAGMENT_BYTES = 1 << 16
 
 
@@ -39,10 +39,10 @@ def shards_of(plan: Plan, table: pa.Table) -> NDArray[np.int64]:
     return shards_of_groups(groups_of_rows(keys), shard_count(plan))
 
 
-def dealt(plan: Plan, table: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
-    """Return rows and the shard of each; those that are broadcast come once for every shard.
+def assign_shards(plan: Plan, table: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Return rows and the shard of each; broadcast rows are repeated for every shard.
 
-    The one that counts is in the shard of its key, which is null; the others are copies.
+    The original of a broadcast row is in the shard of its key, which is null; others are copies.
     """
     shards = shards_of(plan, table)
     if not plan.query.broadcasts:
@@ -66,10 +66,10 @@ def pack(
     plan: Plan,
     tables: Iterable[pa.Table],
     ids: Sequence[int] | None = None,
-    most: int = FRAGMENT_BYTES,
+    max_bytes: int = FRAGMENT_BYTES,
     sender: int = 0,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows of `PACKED` for the shards that a table has rows of.
+    """Yield rows of `PACKED` for the shards of each table.
 
     Parameters
     ----------
@@ -77,35 +77,35 @@ def pack(
     tables : iterable of pyarrow.Table
         Rows or partials with the key columns.
     ids : sequence of int, optional
-        What to call shard 0, 1 and so on, if not that.
-    most, sender : int
+        Ids of shard 0, 1 and so on; default: these numbers.
+    max_bytes, sender : int
         See `Cutter`.
     """
-    cutter = Cutter(most, sender)
+    cutter = Cutter(max_bytes, sender)
     for table in tables:
-        found: list[int] = []
+        shards: list[int] = []
         messages: list[bytes] = []
         size = 0
         for shard, batch in _by_shard(plan, table):
             for message in _batch_messages(batch, _MESSAGE_BYTES):
-                found.append(shard if ids is None else ids[shard])
+                shards.append(shard if ids is None else ids[shard])
                 messages.append(message)
                 size += len(message)
                 if size > _BATCH_BYTES:
-                    yield cutter.cut(found, messages)
-                    found, messages, size = [], [], 0
-        if found:
-            yield cutter.cut(found, messages)
+                    yield cutter.cut(shards, messages)
+                    shards, messages, size = [], [], 0
+        if shards:
+            yield cutter.cut(shards, messages)
 
 
 def send_to_all(plan: Plan, message: bytes, ids: Sequence[int] | None = None) -> pa.RecordBatch:
-    """Return rows of `PACKED` that bring every shard a small message. ``ids``: see `pack`."""
+    """Return rows of `PACKED` with a small message for every shard. ``ids``: see `pack`."""
     return send_whole(range(shard_count(plan)) if ids is None else ids, message)
 
 
 def _by_shard(plan: Plan, table: pa.Table) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of every shard, in order of shards."""
-    table, shards = dealt(plan, table)
+    table, shards = assign_shards(plan, table)
     narrow = np.min_scalar_type(shard_count(plan))  # NumPy sorts 16 bits by radix
     order = np.argsort(shards.astype(narrow), kind="stable")
     shards = shards[order]
@@ -117,73 +117,75 @@ def _by_shard(plan: Plan, table: pa.Table) -> Iterator[tuple[int, pa.RecordBatch
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Rows of one shard, or of several: all of those after the first, but maybe not the last."""
+class ShardChunk:
+    """Rows of shards ``first`` to ``last``; only the last one may have more rows to come."""
 
     first: int
     last: int
     rows: pa.Table
 
 
-def unpack(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[Piece]:
-    """Yield what `pack` packed, some ``rows`` rows at a time, cut where a shard begins."""
-    waiting: list[pa.Table] = []
+def unpack(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[ShardChunk]:
+    """Yield what `pack` packed, in chunks of at least ``rows`` rows that end with a shard."""
+    tables: list[pa.Table] = []
     first = last = -1
     count = 0
     for shard, message in join_fragments(batches):
         table = from_ipc(message)
         if shard != last and count >= rows:
-            yield Piece(first, last, pa.concat_tables(waiting))
-            waiting, count = [], 0
-        first, last = (first if waiting else shard), shard
-        waiting.append(table)
+            yield ShardChunk(first, last, pa.concat_tables(tables))
+            tables, count = [], 0
+        first, last = (first if tables else shard), shard
+        tables.append(table)
         count += len(table)
-    if waiting:
-        yield Piece(first, last, pa.concat_tables(waiting))
+    if tables:
+        yield ShardChunk(first, last, pa.concat_tables(tables))
 
 
-def cut(tables: Iterable[pa.Table], *, everywhere: bool = False) -> Iterator[Piece]:
-    """Yield tables that are sorted by their column `SHARD`, cut where the first shard ends.
+def split_by_shard(
+    tables: Iterable[pa.Table], *, every_shard: bool = False
+) -> Iterator[ShardChunk]:
+    """Yield tables that are sorted by their column `SHARD`, split after their first shard.
 
-    ``everywhere``: cut where any shard ends.
+    ``every_shard``: split after every shard.
     """
     for table in tables:
         shards = to_numeric(table.column(SHARD)).values
         data = table.drop_columns([SHARD])
         edges = (np.flatnonzero(np.diff(shards)) + 1).tolist()
-        ends = edges if everywhere else edges[:1]
+        ends = edges if every_shard else edges[:1]
         for begin, end in pairwise([0, *ends, len(data)]):
-            piece = data.slice(begin, end - begin)
-            yield Piece(int(shards[begin]), int(shards[end - 1]), piece)
+            rows = data.slice(begin, end - begin)
+            yield ShardChunk(int(shards[begin]), int(shards[end - 1]), rows)
 
 
-def to_messages(table: pa.Table, most: int = _MESSAGE_BYTES) -> Iterator[bytes]:
-    """Yield a table as Arrow IPC streams of at most ``most`` bytes, but for those of one row."""
+def to_messages(table: pa.Table, max_bytes: int = _MESSAGE_BYTES) -> Iterator[bytes]:
+    """Yield a table as Arrow IPC streams of up to ``max_bytes``; a wider row has its own."""
     for begin in range(0, len(table), _MESSAGE_ROWS):
         for batch in table.slice(begin, _MESSAGE_ROWS).combine_chunks().to_batches():
-            yield from _batch_messages(batch, most)
+            yield from _batch_messages(batch, max_bytes)
 
 
-def _batch_messages(batch: pa.RecordBatch, most: int) -> Iterator[bytes]:
-    """Yield the streams of a batch. A slice of it costs little, and its size is known at once."""
-    room = most - most // 8  # for the schema
+def _batch_messages(batch: pa.RecordBatch, max_bytes: int) -> Iterator[bytes]:
+    """Yield the streams of a batch, which is sliced by the average size of its rows."""
+    data_bytes = max_bytes - max_bytes // 8  # the rest is for the schema
     size = pa.ipc.get_record_batch_size(batch)
-    rows = min(_MESSAGE_ROWS, max(1, room * len(batch) // size))
+    rows = min(_MESSAGE_ROWS, max(1, data_bytes * len(batch) // size))
     for begin in range(0, len(batch), rows):
         part = batch.slice(begin, min(rows, len(batch) - begin))
         message = to_ipc(part)
-        if len(message) <= most or len(part) == 1:
+        if len(message) <= max_bytes or len(part) == 1:
             yield message
-        else:  # its rows are wider than most
+        else:  # its rows are wider than the average
             half = len(part) // 2
-            yield from _batch_messages(part.slice(0, half), most)
-            yield from _batch_messages(part.slice(half), most)
+            yield from _batch_messages(part.slice(0, half), max_bytes)
+            yield from _batch_messages(part.slice(half), max_bytes)
 
 
 def to_ipc(rows: pa.Table | pa.RecordBatch) -> bytes:
     """Return rows as an Arrow IPC stream, a large one compressed."""
     sink = pa.BufferOutputStream()
-    options = _PLAIN if rows.nbytes < _WORTH_COMPRESSING else _COMPRESSED
+    options = _PLAIN if rows.nbytes < _MIN_COMPRESSED_BYTES else _COMPRESSED
     with pa.ipc.new_stream(sink, rows.schema, options=options) as writer:
         writer.write(rows)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]

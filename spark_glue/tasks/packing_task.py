@@ -1,4 +1,4 @@
-"""Map side of a micro-batch: rows packed by shard, and a watermark message for every shard."""
+"""Map side of a micro-batch: packs rows by shard and reports watermarks to every shard."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggrega
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.rules import LONG_MIN
-from gpu_windows.spark_glue.contract.guard import are_rejected, set_aside
+from gpu_windows.spark_glue.contract.future_rows import are_rejected, split_future_rows
 from gpu_windows.spark_glue.contract.reported_watermarks import ReportedWatermarks
-from gpu_windows.spark_glue.tasks.crossing import as_planned
 from gpu_windows.spark_glue.tasks.device import task_threads, use_task_device
-from gpu_windows.spark_glue.tasks.freeze_gc import spare_modules
+from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
 from gpu_windows.spark_glue.tasks.packing import send_to_all
+from gpu_windows.spark_glue.tasks.planned_types import to_planned_types
 from gpu_windows.spark_glue.tasks.workers import PackRows
 
 
 @dataclass(frozen=True)
 class PackMicroBatch:
-    """Pack the rows of a task by shard; on-time rows become partials first where the plan allows.
+    """Packs the rows of a task by shard; plans with partials first pre-aggregate on-time rows.
 
     Parameters
     ----------
     plan : Plan
     rows : PackRows
-        Packs what goes as rows.
+        Packs tables.
     watermark : int
-        The one under which the rows are taken, in ticks; `LONG_MIN` before there is one.
+        Of the previous micro-batch, in ticks; `LONG_MIN` before there is one.
     gpu_share : float
-        How much of a GPU is a task's.
+        A task's share of a GPU.
     """
 
     plan: Plan
@@ -44,13 +44,13 @@ class PackMicroBatch:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task: input rows to rows of `PACKED`."""
-        spare_modules()
+        freeze_modules()
         reported = ReportedWatermarks()
-        tables = set_aside(gather_batches(self.plan, as_planned(batches)))
+        tables = split_future_rows(gather_batches(self.plan, to_planned_types(batches)))
         tables = reported.collect(self.plan.query, tables)
         if self.plan.makes_partials:
             tables = self._with_partials(tables)
-        yield from self.rows.packed(tables)
+        yield from self.rows.pack(tables)
         if reported.watermarks:
             yield send_to_all(self.plan, reported.as_bytes, self.rows.ids)
 

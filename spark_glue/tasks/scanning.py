@@ -1,4 +1,4 @@
-"""The first step of a task that reads splits of files: Arrow batches, as if Spark had sent them."""
+"""Reads splits of files in tasks, as Arrow batches like those that Spark would send."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 Batches = Iterator[pa.RecordBatch]
 #: Settings of how many tasks run at a time, and how many bytes one of them reads.
 _PARALLELISM = ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism")
-_MOST_BYTES = "spark.sql.files.maxPartitionBytes"
+_MAX_BYTES = "spark.sql.files.maxPartitionBytes"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 
 
 @dataclass(frozen=True)
 class ReadSplits:
-    """Read the splits of a task, and hand their rows to the next step.
+    """Reads the splits of a task and passes their rows to the next step.
 
     Parameters
     ----------
     rows : ScannedRows
     bins : tuple of bytes
-        Of each task: its splits, see `deal_splits`. They are pickled one by one, so that a task
-        makes no objects of those of all others.
+        Splits of each task, see `assign_splits`. They are pickled one by one, so that a task
+        unpickles its own alone.
     plan : Plan
     step : callable
-        Takes the batches, see `gpu_windows.spark_glue.batch.job.columns_of`.
+        Takes the batches; see `gpu_windows.spark_glue.columns.projections.columns_of`.
     """
 
     rows: ScannedRows
@@ -55,8 +55,8 @@ class ReadSplits:
         carrier = plan.query.watermark_column
         needed = {*plan.input_columns, *([] if carrier is None else [carrier])}
         for number in numbers:
-            mine: tuple[tuple[int, Split], ...] = pickle.loads(self.bins[number])  # noqa: S301
-            for part, split in mine:
+            splits: tuple[tuple[int, Split], ...] = pickle.loads(self.bins[number])  # noqa: S301
+            for part, split in splits:
                 for batch in self.rows.parts[part].read(split, needed):
                     yield from self._as_input(batch)
 
@@ -77,17 +77,17 @@ def read_in_tasks(
     step: Callable[[Iterable[pa.RecordBatch]], Batches],
     schema: StructType,
 ) -> DataFrame:
-    """Return what a step makes of the rows of files, which tasks read."""
-    bins = tuple(pickle.dumps(each) for each in deal_splits(session, rows))
+    """Return the output of a step over the rows of files, which tasks read."""
+    bins = tuple(pickle.dumps(each) for each in assign_splits(session, rows))
     parts = tuple(replace(part, scan=replace(part.scan, files=())) for part in rows.parts)
     read = ReadSplits(ScannedRows(parts), bins, plan, step)
     return session.range(0, len(bins), 1, max(1, len(bins))).mapInArrow(read, schema)
 
 
-def deal_splits(session: SparkSession, rows: ScannedRows) -> list[tuple[tuple[int, Split], ...]]:
-    """Return the splits of each task, with the number of the part that each is of."""
+def assign_splits(session: SparkSession, rows: ScannedRows) -> list[tuple[tuple[int, Split], ...]]:
+    """Return the splits of each task, each with the number of its part."""
     files = [file for part in rows.parts for file in part.scan.files]
-    size = split_bytes(files, _tasks_at_a_time(session), _most_bytes(session))
+    size = split_bytes(files, _tasks_at_a_time(session), _max_split_bytes(session))
     splits = (
         (number, split)
         for number, part in enumerate(rows.parts)
@@ -105,8 +105,8 @@ def _tasks_at_a_time(session: SparkSession) -> int:
     return int(context.defaultParallelism) if context is not None else 200
 
 
-def _most_bytes(session: SparkSession) -> int:
-    text = str(session.conf.get(_MOST_BYTES)).strip().lower()
+def _max_split_bytes(session: SparkSession) -> int:
+    text = str(session.conf.get(_MAX_BYTES)).strip().lower()
     number = text.removesuffix("b")
     digits = number.rstrip("kmgtp")
     return int(digits) * _UNITS[number[len(digits) :]]

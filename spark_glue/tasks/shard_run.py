@@ -1,12 +1,12 @@
-"""What a shard does in a micro-batch, whatever calls it: a task of Spark, or a test.
+"""Runs a micro-batch of a shard, called by a task of Spark or by a test.
 
-In each micro-batch it builds the operator that other runners have, restores its state, takes the
-rows, advances to the watermark that they allow, and saves the state. So a micro-batch means what it
-means in Flink: rows, then a watermark. Tests call it too (``make simulation``, and
+Each micro-batch builds the operator, which is that of all runners, restores its state, processes
+the rows, advances to the watermark after them, and saves the state. So a micro-batch is what it
+would be in Flink: rows, then a watermark. Tests call it too (``make simulation``, and
 ``python -m tests.conformance --runner streaming``); `tests/operators/state/test_stored_state.py`
 saves and restores an operator after every call, and compares it with one that stays in memory.
 
-It knows times in ticks and a `StateLog`, not who keeps its files.
+Times are in ticks; where the files of the `StateLog` are does not matter here.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from gpu_windows.operators.state.large_strings import naming_overflow
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan, is_plan_of
-from gpu_windows.spark_glue.contract.guard import are_rejected, given_back
+from gpu_windows.spark_glue.contract.future_rows import are_rejected, emit_rejected
 from gpu_windows.spark_glue.contract.meter import Measures, Meter
 
-#: Returns the watermark after the rows of a micro-batch, in ticks; None while there is none.
+#: Returns the watermark after the rows of a micro-batch, in ticks; None before the first one.
 WatermarkAfter = Callable[[], int | None]
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A micro-batch of a shard that is over.
+    """Measurements and timers of a shard after a micro-batch.
 
     Parameters
     ----------
     counters : Counters
     measures : Measures
     next_times : (int or None, int or None)
-        Watermark and processing time at which something is due, in ticks.
+        Watermark and processing time of the next timer, in ticks.
     """
 
     counters: Counters
@@ -55,7 +55,7 @@ class FinishedRun:
 
 
 class ShardRun:
-    """A micro-batch of a shard: `emissions`, to be drained, then `finish`.
+    """A micro-batch of a shard: drain `emissions`, then call `finish`.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class ShardRun:
     Raises
     ------
     StateError
-        If the log holds anything but what this query has saved there.
+        If the log holds anything but this query's state.
     """
 
     def __init__(self, plan: Plan, log: StateLog, now: int, threads: int = 1) -> None:
@@ -86,18 +86,18 @@ class ShardRun:
     def emissions(
         self, tables: Iterable[pa.Table], watermark_after: WatermarkAfter
     ) -> Iterator[Emission]:
-        """Take rows under the watermark of the micro-batch before, then advance to the next one.
+        """Process rows under the previous watermark, then advance to the next one.
 
         Parameters
         ----------
         tables : iterable of pyarrow.Table
-            Rows, partials, and rows that were rejected, as packing tasks send them.
+            Rows, partials and rejected rows, as packing tasks send them.
         watermark_after : callable
-            Called once, after the last table: the rows may say how far event time has come.
+            Called once, after the last table, because rows may report watermarks.
         """
-        steps = self._steps(self._meter.received(iter(tables)), watermark_after)
+        steps = self._steps(self._meter.read_tables(iter(tables)), watermark_after)
         with naming_overflow():
-            for emission in self._meter.timed(steps):
+            for emission in self._meter.measure(steps):
                 self._counters += emission.counters
                 yield emission
 
@@ -106,13 +106,13 @@ class ShardRun:
     ) -> Iterator[Emission]:
         if self._plan.query.reads_processing_time:
             yield from self._operator.advance_processing_time(self._now)
-        yield from take_rows(self._plan, self._operator, tables)
+        yield from process_rows(self._plan, self._operator, tables)
         watermark = watermark_after()
         if watermark is not None:
             yield from self._operator.advance_watermark(watermark)
 
     def finish(self, name: str) -> FinishedRun:
-        """Write the state. ``name``: for the state file, of this attempt only."""
+        """Write the state. ``name``: of the state file, unique to this attempt."""
         with naming_overflow():
             with self._meter.working():
                 self._operator.save()
@@ -120,15 +120,14 @@ class ShardRun:
         return FinishedRun(self._counters, measures, self._operator.next_timers())
 
 
-def take_rows(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:
-    """Take rows: as they come, or all of them in order of arrival where it matters."""
+def process_rows(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:
+    """Process rows as they come, or sorted by order of arrival where results depend on it."""
     intake = _Intake(plan, operator)
     rows = intake.rows(tables)
     if plan.query.order_dependent(bounded=False):
         rows = iter(_in_order(plan, list(rows)))
-    pieces = gather_batches(plan, rows)
-    for piece in pieces:
-        yield from operator.process(piece)
+    for batch in gather_batches(plan, rows):
+        yield from operator.process(batch)
         yield from intake.rejected()
     yield from operator.end_rows()
     yield from intake.rejected()
@@ -136,10 +135,10 @@ def take_rows(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Ite
 
 
 class _Intake:
-    """What comes among rows.
+    """Separates rows from what else packing tasks send.
 
-    Partials are merged as they pass, for none of them is late; rows that are rejected already wait
-    to be given back.
+    Partials are merged at once, because none of them is late. Rows that were rejected before the
+    shuffle are collected until `rejected` emits them.
     """
 
     def __init__(self, plan: Plan, operator: Operator) -> None:
@@ -151,7 +150,7 @@ class _Intake:
     def rows(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
         partials: list[pa.Table] = []
-        waiting, most = 0, rows_per_call(self._plan)
+        count, max_rows = 0, rows_per_call(self._plan)
         for table in tables:
             if are_rejected(table):
                 self._rejected.append(table)
@@ -160,17 +159,17 @@ class _Intake:
                 yield from table.to_batches()
                 continue
             partials.append(table)
-            waiting += len(table)
-            if waiting >= most:
+            count += len(table)
+            if count >= max_rows:
                 self._merge(partials)
-                partials, waiting = [], 0
+                partials, count = [], 0
         if partials:
             self._merge(partials)
 
     def rejected(self) -> Iterator[Emission]:
-        """Give back what was rejected since."""
+        """Yield the emission of rejected rows collected since the last call."""
         if self._rejected:
-            yield given_back(self._rejected, self._plan.result_schema)
+            yield emit_rejected(self._rejected, self._plan.result_schema)
             self._rejected = []
 
     def _merge(self, tables: list[pa.Table]) -> None:
@@ -182,7 +181,7 @@ class _Intake:
 
 
 def _in_order(plan: Plan, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Return the rows of a micro-batch in order of arrival, as far as columns tell it."""
+    """Return the rows of a micro-batch sorted by the columns that tell their order of arrival."""
     if not batches:
         return []
     rows = pa.Table.from_batches(batches)

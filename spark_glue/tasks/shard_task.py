@@ -26,18 +26,18 @@ from gpu_windows.spark_glue.contract.reported_watermarks import (
 from gpu_windows.spark_glue.contract.times import to_ticks
 from gpu_windows.spark_glue.tasks.device import task_threads, use_task_device
 from gpu_windows.spark_glue.tasks.fragments import join_fragments
-from gpu_windows.spark_glue.tasks.freeze_gc import spare_modules
+from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
 from gpu_windows.spark_glue.tasks.open_shard import open_shard
 from gpu_windows.spark_glue.tasks.packing import from_ipc, to_messages
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
 from gpu_windows.vocabulary.watermarks import CombinedWatermark
 
-#: What every shard is sent, so that one without rows is called, too.
+#: A message to every shard, so that shards without rows run, too.
 CONTROL = b"control"
-#: Bytes of results that all shards give back to the driver, and each at least; what is more than a
-#: shard's part goes into a file of its own.
-_MAX_INLINE_BYTES, _LEAST_INLINE_BYTES = 1 << 20, 1 << 14
-#: Bytes of a blob of results, which crosses to the JVM as one batch of rows.
+#: Bytes of results that all shards together return to the driver, and the share of each at least; a
+#: shard writes more than its share to a file of its own.
+_MAX_INLINE_BYTES, _MIN_INLINE_BYTES = 1 << 20, 1 << 14
+#: Bytes of a blob of results, which goes to the JVM as one batch of rows.
 _MAX_BLOB_BYTES = 1 << 24
 
 
@@ -50,22 +50,22 @@ class RunMicroBatch:
     plan : Plan
     log : CommitLog
     sequence : int
-        Of the commit that the micro-batch is to make.
+        Of the micro-batch's commit.
     stage : int
         Number of the stage.
     first_kind : int
         The first of the kinds of its rows.
     ids : tuple of int
-        What shard 0, 1 and so on are called in the shuffle.
+        Ids of shard 0, 1 and so on in the shuffle.
     newest : tuple of (str or None)
         The newest state file of each shard of the last commit, which may have had more shards or
         fewer.
     before : CombinedWatermark
         The combined watermark after the last commit.
-    reached : int, optional
+    previous_watermark : int, optional
         The watermark after the last commit, in ticks.
-    known : mapping of int to int
-        Inputs whose watermark is known before any row: number to watermark, in ticks.
+    stage_watermarks : mapping of int to int
+        Inputs that are results of a stage: number to watermark, in ticks, known before any row.
     now_ms : int
         The time of the micro-batch, in milliseconds since 1970.
     gpu_share : float
@@ -80,28 +80,28 @@ class RunMicroBatch:
     ids: tuple[int, ...]
     newest: tuple[str | None, ...]
     before: CombinedWatermark
-    reached: int | None
-    known: Mapping[int, int]
+    previous_watermark: int | None
+    stage_watermarks: Mapping[int, int]
     now_ms: int
     gpu_share: float = 1.0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task: rows of `PACKED` to rows of `records.SCHEMA`."""
-        spare_modules()
+        freeze_modules()
         use_task_device(self.gpu_share)
-        self.log.check_is_in_reach()
+        self.log.check_is_reachable()
         numbers = {each: number for number, each in enumerate(self.ids)}
         finished: set[int] = set()
         for shard, messages in groupby(join_fragments(batches), itemgetter(0)):
-            if shard in finished:  # its second half would begin from the state before the first one
-                rule = "a shuffle brings the rows of a shard one after the other"
+            if shard in finished:  # the second part would start from the state before the first
+                rule = "a shuffle delivers all rows of a shard consecutively"
                 raise StateCorruptedError(rule, value=f"shard {numbers[shard]}")
             finished.add(shard)
             yield self._run(numbers[shard], (message for _, message in messages))
 
     def _run(self, shard: int, messages: Iterator[pa.Buffer]) -> pa.RecordBatch:
         """Run a shard; return its results and its report."""
-        query, reported = self.plan.query, ReportedWatermarks(self.known)
+        query, reported = self.plan.query, ReportedWatermarks(self.stage_watermarks)
 
         def combine() -> CombinedWatermark:
             return self.before.advance(self.now_ms, reported.watermarks, query.watermarks.timeouts)
@@ -110,9 +110,9 @@ class RunMicroBatch:
         run = ShardRun(self.plan, log, to_ticks(self.now_ms), task_threads(self.plan))
         tables = _read_tables(messages, reported)
         emissions = run.emissions(
-            tables, lambda: watermark_after(query, combine(), self.reached, self.now_ms)
+            tables, lambda: watermark_after(query, combine(), self.previous_watermark, self.now_ms)
         )
-        inline, staged = self._stage(_pack(emissions, self.first_kind))
+        inline, staged_file = self._stage(_to_blobs(emissions, self.first_kind))
         finished = run.finish(self._file(shard))
         report = ShardReport(
             state=ShardState(log.newest, log.live_files),
@@ -120,7 +120,7 @@ class RunMicroBatch:
             counters=finished.counters,
             measures=finished.measures,
             next_times=finished.next_times,
-            staged=staged,
+            staged_file=staged_file,
         )
         kinds, results = [*(kind for kind, _ in inline), REPORT], [blob for _, blob in inline]
         columns = [[shard] * len(kinds), kinds, [*results, report.as_bytes]]
@@ -133,21 +133,21 @@ class RunMicroBatch:
         return self.log.state_file(self.sequence, self.stage, shard, uuid4().hex)
 
     def _stage(self, blobs: Iterator[Blob]) -> tuple[list[Blob], StagedFile | None]:
-        """Return a few results; write many into a file of the shard's own."""
-        few: list[Blob] = []
+        """Return few results as they are; write more to a file of the shard's own."""
+        inline: list[Blob] = []
         size = 0
         for blob in blobs:
-            few.append(blob)
+            inline.append(blob)
             size += len(blob[1])
-            if size > max(_MAX_INLINE_BYTES // len(self.ids), _LEAST_INLINE_BYTES):
+            if size > max(_MAX_INLINE_BYTES // len(self.ids), _MIN_INLINE_BYTES):
                 name = self.log.results_file(self.sequence, uuid4().hex)
-                sizes = write_staged_file(self.log.files, name, chain(few, blobs))
+                sizes = write_staged_file(self.log.files, name, chain(inline, blobs))
                 return [], StagedFile(name, tuple(sizes.items()))
-        return few, None
+        return inline, None
 
 
 def _read_tables(messages: Iterable[pa.Buffer], reported: ReportedWatermarks) -> Iterator[pa.Table]:
-    """Yield the tables that were sent; note the watermarks that others report."""
+    """Yield the tables among messages; add the reported watermarks to ``reported``."""
     control = pa.py_buffer(CONTROL)
     for message in messages:
         if holds_watermarks(message):
@@ -156,8 +156,8 @@ def _read_tables(messages: Iterable[pa.Buffer], reported: ReportedWatermarks) ->
             yield from_ipc(message)
 
 
-def _pack(emissions: Iterable[Emission], first_kind: int) -> Iterator[Blob]:
-    """Yield what an operator gave as Arrow IPC streams, each with its kind."""
+def _to_blobs(emissions: Iterable[Emission], first_kind: int) -> Iterator[Blob]:
+    """Yield the outputs of an operator as Arrow IPC streams, each with its kind."""
     for emission in emissions:
         tables = [(RESULT, emission.results), (LATE, emission.late)]
         for kind, table in [*tables, *enumerate(emission.sides.values(), SIDES)]:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 
-from gpu_windows.commits.log import NOTHING, CommitLog
+from gpu_windows.commits.path_log import NOTHING, PathLog
 from gpu_windows.commits.records import RESULT
 from tests.chaos.driver import CHAIN, CHAIN_OUT, FINISHED
 from tests.chaos.harness import Run, fresh, prepare, rows_written
@@ -86,7 +86,7 @@ def _written(folder: Path, kind: str) -> list[tuple[Any, ...]]:
 def last_rows(folder: Path) -> list[tuple[Any, ...]]:
     """Return what the second query wrote, in whatever micro-batches."""
     out = folder / CHAIN_OUT
-    commits = CommitLog(out.resolve().as_uri()).between(NOTHING)
+    commits = PathLog(out.resolve().as_uri()).between(NOTHING)
     found = [
         tuple(row.values())
         for commit in commits

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import psutil
 import pyarrow.parquet as pq
 
-from gpu_windows.commits.log import NOTHING, CommitLog
+from gpu_windows.commits.path_log import NOTHING, PathLog
 from tests.chaos.driver import BROADCAST, CHECKPOINTS, PROCESS, STAGES
 from tests.spark_glue.stream_runs import batches, files
 
@@ -251,7 +251,7 @@ def rows_written(folder: Path, kind: str) -> list[tuple[Any, ...]]:
     for path in (folder / "out" / kind).glob("batch=*"):  # of a function
         rows = pq.read_table(path).to_pylist()
         found += [(path.name, *row.values()) for row in rows]
-    for commit in CommitLog((folder / "out").resolve().as_uri()).between(NOTHING):
+    for commit in PathLog((folder / "out").resolve().as_uri()).between(NOTHING):
         if kind in commit.outputs:
             rows = pq.read_table(folder / "out" / commit.outputs[kind].folder).to_pylist()
             assert len(rows) == commit.outputs[kind].rows

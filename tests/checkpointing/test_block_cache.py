@@ -21,9 +21,9 @@ from gpu_windows.checkpointing.block_cache import (
     MemoryBlocks,
     find_cache,
     find_missing,
-    keep_blocks,
     read_end_through,
     read_through,
+    store_blocks,
 )
 from gpu_windows.errors import InvalidOptionError
 
@@ -97,7 +97,7 @@ def test_what_is_missing_is_kept_and_then_not_asked_for(blocks: Blocks) -> None:
     ranges = [(2 * BLOCK - 1, 2), (5 * BLOCK, 9), (3, 0)]
     missing = find_missing(blocks, "a", ranges)
     assert missing == [(2 * BLOCK, BLOCK), (5 * BLOCK, BLOCK)]
-    keep_blocks(blocks, "a", missing, file.ranges(missing))
+    store_blocks(blocks, "a", missing, file.ranges(missing))
     assert find_missing(blocks, "a", ranges) == []
     asked = [*file.asked]
     expected = [file.content[offset : offset + length] for offset, length in ranges]

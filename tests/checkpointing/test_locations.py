@@ -55,8 +55,8 @@ def test_urls(given: str, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 REFUSED = {
     "hdfs://a/b": "HDFS has no public call .* s3a://, gs:// or abfss://, got hdfs://a/b$",
-    "dbfs:/a/b": "say where the files are: s3://, gs:// or abfss://, got dbfs:/a/b$",
-    "wasbs://box@account.blob.core.windows.net/a": "say abfss://CONTAINER@ACCOUNT",
+    "dbfs:/a/b": "use the URL of the underlying store: s3://, gs:// or abfss://, got dbfs:/a/b$",
+    "wasbs://box@account.blob.core.windows.net/a": "use abfss://CONTAINER@ACCOUNT",
     "ftp://a/b": "take a path, or a URL that begins with s3://, s3a://, gs://",
     "s3://bucket": "a folder in a bucket: s3://BUCKET/FOLDER, got s3://bucket$",
     "s3://bucket/": "a folder in a bucket",
@@ -64,9 +64,9 @@ REFUSED = {
     "s3:bucket/a": "a folder in a bucket",
     "gs://bucket/../a": "a folder in a bucket",
     "az://box/a": "az:// needs the account in AZURE_STORAGE_ACCOUNT_NAME",
-    "abfss://box/a": "container and account, got .*say abfss://CONTAINER@ACCOUNT",
-    "s3a://KEY:hidden@bucket/a": r"credentials are not in the URL .* got s3a://\*\*\*@bucket/a$",
-    "s3a://hidden@bucket/a": r"credentials are not in the URL .* got s3a://\*\*\*@bucket/a$",
+    "abfss://box/a": "container and account, got .*use abfss://CONTAINER@ACCOUNT",
+    "s3a://KEY:hidden@bucket/a": r"must not have credentials: .* got s3a://\*\*\*@bucket/a$",
+    "s3a://hidden@bucket/a": r"must not have credentials: .* got s3a://\*\*\*@bucket/a$",
 }
 
 

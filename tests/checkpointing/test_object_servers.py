@@ -220,7 +220,7 @@ def test_a_server_that_replaces_what_is_there_is_refused(
     files: ObjectFiles, server: S3Server, bucket: str
 ) -> None:
     server.faults = Faults(has_conditions=False)
-    with pytest.raises(CheckpointError, match=r"only where none is .* got s3://bucket"):
+    with pytest.raises(CheckpointError, match=r"only if there is none .* got s3://bucket"):
         files.check_create()
     assert server.keys(bucket) == []
 

@@ -93,7 +93,7 @@ class CheckpointWriter:
         )
         if watermark is not None:
             combined = replace(combined, inputs=(InputProgress(watermark),))
-        after = replace(before, watermarks=asdict(combined), reached=watermark)
+        after = replace(before, watermarks=asdict(combined), watermark=watermark)
         self._commit(after, run, due_ms)
 
     def write_state(self, shard: int, write: Callable[[StateLog], None]) -> None:

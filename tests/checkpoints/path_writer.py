@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gpu_windows.commits.log import NOTHING
-from gpu_windows.commits.log import CommitLog as PathLog
+from gpu_windows.commits.path_log import NOTHING, PathLog
 from gpu_windows.commits.records import Commit, Owner
 from gpu_windows.errors import OutputError
-from gpu_windows.spark_glue.files.local_marker_files import put_here, texts_in
+from gpu_windows.spark_glue.files.local_marker_files import read_local_markers, write_local_marker
 
 
 class PathWriter:
@@ -18,12 +17,12 @@ class PathWriter:
     def __init__(self, path: Path, lineage: str) -> None:
         self.path = path
         owners = sorted(
-            (Owner.from_text(text) for each in self._owners() for text in texts_in(each)),
+            (Owner.from_text(text) for each in self._owners() for text in read_local_markers(each)),
             key=lambda owner: owner.generation,
         )
         if not owners:
             owners = [Owner(0, lineage, {})]
-            put_here(path / owners[0].folder, owners[0].text)
+            write_local_marker(path / owners[0].folder, owners[0].text)
         self.owner = owners[-1]
         if self.owner.query != lineage:
             raise OutputError("the path holds results of a query with another checkpoint")
@@ -32,8 +31,8 @@ class PathWriter:
         """Write a record of a micro-batch, whose number of rows is the sum, if there is none."""
         (total,) = batch.read("result", None)
         record = Commit(self.owner.generation, batch.number, int(total), {})
-        if not put_here(self.path / record.folder, record.text):
-            assert [record.text] == texts_in(self.path / record.folder)
+        if not write_local_marker(self.path / record.folder, record.text):
+            assert [record.text] == read_local_markers(self.path / record.folder)
 
     def _owners(self) -> list[Path]:
         folder = self.path / "owners"

@@ -157,8 +157,8 @@ def test_what_is_no_checkpoint(tmp_path: Path) -> None:
         check_refused(kind, f"must be a folder: there is none, got {path}$", str(path))
     folder = tmp_path / "folder"
     (folder / "gpu_windows" / "commits").mkdir(parents=True)
-    check_refused(kind, f"must be the checkpoint of .* it is none, got {folder}$", str(folder))
-    check_refused(kind, "a checkpoint is on a disk .* got hdfs://a/b$", "hdfs://a/b")
+    check_refused(kind, f"must be the checkpoint of .* and is not, got {folder}$", str(folder))
+    check_refused(kind, "a checkpoint must be on a disk .* got hdfs://a/b$", "hdfs://a/b")
 
 
 def test_checkpoints_of_others(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_death_at_any_step_leaves_what_a_start_refuses(
         else:
             with pytest.raises(StateMismatchError, match="as in a copy that did not end"):
                 read_resumed_commit(log, LocalFiles(str(state)))
-            with pytest.raises(CheckpointError, match="did not end must be deleted before"):
+            with pytest.raises(CheckpointError, match="an incomplete copy must be deleted before"):
                 copy_checkpoint(tmp_path / "state", 3, state)
             shutil.rmtree(state)
             copy_checkpoint(tmp_path / "state", 3, state)
@@ -186,7 +186,7 @@ def test_what_cannot_be_copied(tmp_path: Path) -> None:
     refused(tmp_path, 2, tmp_path / "to", "offsets/0 is not there")
     (tmp_path / "state" / "state").mkdir()
     (tmp_path / "state" / "state" / "0").mkdir()
-    refused(tmp_path, 3, tmp_path / "to", "without steps of Spark's that keep state")
+    refused(tmp_path, 3, tmp_path / "to", "without stateful steps of Spark")
     shutil.rmtree(tmp_path / "state")
     refused(tmp_path, 3, tmp_path / "to", "must be a folder: there is none")
 

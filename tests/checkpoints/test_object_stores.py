@@ -142,7 +142,7 @@ def test_the_query_deletes_the_files_while_they_are_copied(
             copy_checkpoint(STATE, 2, "s3a://bucket/copy")
     with pytest.raises(StateMismatchError, match="as in a copy that did not end"):
         resume(open_checkpoint("s3a://bucket/copy"))
-    with pytest.raises(CheckpointError, match="did not end must be deleted before"):
+    with pytest.raises(CheckpointError, match="an incomplete copy must be deleted before"):
         copy_checkpoint(STATE, 0, "s3a://bucket/copy")
 
 
@@ -175,7 +175,7 @@ def test_what_is_refused_changes_nothing(store: Any, tmp_path: Path) -> None:
         lambda: roll_back(STATE, 1, again=True),
         lambda: copy_checkpoint(STATE, 1, "a"),
     ):
-        with pytest.raises(CheckpointError, match="without steps of Spark's that keep state"):
+        with pytest.raises(CheckpointError, match="without stateful steps of Spark"):
             command()
     open_checkpoint(STATE).delete("state/0/0/1.delta")
     assert contents(store) == before
@@ -196,7 +196,7 @@ def test_a_store_that_replaces_what_exists(
         lambda: roll_back(STATE, 1, output=tmp_path / "out"),
         lambda: copy_checkpoint(STATE, 1, "s3a://bucket/copy"),
     ):
-        with pytest.raises(CheckpointError, match="an object only where none is"):
+        with pytest.raises(CheckpointError, match="an object only if there is none"):
             command()
     assert contents(store) == before
     assert read_sums(tmp_path / "out") == sums(3)

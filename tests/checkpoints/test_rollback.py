@@ -16,7 +16,7 @@ from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.checkpoints import read_commits, roll_back
 from gpu_windows.checkpoints.path_results import PathResults
-from gpu_windows.commits.log import CommitLog as PathLog
+from gpu_windows.commits.path_log import PathLog
 from gpu_windows.errors import (
     CheckpointError,
     ConcurrentQueryError,
@@ -321,7 +321,7 @@ def test_spark_keeps_state_of_steps_before(tmp_path: Path) -> None:
     run(tmp_path, 3)
     (tmp_path / "state" / "state" / "0").mkdir(parents=True)
     assert not any(each.can_resume for each in read_commits(tmp_path / "state"))
-    refused(tmp_path, 2, CheckpointError, "without steps of Spark's that keep state")
+    refused(tmp_path, 2, CheckpointError, "without stateful steps of Spark")
 
 
 @pytest.mark.parametrize(

@@ -123,9 +123,9 @@ def test_files_that_a_compact_entry_repeats_may_be_gone(tmp_path: Path) -> None:
     lines = [entry((tmp_path / "gone").as_uri(), 8), entry((tmp_path / "a b").as_uri(), 9)]
     (folder / "9.compact").write_text("\n".join(["v1", *lines]))
     (log,) = find_file_logs(LocalFiles(str(tmp_path)), 1).values()
-    with pytest.raises(CheckpointError, match=r"must still be there, got .*/a b"):
+    with pytest.raises(CheckpointError, match=r"must still exist, got .*/a b"):
         log.check_inputs(8)
     (tmp_path / "a b").touch()
     log.check_inputs(8)
-    with pytest.raises(CheckpointError, match=r"must still be there, got .*/gone"):
+    with pytest.raises(CheckpointError, match=r"must still exist, got .*/gone"):
         log.check_inputs(7)

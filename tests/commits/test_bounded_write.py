@@ -13,10 +13,10 @@ from gpu_windows import errors
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.commits import parquet_files
 from gpu_windows.commits.bounded_write import BoundedWrite
+from gpu_windows.commits.marker_files import MARKER
 from gpu_windows.commits.parquet_files import ParquetEncoding, gather_row_groups, write_parquet_file
 from gpu_windows.commits.records import Commit, Owner, Part
 from gpu_windows.commits.spark_schema import spark_schema
-from gpu_windows.commits.texts import TEXT
 from gpu_windows.commits.write_target import Mode, WriteTarget, WrittenFile
 
 ROWS = pa.table({"x": pa.array([1, 2, None], pa.int64())})
@@ -33,7 +33,7 @@ def write_file(write: BoundedWrite, rows: pa.Table = ROWS) -> list[WrittenFile]:
 
 
 def commit_of(path: Path, generation: int) -> Commit:
-    return Commit.from_text((path / Commit(generation, 0, 0, {}).folder / TEXT).read_text())
+    return Commit.from_text((path / Commit(generation, 0, 0, {}).folder / MARKER).read_text())
 
 
 def generations(path: Path, folder: str) -> list[int]:
@@ -91,7 +91,7 @@ def test_what_a_dead_driver_leaves_is_swept_by_the_next_write(tmp_path: Path) ->
 def test_of_two_writes_the_one_that_began_last_counts(tmp_path: Path) -> None:
     first = begin(tmp_path)
     second = begin(tmp_path)
-    with pytest.raises(errors.OutputError, match="another write to the path has begun meanwhile"):
+    with pytest.raises(errors.OutputError, match="another write to the path has started since"):
         first.commit(write_file(first))
     second.commit(write_file(second))
     assert generations(tmp_path, "commits") == [1]
@@ -101,7 +101,7 @@ def test_a_write_that_ends_meanwhile_is_not_replaced_by_mistake(tmp_path: Path) 
     """The first one was committed between the look of the second one and its own commit."""
     first, second = begin(tmp_path), begin(tmp_path)
     text = Commit(0, 0, 0, {"result": Part(first.folder, 0, {})}).text
-    LocalFiles(str(tmp_path)).create(f"{Commit(0, 0, 0, {}).folder}/{TEXT}", text.encode())
+    LocalFiles(str(tmp_path)).create(f"{Commit(0, 0, 0, {}).folder}/{MARKER}", text.encode())
     with pytest.raises(errors.OutputError, match="the path holds results"):
         second.commit(write_file(second))
 
@@ -118,7 +118,7 @@ def test_a_path_that_holds_results_or_other_things(tmp_path: Path) -> None:
     (tmp_path / "other/data.csv").touch()
     (tmp_path / "file").touch()
     stream = Owner(0, "a" * 32, {"result": TEXT_OF_ROWS})
-    LocalFiles(str(tmp_path / "stream")).create(f"{stream.folder}/{TEXT}", stream.text.encode())
+    LocalFiles(str(tmp_path / "stream")).create(f"{stream.folder}/{MARKER}", stream.text.encode())
     modes: tuple[Mode, ...] = ("error", "overwrite")
     for name, rule in (
         ("other", "files that write_parquet has not written: .*data.csv"),
@@ -136,7 +136,9 @@ def test_a_file_that_the_driver_does_not_find(tmp_path: Path) -> None:
     with pytest.raises(errors.OutputError, match="does not find a file that a task has written"):
         write.commit([WrittenFile("part-00000-a.parquet", 1, 1)])
     moved = BoundedWrite(LocalFiles(str(tmp_path / "else")), Owner(0, "", {}, True), "error")
-    with pytest.raises(errors.OutputError, match="a task does not find at the path"):
+    with pytest.raises(
+        errors.OutputError, match="a task does not find the driver's record at the path"
+    ):
         moved.check_reached()
     write.check_reached()
 
@@ -145,7 +147,7 @@ def test_a_write_that_fails_leaves_no_file(tmp_path: Path) -> None:
     write = begin(tmp_path)
     write_file(write)
     assert (tmp_path / write.folder).exists()
-    with pytest.raises(ZeroDivisionError), write.abandoned_on_error():
+    with pytest.raises(ZeroDivisionError), write.delete_on_error():
         raise ZeroDivisionError
     assert not (tmp_path / write.folder).exists()
 
@@ -166,9 +168,9 @@ def test_files_that_may_count_are_not_deleted(tmp_path: Path) -> None:
     written = write_file(write)
     with (
         pytest.raises(
-            errors.OutputError, match=r"whether the write counts is not known.*no answer"
+            errors.OutputError, match=r"unknown whether the write was committed.*no answer"
         ),
-        write.abandoned_on_error(),
+        write.delete_on_error(),
     ):
         write.commit(written)
     part = commit_of(tmp_path, 0).outputs["result"]
@@ -194,8 +196,8 @@ def test_an_error_of_the_rows_is_not_one_of_the_disk(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "rule"),
     [
-        ("hdfs://name/out", "a path of results is on a disk .*HDFS"),
-        ("dbfs:/out", "a path of results is on a disk"),
+        ("hdfs://name/out", "a path of results must be on a disk .*HDFS"),
+        ("dbfs:/out", "a path of results must be on a disk"),
         ("s3://bucket", "names a folder in a bucket"),
     ],
 )
@@ -207,8 +209,8 @@ def test_stores_that_are_not_taken(path: str, rule: str) -> None:
 @pytest.mark.parametrize(
     ("given", "rule"),
     [
-        ({"path": ""}, "a path is text"),
-        ({"path": 3}, "a path is text"),
+        ({"path": ""}, "a path is a str"),
+        ({"path": 3}, "a path is a str"),
         ({"path": "x", "mode": "append"}, "run a streaming query"),
         ({"path": "x", "compression": "zip"}, "compression is one of none, .*zstd"),
         ({"path": "x", "compression": 3}, "compression is one of"),

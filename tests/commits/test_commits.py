@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.types import LongType, StructType
 
 from gpu_windows import errors
-from gpu_windows.commits.log import NOTHING, CommitLog
+from gpu_windows.commits.path_log import NOTHING, PathLog
 from gpu_windows.commits.records import Commit, Owner, Part, blocks_from
 from gpu_windows.spark_glue.files.commit_source import CommitReader
 
@@ -22,7 +22,7 @@ def record(folder: Path, commit: Commit) -> None:
 
 
 def test_a_log_gives_what_is_new(tmp_path: Path) -> None:
-    log = CommitLog(tmp_path.as_uri())
+    log = PathLog(tmp_path.as_uri())
     with pytest.raises(errors.OutputError, match="must hold what write_stream wrote"):
         log.last()
     (tmp_path / "owners" / "00000000").mkdir(parents=True)
@@ -48,7 +48,7 @@ def test_of_two_texts_of_a_micro_batch_one_counts(tmp_path: Path) -> None:
         folder = tmp_path / commit.folder
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"part-{attempt}.txt").write_text(commit.text)
-    (commit,) = CommitLog(tmp_path.as_uri()).between(NOTHING)
+    (commit,) = PathLog(tmp_path.as_uri()).between(NOTHING)
     assert commit.outputs["result"].folder == "result/a"
 
 
@@ -86,7 +86,7 @@ def test_a_follower_of_an_older_spark_reads_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["{", "3", '{"format": 1}', '{"format": 1, "outputs": 3}'])
 def test_texts_that_are_none_are_told(text: str) -> None:
     for kind in (Commit, Owner):
-        with pytest.raises(errors.OutputError, match="must be what write_stream wrote"):
+        with pytest.raises(errors.OutputError, match="must be those that write_stream wrote"):
             kind.from_text(text)
 
 
@@ -109,5 +109,5 @@ def test_a_pattern_of_blocks_names_later_ones_only(number: int) -> None:
 
 
 def test_another_file_system_is_told() -> None:
-    with pytest.raises(errors.OutputError, match=r"file system of Arrow's.*got ftp://x/y"):
-        CommitLog("ftp://x/y").last()
+    with pytest.raises(errors.OutputError, match=r"file system of Arrow.*got ftp://x/y"):
+        PathLog("ftp://x/y").last()

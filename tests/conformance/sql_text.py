@@ -13,9 +13,9 @@ import pyarrow as pa
 import gpu_windows as gw
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.query import Query
+from gpu_windows.runners.arrow_selection import apply_selections
 from gpu_windows.runners.arrow_source import ArrowOutputs
 from gpu_windows.runners.local import with_timestamps, without_own
-from gpu_windows.runners.selected import selected
 from gpu_windows.vocabulary.options import Options
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 from tests.conformance.cases import INSTANT, Case, Skip
@@ -203,7 +203,7 @@ class SqlText(Case):
         raw = pa.Table.from_pylist([dict(row)], schema=plan.result_schema)
         named = raw.rename_columns([*map(plan.query.display_name, raw.column_names)])
         shown = without_own(with_timestamps(plan, named))
-        (chosen,) = selected(shown, self._asked.selections).to_pylist()
+        (chosen,) = apply_selections(shown, self._asked.selections).to_pylist()
         assert isinstance(chosen, dict)
         return chosen
 

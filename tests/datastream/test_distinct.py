@@ -76,7 +76,7 @@ def test_what_has_no_different_values_is_refused(aggregate: gw.typing.Aggregate)
 def test_nested_values_are_refused(engine: Any) -> None:
     of = windowed(engine)
     nested = gw.collect_list("nested").distinct()
-    source = keyed().source.constant("nested", pa.scalar([1, 2]))
+    source = keyed().source.add_constant("nested", pa.scalar([1, 2]))
     made = replace(of, keyed=replace(of.keyed, source=source))
     with pytest.raises(UnsupportedAggregateError, match="simple types"):
         made.aggregate(values=nested)

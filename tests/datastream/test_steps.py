@@ -62,7 +62,11 @@ WINDOWED = KEYED.window(gw.TumblingEventTimeWindows.of("1 s"))
             "say .with_outputs(), the verb, and explain() of its outputs for .explain",
         ),
         (KEYED, "outputs", "say .with_outputs() and the verb after it for .outputs"),
-        (WINDOWED.with_outputs().aggregate(n=gw.count()), "show", "say .result() before .show"),
+        (
+            WINDOWED.with_outputs().aggregate(n=gw.count()),
+            "show",
+            "outputs may be several tables: call .result() before .show",
+        ),
     ],
 )
 def test_names_of_spark_and_flink_are_told_ours(step: Any, name: str, text: str) -> None:

@@ -95,5 +95,5 @@ def test_results_of_streams_are_written(spark: SparkSession, tmp_path: Path) -> 
     first = counts(gw.stream(stream).event_time("ts", STRICT))
     with pytest.raises(errors.UnsupportedQueryError, match=r"stream_results.*got result of a"):
         first.result()
-    with pytest.raises(errors.QueryError, match="a union is of streams"):
+    with pytest.raises(errors.QueryError, match="the inputs of a union are all streams"):
         union(stream, spark.createDataFrame(rows(1, time="when")))

@@ -270,7 +270,7 @@ def test_a_check_that_breaks_is_a_finding() -> None:
     def breaks() -> Finding:
         raise ZeroDivisionError("by zero\nand more")
 
-    judged(finding.guarded("Numbers", breaks), FAIL, "by zero")
+    judged(finding.run_check("Numbers", breaks), FAIL, "by zero")
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_sums() -> None:
     of_stage = found.stages["minutes"]
     assert (of_stage.name, of_stage.counters.rows, of_stage.state_rows) == ("minutes", 800, 9)
     assert QueryMetrics("flights").rows_per_second == 0
-    assert found.ended("it broke") == replace(found, is_active=False, error="it broke")
+    assert found.end("it broke") == replace(found, is_active=False, error="it broke")
 
 
 def test_what_a_start_delivers_is_read(tmp_path: Path) -> None:
@@ -271,7 +271,10 @@ def test_a_query_that_fails_is_told(tmp_path: Path) -> None:
 def test_a_query_of_another_process_is_not_watched(tmp_path: Path) -> None:
     query = Query(tmp_path, 1, 2)
     query.id = uuid4()
-    with pytest.raises(QueryError, match="started by write_stream, in this process, got flights"):
+    with pytest.raises(
+        QueryError,
+        match="that write_stream has started in this process can be watched, got flights",
+    ):
         watched(query)
 
 

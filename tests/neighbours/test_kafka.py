@@ -128,7 +128,7 @@ def test_repeats_in_a_stream_are_dropped(
     source = spark.readStream.format("kafka").option("subscribe", "mixed")
     source = source.option("startingOffsets", "earliest").option("includeHeaders", True)
     stream = source.option("kafka.bootstrap.servers", broker.servers).load()
-    with pytest.raises(errors.QueryError, match="say within"):
+    with pytest.raises(errors.QueryError, match="streams need within"):
         gw.drop_repeats(stream)
     once = gw.drop_repeats(stream, "1 hour").select("topic", "key", "value")
     write = once.writeStream.option("checkpointLocation", str(tmp_path / "reader"))

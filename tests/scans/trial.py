@@ -9,9 +9,9 @@ from random import Random
 import pyarrow as pa
 
 from gpu_windows.errors import GpuWindowsError
+from gpu_windows.runners.arrow_selection import add_columns, filter_table
 from gpu_windows.runners.row_changes import AddColumns, FilterRows, RowChange
 from gpu_windows.runners.scanned_rows import ScannedPart, ScannedRows
-from gpu_windows.runners.selected import extended, filtered
 from gpu_windows.scans.listing import scan_folders
 from gpu_windows.scans.splits import split_files
 from tests.scans.conditions import draw_columns, draw_condition
@@ -66,9 +66,9 @@ def _changes(rng: Random, names: Collection[str]) -> Iterator[RowChange]:
 
 def _apply(change: RowChange, table: pa.Table) -> pa.Table:
     if isinstance(change, FilterRows):
-        return filtered(table, change.condition)
+        return filter_table(table, change.condition)
     assert isinstance(change, AddColumns)
-    return extended(table, change.texts)
+    return add_columns(table, change.texts)
 
 
 def compare(found: pa.Table, expected: pa.Table) -> str:

@@ -21,7 +21,7 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.runners.result_rows import timed_results
+from gpu_windows.runners.result_time import with_result_time
 from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT
 from gpu_windows.spark_glue.tasks.fragments import join_fragments
 from gpu_windows.spark_glue.tasks.packing import from_ipc
@@ -61,7 +61,7 @@ def held_back(planned: Plan, watermark: int | None) -> int | None:
 def _rows_for(planned: Plan, of: Plan, results: Iterable[pa.Table]) -> list[pa.Table]:
     """Return results as the next stage takes them."""
     times = of.query.results_in_time
-    rows = (timed_results(each, times) for each in results if len(each))
+    rows = (with_result_time(each, times) for each in results if len(each))
     return [each.select(planned.input_columns) for each in rows]
 
 

@@ -17,7 +17,7 @@ from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query
-from gpu_windows.runners.result_rows import timed_results
+from gpu_windows.runners.result_time import with_result_time
 from gpu_windows.vocabulary.options import Options
 from gpu_windows.vocabulary.triggers import ContinuousEventTimeTrigger, CountTrigger
 from gpu_windows.vocabulary.watermarks import StageWatermarks, WatermarkStrategy
@@ -117,7 +117,7 @@ def _join(rng: Random) -> Query:
 def _next(rng: Random, before: Query, name: str) -> Query:
     times = before.results_in_time
     made = plan(replace(before, options=Options()), bounded=False, spark=True)
-    schema = timed_results(made.result_schema.empty_table(), times).schema
+    schema = with_result_time(made.result_schema.empty_table(), times).schema
     schema = pa.schema([field.with_nullable(True) for field in schema])
     watermarks = StageWatermarks(stage=name, behind=times.behind)
     keys = tuple(rng.sample(before.keys, rng.randint(1, len(before.keys))))

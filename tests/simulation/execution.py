@@ -29,7 +29,7 @@ from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.spark_glue.tasks.packing import dealt
+from gpu_windows.spark_glue.tasks.packing import assign_shards
 from tests.simulation.case import Case, Crash, MicroBatch, Segment
 from tests.simulation.fuses import CrashedError, Fuse
 from tests.simulation.outcome import Given, Outcome
@@ -150,7 +150,7 @@ def by_shard(plan: Plan, tables: Iterable[pa.Table]) -> dict[int, list[pa.Table]
     """Return the rows of every shard, in a few blobs."""
     found: dict[int, list[pa.Table]] = {}
     for table in tables:
-        rows, shards = dealt(plan, table)
+        rows, shards = assign_shards(plan, table)
         for shard in sorted(set(shards.tolist())):
             own = rows.filter(pa.array(shards == shard))
             blobs = (own.slice(at, _BLOB_ROWS) for at in range(0, len(own), _BLOB_ROWS))

@@ -137,7 +137,7 @@ def test_a_watermark_before_its_rows_is_found(monkeypatch: pytest.MonkeyPatch) -
             yield from operator.advance_processing_time(self._now)
         if (watermark := watermark_after()) is not None:
             yield from operator.advance_watermark(watermark)
-        yield from shard_run.take_rows(self._plan, operator, tables)
+        yield from shard_run.process_rows(self._plan, operator, tables)
 
     monkeypatch.setattr(ShardRun, "_steps", reversed_steps)
     assert re.search(r"segment \d+: late: has ", first_failure(Execution))
@@ -161,7 +161,7 @@ def test_what_is_raised_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def raises(*_: object) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr(shard_run, "take_rows", raises)
+    monkeypatch.setattr(shard_run, "process_rows", raises)
     assert "ZeroDivisionError: on purpose" in first_failure(Execution)
 
 

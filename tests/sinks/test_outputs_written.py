@@ -10,7 +10,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.commits.log import NOTHING, CommitLog
+from gpu_windows.commits.path_log import NOTHING, PathLog
 from gpu_windows.commits.records import Commit
 from gpu_windows.spark_glue.files.parquet_writer import ParquetWriter
 from tests.lanes import quick
@@ -182,7 +182,7 @@ def test_a_query_ends_where_another_has_taken_over(
     shutil.move(tmp_path / "2.parquet", tmp_path / "in")
     with pytest.raises(Exception, match="has taken over the path"):
         query.processAllAvailable()
-    commits = list(CommitLog(out.as_uri()).between(NOTHING))
+    commits = list(PathLog(out.as_uri()).between(NOTHING))
     assert [c.position for c in commits] == sorted(c.position for c in commits)
     assert {c.generation for c in commits} == {0, 1}
 
@@ -302,7 +302,7 @@ def test_few_files_and_none_without_rows(spark: SparkSession, tmp_path: Path) ->
     files(tmp_path / "in", [TABLES[0], nothing, nothing, TABLES[1]])
     outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
     run(outputs, tmp_path / "out", tmp_path / "state")
-    commits = list(CommitLog((tmp_path / "out").as_uri()).between(NOTHING))
+    commits = list(PathLog((tmp_path / "out").as_uri()).between(NOTHING))
     written = [part for commit in commits for part in commit.outputs.values()]
     assert all(part.rows for part in written)
     assert len(written) == sum(1 for _ in (tmp_path / "out").glob("*/*/*.parquet"))
@@ -334,7 +334,7 @@ def test_processing_time_goes_on_where_spark_runs_no_micro_batch_without_rows(
 
 @pytest.mark.parametrize("path", [None, 5, "", b"out"])
 def test_a_sink_has_a_path(path: Any) -> None:
-    with pytest.raises(errors.QueryError, match="the path of a sink must be text"):
+    with pytest.raises(errors.QueryError, match="the path of a sink must be a str"):
         gw.ParquetSink(path)
     with pytest.raises(errors.QueryError, match="takes_over is True or False"):
         gw.ParquetSink("out", takes_over="yes")  # type: ignore[arg-type]

@@ -13,12 +13,12 @@ from pyspark.sql import Row, types
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.errors import OutputError
-from gpu_windows.sinks.tables import forgetting, ownership, statements
-from gpu_windows.sinks.tables.forgetting import FIRST, LAST, is_in_forgetful
+from gpu_windows.sinks.tables import expired_history, ownership, statements
+from gpu_windows.sinks.tables.expired_history import FIRST, LAST, is_written_by_record
 from gpu_windows.sinks.tables.formats import DeltaTables, IcebergTables, Stamp
 from gpu_windows.sinks.tables.ownership import OWNER, TableOwner
 from gpu_windows.sinks.tables.writer import TableWriter
-from gpu_windows.spark_glue.columns.names import quoted, quoted_table, quoted_text
+from gpu_windows.spark_glue.columns.names import quote_name, quote_table, quote_text
 from tests.spark_glue.stream_runs import ASSIGNERS, batches, files, streamed, windowed
 
 if TYPE_CHECKING:
@@ -111,12 +111,14 @@ class Table:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.said: dict[str, str] = {}
         self.snapshots: dict[int, int | None] = {}
-        for module in (forgetting, ownership):
+        for module in (expired_history, ownership):
             monkeypatch.setattr(module, "properties", lambda *_: self.said)
         monkeypatch.setattr(
-            forgetting, "set_property", lambda *given: self.said.update([given[2:]])
+            expired_history, "set_property", lambda *given: self.said.update([given[2:]])
         )
-        monkeypatch.setattr(forgetting, "unset_property", lambda *given: self.said.pop(given[2]))
+        monkeypatch.setattr(
+            expired_history, "unset_property", lambda *given: self.said.pop(given[2])
+        )
 
     def sql(self, text: str) -> Table:
         self.rows = [Row(snapshot_id=s, parent_id=p) for s, p in self.snapshots.items()]
@@ -128,7 +130,7 @@ class Table:
         return self.rows
 
     def holds(self, query: str, number: int) -> bool:
-        return is_in_forgetful(self, "t", query, number)  # type: ignore[arg-type]
+        return is_written_by_record(self, "t", query, number)  # type: ignore[arg-type]
 
 
 def test_what_a_history_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +161,7 @@ def test_what_people_say_counts_once(
     assert table.holds("q", 3) == found
     assert table.said == {f"{FIRST}.q": "3:20"}
     table.snapshots = {40: 30}
-    with pytest.raises(OutputError, match="no longer tells of this query"):
+    with pytest.raises(OutputError, match="no longer has this query"):
         table.holds("q", 4)
 
 
@@ -180,14 +182,14 @@ def test_names_and_texts_are_quoted_in_sql(
 ) -> None:
     """Whatever they hold, they end no name and no literal."""
     odd = "a; DROP TABLE b -- 'c' `` \\' d"
-    assert quoted("a`b") == "`a``b`"
-    assert quoted_table("lake.`my.db`.t; x y") == "`lake`.`my.db`.`t; x y`"
-    assert quoted_table("delta.`/a b/c'd`") == "`delta`.`/a b/c'd`"
-    (row,) = spark.sql(f"SELECT {quoted_text(odd)} AS {quoted(odd)}").collect()
+    assert quote_name("a`b") == "`a``b`"
+    assert quote_table("lake.`my.db`.t; x y") == "`lake`.`my.db`.`t; x y`"
+    assert quote_table("delta.`/a b/c'd`") == "`delta`.`/a b/c'd`"
+    (row,) = spark.sql(f"SELECT {quote_text(odd)} AS {quote_name(odd)}").collect()
     assert row.asDict() == {odd: odd}
     for name in ("", "a`b", "a..b", "`a", "a.", "`a`b"):
         with pytest.raises(errors.QueryError, match="a table is named by one name"):
-            quoted_table(name)
+            quote_table(name)
     with pytest.raises(errors.QueryError, match="a table is named by one name"):
         _ = gw.DeltaSink("main.`t` SET TBLPROPERTIES").places
     said: list[str] = []
@@ -203,9 +205,9 @@ def test_names_and_texts_are_quoted_in_sql(
 def test_iceberg_has_no_small_integers() -> None:
     kind = types.StructType([types.StructField("a", types.ArrayType(types.ByteType()))])
     wanted = types.StructType([types.StructField("a", types.ArrayType(types.IntegerType()))])
-    assert IcebergTables().stored(kind) == wanted
-    assert IcebergTables().stored(types.ShortType()) == types.IntegerType()
-    assert DeltaTables().stored(types.ShortType()) == types.ShortType()
+    assert IcebergTables().column_type(kind) == wanted
+    assert IcebergTables().column_type(types.ShortType()) == types.IntegerType()
+    assert DeltaTables().column_type(types.ShortType()) == types.ShortType()
 
 
 def test_what_others_say_of_their_commits() -> None:

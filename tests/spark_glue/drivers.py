@@ -11,7 +11,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from gpu_windows.checkpointing.commit_log import KEPT, CommitLog
+from gpu_windows.checkpointing.commit_log import MIN_COMMITS, CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.object_files import ObjectFiles
@@ -92,7 +92,9 @@ class Reader:
     def output(self, staged: Any, name: str, files: int | None) -> list[bytes]:
         del files
         kind = self.kinds[name]
-        return [b for s in staged.staged for b in read_staged_file(staged.files, s.name, kind)]
+        return [
+            b for s in staged.staged_files for b in read_staged_file(staged.files, s.name, kind)
+        ]
 
 
 class Writer:
@@ -114,7 +116,7 @@ class Driver:
     Each micro-batch reads a file, of which the log of its source has an entry.
     """
 
-    def __init__(self, root: Path | CheckpointFiles, writer: Any, keep: int = KEPT) -> None:
+    def __init__(self, root: Path | CheckpointFiles, writer: Any, keep: int = MIN_COMMITS) -> None:
         self.files, self.writer = files_of(root), writer
         self.log = CommitLog(self.files.below("gpu_windows"))
         if self.log.last() is None:

@@ -49,7 +49,7 @@ def test_names_of_results_may_be_those_of_parameters() -> None:
 
 def test_computed_results_stand_in_their_place_and_others_stay_as_they_are() -> None:
     query = gw.sql(f"SELECT k, COUNT(*) + 1 AS m, window_end {HOURS} {BY}, k", t=stream(table()))
-    assert query.outputs().kept_columns == frozenset({"k", "window_end"})
+    assert query.outputs().unchanged_columns == frozenset({"k", "window_end"})
     assert query.result().column_names == ["k", "m", "window_end"]
     windowed = stream(table()).key_by("k").window(gw.TumblingEventTimeWindows.of("1 hour"))
     outputs = windowed.with_outputs().aggregate(n=gw.count())
@@ -139,11 +139,11 @@ MISTAKES = {
     ),
     "a condition on a row that changes": (
         f"SELECT * FROM {TOP} WHERE r = 1 AND #v > 3",
-        "chosen by keys and number alone",
+        "filtered by keys and number alone",
     ),
     "such a condition around": (
         f"SELECT k FROM (SELECT * FROM {TOP} WHERE r = 1) WHERE #v > 3",
-        "what is there before an update is not told",
+        "an update does not carry the row it replaces",
     ),
     "a name for changes": (
         f"SELECT k, #v AS change FROM {TOP} WHERE r = 1",
@@ -176,9 +176,9 @@ def test_conditions_on_changes_are_refused_in_python_too() -> None:
     assert tops.select(key="`k`").select(where="key = 'b'").result()["key"].to_pylist() == ["b"]
     assert len(tops.select("k", "v", where="row_number > 1 AND k = 'a'").result()) == 1
     for outputs, where in ((tops, "v > 3"), (tops.select("v"), "v > 3"), (tops, "change = 'x'")):
-        with pytest.raises(QueryError, match="chosen by keys and number alone"):
+        with pytest.raises(QueryError, match="filtered by keys and number alone"):
             outputs.select(where=where)
-    with pytest.raises(QueryError, match=r"tells what a change is: .*, got change"):
+    with pytest.raises(QueryError, match=r"the change column.s: .*, got change"):
         tops.select("k", change="v")
     with pytest.raises(SqlError, match="there is no such column"):
         tops.select(where="nowhere > 3")

@@ -9,7 +9,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import QueryError, SqlError
-from gpu_windows.spark_glue.columns.expressions import is_of_spark, refuses_as_query
+from gpu_windows.spark_glue.columns.expressions import is_of_spark, spark_errors_as_query_errors
 from gpu_windows.sql.api_call import ApiCall
 from tests.sql.texts import stream
 
@@ -77,5 +77,5 @@ def test_errors_of_spark_in_a_step_are_of_the_query(kind: type[Exception]) -> No
 def test_other_errors_stay_as_they_are() -> None:
     for error in (ValueError("x"), KeyError("x"), ZeroDivisionError()):
         assert not is_of_spark(error)
-        with pytest.raises(type(error)), refuses_as_query():
+        with pytest.raises(type(error)), spark_errors_as_query_errors():
             raise error

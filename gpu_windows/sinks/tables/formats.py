@@ -1,7 +1,7 @@
-"""What tables of Delta Lake and Iceberg do, by SQL, options and settings alone.
+"""Formats of tables, Delta Lake and Iceberg, used by SQL, options and settings alone.
 
-A commit is stamped with the query and the micro-batch that it is of, in the same transaction as its
-rows: so a query that goes on knows which micro-batches are there.
+A commit is stamped with its query and micro-batch, in the same transaction as its rows: so a query
+that resumes knows which micro-batches the table has.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from gpu_windows.errors import QueryError
-from gpu_windows.spark_glue.columns.names import quoted_table
+from gpu_windows.spark_glue.columns.names import quote_table
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataType, SparkSession
 
-#: Keys of what a commit says of itself.
+#: Properties of a commit.
 _QUERY, _NUMBER = "gpu-windows.query", "gpu-windows.micro-batch"
 _ROWS, _PLANNED = "gpu-windows.rows", "gpu-windows.planned-ms"
 #: The name of a table in a namespace of a catalog.
 _THREE_PARTS = re.compile(r"(?:`[^`]+`|[^.`/]+)(?:\.(?:`[^`]+`|[^.`/]+)){2,}")
-#: Versions of a Delta table among which the last one of a query is looked for first.
+#: Number of versions of a Delta table in which the last commit of a query is searched first.
 _RECENT = 100
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """Whose commit it is.
+    """Query and micro-batch of a commit.
 
     Parameters
     ----------
     query : str
-        What tells the query's checkpoint from others, and the output.
+        Identity of the query's checkpoint, and the output.
     number : int
         The micro-batch.
     rows : int
-        How many rows the micro-batch took in.
+        Number of its input rows.
     planned_ms : int, optional
-        When Spark planned it, by which another one of its number is told.
+        When Spark planned it, which differs for another micro-batch of the same number.
     """
 
     query: str
@@ -51,12 +51,16 @@ class Stamp:
     planned_ms: int | None = None
 
     @classmethod
-    def of(cls, said: Any) -> Self | None:
-        """Read what a commit says of itself; None if it is nobody's of us."""
+    def of(cls, properties: Any) -> Self | None:
+        """Read the stamp in the properties of a commit; None if it has none."""
         try:
-            planned = said[_PLANNED]
-            numbers = int(said[_NUMBER]), int(said[_ROWS]), int(planned) if planned else None
-            return cls(str(said[_QUERY]), *numbers)
+            planned = properties[_PLANNED]
+            numbers = (
+                int(properties[_NUMBER]),
+                int(properties[_ROWS]),
+                int(planned) if planned else None,
+            )
+            return cls(str(properties[_QUERY]), *numbers)
         except (KeyError, TypeError, ValueError):
             return None
 
@@ -64,8 +68,8 @@ class Stamp:
 class TableFormat(ABC):
     """A format of tables.
 
-    ``name`` is what SQL calls it after USING, ``title`` what people do; ``forgets``: whether a
-    transaction is done twice when the history no longer tells of it.
+    ``name`` is its name in SQL after USING, ``title`` its name in messages; ``forgets``: whether a
+    transaction is repeated once the history no longer has it.
     """
 
     name: str
@@ -74,36 +78,36 @@ class TableFormat(ABC):
 
     @abstractmethod
     def identifier(self, table: str) -> str:
-        """Return what SQL calls a table.
+        """Return the name of a table in SQL.
 
         Raises
         ------
         QueryError
-            If it is none.
+            If it is not the name of a table.
         """
 
     def refresh(self, session: SparkSession, identifier: str) -> None:  # noqa: B027 - few need it
-        """Have a session see what others have committed."""
+        """Make commits of other sessions visible in a session."""
 
     @abstractmethod
     def options(self, stamp: Stamp) -> Mapping[str, str]:
-        """Return the options of a writer that stamp what it adds."""
+        """Return the options of a writer that stamp its commit."""
 
     @abstractmethod
     def settings(self, stamp: Stamp) -> Mapping[str, str]:
-        """Return the settings of Spark that stamp what is merged while they are set."""
+        """Return the settings of Spark that stamp commits of merges."""
 
     @abstractmethod
     def last_written(self, session: SparkSession, identifier: str, query: str) -> Stamp | None:
-        """Return the last commit of a query that the table's history tells of, if any."""
+        """Return the last commit of a query in the table's history, if any."""
 
-    def stored(self, kind: DataType) -> DataType:
-        """Return the type in which a table of this format has a column."""
+    def column_type(self, kind: DataType) -> DataType:
+        """Return the type in which tables of this format store a column."""
         return kind
 
     @contextmanager
     def stamping(self, session: SparkSession, stamp: Stamp) -> Iterator[None]:
-        """Stamp what is merged meanwhile, in a session that nobody else writes in."""
+        """Stamp commits of merges in a session, in which nothing else may be written meanwhile."""
         settings = self.settings(stamp)
         try:
             for name, value in settings.items():
@@ -115,14 +119,14 @@ class TableFormat(ABC):
 
 
 class DeltaTables(TableFormat):
-    """Delta Lake: skips a transaction that it has seen, and remembers the last of each query."""
+    """Delta Lake: it skips transactions that it has seen, and stores the last of each query."""
 
     name, title = "delta", "Delta"
 
     def identifier(self, table: str) -> str:
-        """Return a name as it is, and a path as Delta's SQL has it."""
+        """Return a name as it is, and a path in Delta's syntax."""
         if "/" not in table:
-            quoted_table(table)
+            quote_table(table)
             return table
         if "`" in table:
             raise QueryError("the path of a Delta table has no backtick", value=table)
@@ -132,33 +136,33 @@ class DeltaTables(TableFormat):
         return f"delta.`{table}`"
 
     def options(self, stamp: Stamp) -> Mapping[str, str]:
-        """Return the transaction, and the same as text, which the history shows."""
+        """Return the transaction, and the stamp as text, which the history shows."""
         return {
             "txnAppId": f"gpu_windows-{stamp.query}",
             "txnVersion": str(stamp.number),
-            "userMetadata": json.dumps(_said(stamp)),
+            "userMetadata": json.dumps(_properties_of(stamp)),
         }
 
     def settings(self, stamp: Stamp) -> Mapping[str, str]:
-        """Return the same by the names of Delta's settings."""
+        """Return the options by the names of Delta's settings."""
         prefix = "spark.databricks.delta."
         names = ("write.txnAppId", "write.txnVersion", "commitInfo.userMetadata")
         values = self.options(stamp).values()
         return {prefix + name: value for name, value in zip(names, values, strict=True)}
 
     def last_written(self, session: SparkSession, identifier: str, query: str) -> Stamp | None:
-        """Look through the history, which Delta keeps for a month if nobody said otherwise."""
-        whole = f"DESCRIBE HISTORY {quoted_table(identifier)}"
+        """Search the history, which Delta keeps for a month by default."""
+        whole = f"DESCRIBE HISTORY {quote_table(identifier)}"
         for text in (f"{whole} LIMIT {_RECENT}", whole):
-            said = session.sql(text).select("userMetadata").where("userMetadata IS NOT NULL")
-            last = _last((_from_json(row[0]) for row in said.collect()), query)
+            history = session.sql(text).select("userMetadata").where("userMetadata IS NOT NULL")
+            last = _last((_from_json(row[0]) for row in history.collect()), query)
             if last is not None:
                 return last
         return None
 
 
 class IcebergTables(TableFormat):
-    """Apache Iceberg: snapshots say of themselves what they are asked to."""
+    """Apache Iceberg: snapshots can have any properties."""
 
     name, title, forgets = "iceberg", "Iceberg", True
 
@@ -170,27 +174,27 @@ class IcebergTables(TableFormat):
         return table
 
     def refresh(self, session: SparkSession, identifier: str) -> None:
-        """Forget what the session's catalog holds of the table, which it does for 30 seconds."""
-        session.sql(f"REFRESH TABLE {quoted_table(identifier)}")
+        """Drop the table from the session's catalog cache, which has it for 30 seconds."""
+        session.sql(f"REFRESH TABLE {quote_table(identifier)}")
 
     def options(self, stamp: Stamp) -> Mapping[str, str]:
-        """Return what is said of a snapshot."""
-        return {f"snapshot-property.{key}": value for key, value in _said(stamp).items()}
+        """Return the properties of a snapshot as options."""
+        return {f"snapshot-property.{key}": value for key, value in _properties_of(stamp).items()}
 
     def settings(self, stamp: Stamp) -> Mapping[str, str]:
-        """Return the same by the names of Iceberg's settings."""
+        """Return the options by the names of Iceberg's settings."""
         options = self.options(stamp)
         return {f"spark.sql.iceberg.{name}": value for name, value in options.items()}
 
     def last_written(self, session: SparkSession, identifier: str, query: str) -> Stamp | None:
-        """Look through the snapshots that have not expired."""
+        """Search the snapshots that have not expired."""
         from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-        said = F.col("summary")
-        ours = session.table(f"{quoted_table(identifier)}.snapshots").where(said[_QUERY] == query)
-        return _last((row["summary"] for row in ours.collect()), query)
+        snapshots = session.table(f"{quote_table(identifier)}.snapshots")
+        own = snapshots.where(F.col("summary")[_QUERY] == query)
+        return _last((row["summary"] for row in own.collect()), query)
 
-    def stored(self, kind: DataType) -> DataType:
+    def column_type(self, kind: DataType) -> DataType:
         """Return the type; Iceberg has no integers of 8 and 16 bits."""
         from pyspark.sql.types import (
             ArrayType,
@@ -204,33 +208,33 @@ class IcebergTables(TableFormat):
         if isinstance(kind, ByteType | ShortType):
             return IntegerType()
         if isinstance(kind, ArrayType):
-            return ArrayType(self.stored(kind.elementType), kind.containsNull)
+            return ArrayType(self.column_type(kind.elementType), kind.containsNull)
         if isinstance(kind, MapType):
-            values = self.stored(kind.valueType)
-            return MapType(self.stored(kind.keyType), values, kind.valueContainsNull)
+            values = self.column_type(kind.valueType)
+            return MapType(self.column_type(kind.keyType), values, kind.valueContainsNull)
         if isinstance(kind, StructType):
             found = StructType()
             for field in kind:
-                found = found.add(field.name, self.stored(field.dataType), field.nullable)
+                found = found.add(field.name, self.column_type(field.dataType), field.nullable)
             return found
         return kind
 
 
-def _said(stamp: Stamp) -> dict[str, str]:
-    """Return what a commit says of itself."""
+def _properties_of(stamp: Stamp) -> dict[str, str]:
+    """Return the properties of a commit."""
     planned = "" if stamp.planned_ms is None else str(stamp.planned_ms)
     numbers = {_NUMBER: str(stamp.number), _ROWS: str(stamp.rows), _PLANNED: planned}
     return {_QUERY: stamp.query, **numbers}
 
 
-def _last(said: Iterable[Any], query: str) -> Stamp | None:
-    """Return the last commit of a query, among what commits say of themselves."""
-    ours = (stamp for each in said if (stamp := Stamp.of(each)) and stamp.query == query)
-    return max(ours, key=lambda stamp: stamp.number, default=None)
+def _last(commits: Iterable[Any], query: str) -> Stamp | None:
+    """Return the last stamp of a query among the properties of commits."""
+    own = (stamp for each in commits if (stamp := Stamp.of(each)) and stamp.query == query)
+    return max(own, key=lambda stamp: stamp.number, default=None)
 
 
 def _from_json(text: str) -> Any:
-    """Read what somebody may have written."""
+    """Parse text that may be of other writers; None if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A table of results belongs to one query, which its properties tell."""
+"""Ownership of a table of results by one query, stored in the table's properties."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class TableOwner:
     Parameters
     ----------
     generation : int
-        How many queries wrote there before.
+        Number of earlier owners.
     query : str
-        What tells its checkpoint from others.
+        Identity of its checkpoint.
     """
 
     generation: int
@@ -33,17 +33,17 @@ class TableOwner:
 
     @property
     def text(self) -> str:
-        """What the property says."""
+        """Value of the property."""
         return f"{self.generation}:{self.query}"
 
     @classmethod
     def of(cls, session: SparkSession, identifier: str) -> Self | None:
-        """Return the owner of a table that is there; None if nobody has written there.
+        """Return the owner of an existing table; None if it has none.
 
         Raises
         ------
         OutputError
-            If the property says something else.
+            If the property has another form.
         """
         text = properties(session, identifier).get(OWNER)
         if text is None:
@@ -58,7 +58,7 @@ class TableOwner:
     def next(
         cls, session: SparkSession, identifier: str, query: str | None, *, takes_over: bool
     ) -> int:
-        """Return the generation in which a query may write to a table that is there.
+        """Return the generation in which a query may write to an existing table.
 
         ``query``: None if it is new.
 
@@ -75,7 +75,7 @@ class TableOwner:
         if not takes_over:
             rule = (
                 "the table holds results of a query with another checkpoint: write to another "
-                "table, or go on there with takes_over=True, after which that query may not"
+                "table, or take it over with takes_over=True, after which that query may not"
             )
             raise OutputError(rule, value=identifier)
         return last.generation + 1
@@ -84,5 +84,5 @@ class TableOwner:
         """Raise `OutputError` if the table is another query's now."""
         found = TableOwner.of(session, identifier)
         if found != self:
-            rule = "a query of another checkpoint has taken over the table, or it was made anew"
+            rule = "a query of another checkpoint has taken over the table, or it was created again"
             raise OutputError(rule, value=identifier)

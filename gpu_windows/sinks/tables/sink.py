@@ -1,4 +1,4 @@
-"""Sinks for tables: what is asked of a query before it starts, and of the tables."""
+"""Sinks for tables of Delta Lake and Apache Iceberg."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
 from gpu_windows.sinks.modes import (
     Mode,
-    check_known,
+    check_is_mode,
     check_mode,
     check_places,
     check_sides,
-    checked_mapping,
+    copy_mapping,
 )
 from gpu_windows.sinks.tables.formats import DeltaTables, IcebergTables, TableFormat
 
@@ -49,20 +49,20 @@ class TableSink(Sink):
     takes_over: bool = False
 
     def __post_init__(self) -> None:
-        check_known(self.mode)
+        check_is_mode(self.mode)
         if not isinstance(self.takes_over, bool):
             raise QueryError("takes_over is True or False", value=repr(self.takes_over))
-        object.__setattr__(self, "sides", checked_mapping("sides", self.sides))
+        object.__setattr__(self, "sides", copy_mapping("sides", self.sides))
         check_places(self.places)
 
     @property
     @abstractmethod
     def format(self) -> TableFormat:
-        """What the tables can do."""
+        """The format of the tables."""
 
     @property
     def places(self) -> Mapping[str, str]:
-        """Names of the outputs that are written, to what SQL calls their tables."""
+        """Names of written outputs to the names of their tables in SQL."""
         tables = {RESULT: self.table, **{side_name(tag): t for tag, t in self.sides.items()}}
         if self.late is not None:
             tables[LATE] = self.late
@@ -77,7 +77,7 @@ class TableSink(Sink):
         return self.format.identifier(f"./{text}" if is_path else text.rstrip("/") or text)
 
     def check(self, plan: Plan) -> None:
-        """Refuse results that cannot be merged, and side outputs without a table.
+        """Raise for results that cannot be merged, and for side outputs without a table.
 
         Raises
         ------
@@ -99,19 +99,19 @@ class TableSink(Sink):
         upserts = self.mode == "upsert"
         merge = Merge.of(query) if upserts else None
         change = None if merge is None else merge.change
-        schemas = {name: self._stored(query.schemas[name], change) for name in self.places}
+        schemas = {name: self._table_schema(query.schemas[name], change) for name in self.places}
         writer = TableWriter(self.format, self.places, schemas, merge, takes_over=self.takes_over)
-        writer.look(query)
+        writer.check_tables(query)
         return writer
 
-    def _stored(self, schema: StructType, change: str | None) -> StructType:
-        """Return the columns of a table: of the kinds that it has, and none of changes."""
+    def _table_schema(self, schema: StructType, change: str | None) -> StructType:
+        """Return the schema of a table: in types of its format, without the change column."""
         from pyspark.sql.types import StructType
 
         found = StructType()
         for each in schema:
             if each.name != change:
-                found = found.add(each.name, self.format.stored(each.dataType))
+                found = found.add(each.name, self.format.column_type(each.dataType))
         return found
 
 
@@ -119,9 +119,9 @@ class TableSink(Sink):
 class DeltaSink(TableSink):
     """A sink that writes to tables of Delta Lake, each micro-batch once.
 
-    A micro-batch is one transaction of each table, which says whose it is: Delta skips one that it
-    has seen, so that a micro-batch that comes again changes nothing. Who reads the table needs to
-    know nothing of that. The tables of one query are written one after another.
+    A micro-batch is one transaction of each table, stamped with query and micro-batch: Delta skips
+    one that it has seen, so that a repeated micro-batch changes nothing. Readers need no special
+    handling. The tables of one query are written one after another.
 
     Needs a session with Delta's extension and catalog: see docs/tables.md.
 
@@ -142,13 +142,13 @@ class DeltaSink(TableSink):
     sides : mapping of str to str or os.PathLike
         Tags of side outputs to tables; each needs one.
     takes_over : bool
-        Whether a query of another checkpoint may go on where one has written: what is there
-        stays, and the other query is refused from then on.
+        Whether a query may take over tables of another checkpoint: existing rows stay, and the
+        other query is refused from then on.
 
     Raises
     ------
     QueryError
-        If a parameter is none, or two outputs would go to one table.
+        If a parameter is invalid, or two outputs would go to one table.
     """
 
     @property
@@ -161,9 +161,9 @@ class DeltaSink(TableSink):
 class IcebergSink(TableSink):
     """A sink that writes to tables of Apache Iceberg, each micro-batch once.
 
-    A micro-batch is one snapshot of each table, which says whose it is. When a query is started
-    again it looks through the snapshots, and skips the micro-batch if it is there. So while the
-    query is down its last snapshot must not expire: if there is none of it any more, the query is
+    A micro-batch is one snapshot of each table, stamped with query and micro-batch. A query that is
+    started again searches the snapshots, and skips the micro-batch if it is there. So its last
+    snapshot must not expire while the query is down: without any snapshot of it, the query is
     refused (see docs/tables.md).
 
     Needs a session with Iceberg's extension and a catalog: see docs/tables.md.
@@ -179,7 +179,7 @@ class IcebergSink(TableSink):
     Raises
     ------
     QueryError
-        If a parameter is none, or two outputs would go to one table.
+        If a parameter is invalid, or two outputs would go to one table.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""SQL of tables: they are made, looked at, added to and merged into."""
+"""SQL statements that create, check, append to and merge into tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from gpu_windows.errors import OutputError
 from gpu_windows.functions.top_changes import Change
-from gpu_windows.spark_glue.columns.names import quoted, quoted_table, quoted_text
+from gpu_windows.spark_glue.columns.names import quote_name, quote_table, quote_text
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataFrame, SparkSession, StructType
@@ -20,11 +20,11 @@ _DELETED = Change.DELETE.name.lower()
 
 
 def exists(session: SparkSession, identifier: str) -> bool:
-    """Whether there is a table."""
+    """Whether a table exists."""
     from pyspark.errors import AnalysisException
 
     try:
-        return session.catalog.tableExists(quoted_table(identifier))
+        return session.catalog.tableExists(quote_table(identifier))
     except AnalysisException as error:
         if error.getCondition() != _NO_DELTA_TABLE:
             raise
@@ -32,33 +32,31 @@ def exists(session: SparkSession, identifier: str) -> bool:
 
 
 def create(session: SparkSession, identifier: str, schema: StructType, format_: str) -> None:
-    """Make a table, unless there is one; all its columns may be null."""
+    """Create a table unless it exists, with nullable columns."""
     if not exists(session, identifier):
-        session.createDataFrame([], schema).writeTo(quoted_table(identifier)).using(
-            format_
-        ).create()
+        session.createDataFrame([], schema).writeTo(quote_table(identifier)).using(format_).create()
 
 
 def properties(session: SparkSession, identifier: str) -> Mapping[str, str]:
     """Return the properties of a table."""
-    rows = session.sql(f"SHOW TBLPROPERTIES {quoted_table(identifier)}").collect()
+    rows = session.sql(f"SHOW TBLPROPERTIES {quote_table(identifier)}").collect()
     return {row[0]: row[1] for row in rows}
 
 
 def unset_property(session: SparkSession, identifier: str, name: str) -> None:
     """Remove a property of a table, if it is there."""
-    table, key = quoted_table(identifier), quoted_text(name)
+    table, key = quote_table(identifier), quote_text(name)
     session.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({key})")
 
 
 def set_property(session: SparkSession, identifier: str, name: str, value: str) -> None:
     """Set a property of a table."""
-    table, key = quoted_table(identifier), quoted_text(name)
-    session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({key} = {quoted_text(value)})")
+    table, key = quote_table(identifier), quote_text(name)
+    session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({key} = {quote_text(value)})")
 
 
 def check_columns(session: SparkSession, identifier: str, schema: StructType) -> None:
-    """Refuse a table without the columns of an output; it may have more of them.
+    """Raise `OutputError` for a table without the columns of an output; it may have more.
 
     Raises
     ------
@@ -67,20 +65,20 @@ def check_columns(session: SparkSession, identifier: str, schema: StructType) ->
     """
     found = {
         field.name.lower(): field.dataType
-        for field in session.table(quoted_table(identifier)).schema
+        for field in session.table(quote_table(identifier)).schema
     }
     for field in schema:
         there = found.get(field.name.lower())
         if there is None or there.simpleString() != field.dataType.simpleString():
-            wanted = ", ".join(f"{quoted(f.name)} {f.dataType.simpleString()}" for f in schema)
+            wanted = ", ".join(f"{quote_name(f.name)} {f.dataType.simpleString()}" for f in schema)
             rule = f"the table {identifier} must have the columns {wanted}"
             value = "no such column" if there is None else there.simpleString()
             raise OutputError(rule, value=value, column=field.name)
 
 
 def append(rows: DataFrame, identifier: str, options: Mapping[str, str]) -> None:
-    """Add rows to a table, by the names of their columns; its other columns are null."""
-    rows.writeTo(quoted_table(identifier)).options(**options).append()
+    """Append rows to a table, by names of columns; its other columns are null."""
+    rows.writeTo(quote_table(identifier)).options(**options).append()
 
 
 def merge(
@@ -104,9 +102,9 @@ def merge(
     within : iterable of str
         Names of some of ``on`` by whose least and greatest values files of the table are left out.
     """
-    names = [quoted(name) for name in rows.columns if name != change]
-    same = [f"t.{quoted(name)} <=> s.{quoted(name)}" for name in on]
-    goes = None if change is None else f"s.{quoted(change)} = '{_DELETED}'"
+    names = [quote_name(name) for name in rows.columns if name != change]
+    same = [f"t.{quote_name(name)} <=> s.{quote_name(name)}" for name in on]
+    goes = None if change is None else f"s.{quote_name(change)} = '{_DELETED}'"
     deleted = "" if goes is None else f"WHEN MATCHED AND {goes} THEN DELETE "
     is_new = "" if goes is None else f"AND NOT {goes} "
     sets = ", ".join(f"t.{name} = s.{name}" for name in names)
@@ -114,7 +112,7 @@ def merge(
     conditions = " AND ".join((*same, *_bounds(rows, within)))
     with _view(rows) as view:
         rows.sparkSession.sql(
-            f"MERGE INTO {quoted_table(identifier)} AS t USING {view} AS s ON {conditions} "
+            f"MERGE INTO {quote_table(identifier)} AS t USING {view} AS s ON {conditions} "
             f"{deleted}"
             f"WHEN MATCHED THEN UPDATE SET {sets} "
             f"WHEN NOT MATCHED {is_new}THEN INSERT ({', '.join(names)}) VALUES ({values})"
@@ -122,17 +120,17 @@ def merge(
 
 
 def _bounds(rows: DataFrame, columns: Iterable[str]) -> list[str]:
-    """Return conditions that rows of a table with the same values meet, in words of constants."""
+    """Return conditions with constants that all rows to be matched in the table meet."""
     from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
     wanted = [(name, call) for name in columns for call in (F.min, F.max)]
     if not wanted:
         return []
-    micros = [F.unix_micros(call(quoted(name))) for name, call in wanted]
+    micros = [F.unix_micros(call(quote_name(name))) for name, call in wanted]
     found = rows.agg(*(each.alias(str(i)) for i, each in enumerate(micros))).collect()[0]
     signs = {F.min: ">=", F.max: "<="}
     return [
-        f"t.{quoted(name)} {signs[call]} timestamp_micros({at}L)"
+        f"t.{quote_name(name)} {signs[call]} timestamp_micros({at}L)"
         for (name, call), at in zip(wanted, found, strict=True)
         if at is not None
     ]
@@ -140,7 +138,7 @@ def _bounds(rows: DataFrame, columns: Iterable[str]) -> list[str]:
 
 @contextmanager
 def _view(rows: DataFrame) -> Iterator[str]:
-    """Give a DataFrame a name in SQL for a while."""
+    """Make a DataFrame a temporary view, and yield its name."""
     name = f"gpu_windows_{uuid4().hex}"
     rows.createOrReplaceTempView(name)
     try:

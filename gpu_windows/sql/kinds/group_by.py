@@ -136,7 +136,7 @@ class WindowAggregation:
         with errors_at(statement.select):
             outputs = windowed.call("with_outputs").call("aggregate", **aggregates)
         group_id = () if grouping.sets is None else (GROUPING_ID.name,)
-        key_names = [self._table.timed_stream.source.public_name(key) for key in keys]
+        key_names = [self._table.timed_stream.source.display_name(key) for key in keys]
         number = () if self._ranking is None else (self._ranking.number,)
         names = (*key_names, *_BOUNDS, *aggregates, *group_id, *number)
         results = Results(outputs, names, grouping.window.assigner)

@@ -76,7 +76,7 @@ class _Match:
             if then:
                 step = step.call("then_by", *then, descending=descending)
             outputs = self._settings.apply(step).call("with_outputs").call("measures", **measures)
-        public = self._table.timed_stream.source.public_name
+        public = self._table.timed_stream.source.display_name
         results = Results(outputs, (*map(public, keys), *measures))
         key_results = {
             each.name: result_column(public(key)) for each, key in zip(partition, keys, strict=True)

@@ -102,7 +102,7 @@ class _Over:
             step = self._settings.apply(stream.call("over"))
             outputs = step.call("with_outputs").call("aggregate", carried, **aggregates)
         names = tuple(outputs.value.plan.result_schema.names)
-        public = tuple(map(self._table.timed_stream.source.public_name, names))
+        public = tuple(map(self._table.timed_stream.source.display_name, names))
         selected = items_by_name(
             items, lambda node: rewrite_over_results(node, self._to_result, _NOT_IN_RESULT)
         )
@@ -201,7 +201,7 @@ class _Over:
             return result_column(self._calls[canonical_text(node)])
         if isinstance(node, exp.Column):
             return result_column(
-                self._table.timed_stream.source.public_name(self._table.column(node))
+                self._table.timed_stream.source.display_name(self._table.column(node))
             )
         return None
 

@@ -282,7 +282,9 @@ def test_keys_and_columns_may_be_expressions(spark: SparkSession) -> None:
 def test_a_stream_is_not_joined_with_a_batch(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.createDataFrame(instants(LEFT))
     stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path))
-    with pytest.raises(errors.QueryError, match="streams, or none is, got a stream with a batch"):
+    with pytest.raises(
+        errors.QueryError, match="streams or both batch DataFrames, got a stream with a batch"
+    ):
         joined(stream, frame, "inner")
 
 

@@ -19,7 +19,7 @@ from gpu_windows.operators.process.broadcast_state import BROADCAST
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.spark_glue.tasks.packing import dealt, shards_of
+from gpu_windows.spark_glue.tasks.packing import assign_shards, shards_of
 from tests.examples import examples
 from tests.operators.process.functions import LONG, TEXT, Limits, Row, table
 from tests.operators.state.counting import Counting
@@ -174,7 +174,7 @@ def test_every_shard_has_a_copy_that_gives_nothing() -> None:
     made = plan(query, bounded=False, spark=True)
     assert made.order[0] == SIDE
     sent = broadcast_rows(("x", 1, 8), ("y", None, 20), ("z", 3, 7))
-    rows, shards = dealt(made, pa.concat_tables([sent, keyed_rows(("a", 2, 9))]))
+    rows, shards = assign_shards(made, pa.concat_tables([sent, keyed_rows(("a", 2, 9))]))
     home = shards_of(made, sent)[0]
     given = {}
     for shard in range(4):

@@ -52,7 +52,7 @@ def sent(
             planned, LONG_MIN if latest is None else latest, max_share=max_share
         )
         made = [rows] if latest is None else stage.split(rows)
-        for _, message in join_fragments(pack(planned, made, most=1 << 11)):
+        for _, message in join_fragments(pack(planned, made, max_bytes=1 << 11)):
             table = from_ipc(message)
             yield from (table.slice(begin, _ROWS) for begin in range(0, len(table), _ROWS))
 

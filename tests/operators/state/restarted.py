@@ -22,7 +22,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query
 from gpu_windows.spark_glue.tasks.open_shard import open_shard
-from gpu_windows.spark_glue.tasks.packing import dealt
+from gpu_windows.spark_glue.tasks.packing import assign_shards
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
 
 Rows = Sequence[dict[str, Any]]
@@ -60,7 +60,7 @@ class Restarted:
         query = self.plan.query
         schema = pa.schema([query.schema.field(name) for name in self.plan.input_columns])
         named = [{name: row[name] for name in schema.names} for row in rows]
-        table, numbers = dealt(self.plan, pa.Table.from_pylist(named, schema=schema))
+        table, numbers = assign_shards(self.plan, pa.Table.from_pylist(named, schema=schema))
         shards = query.options.shards or 1
         results: list[dict[str, Any]] = []
         newest: list[str | None] = []

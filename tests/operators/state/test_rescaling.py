@@ -23,7 +23,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query
 from gpu_windows.spark_glue.tasks.open_shard import open_shard
-from gpu_windows.spark_glue.tasks.packing import dealt
+from gpu_windows.spark_glue.tasks.packing import assign_shards
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
 from tests.operators.process.functions import LONG, TEXT, Limits
 
@@ -48,7 +48,7 @@ class Rescaled:
         """Return the results of all shards."""
         planned = self._plan(shards)
         schema = pa.schema([planned.query.schema.field(name) for name in planned.input_columns])
-        table, numbers = dealt(planned, pa.Table.from_pylist([*rows], schema=schema))
+        table, numbers = assign_shards(planned, pa.Table.from_pylist([*rows], schema=schema))
         results: list[dict[str, Any]] = []
         newest: list[str | None] = []
         for shard in range(shards):

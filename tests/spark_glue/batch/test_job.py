@@ -279,7 +279,7 @@ def test_other_timestamps_and_odd_names(
         assert made.rejected().count() == wanted.rejected().num_rows
         assert made.late().count() == 0
     for name in ("x.y", "n`"):
-        with pytest.raises(errors.ColumnNameError, match="rename it with alias"):
+        with pytest.raises(errors.ColumnNameError, match="rename them with alias"):
             gw.stream(frame).event_time("c d", WATERMARKS).key_by(name)
 
 

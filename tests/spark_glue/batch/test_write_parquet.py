@@ -82,7 +82,7 @@ def test_a_reader_has_the_write_before_or_the_new_one(
     assert written.written_by == "tasks"
     assert_same(gw.read_output(spark, path), other.result())
     assert before.count() == rows_before  # whose files stay until the next write
-    with pytest.raises(errors.OutputError, match="read it by read_output"):
+    with pytest.raises(errors.OutputError, match="read them by read_output"):
         gw.read_output_stream(spark, path)
 
 
@@ -136,7 +136,7 @@ REASONS = {
     "computed": "an expression of a selection is not one that Arrow computes, HEX(key)",
     "legacy": "the session's settings of Parquet files ask for what only Spark writes",
     "typed": "it notes more in a file of a column than Arrow does",
-    "finished": "it makes the results",
+    "finished": "it computes the results",
 }
 
 
@@ -165,7 +165,7 @@ def test_what_spark_writes(
     settings = {"spark.sql.parquet.writeLegacyFormat": "true"} if case == "legacy" else {}
     with change_settings(spark, settings):
         outputs = of_case(case, frame)
-        assert f"write_parquet has Spark write: {REASONS[case]}" in outputs.explain()
+        assert f"write_parquet lets Spark write: {REASONS[case]}" in outputs.explain()
         written = outputs.write_parquet(tmp_path / "out", compression="gzip")
         assert (written.written_by, written.counters) == ("spark", None)
         assert_same(gw.read_output(spark, tmp_path / "out"), outputs.result())
@@ -183,7 +183,7 @@ def test_no_results(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> No
 
 def test_refusals(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:
     outputs = sliding(frame)
-    with pytest.raises(errors.OutputError, match=r"a path of results is on a disk .*HDFS"):
+    with pytest.raises(errors.OutputError, match=r"a path of results must be on a disk .*HDFS"):
         outputs.write_parquet("hdfs://somewhere/out")
     (tmp_path / "file").touch()
     with pytest.raises(errors.OutputError, match="cannot be used"):

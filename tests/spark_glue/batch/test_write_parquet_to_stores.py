@@ -60,7 +60,7 @@ def test_a_store_has_whole_writes(
         with pytest.raises(errors.OutputError, match="holds results"):
             outputs.write_parquet(url)
         server.faults.has_conditions = False  # a store that replaces what it is told to create
-        with pytest.raises(errors.OutputError, match="the store of a path of results must create"):
+        with pytest.raises(errors.OutputError, match="a path of results must support creating"):
             outputs.write_parquet(url, mode="overwrite")
     assert written.path == url
     assert read(server, bucket, written.files).num_rows == written.rows == RESULTS

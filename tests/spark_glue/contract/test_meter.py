@@ -120,7 +120,7 @@ def test_time_is_that_of_the_operator_or_of_files(monkeypatch: pytest.MonkeyPatc
         take(8)
         assert table.load() is not None
     emitted = []
-    for emission in meter.timed(emissions()):
+    for emission in meter.measure(emissions()):
         emitted.append(emission)
         take(1_000)  # Spark's
     with meter.working():

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.spark_glue.tasks.crossing import as_planned, planned_type
+from gpu_windows.spark_glue.tasks.planned_types import planned_type, to_planned_types
 from tests.lanes import quick
 from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import BEGIN, SECOND, files
@@ -153,7 +153,9 @@ def test_a_batch_elsewhere(spark: SparkSession, time_zone: TimeZone, name: str) 
 
 
 def in_utc(tables: list[pa.Table]) -> list[pa.Table]:
-    return [pa.Table.from_batches(as_planned(t.to_batches()), _planned(t.schema)) for t in tables]
+    return [
+        pa.Table.from_batches(to_planned_types(t.to_batches()), _planned(t.schema)) for t in tables
+    ]
 
 
 def _planned(schema: pa.Schema) -> pa.Schema:
@@ -168,8 +170,8 @@ def test_types_as_planned() -> None:
         assert planned_type(dtype) == dtype
     values = [{"many": [1, None], "by": [("a", {"at": 2, "text": "b"})]}, None]
     batch = pa.record_batch({"deep": pa.array(values, nested(ELSEWHERE))})
-    (found,) = as_planned([batch])
+    (found,) = to_planned_types([batch])
     assert found.schema.field("deep").type == nested(UTC)
     assert found["deep"].to_pylist() == pa.array(values, nested(UTC)).to_pylist()
-    (same,) = as_planned([found])
+    (same,) = to_planned_types([found])
     assert same is found

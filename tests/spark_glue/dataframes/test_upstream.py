@@ -219,7 +219,7 @@ def joined(rows: DataFrame) -> DataFrame:
 STATEFUL: dict[str, tuple[Change, str]] = {
     "groupBy": (
         lambda rows: counted(marked(rows)),
-        "groupBy or DISTINCT in SQL cannot stand before gw.stream.*stream_results",
+        "groupBy or DISTINCT in SQL cannot be before gw.stream.*stream_results",
     ),
     "sum of all": (
         lambda rows: rows.groupBy("k").agg(F.max("ts").alias("ts")),

@@ -225,13 +225,13 @@ def test_few_results_and_many_are_the_same(
 
     What expressions compute may be more than this process holds.
     """
-    from gpu_windows.spark_glue.streams import staged
+    from gpu_windows.spark_glue.streams import staged_results
 
     files(tmp_path / "in", batches(3, 400))
     found = []
     for name, most in (("few", 1 << 20), ("many", 0)):
         for bound in ("_MAX_DRIVER_BYTES", "_MAX_TABLE_BYTES"):
-            monkeypatch.setattr(staged, bound, most)
+            monkeypatch.setattr(staged_results, bound, most)
         outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
         if chosen == "some":
             outputs = outputs.select("k", "window_start", where="n > 1")

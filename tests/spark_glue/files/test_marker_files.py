@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gpu_windows.commits.log import file_system
+from gpu_windows.commits.path_log import file_system
 
 local_texts = pytest.importorskip("gpu_windows.spark_glue.files.local_marker_files")
 texts = pytest.importorskip("gpu_windows.spark_glue.files.marker_files")
@@ -25,10 +25,10 @@ FOLDER = "owners/00000000"
 
 def test_a_text_is_put_where_none_is(tmp_path: Path) -> None:
     folder = tmp_path / "commits" / "1"
-    assert local_texts.texts_in(folder) == []
-    assert local_texts.put_here(folder, "one")
-    assert not local_texts.put_here(folder, "other")
-    assert local_texts.texts_in(folder) == ["one"]
+    assert local_texts.read_local_markers(folder) == []
+    assert local_texts.write_local_marker(folder, "one")
+    assert not local_texts.write_local_marker(folder, "other")
+    assert local_texts.read_local_markers(folder) == ["one"]
     assert [file.name.partition("-")[0] for file in folder.iterdir()] == ["part"]
 
 
@@ -38,12 +38,12 @@ def test_one_of_many_that_write_at_once_does(tmp_path: Path) -> None:
 
         def put(text: str, folder: Path = folder, start: Barrier = start) -> bool:
             start.wait()
-            return bool(local_texts.put_here(folder, text))
+            return bool(local_texts.write_local_marker(folder, text))
 
         with ThreadPoolExecutor(8) as pool:
             put_ = list(pool.map(put, "abcdefgh"))
         assert sum(put_) == 1
-        assert local_texts.texts_in(folder) == ["abcdefgh"[put_.index(True)]]
+        assert local_texts.read_local_markers(folder) == ["abcdefgh"[put_.index(True)]]
         assert len(list(folder.iterdir())) == 1, "no draft is left"
 
 
@@ -55,7 +55,7 @@ def test_a_disk_without_links_leaves_nothing(
 
     monkeypatch.setattr("os.link", refuse)
     with pytest.raises(PermissionError):
-        local_texts.put_here(tmp_path, "one")
+        local_texts.write_local_marker(tmp_path, "one")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,7 +78,7 @@ def test_a_text_is_on_the_disk_before_its_name_and_its_name_before_we_say_so(
     (tmp_path / "commits").mkdir()
     for folder, parents in (("commits/0/1", ["commits/0", "commits"]), ("commits/0/2", None)):
         calls.clear()
-        assert local_texts.put_here(tmp_path / folder, "one")
+        assert local_texts.write_local_marker(tmp_path / folder, "one")
         above = parents or ["commits/0"]
         assert calls == ["link", *(str(tmp_path / each) for each in (folder, *above))]
 
@@ -92,29 +92,29 @@ def test_a_disk_that_syncs_no_folders(tmp_path: Path, monkeypatch: pytest.Monkey
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", refuse)
-    assert local_texts.put_here(tmp_path / "1", "one")
-    assert local_texts.texts_in(tmp_path / "1") == ["one"]
+    assert local_texts.write_local_marker(tmp_path / "1", "one")
+    assert local_texts.read_local_markers(tmp_path / "1") == ["one"]
 
 
 def test_what_a_writer_left_that_died_does_not_count(tmp_path: Path) -> None:
     (tmp_path / ".part-0.txt").write_text("on")
     (tmp_path / "part-0.txt").touch()
     (tmp_path / "_SUCCESS").touch()
-    assert local_texts.texts_in(tmp_path) == []
-    assert local_texts.put_here(tmp_path, "one")
-    assert local_texts.texts_in(tmp_path) == ["one"]
+    assert local_texts.read_local_markers(tmp_path) == []
+    assert local_texts.write_local_marker(tmp_path, "one")
+    assert local_texts.read_local_markers(tmp_path) == ["one"]
 
 
 def test_either_finds_what_the_other_wrote(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "a [b]% ü c"
-    assert texts.put_text(spark, str(path / FOLDER), "of Spark")
+    assert texts.write_marker(spark, str(path / FOLDER), "of Spark")
     for given in (str(path), f"file:{path}", f"{path}/"):
-        assert local_texts.seen_here(spark, given, FOLDER, "of Spark") == path
-    assert local_texts.seen_here(spark, str(path), FOLDER, "of another") is None
+        assert local_texts.find_local_folder(spark, given, FOLDER, "of Spark") == path
+    assert local_texts.find_local_folder(spark, str(path), FOLDER, "of another") is None
     found = texts.files_of(spark, texts.literal(f"{path}/{FOLDER}"))
     (uri,) = {file.rpartition("/owners/")[0] for file in found}
     assert file_system(uri)[1] == str(path)
-    assert not local_texts.put_here(path / FOLDER, "of this machine")
-    assert local_texts.put_here(path / "commits", "of this machine")
-    assert texts.read_texts(spark, texts.literal(str(path / "commits"))) == ["of this machine"]
-    assert not texts.put_text(spark, str(path / "commits"), "of Spark")
+    assert not local_texts.write_local_marker(path / FOLDER, "of this machine")
+    assert local_texts.write_local_marker(path / "commits", "of this machine")
+    assert texts.read_markers(spark, texts.literal(str(path / "commits"))) == ["of this machine"]
+    assert not texts.write_marker(spark, str(path / "commits"), "of Spark")

@@ -346,9 +346,9 @@ def test_a_worker_that_dies_while_it_reads(spark: SparkSession, tmp_path: Path) 
     try:
         scan: Any = gw.scan(tmp_path, spark)
         rows = scan.source.scan.rows
-        from gpu_windows.spark_glue.tasks.scanning import deal_splits
+        from gpu_windows.spark_glue.tasks.scanning import assign_splits
 
-        bins = deal_splits(spark, rows)
+        bins = assign_splits(spark, rows)
     finally:
         spark.conf.unset("spark.sql.leafNodeDefaultParallelism")
     schema = "k BIGINT"

@@ -39,9 +39,9 @@ def try_on_spark(seed: int, path: Path, session: SparkSession) -> str:
     names = source.schema.names
     for step in range(3):
         if step == 1:
-            source = source.extended(draw_columns(rng, names))
+            source = source.add_columns(draw_columns(rng, names))
         else:
-            source = source.filtered(draw_condition(rng, names))
+            source = source.filter_rows(draw_condition(rng, names))
         if source.scan.rows is None:
             return BY_SPARK
         outcome = _compare(rng, source)

@@ -15,7 +15,7 @@ import gpu_windows as gw
 from gpu_windows.errors import InvalidOptionError
 from gpu_windows.spark_glue.session.gpus import (
     EXECUTOR_AMOUNT,
-    MOST_TASKS,
+    MAX_TASKS,
     TASK_AMOUNT,
     gpu_settings,
 )
@@ -45,14 +45,14 @@ def test_configure_hands_out_none_where_it_is_not_asked() -> None:
     assert not [name for name in configured(False) if "gpu" in name]
 
 
-@pytest.mark.parametrize("gpu", [-1, MOST_TASKS + 1, 0.5, "yes", None])
+@pytest.mark.parametrize("gpu", [-1, MAX_TASKS + 1, 0.5, "yes", None])
 def test_what_is_no_number_of_tasks_is_refused(gpu: Any) -> None:
     with pytest.raises(InvalidOptionError, match=r"how many tasks share a GPU: True or 1\.\.64"):
         configured(gpu)
 
 
 def test_a_tasks_share_is_what_its_number_says() -> None:
-    for tasks in range(1, MOST_TASKS + 1):
+    for tasks in range(1, MAX_TASKS + 1):
         assert gpu_share(gpu_settings(tasks)) == 1 / tasks
 
 

@@ -49,4 +49,4 @@ def test_what_the_jvm_says_is_kept(tmp_path: Path) -> None:
         with local_session._stderr_to(log):
             os.write(2, b"WARNING: Using incubator modules\nError: no room\n")
         os.write(2, b"not this\n")
-        assert local_session._last_words(log) == "Error: no room"
+        assert local_session._error_in_log(log) == "Error: no room"

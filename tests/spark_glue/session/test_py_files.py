@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark import SparkFiles
 
-from gpu_windows.spark_glue.session.py_files import show_py_files
+from gpu_windows.spark_glue.session.py_files import add_py_files
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def shown(before: dict[str, str]) -> dict[str, str]:
     session: Any = SimpleNamespace(sparkContext=SimpleNamespace(environment={**before}))
     for _ in range(2):  # of two queries
-        show_py_files(session)
+        add_py_files(session)
     found: dict[str, str] = session.sparkContext.environment
     return found
 
@@ -48,4 +48,4 @@ def test_without_python_files_nothing_changes(root: Path) -> None:
 
 
 def test_spark_connect_has_no_context() -> None:
-    show_py_files(SimpleNamespace())  # type: ignore[arg-type]
+    add_py_files(SimpleNamespace())  # type: ignore[arg-type]

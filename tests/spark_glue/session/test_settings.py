@@ -13,10 +13,10 @@ from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.planning.plan import PartialsBy
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.session.settings import (
+    _BATCH_BYTES,
     ARROW_BYTES,
     ARROW_ROWS,
     SETTINGS,
-    TOGETHER,
     byte_count,
     crosses_quickly,
     fragment_bytes,
@@ -78,7 +78,7 @@ def test_batches_of_few_rows_are_slow_too(rows: str | None, quick: bool) -> None
 )
 def test_fragments_that_cross_together_are_bounded(rows: str, bytes_: str, size: int) -> None:
     assert fragment_bytes({ARROW_ROWS: rows, ARROW_BYTES: bytes_}) == size
-    assert min(int(rows) or 1, (64 << 20) // size) * size <= 2 * TOGETHER
+    assert min(int(rows) or 1, (64 << 20) // size) * size <= 2 * _BATCH_BYTES
 
 
 def test_fragments_where_nothing_is_set(spark: SparkSession) -> None:
@@ -89,7 +89,9 @@ def test_fragments_where_nothing_is_set(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("rows", ["0", "-1", "200000"])
 def test_nothing_bounds_what_crosses_together(rows: str) -> None:
-    with pytest.raises(UnsupportedQueryError, match=r"in 1\.\.131072: it bounds what crosses"):
+    with pytest.raises(
+        UnsupportedQueryError, match=r"in 1\.\.131072: it bounds the rows that are sent"
+    ):
         fragment_bytes({ARROW_ROWS: rows, ARROW_BYTES: "2147483647"})
 
 

@@ -157,7 +157,7 @@ def test_stores_that_are_not_taken(
     for name, value in named.items():
         spark.conf.set(f"spark.hadoop.fs.s3a.{name}", value)
     try:
-        with pytest.raises(CheckpointError, match="only where none is") as raised:
+        with pytest.raises(CheckpointError, match="only if there is none") as raised:
             gw.write_stream(outputs(spark, tmp_path), tmp_path / "out", "s3a://bucket/a")
     finally:
         for name in named:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Observation
 
 import gpu_windows as gw
-from gpu_windows.commits.log import NOTHING, CommitLog
+from gpu_windows.commits.path_log import NOTHING, PathLog
 from tests.spark_glue.stream_runs import batches, files, outputs_of, run_to_the_end, streamed
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_a_micro_batch_is_counted_without_an_event(
     tables = batches(3, 100)
     files(tmp_path / "in", tables)
     run_to_the_end(outputs_of("tumbling", streamed(spark, tmp_path / "in")), tmp_path)
-    commits = list(CommitLog((tmp_path / "out").as_uri()).between(NOTHING))
+    commits = list(PathLog((tmp_path / "out").as_uri()).between(NOTHING))
     assert [commit.rows for commit in commits] == [100, 100, 100]
     for output in ("result", "late"):
         rows = sum(commit.outputs[output].rows for commit in commits if output in commit.outputs)

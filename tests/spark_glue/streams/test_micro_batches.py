@@ -266,7 +266,7 @@ def test_a_checkpoint_of_which_parts_are_gone_is_refused(
     for folder in ("offsets", "commits"):
         for file in (tmp_path / "state" / folder).iterdir():
             file.unlink()
-    with pytest.raises(Exception, match="goes on with micro-batch 0, and the last commit is of"):
+    with pytest.raises(Exception, match="continues with micro-batch 0, and the last commit is of"):
         run_to_the_end(outputs, tmp_path)
     other: Any = outputs_of("sliding", streamed(spark, tmp_path / "in"))
     with pytest.raises(StateMismatchError, match="window was"):

@@ -97,12 +97,14 @@ def test_requests_of_a_micro_batch(server: S3Server) -> None:
 
 def test_a_shard_looks_for_commits_once_a_process(server: S3Server) -> None:
     log = CommitLog(ObjectFiles(f"s3://{server.make_bucket()}/a", server.options))
-    with pytest.raises(CheckpointError, match="where the driver and all executors reach it"):
-        log.check_is_in_reach()
+    with pytest.raises(
+        CheckpointError, match="the driver and all executors must reach a checkpoint"
+    ):
+        log.check_is_reachable()
     log.add(FIRST)
     server.answered.clear()
     for _ in range(3):
-        log.check_is_in_reach()
+        log.check_is_reachable()
     assert [each.kind for each in server.answered] == ["LIST"]
 
 

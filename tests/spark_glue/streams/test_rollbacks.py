@@ -199,7 +199,7 @@ def test_a_query_that_runs_meanwhile_ends_and_the_next_start_says_what_to_do(
     query.processAllAvailable()
     assert roll_back(tmp_path / "state", 2, output=tmp_path / "out") == 5
     files(tmp_path / "in", tables)
-    with pytest.raises(StreamingQueryException, match="another one has committed to this one"):
+    with pytest.raises(StreamingQueryException, match="another one has committed to it"):
         query.awaitTermination(60)
     with pytest.raises(StateMismatchError, match=r"with the same --output.* to commit 5, got"):
         run(outputs(), tmp_path)

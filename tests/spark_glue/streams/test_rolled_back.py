@@ -58,7 +58,7 @@ def test_where_spark_has_forgotten_a_micro_batch_with_results_the_query_is_refus
     run(spark, tmp_path, FIRST)
     assert run(spark, tmp_path, FIRST, LAST) == {"b": 1}
     roll_back_spark(tmp_path)
-    rule = "goes on with micro-batch 1, and the last commit is of micro-batch 1: parts of the"
+    rule = "continues with micro-batch 1, and the last commit is of micro-batch 1: parts of the"
     for _ in range(2):
         with pytest.raises(Exception, match=rule):
             run(spark, tmp_path, FIRST, LAST, FIVE)

@@ -42,7 +42,7 @@ def test_packed_partials_of_several_tasks_give_what_one_run_gives(
     for task in range(tasks):
         part = rows.take(pa.array(np.arange(task, len(rows), tasks)))
         stage = Preaggregation(planned)
-        packed += packing.pack(planned, stage.run(part.to_batches()), most=200, sender=task)
+        packed += packing.pack(planned, stage.run(part.to_batches()), max_bytes=200, sender=task)
     together = pa.Table.from_batches(packed, PACKED).sort_by([(SHARD, "ascending")])
     found = pa.Table.from_batches(
         list(workers.RunShards(planned, packed=True)(together.to_batches(max_chunksize=7)))
@@ -74,7 +74,7 @@ def test_a_table_is_not_cut_more_than_need_be() -> None:
 @pytest.mark.parametrize("shards", [1, 7, 300, 1 << 16])
 def test_every_row_reaches_its_shard(shards: int) -> None:
     planned, table = plan_of(shards), keyed(3_000)
-    (packed,) = packing.pack(planned, [table], most=1 << 12)
+    (packed,) = packing.pack(planned, [table], max_bytes=1 << 12)
     messages = dict(join_fragments([packed]))
     assert [*messages] == sorted(messages)
     places = {n: i for i, n in enumerate(table["i"].to_pylist())}
@@ -91,7 +91,7 @@ def test_rows_wider_than_a_fragment_are_cut(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(packing, "_BATCH_BYTES", 1 << 20)
     noise = [np.random.default_rng(seed).bytes(20_000_000) for seed in range(2)]
     rows = keyed(2).append_column("noise", pa.array(noise))
-    batches = list(packing.pack(plan_of(1), [rows], most=1 << 13))
+    batches = list(packing.pack(plan_of(1), [rows], max_bytes=1 << 13))
     assert [len(batch) for batch in batches] == [2_442, 2_442]
     sizes = pa.compute.binary_length(pa.Table.from_batches(batches).column(BLOB))
     assert pa.compute.max(sizes).as_py() == 1 << 13
@@ -165,13 +165,13 @@ def test_a_shard_at_a_time_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None
     stage = Preaggregation(planned)
     batch, _counts = packing.pack(planned, stage.run(with_arrival(table).to_batches()))
     seen: list[int] = []
-    fresh = workers.ShardRun._fresh
+    fresh = workers.PartitionRun._build_operator
 
     def counted(run: Any) -> Any:
         seen.append(1)
         return fresh(run)
 
-    monkeypatch.setattr(workers.ShardRun, "_fresh", counted)
+    monkeypatch.setattr(workers.PartitionRun, "_build_operator", counted)
     small = Options(device="cpu", shards=50, batch_rows=10)
     planned = plan(query(SlidingEventTimeWindows(10, 5), options=small), bounded=True)
     found = pa.Table.from_batches(list(workers.RunShards(planned, packed=True)([batch])))

@@ -32,8 +32,8 @@ def make_task(folder: Path, shards: int) -> RunMicroBatch:
         ids=tuple(range(shards)),
         newest=(None,) * shards,
         before=read_combined_watermark(made, {}),
-        reached=None,
-        known={},
+        previous_watermark=None,
+        stage_watermarks={},
         now_ms=0,
     )
 
@@ -49,5 +49,5 @@ def test_every_shard_runs_once(tmp_path: Path) -> None:
 
 def test_a_shard_that_comes_again_is_refused(tmp_path: Path) -> None:
     """Its second half would begin from the state before the first one, and one would be lost."""
-    with pytest.raises(StateCorruptedError, match="one after the other, got shard 1"):
+    with pytest.raises(StateCorruptedError, match="consecutively, got shard 1"):
         [*make_task(tmp_path, 2)(controls(1, 0, 1))]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.spark_glue.session.this_python import use_this_python, warn_of_other_python
+from gpu_windows.spark_glue.session.worker_python import use_this_python, warn_of_other_python
 
 NAMES = ("PYSPARK_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE")
 

@@ -1,4 +1,4 @@
-"""Finds complete micro-batches at a path without Spark: for what follows a query as it writes."""
+"""Finds complete micro-batches at a path, without Spark, while a query writes there."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ Position = tuple[int, int]
 #: Before all micro-batches.
 NOTHING: Position = (-1, -1)
 
-#: What Hadoop calls a file system, to what Arrow calls it.
+#: Hadoop's schemes of file systems to Arrow's.
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
-#: What stands for itself in URIs of Hadoop's, which leave other letters as they are.
+#: Characters that Hadoop does not quote in URIs.
 _ASCII = "".join(map(chr, range(33, 127)))
 
 
 @dataclass(frozen=True)
-class CommitLog:
-    """The complete micro-batches at a path; it costs what is new, not what is there.
+class PathLog:
+    """The complete micro-batches at a path; only new ones are listed.
 
     Parameters
     ----------
     uri : str
-        The path, with its scheme where it is not local: ``s3a://bucket/out``. Arrow's file systems
-        are asked, so the process needs what they need (credentials, libhdfs).
+        The path, with its scheme where it is not local: ``s3a://bucket/out``. It is read by
+        Arrow's file systems, which may need credentials or libhdfs.
     """
 
     uri: str
 
     def between(self, after: Position, until: Position | None = None) -> Iterator[Commit]:
         """Yield the micro-batches after one, up to another if one is given, in order."""
-        for generation, folder in self._numbered(COMMITS, after[0]):
+        for generation, folder in self._list_numbers(COMMITS, after[0]):
             first = after[1] if generation == after[0] else -1
             for number, path in self._in_generation(folder, first):
                 if until is not None and (generation, number) > until:
@@ -50,29 +50,29 @@ class CommitLog:
                     yield Commit.from_text(text)
 
     def last(self) -> Position:
-        """Return the last micro-batch, `NOTHING` if there is none.
+        """Return the last micro-batch, or `NOTHING`.
 
         Raises
         ------
         OutputError
-            If there are no results: they were moved, or are out of reach.
+            If there are no results: they were moved, or cannot be reached.
         """
-        if not self._listed(OWNERS):
+        if not self._list_infos(OWNERS):
             raise OutputError("the path must hold what write_stream wrote there", value=self.uri)
-        for generation, folder in reversed(self._numbered(COMMITS)):
-            for _, block in reversed(self._numbered(folder)):
-                for number, path in reversed(self._numbered(block)):
+        for generation, folder in reversed(self._list_numbers(COMMITS)):
+            for _, block in reversed(self._list_numbers(folder)):
+                for number, path in reversed(self._list_numbers(block)):
                     if self._text(path) is not None:
                         return generation, number
         return NOTHING
 
     def files(self, folder: str) -> list[str]:
         """Return the Parquet files of a folder below the path, for `open`."""
-        found = self._listed(folder)
+        found = self._list_infos(folder)
         return sorted(info.path for info in found if info.base_name.endswith(".parquet"))
 
     def rows_of_files(self, folder: str) -> dict[str, int | None]:
-        """Return how many rows the footer of each of `files` says it has; None if it has none."""
+        """Return each of `files` to the number of rows in its footer; None without a footer."""
         return {file: self._footer_rows(file) for file in self.files(folder)}
 
     def _footer_rows(self, file: str) -> int | None:
@@ -91,29 +91,29 @@ class CommitLog:
         try:
             return file_system(self.uri)
         except (ValueError, OSError, NotImplementedError) as error:
-            rule = f"a path that is followed must be on a file system of Arrow's: {error}"
+            rule = f"a path that is read as a stream must be on a file system of Arrow: {error}"
             raise OutputError(rule, value=self.uri) from error
 
     def _in_generation(self, folder: str, after: int) -> Iterator[tuple[int, str]]:
-        for _, block in self._numbered(folder, max(after, 0) // BLOCK):
-            yield from self._numbered(block, after + 1)
+        for _, block in self._list_numbers(folder, max(after, 0) // BLOCK):
+            yield from self._list_numbers(block, after + 1)
 
-    def _numbered(self, folder: str, first: int = 0) -> list[tuple[int, str]]:
-        """Return the folders whose names are numbers from a first one on, below the path."""
-        names = (info.base_name for info in self._listed(folder))
+    def _list_numbers(self, folder: str, first: int = 0) -> list[tuple[int, str]]:
+        """Return the folders below the path whose names are numbers, from a first number on."""
+        names = (info.base_name for info in self._list_infos(folder))
         found = ((int(name), f"{folder}/{name}") for name in names if name.isdigit())
         return sorted(each for each in found if each[0] >= first)
 
-    def _listed(self, folder: str) -> list[fs.FileInfo]:
+    def _list_infos(self, folder: str) -> list[fs.FileInfo]:
         system, root = self._system
         return system.get_file_info(  # type: ignore[no-any-return]
             fs.FileSelector(f"{root}/{folder}", allow_not_found=True)
         )
 
     def _text(self, folder: str) -> str | None:
-        """Return the text in a folder, the least of several; None if there is none yet."""
+        """Return the record in a folder, the first of several; None before it is written."""
         texts = []
-        for info in self._listed(folder):
+        for info in self._list_infos(folder):
             if not info.base_name.startswith(("_", ".")):
                 with self._system[0].open_input_file(info.path) as file:
                     texts.append(file.read().decode())

@@ -1,4 +1,4 @@
-"""Expressions in SQL over Arrow tables; the extra ``sql`` is imported once there is one."""
+"""Selections and SQL expressions over Arrow tables; expressions import the extra ``sql``."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from gpu_windows.planning.validation import require_column
-from gpu_windows.runners.choosing import Selection
+from gpu_windows.runners.selection import Selection
 
 
-def filtered(table: pa.Table, condition: str) -> pa.Table:
+def filter_table(table: pa.Table, condition: str) -> pa.Table:
     """Return the rows for which a condition is true; see `evaluate_condition`."""
     from gpu_windows.expressions.arrow import evaluate_condition
 
     return table.filter(evaluate_condition(condition, table))
 
 
-def extended(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:
+def add_columns(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:
     """Return a table with more columns, or others of the same names."""
     from gpu_windows.expressions.arrow import compute
 
@@ -25,19 +25,19 @@ def extended(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:
     return pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **made})
 
 
-def selected(table: pa.Table, selections: Iterable[Selection]) -> pa.Table:
-    """Return what selections make of results."""
+def apply_selections(table: pa.Table, selections: Iterable[Selection]) -> pa.Table:
+    """Return results after selections."""
     for each in selections:
-        table = _selected(table, each)
+        table = _apply(table, each)
     return table
 
 
-def _selected(table: pa.Table, selection: Selection) -> pa.Table:
+def _apply(table: pa.Table, selection: Selection) -> pa.Table:
     if selection.where is not None:
-        table = filtered(table, selection.where)
+        table = filter_table(table, selection.where)
     if not selection.columns:
         return table
-    for name in selection.as_they_are:
+    for name in selection.unchanged:
         require_column(table.schema, name)
     computed = selection.expressions
     if not computed:

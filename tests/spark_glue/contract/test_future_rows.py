@@ -18,7 +18,12 @@ from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.planning.facts import fact_of
 from gpu_windows.planning.query import REASON
-from gpu_windows.spark_glue.contract.guard import FUTURE, are_rejected, given_back, set_aside
+from gpu_windows.spark_glue.contract.future_rows import (
+    FUTURE,
+    are_rejected,
+    emit_rejected,
+    split_future_rows,
+)
 from gpu_windows.spark_glue.contract.watermarks import progress_columns
 from tests.lanes import quick
 from tests.planning.queries import rows_of
@@ -102,13 +107,13 @@ def test_a_bounded_input_has_none() -> None:
 
 def test_rows_are_set_aside() -> None:
     rows = pa.table({"ts": [1, 2, 3], FUTURE: [False, True, False]})
-    kept, aside = set_aside([rows])
+    kept, aside = split_future_rows([rows])
     assert kept.to_pydict() == {"ts": [1, 3]}
     assert aside.to_pydict() == {"ts": [2], REASON: ["future_timestamp"]}
     assert (are_rejected(kept), are_rejected(aside)) == (False, True)
-    (same,) = set_aside([pa.table({"ts": [1], FUTURE: [False]})])
+    (same,) = split_future_rows([pa.table({"ts": [1], FUTURE: [False]})])
     assert same.to_pydict() == {"ts": [1]}
-    emission = given_back([aside, aside], pa.schema([("n", pa.int64())]))
+    emission = emit_rejected([aside, aside], pa.schema([("n", pa.int64())]))
     assert (emission.counters.rows, emission.counters.future_timestamp) == (2, 2)
     assert emission.late["ts"].to_pylist() == [2, 2]
 

@@ -1,4 +1,4 @@
-"""Columns of a file as a scan declares them: by any case, widened, missing ones null."""
+"""Casts columns of a file to those a scan declares: names in any case, wider types, nulls."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gpu_windows.errors import ScanError
 
 
 def find_columns(found: Sequence[str], wanted: Sequence[str], path: str) -> dict[str, str]:
-    """Return the name in the file of each wanted column that is there.
+    """Return the names of wanted columns to their names in the file; missing ones are left out.
 
     Raises
     ------
     ScanError
-        If the file has several columns of a wanted name, but for upper and lower case.
+        If the file has several columns whose names differ by case alone.
     """
     by_lower: dict[str, list[str]] = {}
     for name in found:
@@ -33,8 +33,8 @@ def find_columns(found: Sequence[str], wanted: Sequence[str], path: str) -> dict
     return columns
 
 
-def as_declared(column: pa.Array, field: pa.Field, path: str, *, is_instant: bool) -> pa.Array:
-    """Return a column of a file in the type that is declared, exactly.
+def cast_to_declared(column: pa.Array, field: pa.Field, path: str, *, is_instant: bool) -> pa.Array:
+    """Cast a column of a file to its declared type, exactly.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def as_declared(column: pa.Array, field: pa.Field, path: str, *, is_instant: boo
     Raises
     ------
     ScanError
-        If the type in the file is another one, from which a value could not be taken exactly.
+        If a value of the type in the file cannot be converted exactly.
     """
     found, wanted = column.type, field.type
     if found == wanted:
@@ -64,9 +64,9 @@ def as_declared(column: pa.Array, field: pa.Field, path: str, *, is_instant: boo
 
 
 def why_not(found: pa.DataType, wanted: pa.DataType, *, is_instant: bool) -> str | None:
-    """Return why values of one type are not those of another, or None.
+    """Return why values of one type cannot be cast to another exactly, or None.
 
-    Where it is None, a cast of Arrow gives each value exactly, or fails.
+    If it is None, a cast of Arrow converts each value exactly, or fails.
     """
     found, wanted = logical_type(found), logical_type(wanted)
     if found == wanted or types.is_null(found):
@@ -86,7 +86,7 @@ def why_not(found: pa.DataType, wanted: pa.DataType, *, is_instant: bool) -> str
 
 
 def _why_not_nested(found: pa.DataType, wanted: pa.DataType, *, is_instant: bool) -> str | None:
-    """Return why values of a nested type are not those of another of the same kind, or None."""
+    """Return why values of a nested type cannot be cast to another of its kind, or None."""
     if not types.is_struct(found):
         pairs = [(found.field(n), wanted.field(n)) for n in range(found.num_fields)]
     else:

@@ -1,4 +1,4 @@
-"""Texts of a path that its files are asked for, without Spark."""
+"""Marker files below a path, read without Spark."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from gpu_windows.checkpointing.files import CheckpointFiles
 
-#: The file of a text in its folder, as processes of ours write it.
-TEXT = "part-00000.txt"
-#: What names of files begin with that are no texts.
+#: Name of a marker's file, as this package writes it without Spark.
+MARKER = "part-00000.txt"
+#: Prefixes of names of files that are not markers.
 HIDDEN = ("_", ".")
 
 
@@ -19,12 +19,12 @@ def numbered_folders(files: CheckpointFiles, folder: str) -> list[str]:
 
 
 def number_of(folder: str) -> int:
-    """Return the number that a folder is called by."""
+    """Return the number that is the name of a folder."""
     return int(folder.rpartition("/")[2])
 
 
-def read_texts(files: CheckpointFiles, folder: str) -> Iterator[str]:
-    """Yield the texts in a folder; none where there is no such folder."""
+def read_markers(files: CheckpointFiles, folder: str) -> Iterator[str]:
+    """Yield the markers in a folder, none if there is no such folder."""
     for name in files.names(folder):
         if not name.rpartition("/")[2].startswith(HIDDEN):
             text = files.read(name).decode().strip()

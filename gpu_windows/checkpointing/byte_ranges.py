@@ -1,4 +1,4 @@
-"""Ranges of a file that are asked for together: spans, from one offset to another."""
+"""Merges byte ranges of a file into spans, which are read by one request each."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def merge_ranges(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
-    """Return the spans to read, begin and end of each, in order and with gaps between them.
+    """Return the spans to read, as (begin, end), in order; ranges at most ``gap`` apart are merged.
 
-    The library merges ranges, too, but ends the process's thread where one is behind the end of the
-    file: as ranges of a damaged state file may be.
+    The library could merge ranges itself, but its thread ends if one is after the end of the file,
+    as ranges of a damaged state file may be.
     """
     spans: list[tuple[int, int]] = []
     for offset, length in sorted(ranges):
@@ -25,7 +25,7 @@ def merge_ranges(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int,
 def cut_range(
     spans: Sequence[tuple[int, int]], contents: Sequence[Any], offset: int, length: int
 ) -> bytes:
-    """Return a range out of the bytes of the spans; what these do not have is left out."""
+    """Return a range from the contents of spans; bytes that these lack are left out."""
     number = bisect_right(spans, offset, key=lambda span: span[0]) - 1
     if number < 0:
         return b""

@@ -1,4 +1,4 @@
-"""Staged results of a micro-batch as DataFrames, as often as they are asked for."""
+"""Reads the staged results of a micro-batch as DataFrames or tables, any number of times."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.staged_file import read_staged_file
 from gpu_windows.checkpointing.state_commit import StagedFile
 from gpu_windows.operators.state.schemas import add_missing
-from gpu_windows.spark_glue.tasks.freeze_gc import spare_modules
+from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
 from gpu_windows.spark_glue.tasks.packing import from_ipc
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Bytes of results that become a DataFrame on the driver; more are read by tasks.
+#: Bytes of results up to which the driver makes a DataFrame; more are read by tasks.
 _MAX_DRIVER_BYTES = 1 << 20
-#: Bytes of results that become a table there: some files of them.
+#: Bytes of results up to which the driver makes an Arrow table.
 _MAX_TABLE_BYTES = 1 << 26
 _NAME = StructType().add("file", StringType())
 
@@ -30,7 +30,7 @@ _NAME = StructType().add("file", StringType())
 def _read_tables(
     files: CheckpointFiles, name: str, kind: int, schema: pa.Schema
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a kind in a file; one of an earlier start may lack columns: null."""
+    """Yield the rows of a kind in a file; columns that files of an earlier start lack are null."""
     for blob in read_staged_file(files, name, kind):
         yield add_missing(from_ipc(blob), schema).select(schema.names).cast(schema)
 
@@ -43,22 +43,22 @@ class StagedResults:
     ----------
     session : SparkSession
     files : CheckpointFiles
-    staged : tuple of StagedFile
+    staged_files : tuple of StagedFile
     """
 
     session: SparkSession
     files: CheckpointFiles
-    staged: tuple[StagedFile, ...]
+    staged_files: tuple[StagedFile, ...]
 
     @property
     def sizes(self) -> Counter[int]:
-        """Kinds of rows to the bytes of their blobs; 0 of those that there are none of."""
+        """Kinds of rows to the bytes of their blobs; 0 for kinds without rows."""
         found: Counter[int] = Counter()
-        for each in self.staged:
+        for each in self.staged_files:
             found.update(dict(each.sizes))
         return found
 
-    def is_few(self, kind: int) -> bool:
+    def is_small(self, kind: int) -> bool:
         """Whether the rows of a kind are few enough for a table on the driver."""
         return self.sizes[kind] <= _MAX_TABLE_BYTES
 
@@ -71,9 +71,9 @@ class StagedResults:
     def rows(
         self, kind: int, schema: pa.Schema, spark_schema: StructType, partitions: int | None
     ) -> DataFrame:
-        """Return the rows of a kind, in so many partitions at most.
+        """Return the rows of a kind, in at most ``partitions`` partitions.
 
-        None: as there are files; few rows are in one.
+        None: as many as files. Few rows are in one partition.
         """
         if self.sizes[kind] <= _MAX_DRIVER_BYTES:
             table = self.table(kind, schema)
@@ -84,12 +84,12 @@ class StagedResults:
         return frame.mapInArrow(ReadStaged(self.files, kind, schema), spark_schema)
 
     def _names(self, kind: int) -> list[str]:
-        return [each.name for each in self.staged if kind in dict(each.sizes)]
+        return [each.name for each in self.staged_files if kind in dict(each.sizes)]
 
 
 @dataclass(frozen=True)
 class ReadStaged:
-    """Read the rows of a kind in staged files, by name: tasks of Spark."""
+    """Reads the rows of a kind from staged files, in Spark tasks that get their names."""
 
     files: CheckpointFiles
     kind: int
@@ -97,7 +97,7 @@ class ReadStaged:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task: names of files to rows."""
-        spare_modules()
+        freeze_modules()
         for batch in batches:
             for name in batch.column(0).to_pylist():
                 for table in _read_tables(self.files, name, self.kind, self.schema):

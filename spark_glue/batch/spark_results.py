@@ -1,6 +1,6 @@
-"""Results straight from Spark's own partials, where a window is one slice.
+"""Computes results from Spark's own partials, without Python workers, if windows are one slice.
 
-Then there is nothing to combine, and nothing crosses to Python.
+Then no partials need to be combined.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQu
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, is_plan_of
 from gpu_windows.spark_glue.batch.partials import Ticks, epoch
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.types import to_spark
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def finishes_in_spark(plan: Plan) -> TypeGuard[WindowPlan]:
-    """Whether Spark's partials are the results already."""
+    """Whether Spark computes the results itself."""
     if not (is_plan_of(plan, WindowQuery) and plan.partials_by is PartialsBy.SPARK):
         return False
     return grid_of(plan).span == 1 and plan.query.grouping is None
@@ -50,7 +50,7 @@ def results(partials: DataFrame, plan: WindowPlan) -> DataFrame:
         column.partial: [F.col(field.name) for field in column.fields]
         for column in partial_columns(plan)
     }
-    return partials.where(~_unused(plan)).select(
+    return partials.where(~_is_unused(plan)).select(
         *(_key(name, plan) for name in plan.query.keys),
         *(_timestamp(bound).alias(name) for name, bound in bounds.items()),
         *(_lower(each, columns).alias(each.name) for each in plan.query.function.built_in),
@@ -59,16 +59,16 @@ def results(partials: DataFrame, plan: WindowPlan) -> DataFrame:
 
 
 def _firing(plan: WindowPlan) -> list[Column]:
-    """Return the firing columns: here every window fires once, at its end."""
+    """Return the firing columns: every window fires once, at its end."""
     if not plan.query.firing_columns:
         return []
     values = (F.lit(0).cast("long"), F.lit("on_time"))
-    told = [value.alias(field.name) for value, field in zip(values, FIRING, strict=True)]
-    return [*told, F.lit(INSERT).alias(CHANGE.name)] if plan.query.changes else told
+    firing = [value.alias(field.name) for value, field in zip(values, FIRING, strict=True)]
+    return [*firing, F.lit(INSERT).alias(CHANGE.name)] if plan.query.changes else firing
 
 
 def _key(name: str, plan: WindowPlan) -> Column:
-    key = F.col(quoted(name))
+    key = F.col(quote_name(name))
     return F.timestamp_micros(key).alias(name) if name == plan.query.time else key
 
 
@@ -78,21 +78,21 @@ def _timestamp(ticks: Any) -> Column:
 
 
 def totals_of_partials(plan: WindowPlan) -> list[Column]:
-    """Return the aggregates that make one row of counters of a table of partials."""
+    """Return the aggregates that compute one row of counters from a table of partials."""
     rows, slice_ = F.col(ROWS.name), F.col(SLICE)
     of = {
         "rows": F.lit(True),
         "null_timestamp": slice_ == UNUSED + rules.NULL,
         "out_of_range_timestamp": slice_ == UNUSED + rules.OUT_OF_RANGE,
-        "gap": _unused(plan) & (slice_ >= UNUSED + rules.SENTINELS),
+        "gap": _is_unused(plan) & (slice_ >= UNUSED + rules.SENTINELS),
     }
     sums = {name: F.sum(F.when(which, rows)) for name, which in of.items()}
-    sums["fired"] = F.sum(F.when(~_unused(plan), F.lit(1)))
+    sums["fired"] = F.sum(F.when(~_is_unused(plan), F.lit(1)))
     zero = F.lit(0).cast("long")
     return [F.coalesce(sums.get(name, zero), zero).alias(name) for name in Counters.names()]
 
 
-def _unused(plan: WindowPlan) -> Column:
+def _is_unused(plan: WindowPlan) -> Column:
     grid = grid_of(plan)
     special = F.col(SLICE) < UNUSED + rules.SENTINELS
     if not rules.is_gap(1, grid):
@@ -105,7 +105,7 @@ def _lower(bound: BoundAggregate, columns: dict[Partial, list[Column]]) -> Colum
 
 
 class _Columns:
-    """Evaluates formulas on columns of Spark."""
+    """Evaluates formulas of aggregates on Spark columns."""
 
     def at_least_one(self, counts: Column) -> Column:
         return F.greatest(counts, F.lit(1))

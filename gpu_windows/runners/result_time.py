@@ -10,7 +10,7 @@ from gpu_windows.planning.result_times import ResultTimes
 from gpu_windows.planning.validation import check_free
 
 
-def timed_results(results: pa.Table, times: ResultTimes) -> pa.Table:
+def with_result_time(results: pa.Table, times: ResultTimes) -> pa.Table:
     """Return results with the column ``times.name``."""
     if times.end is not None:
         check_free(results.schema, times.name)

@@ -1,4 +1,4 @@
-"""Results that begin empty at a start: whether they may, and the plans of stages with them."""
+"""Resumes queries with added results, which begin empty (``begin_empty`` of `write_stream`)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.planning.added_results import with_rows_since
 from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.streams.outputs import StreamOutputs
-from gpu_windows.spark_glue.streams.stages import StageOfQuery
+from gpu_windows.spark_glue.streams.stages import QueryStage
 
 
 def resume_manifest(
     outputs: StreamOutputs, last: StateCommit, begin_empty: Collection[str]
 ) -> Manifest:
-    """Return the manifest of a query that goes on from a commit.
+    """Return the manifest of a query that resumes from a commit.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def resume_manifest(
     last : StateCommit
         The last one.
     begin_empty : collection of str
-        Names of results that may begin empty if they are new.
+        Names of results that may be new and begin empty.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def resume_manifest(
     return outputs.manifest.resume(Manifest.from_text(last.facts), plans, begin_empty)
 
 
-def begin_stage(stage: StageOfQuery, manifest: Manifest) -> StageOfQuery:
-    """Return a stage of a query whose results that began later have rows from then on."""
+def begin_stage(stage: QueryStage, manifest: Manifest) -> QueryStage:
+    """Return a stage whose plan knows which results began at a later start."""
     plan = with_rows_since(stage.reader.plan, manifest.begun.get(stage.name, {}))
     return replace(stage, reader=replace(stage.reader, plan=plan))

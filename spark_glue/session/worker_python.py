@@ -1,4 +1,4 @@
-"""Which Python runs Spark's workers, where they are on this machine and nobody has said it."""
+"""Chooses the Python of Spark's workers on this machine, unless it is configured elsewhere."""
 
 from __future__ import annotations
 
@@ -17,43 +17,50 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PYTHON = "PYSPARK_PYTHON"
-#: The same as a setting, which spark-submit alone heeds: PySpark looks at the environment.
+#: The same as a setting, which only spark-submit reads: PySpark reads the environment.
 _SETTING = "spark.pyspark.python"
-#: Where one of these is set, Spark is told elsewhere where it runs and by which Python: by the
-#: user, by spark-submit, or by a folder of settings.
-_TOLD = (PYTHON, "PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER")
+#: If one of these is set, the user, spark-submit or a folder of settings configures where Spark
+#: runs and by which Python.
+_CONFIGURED = (
+    PYTHON,
+    "PYSPARK_GATEWAY_PORT",
+    "SPARK_HOME",
+    "SPARK_CONF_DIR",
+    "SPARK_REMOTE",
+    "MASTER",
+)
 
 
 def use_this_python(settings: Mapping[str, str]) -> None:
-    """Have Spark's workers run by this Python, if they will be on this machine.
+    """Make Spark's workers on this machine use this Python.
 
-    Else Spark takes ``python3`` from ``PATH``, which is another one where an environment was not
-    activated. If ``spark.pyspark.python`` is among the settings, that one runs them. Nothing
-    happens where the environment, or a cluster, has a say.
+    Otherwise Spark runs ``python3`` from ``PATH``, which is another one if an environment is not
+    activated. ``spark.pyspark.python`` among the settings takes precedence. Nothing happens if the
+    environment or a cluster configures it.
 
     Parameters
     ----------
     settings : mapping of str to str
-        Of the session that is to be made.
+        Of the session to be created.
     """
-    if any(os.environ.get(name) for name in _TOLD) or "spark.remote" in settings:
+    if any(os.environ.get(name) for name in _CONFIGURED) or "spark.remote" in settings:
         return
     if _SETTING in settings or settings.get("spark.master", "local").startswith("local"):
         os.environ[PYTHON] = settings.get(_SETTING, sys.executable)
 
 
-def use_this_python_of(builder: SparkSession.Builder) -> None:
-    """Do the same for a builder, if it knows its master: else it may yet be given one."""
+def use_this_python_in(builder: SparkSession.Builder) -> None:
+    """Do the same for a builder, if it has a master: without one it may still get any."""
     settings = getattr(builder, "_options", {})
     if "spark.master" in settings or _SETTING in settings:
         use_this_python(settings)
 
 
 def warn_of_other_python(session: SparkSession) -> None:
-    """Log, once, that workers on this machine are run by a Python that lacks this package.
+    """Log a warning, once, if the Python of workers on this machine lacks this package.
 
-    A query fails there in the middle of a stack of Spark's. It is a warning and no error, for the
-    package may be sent to the workers (``addPyFile``). Workers elsewhere are not asked.
+    A query would fail with a long stack of Spark's. It is not an error, because the package may be
+    sent to workers (``addPyFile``). Workers on other machines are not checked.
     """
     if "connect" in type(session).__module__.split("."):
         return
@@ -73,7 +80,7 @@ def _warn_of(command: str) -> None:
     try:
         done = subprocess.run([path, "-c", program], capture_output=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return  # Spark says more about it
+        return  # Spark reports it better
     if done.returncode != 0:
         logger.warning(
             "Spark's workers are run by %s, which does not find %s: export PYSPARK_PYTHON=%s before"

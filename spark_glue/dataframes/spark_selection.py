@@ -1,4 +1,4 @@
-"""What selections make of the results of a query, in Spark."""
+"""Selections and SQL expressions over DataFrames, checked and computed by Spark."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.errors import QueryError
-from gpu_windows.runners.choosing import Selection
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.spark_glue.columns.expressions import says_what_spark_refuses
-from gpu_windows.spark_glue.columns.names import quoted
+from gpu_windows.runners.selection import Selection
+from gpu_windows.spark_glue.columns.expressions import refusals_as_query_errors
+from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: What Spark calls aggregates, OVER and generators where there can be none.
+#: Error conditions of Spark for aggregates, OVER and generators where none is allowed.
 _OF_MANY = (
     "INVALID_WHERE_CONDITION",
     "UNSUPPORTED_GENERATOR",
@@ -26,8 +26,8 @@ _OF_MANY = (
 )
 
 
-def selected(frame: DataFrame, selections: Iterable[Selection]) -> DataFrame:
-    """Return what selections make of results.
+def apply_selections(frame: DataFrame, selections: Iterable[Selection]) -> DataFrame:
+    """Return results after selections.
 
     Raises
     ------
@@ -35,19 +35,19 @@ def selected(frame: DataFrame, selections: Iterable[Selection]) -> DataFrame:
         If Spark refuses an expression.
     """
     for each in selections:
-        frame = _selected(frame, each)
+        frame = _apply(frame, each)
     return frame
 
 
-def check_by_row(frame: DataFrame, texts: Iterable[str], known: Sequence[str]) -> None:
-    """Raise `QueryError` unless expressions are of one row alone.
+def check_by_row(frame: DataFrame, texts: Iterable[str], columns: Sequence[str]) -> None:
+    """Raise `QueryError` unless expressions depend on one row alone.
 
-    Spark takes aggregates, OVER and generators where it chooses columns, and would compute them of
-    each micro-batch; in a condition it takes none. Nothing is run.
+    Spark allows aggregates, OVER and generators in SELECT, and would compute them per micro-batch;
+    it refuses them in a condition, where this checks them. Nothing is run.
     """
     rows = frame.alias("some")  # through which Spark sees no groups
     for text in texts:
-        with says_what_spark_refuses(text, known):
+        with refusals_as_query_errors(text, columns):
             value = F.expr(text)
             try:
                 _ = rows.where(value.isNull()).schema
@@ -59,45 +59,45 @@ def check_by_row(frame: DataFrame, texts: Iterable[str], known: Sequence[str]) -
 
 
 def check_among(frame: DataFrame, names: Sequence[str], where: str) -> None:
-    """Raise `QueryError` unless a condition is over these columns alone."""
-    some = frame.select(*map(quoted, names)).alias("some")  # through which Spark sees no others
-    selected(some, [Selection({}, frozenset(), where)])
+    """Raise `QueryError` unless a condition uses these columns alone."""
+    some = frame.select(*map(quote_name, names)).alias("some")  # through which Spark sees no others
+    apply_selections(some, [Selection({}, frozenset(), where)])
 
 
-def _selected(frame: DataFrame, selection: Selection) -> DataFrame:
-    known = frame.columns
+def _apply(frame: DataFrame, selection: Selection) -> DataFrame:
+    columns = frame.columns
     if selection.where is not None:
-        with says_what_spark_refuses(selection.where, known):
+        with refusals_as_query_errors(selection.where, columns):
             frame = frame.where(selection.where)
             _ = frame.schema
     if not selection.columns:
         return frame
     texts = {
-        name: quoted(name) if name in selection.as_they_are else text
+        name: quote_name(name) if name in selection.unchanged else text
         for name, text in selection.columns.items()
     }
-    with says_what_spark_refuses(", ".join(texts.values()), known):
+    with refusals_as_query_errors(", ".join(texts.values()), columns):
         frame = frame.select(*(F.expr(text).alias(name) for name, text in texts.items()))
         _ = frame.schema
     return frame
 
 
-class SelectedInSpark(Outputs):
-    """Outputs whose selections Spark checks."""
+class SparkOutputs(Outputs):
+    """Base of outputs that are DataFrames: Spark checks their selections."""
 
     @abstractmethod
     def _analyzed_results(self) -> DataFrame:
-        """Return the results as Spark analyzes them; nothing is run."""
+        """Return a DataFrame with the schema of the results; it is analyzed, never run."""
 
     def _check_selection(self) -> None:
-        """Ask Spark, which is lazy."""
+        """Let Spark analyze the selected results."""
         _ = self._analyzed_results().schema
 
     def _check_by_row(self, texts: Sequence[str]) -> None:
-        """Ask Spark, which would compute others of each micro-batch."""
+        """Let Spark check the expressions; see `check_by_row`."""
         results = self._analyzed_results()
         check_by_row(results, texts, results.columns)
 
     def _check_among(self, names: Sequence[str], where: str) -> None:
-        """Ask Spark about these columns alone."""
+        """Let Spark check the condition over these columns."""
         check_among(self._analyzed_results(), names, where)

@@ -1,7 +1,7 @@
-"""Batches from Spark in types that no setting of the session changes, for state outlives a session.
+"""Casts batches from Spark to the types of plans, which do not depend on settings of the session.
 
-Spark writes its session's time zone into the Arrow type of every TIMESTAMP, and with
-``useLargeVarTypes`` it makes strings large ones. A plan knows neither, see
+State outlives a session. But Spark writes the time zone of its session into the Arrow type of every
+TIMESTAMP, and with ``useLargeVarTypes`` it sends large strings. Plans have neither: see
 `gpu_windows.spark_glue.columns.types`.
 """
 
@@ -13,18 +13,18 @@ import pyarrow as pa
 from pyarrow import types
 
 
-def as_planned(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def to_planned_types(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield batches with times in UTC and plain strings; a time zone is changed without a copy."""
-    found = wanted = None
+    given = planned = None
     for batch in batches:
-        if batch.schema is not found and batch.schema != found:
-            found = batch.schema
-            wanted = pa.schema([_planned_field(field) for field in found])
-        yield batch if wanted == found else batch.cast(wanted)
+        if batch.schema is not given and batch.schema != given:
+            given = batch.schema
+            planned = pa.schema([_planned_field(field) for field in given])
+        yield batch if planned == given else batch.cast(planned)
 
 
 def planned_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the Arrow type that a plan has for what Spark sends as ``dtype``; nested ones too."""
+    """Return the Arrow type of a plan for a type that Spark sends, nested types included."""
     if types.is_timestamp(dtype) and dtype.tz is not None:
         return pa.timestamp(dtype.unit, "UTC")
     if types.is_large_string(dtype):
