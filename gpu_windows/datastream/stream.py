@@ -103,7 +103,20 @@ class _Unkeyed(Step, ABC):
         """The rows, with a time that may be null."""
 
     def key_by(self, *columns: str | Column) -> KeyedStream:
-        """Give every row a key: one or several columns; null is a key of its own."""
+        """Give every row a key: one or several columns; null is a key of its own.
+
+        Parameters
+        ----------
+        *columns : str or Column
+            Names, or expressions on Spark.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"site": ["x", "x", "y"], "user": ["ann", "bob", "ann"]}))
+        >>> visits = clicks.key_by("site", "user").count_window(1).aggregate(n=gw.count())
+        >>> visits.select(["site", "user"]).to_pylist()[0]
+        {'site': 'x', 'user': 'ann'}
+        """
         timed, names = self._with_time, []
         source = timed.source
         for column in columns:
@@ -115,7 +128,15 @@ class _Unkeyed(Step, ABC):
         return KeyedStream(source, timed.time, timed.watermarks, tuple(names))
 
     def broadcast(self) -> BroadcastStream:
-        """Let every shard see all rows: for `KeyedStream.connect`."""
+        """Let every shard see all rows: for `KeyedStream.connect`.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a"], "amount": [5]})).key_by("shop")
+        >>> rates = gw.stream(pa.table({"currency": ["EUR"], "rate": [0.5]}))
+        >>> isinstance(sales.connect(rates.broadcast()), gw.typing.BroadcastConnectedStream)
+        True
+        """
         timed = self._with_time
         return BroadcastStream(timed.source, timed.time, timed.watermarks)
 
@@ -124,17 +145,54 @@ class _Unkeyed(Step, ABC):
 
         In Spark partial aggregates are made everywhere, on streams where rows are in time for sure;
         what needs the rows themselves is done by one task. `explain` says which.
+
+        Parameters
+        ----------
+        assigner : WindowAssigner
+            Such as ``gw.TumblingEventTimeWindows.of("1 hour")``.
         """
         return self._all_rows.window(assigner)
 
     def count_window_all(self, size: int, slide: int | None = None) -> WindowedStream:
-        """Put every ``size`` rows into a window: `KeyedStream.count_window` over all rows."""
+        """Put every ``size`` rows into a window: `KeyedStream.count_window` over all rows.
+
+        Parameters
+        ----------
+        size : int
+            Rows of a window, at least 1.
+        slide : int, optional
+            After how many rows the next window is; default: ``size``.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann", "bob", "ann", "bob"]}))
+        >>> clicks.count_window_all(2).aggregate(users=gw.count_distinct("user"))[
+        ...     "users"
+        ... ].to_pylist()
+        [2, 2]
+        """
         return self._all_rows.count_window(size, slide)
 
     def interval_join_all(self, right: _Unkeyed) -> IntervalJoin:
         """Join all rows with those of another stream that are near in time.
 
         All rows are in one shard, so one task joins them; where there is a key, say it.
+
+        Parameters
+        ----------
+        right : Stream or TimedStream
+            Without a key, too.
+
+        Examples
+        --------
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> alarms = gw.stream(pa.table({"alarm": [1], "ts": [0]})).event_time("ts", in_order)
+        >>> calls = gw.stream(pa.table({"call": [7, 8], "ts": [5, 9_000_000]})).event_time(
+        ...     "ts", in_order
+        ... )
+        >>> near = alarms.interval_join_all(calls).between("0 seconds", "1 second")
+        >>> near.select(["alarm"], ["call"]).to_pylist()
+        [{'left_alarm': 1, 'right_call': 7}]
         """
         if not isinstance(right, _Unkeyed):
             rule = "interval_join_all takes another stream without a key: leave out key_by"
@@ -153,6 +211,11 @@ class _Unkeyed(Step, ABC):
         """Find a pattern in all rows: `KeyedStream.match_recognize` without a key.
 
         All rows are in one shard, so one task finds it; where there is a key, say it.
+
+        Parameters
+        ----------
+        pattern, define, within, after, **options :
+            See `KeyedStream.match_recognize`.
         """
         keyed = self._all_rows
         return keyed.match_recognize(pattern, define, within=within, after=after, **options)
@@ -166,7 +229,16 @@ class _Unkeyed(Step, ABC):
 
 @dataclass(frozen=True)
 class Stream(_Unkeyed):
-    """Rows, before they have a time; count windows and global ones do without."""
+    """Rows, before they have a time; count windows and global ones do without.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "bob", "ann"]}))
+    >>> isinstance(clicks, gw.typing.Stream)
+    True
+    >>> clicks.key_by("user").count_window(2).aggregate(n=gw.count())["user"].to_pylist()
+    ['ann']
+    """
 
     source: Source
 
@@ -181,6 +253,11 @@ class Stream(_Unkeyed):
         """Give every row more columns, or others of the same names: an event time, for example.
 
         See `TimedStream.with_columns`.
+
+        Parameters
+        ----------
+        **columns : str
+            Name to expression in SQL over the columns before.
 
         Examples
         --------
@@ -221,6 +298,16 @@ class Stream(_Unkeyed):
             If a column is not there, its type is no instant, or has a zone besides ``time_zone``.
         PrecisionError
             If a time of an Arrow table is no whole microsecond.
+
+        Examples
+        --------
+        >>> import datetime as dt
+        >>> clicks = gw.stream(pa.table({"user": ["ann"], "ts": [dt.datetime(2026, 3, 1, 12)]}))
+        >>> strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+        >>> timed = clicks.event_time("ts", strategy, time_zone="Europe/Zurich")
+        >>> hours = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> str(hours.aggregate(n=gw.count())["window_start"][0])
+        '2026-03-01 12:00:00+01:00'
         """
         return TimedStream(*with_time(self.source, column, watermarks, time_zone))
 
@@ -235,6 +322,16 @@ class Stream(_Unkeyed):
         watermarks : WatermarkStrategy, optional
             Default: results come in order of time, as windows give them that fire once, at their
             end. Early results carry the end of a window that is not over: say how far ahead.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [0, 1, 90_000_000]}))
+        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
+        >>> counts = gw.stream(minutes.aggregate(n=gw.count())).window_time().key_by("user")
+        >>> hours = counts.window(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> hours.aggregate(busiest=gw.max("n"))["busiest"].to_pylist()
+        [2]
         """
         if WINDOW_END not in self.source.schema.names:
             rule = "window_time is for results of windows, which have a column window_end"
@@ -273,7 +370,15 @@ class Stream(_Unkeyed):
 
 @dataclass(frozen=True)
 class TimedStream(_Unkeyed):
-    """Rows with an event time."""
+    """Rows with an event time.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "bob"], "ts": [0, 1]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> timed.window_all(gw.TumblingEventTimeWindows.of("1 hour")).aggregate(n=gw.count()).num_rows
+    1
+    """
 
     source: Source
     time: str
@@ -304,6 +409,14 @@ class TimedStream(_Unkeyed):
         ------
         QueryError
             If it is none, or the rows carry their watermarks: take a column for those before.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "amount": [5, 50, 90], "ts": [0, 1, 2]}))
+        >>> timed = sales.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> hours = timed.where("amount > 10").window_all(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> hours.aggregate(n=gw.count())["n"].to_pylist()
+        [2]
         """
         self._check_plain("where")
         return replace(self, source=self.source.filtered(condition))
@@ -323,6 +436,15 @@ class TimedStream(_Unkeyed):
         QueryError
             If one is no expression over the columns, has the name of the event time, of the column
             that carries watermarks or one that is used inside gpu_windows.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"price": [2.0, 3.0], "quantity": [4, 1], "ts": [0, 1]}))
+        >>> timed = sales.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> with_total = timed.with_columns(total="price * quantity")
+        >>> hours = with_total.window_all(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> hours.aggregate(total=gw.sum("total"))["total"].to_pylist()
+        [11.0]
         """
         carrier = self.watermarks.column
         own = {"event time": self.time, "column of watermarks": carrier}
@@ -365,6 +487,16 @@ class TimedStream(_Unkeyed):
         ------
         QueryError
             If there can be no such rows.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann", "bob"], "ts": [0, 90_000_000]}))
+        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> outputs = timed.with_windows(
+        ...     gw.TumblingEventTimeWindows.of("1 minute"), columns=["user"]
+        ... )
+        >>> outputs.result().select(["user", "window_start"]).to_pylist()
+        [{'user': 'ann', 'window_start': 0}, {'user': 'bob', 'window_start': 60000000}]
         """
         timed = KeyedInput(self.source, self.time, self.watermarks, keys=())
         keyed = self.key_by(*as_list(partition_by)) if partition_by else self._all_rows
@@ -381,10 +513,24 @@ class TimedStream(_Unkeyed):
         An input that is silent holds it, unless its watermarks are `with_idleness`. All have the
         same columns; the event time of the others may have another name.
 
+        Parameters
+        ----------
+        *others : TimedStream
+            Inputs of the same kind, with the same columns.
+
         Raises
         ------
         QueryError
             If columns differ, or an input is of another kind or carries its watermarks.
+
+        Examples
+        --------
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> web = gw.stream(pa.table({"user": ["ann"], "ts": [0]})).event_time("ts", in_order)
+        >>> app = gw.stream(pa.table({"user": ["ann"], "ts": [5]})).event_time("ts", in_order)
+        >>> hours = web.union(app).key_by("user").window(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> hours.aggregate(n=gw.count())["n"].to_pylist()
+        [2]
         """
         for each in others:
             if not isinstance(each, TimedStream):

@@ -49,14 +49,41 @@ class Windowed(LastStep[R]):
     options_: Options = Options()  # noqa: RUF009 - frozen
 
     def trigger(self, trigger: Trigger) -> Self:
-        """Say when a window fires; default: at its end (a global window: never)."""
+        """Say when a window fires; default: at its end (a global window: never).
+
+        Parameters
+        ----------
+        trigger : Trigger
+            Such as ``gw.CountTrigger.of(100)``.
+
+        Examples
+        --------
+        >>> users = gw.stream(pa.table({"user": ["ann"] * 3})).key_by("user")
+        >>> running = users.window(gw.GlobalWindows.create()).trigger(gw.CountTrigger.of(1))
+        >>> running.aggregate(n=gw.count())["n"].to_pylist()
+        [1, 2, 3]
+        """
         if not isinstance(trigger, Trigger):
             rule = "trigger takes a Trigger, such as gw.CountTrigger.of(100)"
             raise QueryError(rule, value=repr(trigger))
         return replace(self, trigger_=trigger)
 
     def evictor(self, evictor: Evictor) -> Self:
-        """Drop rows of a window before or after its function is called."""
+        """Drop rows of a window before or after its function is called.
+
+        Parameters
+        ----------
+        evictor : Evictor
+            Such as ``gw.CountEvictor.of(100)``.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "amount": [1, 2, 4]})).key_by("shop")
+        >>> running = sales.window(gw.GlobalWindows.create()).trigger(gw.CountTrigger.of(1))
+        >>> last_two = running.evictor(gw.CountEvictor.of(2))
+        >>> last_two.aggregate(total=gw.sum("amount"))["total"].to_pylist()
+        [1, 3, 6]
+        """
         if not isinstance(evictor, Evictor):
             rule = "evictor takes an Evictor, such as gw.CountEvictor.of(100)"
             raise QueryError(rule, value=repr(evictor))
@@ -91,24 +118,64 @@ class Windowed(LastStep[R]):
         return replace(self, firing=True, changes=changes)
 
     def allowed_lateness(self, lateness: Duration) -> Self:
-        """Keep windows for late rows after they fired; each late row fires its window again."""
+        """Keep windows for late rows after they fired; each late row fires its window again.
+
+        Parameters
+        ----------
+        lateness : str or datetime.timedelta
+            Of event time, such as ``"1 minute"``.
+
+        Examples
+        --------
+        The third row comes when the first minute is over; `trace_firings` shows what a stream does:
+
+        >>> sample = pa.table({"user": ["ann"] * 3, "ts": [0, 70_000_000, 5_000_000]})
+        >>> timed = gw.stream(sample).event_time(
+        ...     "ts", gw.WatermarkStrategy.for_monotonous_timestamps()
+        ... )
+        >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
+        >>> patient = minutes.allowed_lateness("1 minute").with_outputs()
+        >>> trace = gw.trace_firings(patient.aggregate(n=gw.count()), sample)
+        >>> [(each.timing, each.rows) for each in trace.firings]
+        [('on_time', (0,)), ('late', (0, 2)), ('on_time', (1,))]
+        """
         return replace(self, lateness=ticks(lateness))
 
     def arrival_order(self, *columns: str | Column) -> Self:
         """Name the columns that give the order of arrival, which a shuffle in Spark loses.
 
         Ignored on an Arrow table, whose order is its order of arrival.
+
+        Parameters
+        ----------
+        *columns : str or Column
+            From the first that counts to the last.
         """
         return replace(self, order=columns)
 
     def options(self, **options: Any) -> Self:
-        """Change how the query runs, not what it gives: see `Options`."""
+        """Change how the query runs, not what it gives: see `Options`.
+
+        Parameters
+        ----------
+        **options
+            Fields of `Options`: ``device="cpu"``.
+        """
         return replace(self, options_=change_options(self.options_, options))
 
 
 @dataclass(frozen=True, kw_only=True)
 class WindowedStream(Windowed[R]):
-    """Rows in windows, before a function is applied to each."""
+    """Rows in windows, before a function is applied to each.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "amount": [1, 2, 4], "ts": [0, 1, 2]}))
+    >>> timed = sales.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> hours = timed.key_by("shop").window(gw.TumblingEventTimeWindows.of("1 hour"))
+    >>> hours.aggregate(n=gw.count(), total=gw.sum("amount")).select(["n", "total"]).to_pylist()
+    [{'n': 3, 'total': 7}]
+    """
 
     keyed: KeyedInput
     ranking: Ranking | None = None
@@ -164,6 +231,15 @@ class WindowedStream(Windowed[R]):
 
         Else a sliding window fires for a key as long as it holds a row. For sliding windows of
         event time that fire once: features of the keys that changed, each ``slide``.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann"], "ts": [0]}))
+        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> windows = timed.key_by("user").window(gw.SlidingEventTimeWindows.of("3 s", "1 s"))
+        >>> changed = windows.changed_keys().aggregate(n=gw.count())
+        >>> windows.aggregate(n=gw.count()).num_rows, changed.num_rows
+        (3, 1)
         """
         return replace(self, changed_only=True)
 
@@ -196,6 +272,15 @@ class WindowedStream(Windowed[R]):
             keys: ``key_by("category", "item")`` and ``per="category"``.
         number : str
             The result column with a key's number in its window, BIGINT, from 1 on.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"page": ["a", "b", "b", "c"], "ts": [0, 1, 2, 3]}))
+        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> hours = timed.key_by("page").window(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> top = hours.top_keys(2, "n").aggregate(n=gw.count())
+        >>> top.select(["page", "n", "row_number"]).to_pylist()
+        [{'page': 'b', 'n': 2, 'row_number': 1}, {'page': 'a', 'n': 1, 'row_number': 2}]
         """
         names = tuple(by) if isinstance(by, list | tuple) else (by,)
         order = tuple(zip(names, directions(descending, len(names)), strict=True))
@@ -211,6 +296,8 @@ class WindowedStream(Windowed[R]):
         **aggregates : Aggregate or UserAggregate
             Result column name to aggregate, such as ``delay=gw.mean("dep_delay")``, or
             ``x=gw.user_aggregate(MyAggregate(), "column")``.
+        *unnamed
+            Refused: every result has a name.
 
         Returns
         -------
@@ -222,6 +309,13 @@ class WindowedStream(Windowed[R]):
         ------
         QueryError
             If one has no name, or is no aggregate.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a", "a"], "amount": [1, 4]})).key_by("shop")
+        >>> pairs = sales.count_window(2).aggregate(n=gw.count(), total=gw.sum("amount"))
+        >>> pairs.column_names
+        ['shop', 'window_start', 'window_end', 'n', 'total']
         """
         check_named(unnamed)
         source, function = self._bound(aggregates)
@@ -242,6 +336,12 @@ class WindowedStream(Windowed[R]):
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, ``window_start`` and ``window_end``, and the lists by the columns' names.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"], "page": ["home", None]}))
+        >>> clicks.key_by("user").count_window(2).collect_lists("page")["page"].to_pylist()
+        [['home', None]]
         """
         source, names = self._name_columns(as_list(columns))
         return self._apply(source, Collect(names))
@@ -260,6 +360,16 @@ class WindowedStream(Windowed[R]):
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, ``window_start`` and ``window_end``, the columns.
+
+        Examples
+        --------
+        >>> def longer(earlier, later):
+        ...     return max(earlier, later, key=lambda row: len(row["page"]))
+        >>> clicks = gw.stream(pa.table({"user": ["ann"] * 2, "page": ["home", "basket"]})).key_by(
+        ...     "user"
+        ... )
+        >>> clicks.count_window(2).reduce(longer, ["page"])["page"].to_pylist()
+        ['basket']
         """
         source, names = self._name_columns(as_list(columns))
         return self._apply(source, Reduce(function, names))
@@ -295,6 +405,18 @@ class WindowedStream(Windowed[R]):
         Returns
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
+
+        Examples
+        --------
+        >>> class Mean(gw.functions.ProcessWindowFunction):
+        ...     def process(self, key, context, rows):
+        ...         return [{"mean": rows["price"].mean(), "rows": len(rows)}]
+        >>> prices = gw.stream(pa.table({"item": ["tea"] * 2, "price": [3.0, 4.0]})).key_by("item")
+        >>> windows = prices.count_window(2).process(
+        ...     Mean(), ["price"], output="mean DOUBLE, rows BIGINT", rows="pandas"
+        ... )
+        >>> windows.select(["mean", "rows"]).to_pylist()
+        [{'mean': 3.5, 'rows': 2}]
         """
         schema = output_schema(output)
         if isinstance(function, VectorWindowFunction):
@@ -340,6 +462,12 @@ class WindowedStream(Windowed[R]):
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, ``window_start`` and ``window_end``, ``columns``, ``number``: a row each.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ms": [30, 90, 50]})).key_by("user")
+        >>> clicks.count_window(3).top(2, "ms").select(["ms", "row_number"]).to_pylist()
+        [{'ms': 90, 'row_number': 1}, {'ms': 50, 'row_number': 2}]
         """
         source, keys = self.keyed.source, self.keyed.keys
         if columns is None:

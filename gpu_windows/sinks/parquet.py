@@ -31,6 +31,12 @@ class ParquetSink(Sink):
     ------
     QueryError
         If the path is none.
+
+    Examples
+    --------
+    >>> sink = gw.ParquetSink("/data/minutes")
+    >>> sink.path, sink.takes_over
+    ('/data/minutes', False)
     """
 
     path: str | PathLike[str]
