@@ -31,7 +31,6 @@ _FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 _SECTION = re.compile(r"^(Parameters|Attributes)\n-+\n(.*?)(?=^\w[\w ]*\n-{3,}$|\Z)", re.M | re.S)
 _NAMES = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: ?:.*)?$", re.M)
 
-
 MODULES = {"": gw, "functions.": functions, "typing.": typing}
 PUBLIC = [
     f"{prefix}{name}"
@@ -69,27 +68,27 @@ def _parameters(documented: Any) -> list[str]:
     return [name for name in inspect.signature(documented).parameters if name not in ("self", "_")]
 
 
-def _named(doc: str) -> set[str]:
+def _parameters_in(doc: str) -> set[str]:
     """Return the parameters that a docstring has, and the attributes."""
     lines = (found for _, section in _SECTION.findall(doc) for found in _NAMES.findall(section))
     return {name.lstrip("*") for line in lines for name in line.split(", ")}
 
 
-def _undocumented(name: str, documented: Any) -> list[str]:
+def _list_missing(name: str, documented: Any) -> list[str]:
     docs = documented.__mro__ if isinstance(documented, type) else (documented,)
-    known = set().union(*(_named(inspect.cleandoc(each.__doc__ or "")) for each in docs))
-    return [f"{name}({each})" for each in _parameters(documented) if each not in known]
+    names = set().union(*(_parameters_in(inspect.cleandoc(each.__doc__ or "")) for each in docs))
+    return [f"{name}({each})" for each in _parameters(documented) if each not in names]
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_parameters_are_named(name: str) -> None:
     documented = _public(name)
     if not isinstance(documented, type):
-        assert _undocumented(name, documented) == []
+        assert _list_missing(name, documented) == []
         return
-    missing = _undocumented(name, documented) if _is_built(documented) else []
+    missing = _list_missing(name, documented) if _is_built(documented) else []
     for called, method in _methods(documented):
-        missing += _undocumented(f"{name}.{called}", method)
+        missing += _list_missing(f"{name}.{called}", method)
     assert missing == []
 
 
@@ -102,15 +101,15 @@ def test_examples(name: str) -> None:
     assert bool(skipped) == (name in _NOT_RUN)
     for each in skipped:
         _check_calls(each.source)
-    for documented in _documented(public):
+    for documented in _with_members(public):
         _run(documented)
 
 
-def _documented(documented: Any) -> Iterator[Any]:
+def _with_members(public: Any) -> Iterator[Any]:
     """Yield an object, and the methods and properties that its class defines."""
-    yield documented
-    if isinstance(documented, type):
-        for name, member in vars(documented).items():
+    yield public
+    if isinstance(public, type):
+        for name, member in vars(public).items():
             if not name.startswith("_"):
                 is_wrapped = isinstance(member, classmethod | staticmethod)
                 inner = member.__func__ if is_wrapped else member
@@ -122,11 +121,11 @@ def _run(documented: Any) -> None:
     doc = inspect.cleandoc(documented.__doc__ or "")
     where = getattr(documented, "__qualname__", "property")
     runner = doctest.DocTestRunner(optionflags=_FLAGS, verbose=False)
-    said: list[str] = []
+    failures: list[str] = []
     names = {"gw": gw, "pa": pa}
     test = doctest.DocTestParser().get_doctest(doc, names, where, None, 0)
-    runner.run(test, out=said.append)
-    assert not said, "".join(said)
+    runner.run(test, out=failures.append)
+    assert not failures, "".join(failures)
 
 
 def _check_calls(source: str) -> None:
@@ -140,8 +139,8 @@ def _check_calls(source: str) -> None:
             and isinstance(called, ast.Attribute)
             and _is_api(called.value)
         ):
-            named = {str(each.arg): each for each in node.keywords}
-            inspect.signature(getattr(gw, called.attr)).bind(*node.args, **named)
+            keywords = {str(each.arg): each for each in node.keywords}
+            inspect.signature(getattr(gw, called.attr)).bind(*node.args, **keywords)
 
 
 def _is_api(node: ast.expr) -> bool:
