@@ -18,7 +18,8 @@ from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.temporal_join import TemporalJoin
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.window_join import CoGroupedStreams, JoinedStreams
-from gpu_windows.datastream.windowed import WindowedStream, check_assigner
+from gpu_windows.datastream.window_settings import check_assigner
+from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.evictors import CountEvictor

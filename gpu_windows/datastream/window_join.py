@@ -24,7 +24,7 @@ from gpu_windows.datastream.two_inputs import (
     check_result_names,
     prefix_names,
 )
-from gpu_windows.datastream.windowed import Windowed, check_assigner
+from gpu_windows.datastream.window_settings import Windowed, check_assigner
 from gpu_windows.errors import InvalidFunctionError, QueryError, UnsupportedQueryError
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates
