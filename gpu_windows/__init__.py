@@ -1,7 +1,8 @@
 """Apache Flink's windows for PySpark, on CUDA and CPU kernels.
 
 Here are verbs, windows, triggers, aggregates and sinks; `gpu_windows.functions` has the classes
-that your functions extend, `gpu_windows.typing` those for annotations.
+that your functions extend, `gpu_windows.typing` those for annotations. Examples in docstrings take
+``import gpu_windows as gw`` and ``import pyarrow as pa`` as given.
 
 Names are imported from their modules at first access, so that ``import gpu_windows`` is fast, and
 a Spark worker loads only what its operator needs.

@@ -32,6 +32,37 @@ class Aggregate:
     Built by the functions of `gpu_windows.aggregates.built_in`. Columns are names; PySpark
     ``Column`` expressions are given a name by `gpu_windows.spark_glue.dataframes.source` before a
     query is built.
+
+    Parameters
+    ----------
+    function : str
+        Its name.
+    column : str or Column, optional
+        What it is of; None: of rows.
+    by : str or Column, optional
+        Of `arg_min` and `arg_max`: what is compared.
+    ddof : {1, 0}
+        Of `variance` and `stddev`.
+    skip_nulls : bool
+        Of `first` and `last`: ``ignore_nulls``.
+    fraction : float, optional
+        Of quantiles.
+    sketch_size : int
+        Of approximate aggregates: ``lg_k`` or ``k``.
+    where : str or Column, optional
+        Condition of the rows that count: see `filter`.
+    first : bool
+        Of `arg_min` and `arg_max`: which of equal rows.
+    recent : int, optional
+        Last part of a window that counts, in ticks: see `within`.
+    is_distinct : bool
+        Whether each different value counts once: see `distinct`.
+
+    Examples
+    --------
+    >>> amounts = gw.sum("amount")
+    >>> amounts.filter("is_new").describe(), amounts.within("5 minutes").describe()
+    ('sum(amount) FILTER (WHERE is_new)', 'sum(amount) within 5 min')
     """
 
     function: str
@@ -68,6 +99,13 @@ class Aggregate:
         ------
         QueryError
             If it has a condition already, or ``condition`` is None.
+
+        Examples
+        --------
+        >>> sales = pa.table({"shop": ["a", "a"], "amount": [1, 4], "is_new": [True, False]})
+        >>> pairs = gw.stream(sales).key_by("shop").count_window(2)
+        >>> pairs.aggregate(new=gw.sum("amount").filter("is_new"))["new"].to_pylist()
+        [1]
         """
         if condition is None:
             raise QueryError("a condition must be a column of booleans", value=condition)
@@ -86,6 +124,13 @@ class Aggregate:
         UnsupportedAggregateError
             Unless it is count, sum, mean, min, max, variance, stddev, bool_and, bool_or,
             collect_list, quantile or median of a column.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a", "a", "a"], "amount": [1, 4, 4]}))
+        >>> threes = sales.key_by("shop").count_window(3)
+        >>> threes.aggregate(total=gw.sum("amount").distinct())["total"].to_pylist()
+        [5]
         """
         if self.function == "count_distinct" or (
             self.function == "count" and self.column is not None
@@ -114,6 +159,15 @@ class Aggregate:
             If it is not positive; once windows are given, if it is not a multiple of the slide.
         QueryError
             If the aggregate has such a part already.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann"] * 2, "ts": [0, 90_000_000]}))
+        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> windows = timed.key_by("user").window(gw.SlidingEventTimeWindows.of("2 min", "1 min"))
+        >>> counts = windows.aggregate(n=gw.count(), last=gw.count().within("1 min"))
+        >>> counts.select(["n", "last"]).to_pylist()
+        [{'n': 1, 'last': 1}, {'n': 2, 'last': 1}, {'n': 1, 'last': 0}]
         """
         recent = ticks(duration)
         if recent <= 0:
@@ -124,7 +178,13 @@ class Aggregate:
         return replace(self, recent=recent)
 
     def over(self, frame: Frame) -> Framed:
-        """Return it over a frame of its own, for `KeyedStream.over`."""
+        """Return it over a frame of its own, for `KeyedStream.over`.
+
+        Parameters
+        ----------
+        frame : Frame
+            `gpu_windows.Rows` or `gpu_windows.Range`.
+        """
         return Framed(self, check_frame(frame))
 
     def describe(self) -> str:
@@ -148,6 +208,12 @@ class Framed:
     ----------
     aggregate : Aggregate
     frame : Frame
+
+    Examples
+    --------
+    >>> last_ten = gw.mean("price").over(gw.Rows(9))
+    >>> last_ten.frame.describe()
+    'ROWS BETWEEN 9 PRECEDING AND CURRENT ROW'
     """
 
     aggregate: Aggregate
@@ -163,7 +229,18 @@ class Framed:
             raise InvalidFrameError(rule, value=self.aggregate.describe())
 
     def filter(self, condition: str | Column) -> Framed:
-        """Raise `InvalidFrameError`: a condition comes before the frame."""
+        """Raise `InvalidFrameError`: a condition comes before the frame.
+
+        Parameters
+        ----------
+        condition : str or Column
+            Refused.
+
+        Raises
+        ------
+        InvalidFrameError
+            Always.
+        """
         rule = (
             "a condition comes before the frame, gw.sum('amount').filter('is_new').over(frame); "
             "lag, lead, row_number, rank and dense_rank take none"
@@ -171,6 +248,17 @@ class Framed:
         raise InvalidFrameError(rule, value=condition)
 
     def over(self, frame: Frame) -> Framed:
-        """Raise `InvalidFrameError`: it has a frame already, as `lag` and `row_number` have."""
+        """Raise `InvalidFrameError`: it has a frame already, as `lag` and `row_number` have.
+
+        Parameters
+        ----------
+        frame : Frame
+            Refused.
+
+        Raises
+        ------
+        InvalidFrameError
+            Always.
+        """
         rule = f"{self.aggregate.describe()} has a frame already: {self.frame.describe()}"
         raise InvalidFrameError(rule, value=frame)

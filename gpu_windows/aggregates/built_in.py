@@ -17,27 +17,93 @@ if TYPE_CHECKING:
 
 
 def count(column: str | Column | None = None) -> Aggregate:
-    """Count rows, or the values of ``column`` that are not null. Result: BIGINT."""
+    """Count rows, or the values of ``column`` that are not null. Result: BIGINT.
+
+    Parameters
+    ----------
+    column : str or Column, optional
+        Whose values are counted; default: rows.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a", "a"], "amount": [1, None, 4]}))
+    >>> threes = sales.key_by("shop").count_window(3)
+    >>> counts = threes.aggregate(n=gw.count(), amounts=gw.count("amount"))
+    >>> counts.select(["n", "amounts"]).to_pylist()
+    [{'n': 3, 'amounts': 2}]
+    """
     return Aggregate("count", column)
 
 
 def sum_(column: str | Column) -> Aggregate:
-    """Sum. Result: BIGINT for integers, DOUBLE for floats, DECIMAL(p + 10, s) for decimals."""
+    """Sum. Result: BIGINT for integers, DOUBLE for floats, DECIMAL(p + 10, s) for decimals.
+
+    Parameters
+    ----------
+    column : str or Column
+        Integers, floats or decimals; nulls do not count.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a", "a"], "amount": [1, None, 4]}))
+    >>> threes = sales.key_by("shop").count_window(3)
+    >>> threes.aggregate(total=gw.sum("amount"))["total"].to_pylist()
+    [5]
+    """
     return Aggregate("sum", column)
 
 
 def min_(column: str | Column) -> Aggregate:
-    """Minimum, NaN being larger than any number. Result: the column's type."""
+    """Minimum, NaN being larger than any number. Result: the column's type.
+
+    Parameters
+    ----------
+    column : str or Column
+        Numbers, booleans, dates, timestamps, text or binary; nulls do not count.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a", "a"], "amount": [2, None, 4]}))
+    >>> threes = sales.key_by("shop").count_window(3)
+    >>> threes.aggregate(least=gw.min("amount"))["least"].to_pylist()
+    [2]
+    """
     return Aggregate("min", column)
 
 
 def max_(column: str | Column) -> Aggregate:
-    """Maximum, NaN being larger than any number. Result: the column's type."""
+    """Maximum, NaN being larger than any number. Result: the column's type.
+
+    Parameters
+    ----------
+    column : str or Column
+        Numbers, booleans, dates, timestamps, text or binary; nulls do not count.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a", "a"], "amount": [2.5, float("nan"), 4.0]}))
+    >>> threes = sales.key_by("shop").count_window(3)
+    >>> threes.aggregate(greatest=gw.max("amount"))["greatest"].to_pylist()
+    [nan]
+    """
     return Aggregate("max", column)
 
 
 def mean(column: str | Column) -> Aggregate:
-    """Arithmetic mean. Result: DOUBLE, or DECIMAL(p + 4, s + 4) rounded half up."""
+    """Arithmetic mean. Result: DOUBLE, or DECIMAL(p + 4, s + 4) rounded half up.
+
+    Parameters
+    ----------
+    column : str or Column
+        Integers, floats or decimals; nulls do not count.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a", "a"], "amount": [1, None, 4]}))
+    >>> threes = sales.key_by("shop").count_window(3)
+    >>> threes.aggregate(mean=gw.mean("amount"))["mean"].to_pylist()
+    [2.5]
+    """
     return Aggregate("mean", column)
 
 
@@ -46,22 +112,81 @@ def variance(column: str | Column, *, ddof: int = 1) -> Aggregate:
 
     It is within 1e-13 of the exact one, relative, also where values are 1e9 standard deviations
     away from 0. A value that is infinite or NaN makes it NaN; equal values have one of exactly 0.
+
+    Parameters
+    ----------
+    column : str or Column
+        Integers, floats or decimals of up to 18 digits; nulls do not count.
+    ddof : {1, 0}
+        1: of a sample; 0: of the population.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a"], "amount": [1, 3]})).key_by("shop")
+    >>> sales.count_window(2).aggregate(
+    ...     sample=gw.variance("amount"), population=gw.variance("amount", ddof=0)
+    ... ).select(["sample", "population"]).to_pylist()
+    [{'sample': 2.0, 'population': 1.0}]
     """
     return Aggregate("variance", column, ddof=_ddof(ddof))
 
 
 def stddev(column: str | Column, *, ddof: int = 1) -> Aggregate:
-    """Square root of `variance`."""
+    """Square root of `variance`.
+
+    Parameters
+    ----------
+    column : str or Column
+        Integers, floats or decimals of up to 18 digits; nulls do not count.
+    ddof : {1, 0}
+        1: of a sample; 0: of the population.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a"], "amount": [1, 3]})).key_by("shop")
+    >>> sales.count_window(2).aggregate(s=gw.stddev("amount", ddof=0))["s"].to_pylist()
+    [1.0]
+    """
     return Aggregate("stddev", column, ddof=_ddof(ddof))
 
 
 def first(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
-    """Value of the first row that arrived; see ``arrival_order`` for what that is on Spark."""
+    """Value of the first row that arrived; see ``arrival_order`` for what that is on Spark.
+
+    Parameters
+    ----------
+    column : str or Column
+        Of any type.
+    ignore_nulls : bool
+        Whether to take the first value that is not null.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"], "page": [None, "home"]}))
+    >>> pairs = clicks.key_by("user").count_window(2)
+    >>> pairs.aggregate(page=gw.first("page", ignore_nulls=True))["page"].to_pylist()
+    ['home']
+    """
     return Aggregate("first", column, skip_nulls=ignore_nulls)
 
 
 def last(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
-    """Value of the last row that arrived; see ``arrival_order`` for what that is on Spark."""
+    """Value of the last row that arrived; see ``arrival_order`` for what that is on Spark.
+
+    Parameters
+    ----------
+    column : str or Column
+        Of any type.
+    ignore_nulls : bool
+        Whether to take the last value that is not null.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"], "page": ["home", "cart"]}))
+    >>> pairs = clicks.key_by("user").count_window(2)
+    >>> pairs.aggregate(page=gw.last("page"))["page"].to_pylist()
+    ['cart']
+    """
     return Aggregate("last", column, skip_nulls=ignore_nulls)
 
 
@@ -75,6 +200,13 @@ def arg_min(column: str | Column, by: str | Column, *, first: bool = True) -> Ag
     column, by : str or Column
     first : bool
         Which of several rows with that ``by``: the first in order of arrival, or the last.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a"], "item": ["tea", "oil"], "price": [3, 9]}))
+    >>> pairs = sales.key_by("shop").count_window(2)
+    >>> pairs.aggregate(cheapest=gw.arg_min("item", by="price"))["cheapest"].to_pylist()
+    ['tea']
     """
     return Aggregate("arg_min", column, by, first=_flag("first", first))
 
@@ -84,17 +216,56 @@ def arg_max(column: str | Column, by: str | Column, *, first: bool = True) -> Ag
 
     Nulls, NaN and ``first`` work as in `arg_min`: ``arg_max("price", "ts", first=False)`` is the
     price in the last arrived row with the latest time.
+
+    Parameters
+    ----------
+    column, by : str or Column
+    first : bool
+        Which of several rows with that ``by``: the first in order of arrival, or the last.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a"], "item": ["tea", "oil"], "price": [3, 9]}))
+    >>> pairs = sales.key_by("shop").count_window(2)
+    >>> pairs.aggregate(dearest=gw.arg_max("item", by="price"))["dearest"].to_pylist()
+    ['oil']
     """
     return Aggregate("arg_max", column, by, first=_flag("first", first))
 
 
 def bool_and(column: str | Column) -> Aggregate:
-    """Whether every value that is not null is true. Result: BOOLEAN."""
+    """Whether every value that is not null is true. Result: BOOLEAN.
+
+    Parameters
+    ----------
+    column : str or Column
+        Booleans; nulls do not count.
+
+    Examples
+    --------
+    >>> checks = gw.stream(pa.table({"host": ["a", "a"], "passed": [True, False]}))
+    >>> pairs = checks.key_by("host").count_window(2)
+    >>> pairs.aggregate(all=gw.bool_and("passed"))["all"].to_pylist()
+    [False]
+    """
     return Aggregate("bool_and", column)
 
 
 def bool_or(column: str | Column) -> Aggregate:
-    """Whether any value is true. Result: BOOLEAN."""
+    """Whether any value is true. Result: BOOLEAN.
+
+    Parameters
+    ----------
+    column : str or Column
+        Booleans; nulls do not count.
+
+    Examples
+    --------
+    >>> checks = gw.stream(pa.table({"host": ["a", "a"], "passed": [True, False]}))
+    >>> pairs = checks.key_by("host").count_window(2)
+    >>> pairs.aggregate(any=gw.bool_or("passed"))["any"].to_pylist()
+    [True]
+    """
     return Aggregate("bool_or", column)
 
 
@@ -114,12 +285,38 @@ def _ddof(ddof: int) -> int:
 
 
 def collect_list(column: str | Column) -> Aggregate:
-    """All values that are not null, in order of arrival. Result: ARRAY."""
+    """All values that are not null, in order of arrival. Result: ARRAY.
+
+    Parameters
+    ----------
+    column : str or Column
+        Of any type.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "page": ["home", None, "cart"]}))
+    >>> threes = clicks.key_by("user").count_window(3)
+    >>> threes.aggregate(pages=gw.collect_list("page"))["pages"].to_pylist()
+    [['home', 'cart']]
+    """
     return Aggregate("collect_list", column)
 
 
 def count_distinct(column: str | Column) -> Aggregate:
-    """Number of distinct values that are not null; all NaN are equal. Result: BIGINT."""
+    """Number of distinct values that are not null; all NaN are equal. Result: BIGINT.
+
+    Parameters
+    ----------
+    column : str or Column
+        Numbers, booleans, dates, timestamps, text or binary.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "page": ["home", "cart", "home"]}))
+    >>> threes = clicks.key_by("user").count_window(3)
+    >>> threes.aggregate(pages=gw.count_distinct("page"))["pages"].to_pylist()
+    [2]
+    """
     return Aggregate("count_distinct", column)
 
 
@@ -128,12 +325,39 @@ def quantile(column: str | Column, fraction: float) -> Aggregate:
 
     NaN is larger than any number; between an infinite value and a finite one it is infinite, where
     Spark has NaN. Result: DOUBLE; null over no value.
+
+    Parameters
+    ----------
+    column : str or Column
+        Integers, floats or decimals; nulls do not count.
+    fraction : float
+        In [0, 1]: 0.5 for the median.
+
+    Examples
+    --------
+    >>> calls = gw.stream(pa.table({"host": ["a"] * 5, "ms": [10, 20, 30, 40, 90]}))
+    >>> fives = calls.key_by("host").count_window(5)
+    >>> fives.aggregate(q75=gw.quantile("ms", 0.75))["q75"].to_pylist()
+    [40.0]
     """
     return Aggregate("quantile", column, fraction=_fraction(fraction))
 
 
 def median(column: str | Column) -> Aggregate:
-    """Quantile of 0.5."""
+    """Quantile of 0.5.
+
+    Parameters
+    ----------
+    column : str or Column
+        Integers, floats or decimals; nulls do not count.
+
+    Examples
+    --------
+    >>> calls = gw.stream(pa.table({"host": ["a"] * 4, "ms": [10, 20, 30, 90]}))
+    >>> fours = calls.key_by("host").count_window(4)
+    >>> fours.aggregate(median=gw.median("ms"))["median"].to_pylist()
+    [25.0]
+    """
     return quantile(column, 0.5)
 
 
@@ -152,6 +376,13 @@ def approx_count_distinct(column: str | Column, *, lg_k: int = 12) -> Aggregate:
         Numbers, booleans, dates, timestamps or strings.
     lg_k : int
         Base 2 logarithm of the number of registers, 7 to 21.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "page": ["home", "cart", "home"]}))
+    >>> threes = clicks.key_by("user").count_window(3)
+    >>> threes.aggregate(pages=gw.approx_count_distinct("page"))["pages"].to_pylist()
+    [2]
     """
     size = _size("lg_k of a distinct sketch", lg_k, 7, 21)
     _require_datasketches()
@@ -175,6 +406,13 @@ def approx_quantile(column: str | Column, fraction: float, *, k: int = 200) -> A
         In [0, 1]: 0.5 for the median.
     k : int
         Size of the sketch, 8 to 65,535.
+
+    Examples
+    --------
+    >>> calls = gw.stream(pa.table({"host": ["a"] * 4, "ms": [10, 20, 30, 90]}))
+    >>> fours = calls.key_by("host").count_window(4)
+    >>> fours.aggregate(median=gw.approx_quantile("ms", 0.5))["median"].to_pylist()
+    [20.0]
     """
     size = _size("k of a quantile sketch", k, 8, 65_535)
     _require_datasketches()
@@ -208,6 +446,21 @@ def lag(column: str | Column, rows: int = 1) -> Framed:
     """Value of the row ``rows`` rows before, in order of time; null if it does not exist.
 
     For `KeyedStream.over`.
+
+    Parameters
+    ----------
+    column : str or Column
+        Of any type.
+    rows : int
+        How many rows before, at least 1.
+
+    Examples
+    --------
+    >>> prices = gw.stream(pa.table({"item": ["tea"] * 3, "price": [3, 4, 6], "ts": [1, 2, 3]}))
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> items = prices.event_time("ts", in_order).key_by("item")
+    >>> items.over().aggregate(before=gw.lag("price"))["before"].to_pylist()
+    [None, 3, 4]
     """
     return Framed(first(column), Rows(*_single_row("lag", column, rows, before=True)))
 
@@ -216,22 +469,64 @@ def lead(column: str | Column, rows: int = 1) -> Framed:
     """Value of the row ``rows`` rows after, in order of time; null if it does not exist.
 
     For `KeyedStream.over`; not on streams.
+
+    Parameters
+    ----------
+    column : str or Column
+        Of any type.
+    rows : int
+        How many rows after, at least 1.
+
+    Examples
+    --------
+    >>> prices = gw.stream(pa.table({"item": ["tea"] * 3, "price": [3, 4, 6], "ts": [1, 2, 3]}))
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> items = prices.event_time("ts", in_order).key_by("item")
+    >>> items.over().aggregate(next=gw.lead("price"))["next"].to_pylist()
+    [4, 6, None]
     """
     return Framed(first(column), Rows(*_single_row("lead", column, rows, before=False)))
 
 
 def row_number() -> Framed:
-    """Number of the row among those of its key in order of time, from 1. Result: BIGINT."""
+    """Number of the row among those of its key in order of time, from 1. Result: BIGINT.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "bob", "ann"], "ts": [1, 1, 1]}))
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> users = clicks.event_time("ts", in_order).key_by("user")
+    >>> users.over().aggregate(n=gw.row_number()).select(["user", "n"]).to_pylist()
+    [{'user': 'ann', 'n': 1}, {'user': 'bob', 'n': 1}, {'user': 'ann', 'n': 2}]
+    """
     return Framed(count(), Rows())
 
 
 def rank() -> Framed:
-    """One more than the number of rows of the key with an earlier time. Result: BIGINT."""
+    """One more than the number of rows of the key with an earlier time. Result: BIGINT.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [1, 1, 2]}))
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> users = clicks.event_time("ts", in_order).key_by("user")
+    >>> users.over().aggregate(rank=gw.rank())["rank"].to_pylist()
+    [1, 1, 3]
+    """
     return Framed(Aggregate("rank"), Range(None, BEFORE_NOW))
 
 
 def dense_rank() -> Framed:
-    """Number of the row's time among the distinct times of the key, from 1. Result: BIGINT."""
+    """Number of the row's time among the distinct times of the key, from 1. Result: BIGINT.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [1, 1, 2]}))
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> users = clicks.event_time("ts", in_order).key_by("user")
+    >>> users.over().aggregate(rank=gw.dense_rank())["rank"].to_pylist()
+    [1, 1, 2]
+    """
     return Framed(Aggregate("dense_rank"), Range())
 
 

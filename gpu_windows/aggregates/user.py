@@ -19,6 +19,24 @@ class AggregateFunction(ABC):
     """An aggregate of your own (Flink: AggregateFunction); row at a time, in Python.
 
     Used as ``.aggregate(name=gw.user_aggregate(MyFunction(), "column", ...))``.
+
+    Examples
+    --------
+    >>> class Longest(gw.functions.AggregateFunction):
+    ...     accumulator = result = pa.string()
+    ...
+    ...     def create_accumulator(self):
+    ...         return ""
+    ...
+    ...     def add(self, row, accumulator):
+    ...         return max(accumulator, row["page"], key=len)
+    ...
+    ...     def get_result(self, accumulator):
+    ...         return accumulator
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"], "page": ["home", "basket"]}))
+    >>> longest = gw.user_aggregate(Longest(), "page")
+    >>> clicks.key_by("user").count_window(2).aggregate(page=longest)["page"].to_pylist()
+    ['basket']
     """
 
     #: Arrow type of the accumulator, which is the state of a window.
@@ -46,19 +64,79 @@ class AggregateFunction(ABC):
 
 @dataclass(frozen=True)
 class UserAggregate:
-    """An `AggregateFunction` of a query, with the columns that it reads."""
+    """An `AggregateFunction` of a query, with the columns that it reads.
+
+    Parameters
+    ----------
+    function : AggregateFunction
+    columns : tuple of str or Column
+        What its ``add`` sees of a row.
+
+    Examples
+    --------
+    >>> class Count(gw.functions.AggregateFunction):
+    ...     accumulator = result = pa.int64()
+    ...
+    ...     def create_accumulator(self):
+    ...         return 0
+    ...
+    ...     def add(self, row, accumulator):
+    ...         return accumulator + 1
+    ...
+    ...     def get_result(self, accumulator):
+    ...         return accumulator
+    >>> aggregate = gw.user_aggregate(Count(), "page")
+    >>> isinstance(aggregate, gw.typing.UserAggregate), aggregate.columns
+    (True, ('page',))
+    """
 
     function: AggregateFunction
     columns: tuple[str | Column, ...]
 
     def filter(self, condition: str | Column) -> UserAggregate:
-        """Raise `QueryError`: ``add`` decides which rows count."""
+        """Raise `QueryError`: ``add`` decides which rows count.
+
+        Parameters
+        ----------
+        condition : str or Column
+            Refused.
+
+        Raises
+        ------
+        QueryError
+            Always.
+        """
         rule = "an aggregate of your own decides in add() which rows count: give it the column"
         raise QueryError(rule, value=condition)
 
 
 def user_aggregate(function: AggregateFunction, *columns: str | Column) -> UserAggregate:
-    """Use an aggregate of your own: row at a time, in Python; its ``add`` sees ``columns``."""
+    """Use an aggregate of your own: row at a time, in Python; its ``add`` sees ``columns``.
+
+    Parameters
+    ----------
+    function : AggregateFunction
+    *columns : str or Column
+        What its ``add`` sees of a row.
+
+    Examples
+    --------
+    >>> class Product(gw.functions.AggregateFunction):
+    ...     accumulator = result = pa.float64()
+    ...
+    ...     def create_accumulator(self):
+    ...         return 1.0
+    ...
+    ...     def add(self, row, accumulator):
+    ...         return accumulator * row["factor"]
+    ...
+    ...     def get_result(self, accumulator):
+    ...         return accumulator
+    >>> rates = gw.stream(pa.table({"fund": ["x", "x"], "factor": [1.5, 2.0]})).key_by("fund")
+    >>> product = gw.user_aggregate(Product(), "factor")
+    >>> rates.count_window(2).aggregate(growth=product)["growth"].to_pylist()
+    [3.0]
+    """
     return UserAggregate(function, columns)
 
 

@@ -61,6 +61,11 @@ def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> 
         has no such stage; if the files cannot be read, or are deleted before they are.
     StateCorruptedError, StateVersionError
         If a state file cannot be read, or is missing.
+
+    Examples
+    --------
+    >>> for table in gw.read_state("/checkpoints/minutes").tables:  # doctest: +SKIP
+    ...     print(table.table, table.keys, table.size)
     """
     files = open_checkpoint(checkpoint)
     try:

@@ -46,6 +46,11 @@ class CommitSummary:
     can_resume : bool
         Whether Spark still has what it needs to resume from it: see
         `gpu_windows.checkpoints.roll_back`.
+
+    Examples
+    --------
+    >>> commits = gw.read_commits("/checkpoints/minutes")  # doctest: +SKIP
+    >>> [each.sequence for each in commits if each.can_resume]  # doctest: +SKIP
     """
 
     sequence: int

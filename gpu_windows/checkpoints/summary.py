@@ -117,6 +117,11 @@ class CheckpointState:
         What all shards hold together, a table each.
     shards : tuple of ShardState
         Those that hold anything, in order of their numbers.
+
+    Examples
+    --------
+    >>> state: gw.typing.CheckpointState = gw.read_state("/checkpoints/minutes")  # doctest: +SKIP
+    >>> state.batch, state.watermark, len(state.shards)  # doctest: +SKIP
     """
 
     checkpoint: str

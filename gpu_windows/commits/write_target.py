@@ -111,6 +111,15 @@ class WrittenParquet:
         Those of `Outputs.metrics`. None where Spark has written: ask for `metrics`.
     user_counters : dict of str to int
         Of user code.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> users = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
+    >>> outputs = users.count_window(2).with_outputs().aggregate(n=gw.count())
+    >>> written = outputs.write_parquet(tempfile.mkdtemp() + "/counts")
+    >>> written.rows, len(written.files), written.written_by
+    (1, 1, 'process')
     """
 
     path: str
@@ -130,7 +139,19 @@ class WrittenParquet:
         written_by: str,
         counters: Counters | None,
     ) -> Self:
-        """Return the outcome for written files and counters."""
+        """Return the outcome for written files and counters.
+
+        Parameters
+        ----------
+        path : str
+        files : tuple of str
+            Names at the path.
+        written : collection of WrittenFile
+            Reported by tasks.
+        written_by : str
+        counters : Counters, optional
+            Of the query.
+        """
         rows, size = (sum(getattr(each, n) for each in written) for n in ("rows", "bytes"))
         if counters is None:
             return cls(path, files, rows, size, written_by)

@@ -24,7 +24,21 @@ _PREFIXES = ("__keyed_", "__broadcast_")
 
 @dataclass(frozen=True)
 class BroadcastStream:
-    """Rows that every shard of a keyed stream sees (Flink: BroadcastStream)."""
+    """Rows that every shard of a keyed stream sees (Flink: BroadcastStream).
+
+    Parameters
+    ----------
+    source : Source
+    time : str
+        Its event time column.
+    watermarks : WatermarkStrategy
+
+    Examples
+    --------
+    >>> rules = gw.stream(pa.table({"currency": ["EUR"], "rate": [0.5]})).broadcast()
+    >>> isinstance(rules, gw.typing.BroadcastStream)
+    True
+    """
 
     source: Source
     time: str
@@ -48,6 +62,23 @@ class BroadcastConnectedStream(LastStep[R]):
     """A keyed stream and a broadcast one, whose rows go to one function.
 
     Flink: BroadcastConnectedStream.
+
+    Examples
+    --------
+    >>> class Limited(gw.functions.KeyedBroadcastProcessFunction):
+    ...     broadcast_state = {"limits": gw.functions.MapStateDescriptor(pa.string(), pa.int64())}
+    ...
+    ...     def process_broadcast_element(self, row, context):
+    ...         context.broadcast_state("limits").put("amount", row["limit"])
+    ...
+    ...     def process_element(self, row, context):
+    ...         limit = context.broadcast_state("limits").get("amount")
+    ...         return [row] if row["amount"] > limit else []
+    >>> sales = gw.stream(pa.table({"shop": ["a", "b"], "amount": [5, 50]})).key_by("shop")
+    >>> limits = gw.stream(pa.table({"limit": [10]})).broadcast()
+    >>> both = sales.connect(limits)
+    >>> both.process(Limited(), ["amount"], ["limit"], output="amount BIGINT").to_pylist()
+    [{'shop': 'b', 'amount': 50}]
     """
 
     keyed: KeyedInput

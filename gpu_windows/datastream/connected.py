@@ -73,6 +73,20 @@ class ConnectedStreams(LastStep[R]):
     """Two keyed streams whose rows go to one function, which keeps state of both.
 
     Flink: ConnectedStreams.
+
+    Examples
+    --------
+    >>> class Sides(gw.functions.KeyedCoProcessFunction):
+    ...     def process_element1(self, row, context):
+    ...         return [{"side": "order", "id": row["id"]}]
+    ...
+    ...     def process_element2(self, row, context):
+    ...         return [{"side": "payment", "id": row["id"]}]
+    >>> orders = gw.stream(pa.table({"user": ["ann"], "id": [1]})).key_by("user")
+    >>> payments = gw.stream(pa.table({"user": ["ann"], "id": [9]})).key_by("user")
+    >>> both = orders.connect(payments)
+    >>> both.process(Sides(), ["id"], ["id"], output="side STRING, id BIGINT").to_pylist()
+    [{'user': 'ann', 'side': 'order', 'id': 1}, {'user': 'ann', 'side': 'payment', 'id': 9}]
     """
 
     both: TwoInputs

@@ -23,7 +23,18 @@ from gpu_windows.vocabulary.options import Duration, Options, change_options, sh
 
 @dataclass(frozen=True)
 class IntervalJoin(LastStep[R]):
-    """Two streams before `between` sets how far apart in time their rows may be."""
+    """Two streams before `between` sets how far apart in time their rows may be.
+
+    Examples
+    --------
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> ads = gw.stream(pa.table({"user": ["ann"], "ad": [7], "ts": [0]}))
+    >>> clicks = gw.stream(pa.table({"user": ["ann"], "page": ["a"], "ts": [3_000_000]}))
+    >>> ads, clicks = (each.event_time("ts", in_order).key_by("user") for each in (ads, clicks))
+    >>> pairs = ads.interval_join(clicks).between("0 seconds", "10 seconds")
+    >>> pairs.select(["ad"], ["page"]).to_pylist()
+    [{'user': 'ann', 'left_ad': 7, 'right_page': 'a'}]
+    """
 
     both: TwoInputs
 
@@ -61,6 +72,16 @@ class IntervalJoined(PairsRows[R]):
 
     Late is a row whose time is before the watermark: unlike in windows, one that is at it is not.
     Late rows are given back, or joined: `join_late`.
+
+    Examples
+    --------
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> ads = gw.stream(pa.table({"user": ["ann"] * 2, "ad": [7, 8], "ts": [0, 2_000_000]}))
+    >>> clicks = gw.stream(pa.table({"user": ["ann"], "page": ["a"], "ts": [2_000_000]}))
+    >>> ads, clicks = (each.event_time("ts", in_order).key_by("user") for each in (ads, clicks))
+    >>> pairs = ads.interval_join(clicks).between("0 seconds", "10 seconds")
+    >>> pairs.lower_bound_exclusive().select(["ad"], ["page"])["left_ad"].to_pylist()
+    [7]
     """
 
     both: TwoInputs
@@ -74,7 +95,21 @@ class IntervalJoined(PairsRows[R]):
     options_: Options = Options()  # noqa: RUF009 - frozen
 
     def lower_bound_exclusive(self) -> Self:
-        """Do not join rows that are exactly the lower bound apart."""
+        """Do not join rows that are exactly the lower bound apart.
+
+        Examples
+        --------
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> left = gw.stream(pa.table({"k": [1], "ts": [0]})).event_time("ts", in_order).key_by("k")
+        >>> right = (
+        ...     gw.stream(pa.table({"k": [1, 1], "ts": [0, 5]}))
+        ...     .event_time("ts", in_order)
+        ...     .key_by("k")
+        ... )
+        >>> pairs = left.interval_join(right).between("0 s", "1 s")
+        >>> pairs.lower_bound_exclusive().select(right=["ts"])["right_ts"].to_pylist()
+        [5]
+        """
         return replace(self, excludes_lower=True)
 
     def upper_bound_exclusive(self) -> Self:
@@ -96,6 +131,20 @@ class IntervalJoined(PairsRows[R]):
         ------
         InvalidOptionError
             If it is something else.
+
+        Examples
+        --------
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> trades = gw.stream(pa.table({"item": ["tea"], "ts": [10]}))
+        >>> quotes = gw.stream(
+        ...     pa.table({"item": ["tea"] * 3, "price": [3, 4, 5], "ts": [1, 8, 12]})
+        ... )
+        >>> trades, quotes = (
+        ...     each.event_time("ts", in_order).key_by("item") for each in (trades, quotes)
+        ... )
+        >>> as_of = trades.interval_join(quotes).between("-1 second", "0 seconds").nearest("before")
+        >>> as_of.select(right=["price"]).to_pylist()
+        [{'item': 'tea', 'right_price': 4}]
         """
         if direction not in get_args(Nearest):
             rule = f"nearest takes {', '.join(get_args(Nearest))}"
@@ -116,11 +165,22 @@ class IntervalJoined(PairsRows[R]):
         """Name the columns of both inputs that give the order of arrival, which Spark loses.
 
         It matters to `join_late` only: a late row joins what came before it.
+
+        Parameters
+        ----------
+        *columns : str
+            From the first that counts to the last.
         """
         return replace(self, order=columns)
 
     def options(self, **options: Any) -> Self:
-        """Change how the query runs, not what it gives: see `Options`."""
+        """Change how the query runs, not what it gives: see `Options`.
+
+        Parameters
+        ----------
+        **options
+            Fields of `Options`: ``device="cpu"``.
+        """
         return replace(self, options_=change_options(self.options_, options))
 
     pairs = IntervalPairs

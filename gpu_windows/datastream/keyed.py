@@ -18,7 +18,8 @@ from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.temporal_join import TemporalJoin
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.window_join import CoGroupedStreams, JoinedStreams
-from gpu_windows.datastream.windowed import WindowedStream, check_assigner
+from gpu_windows.datastream.window_settings import check_assigner
+from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.evictors import CountEvictor
@@ -33,7 +34,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeyedStream(KeyedTop[R]):
-    """Rows with an event time and a key."""
+    """Rows with an event time and a key.
+
+    Examples
+    --------
+    >>> users = gw.stream(pa.table({"user": ["ann", "bob", "ann"]})).key_by("user")
+    >>> isinstance(users, gw.typing.KeyedStream)
+    True
+    >>> users.count_window(2).aggregate(n=gw.count()).select(["user", "n"]).to_pylist()
+    [{'user': 'ann', 'n': 2}]
+    """
 
     @staticmethod
     def _later() -> Mapping[str, type]:
@@ -41,7 +51,13 @@ class KeyedStream(KeyedTop[R]):
         return {"window(assigner)": WindowedStream, "over(frame)": OverStream}
 
     def window(self, assigner: WindowAssigner) -> WindowedStream[R]:
-        """Put the rows of every key into windows."""
+        """Put the rows of every key into windows.
+
+        Parameters
+        ----------
+        assigner : WindowAssigner
+            Such as ``gw.TumblingEventTimeWindows.of("1 hour")``.
+        """
         check_assigner(assigner)
         trigger = assigner.default_trigger()
         return self._next(WindowedStream(keyed=self, assigner=assigner, trigger_=trigger))
@@ -53,6 +69,19 @@ class KeyedStream(KeyedTop[R]):
 
         With ``slide``: after every ``slide`` rows, the last ``size`` ones. Rows that do not fill a
         window (or a slide) when the input ends are in no result.
+
+        Parameters
+        ----------
+        size : int
+            Rows of a window, at least 1.
+        slide : int, optional
+            After how many rows the next window is; default: ``size``.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a"] * 4, "amount": [1, 2, 4, 8]})).key_by("shop")
+        >>> sales.count_window(3, 1).aggregate(total=gw.sum("amount"))["total"].to_pylist()
+        [1, 3, 7, 14]
         """
         windowed = self.window(GlobalWindows.create())
         if slide is None:
@@ -65,10 +94,27 @@ class KeyedStream(KeyedTop[R]):
         Flink: OVER. ``frame``: that of aggregates which have none of their own, such as
         ``Range("1 minute")`` or ``Rows(100)``.
 
+        Parameters
+        ----------
+        frame : Frame, optional
+            `gpu_windows.Rows` or `gpu_windows.Range`; default: each aggregate has its own.
+
         Raises
         ------
         InvalidFrameError
             If it is none.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "amount": [1, 2, 4], "ts": [0, 1, 2]}))
+        >>> timed = sales.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> totals = (
+        ...     timed.key_by("shop")
+        ...     .over(gw.Rows(1))
+        ...     .aggregate(last_two=gw.sum("amount"), so_far=gw.sum("amount").over(gw.Rows()))
+        ... )
+        >>> totals.select(["last_two", "so_far"]).to_pylist()[2]
+        {'last_two': 6, 'so_far': 7}
         """
         return self._next(OverStream(self, None if frame is None else check_frame(frame)))
 
@@ -117,6 +163,23 @@ class KeyedStream(KeyedTop[R]):
             If the pattern cannot be read, or is none that Flink has.
         InvalidDurationError
             If ``within`` is none.
+
+        Examples
+        --------
+        >>> prices = gw.stream(
+        ...     pa.table({"item": ["tea"] * 4, "price": [5, 3, 2, 6], "ts": [0, 1, 2, 3]})
+        ... )
+        >>> timed = prices.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> falls = timed.key_by("item").match_recognize(
+        ...     "A B+ C",
+        ...     {
+        ...         "B": "B.price < LAST(B.price, 1) OR LAST(B.price, 1) IS NULL",
+        ...         "C": "C.price > A.price",
+        ...     },
+        ...     after="skip past last row",
+        ... )
+        >>> falls.measures(start="A.price", low="MIN(B.price)", end="C.price").to_pylist()
+        [{'item': 'tea', 'start': 5, 'low': 2, 'end': 6}]
         """
         return self._next(match_stream(self, pattern, define, within, after, options))
 
@@ -149,6 +212,22 @@ class KeyedStream(KeyedTop[R]):
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, and what was declared.
+
+        Examples
+        --------
+        >>> class Numbered(gw.functions.KeyedProcessFunction):
+        ...     state = {"rows": gw.functions.ValueStateDescriptor(pa.int64())}
+        ...
+        ...     def process_element(self, row, context):
+        ...         rows = context.state("rows")
+        ...         rows.update(rows.value(0) + 1)
+        ...         return [{"page": row["page"], "number": rows.value()}]
+        >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"], "page": ["home", "cart"]}))
+        >>> numbered = clicks.key_by("user").process(
+        ...     Numbered(), ["page"], output="page STRING, number BIGINT"
+        ... )
+        >>> numbered.select(["page", "number"]).to_pylist()
+        [{'page': 'home', 'number': 1}, {'page': 'cart', 'number': 2}]
         """
         outputs = process_outputs(
             self, function, columns, output_schema(output), arrival_order, options
@@ -166,6 +245,11 @@ class KeyedStream(KeyedTop[R]):
 
         Those that have the same key, or all rows of a small one:
         ``keyed.connect(rules.broadcast())``.
+
+        Parameters
+        ----------
+        right : KeyedStream or BroadcastStream
+            With keys of the same types; or a stream without a key, ``.broadcast()``.
         """
         if isinstance(right, BroadcastStream):
             return self._next(BroadcastConnectedStream(self, right))
@@ -175,11 +259,23 @@ class KeyedStream(KeyedTop[R]):
         return self._next(ConnectedStreams(TwoInputs(self, right)))
 
     def join(self, right: KeyedStream) -> JoinedStreams[R]:
-        """Join rows with those of another stream that have the same key and window."""
+        """Join rows with those of another stream that have the same key and window.
+
+        Parameters
+        ----------
+        right : KeyedStream
+            With keys of the same types, in the same order.
+        """
         return self._next(JoinedStreams(TwoInputs(self, right)))
 
     def interval_join(self, right: KeyedStream) -> IntervalJoin[R]:
-        """Join rows with those of another stream that have the same key and are near in time."""
+        """Join rows with those of another stream that have the same key and are near in time.
+
+        Parameters
+        ----------
+        right : KeyedStream
+            With keys of the same types, in the same order.
+        """
         return self._next(IntervalJoin(TwoInputs(self, right)))
 
     def temporal_join(self, right: KeyedStream, deleted: str | None = None) -> TemporalJoin[R]:
@@ -198,11 +294,30 @@ class KeyedStream(KeyedTop[R]):
         ------
         QueryError
             If the keys do not fit, or there is no such column of booleans.
+
+        Examples
+        --------
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> sales = gw.stream(pa.table({"item": ["tea", "tea"], "count": [1, 2], "ts": [5, 15]}))
+        >>> prices = gw.stream(
+        ...     pa.table({"item": ["tea", "tea"], "price": [3.0, 4.0], "ts": [0, 10]})
+        ... )
+        >>> sales, prices = (
+        ...     each.event_time("ts", in_order).key_by("item") for each in (sales, prices)
+        ... )
+        >>> sales.temporal_join(prices).select(["count"], ["price"])["right_price"].to_pylist()
+        [3.0, 4.0]
         """
         return self._next(TemporalJoin(TwoInputs(self, right), deleted))
 
     def co_group(self, right: KeyedStream) -> CoGroupedStreams[R]:
-        """Give the rows of two streams that have the same key and window to a function."""
+        """Give the rows of two streams that have the same key and window to a function.
+
+        Parameters
+        ----------
+        right : KeyedStream
+            With keys of the same types, in the same order.
+        """
         return self._next(CoGroupedStreams(TwoInputs(self, right)))
 
     if TYPE_CHECKING:

@@ -85,6 +85,14 @@ class KeyedTop(KeyedInput, LastStep[R]):
         ------
         QueryError
             If a parameter is not as it should be, a column is not there or cannot be ordered by.
+
+        Examples
+        --------
+        >>> scores = gw.stream(
+        ...     pa.table({"game": ["x"] * 3, "player": ["a", "b", "c"], "score": [3, 9, 5]})
+        ... )
+        >>> scores.key_by("game").top(2, "score").select(["player", "row_number"]).to_pylist()
+        [{'player': 'b', 'row_number': 1}, {'player': 'c', 'row_number': 2}]
         """
         source, order = self.source, []
         keys = [*map(source.display_name, self.keys)]

@@ -48,6 +48,16 @@ class MatchStream(LastStep[R]):
     """A pattern in the rows of keys, before `measures` selects results of a match.
 
     Flink: MATCH_RECOGNIZE. A result is a match, and comes when the watermark has passed its rows.
+
+    Examples
+    --------
+    >>> calls = gw.stream(
+    ...     pa.table({"host": ["a"] * 3, "ok": [True, False, False], "ts": [0, 1, 2]})
+    ... )
+    >>> timed = calls.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> failures = timed.key_by("host").match_recognize("F{2}", {"F": "NOT F.ok"})
+    >>> failures.measures(n="COUNT(F.ts)").to_pylist()
+    [{'host': 'a', 'n': 2}]
     """
 
     keyed: KeyedInput
@@ -63,6 +73,11 @@ class MatchStream(LastStep[R]):
         """Name the columns that tell the order of rows of one time, which a shuffle in Spark loses.
 
         Ignored on an Arrow table, whose order is its order of arrival.
+
+        Parameters
+        ----------
+        *columns : str or Column
+            From the first that counts to the last.
         """
         return replace(self, order=columns)
 
@@ -72,16 +87,37 @@ class MatchStream(LastStep[R]):
         Nulls are less than any value. Rows that are equal in these, too, come in order of arrival,
         or of what is said after it.
 
+        Parameters
+        ----------
+        *columns : str or Column
+            Numbers, booleans, dates, timestamps, texts.
+        descending : bool or sequence of bool
+            Whether the greatest come first; of each column, or of all.
+
         Raises
         ------
         QueryError
             If there is a number of ``descending`` other than that of the columns.
+
+        Examples
+        --------
+        >>> bids = gw.stream(pa.table({"lot": [1, 1], "bid": [9, 5], "ts": [0, 0]}))
+        >>> timed = bids.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> pairs = timed.key_by("lot").match_recognize("A B").then_by("bid")
+        >>> pairs.measures(low="A.bid", high="B.bid").to_pylist()
+        [{'lot': 1, 'low': 5, 'high': 9}]
         """
         pairs = zip(columns, directions(descending, len(columns)), strict=True)
         return replace(self, then=(*self.then, *pairs))
 
     def options(self, **options: Any) -> Self:
-        """Change how the query runs, not what it gives: see `Options`."""
+        """Change how the query runs, not what it gives: see `Options`.
+
+        Parameters
+        ----------
+        **options
+            Fields of `Options`: ``device="cpu"``.
+        """
         return replace(self, options_=change_options(self.options_, options))
 
     def measures(self, /, **measures: str) -> R:
@@ -103,6 +139,14 @@ class MatchStream(LastStep[R]):
         ------
         SqlError
             If a condition or a measure cannot be read, or is not covered.
+
+        Examples
+        --------
+        >>> prices = gw.stream(pa.table({"item": ["tea"] * 2, "price": [5, 3], "ts": [0, 1]}))
+        >>> timed = prices.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> falls = timed.key_by("item").match_recognize("A B", {"B": "B.price < A.price"})
+        >>> falls.measures(fall="A.price - B.price").to_pylist()
+        [{'item': 'tea', 'fall': 2}]
         """
         from gpu_windows.expressions.sql_text import canonical_text, parse_expression
         from gpu_windows.functions.patterns.measures import Measures

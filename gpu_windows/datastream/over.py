@@ -32,6 +32,14 @@ class OverStream(LastStep[R]):
 
     Flink: OverWindow. A result is a row of the input, with its time, and comes when the watermark
     has passed its frames.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "amount": [1, 2, 4], "ts": [0, 1, 2]}))
+    >>> timed = sales.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> so_far = timed.key_by("shop").over(gw.Rows())
+    >>> so_far.aggregate(["amount"], total=gw.sum("amount")).select(["amount", "total"]).to_pylist()
+    [{'amount': 1, 'total': 1}, {'amount': 2, 'total': 3}, {'amount': 4, 'total': 7}]
     """
 
     keyed: KeyedInput
@@ -43,11 +51,22 @@ class OverStream(LastStep[R]):
         """Name the columns that tell the order of rows of one time, which a shuffle in Spark loses.
 
         Ignored on an Arrow table, whose order is its order of arrival.
+
+        Parameters
+        ----------
+        *columns : str or Column
+            From the first that counts to the last.
         """
         return replace(self, order=columns)
 
     def options(self, **options: Any) -> Self:
-        """Change how the query runs, not what it gives: see `Options`."""
+        """Change how the query runs, not what it gives: see `Options`.
+
+        Parameters
+        ----------
+        **options
+            Fields of `Options`: ``device="cpu"``.
+        """
         return replace(self, options_=change_options(self.options_, options))
 
     def aggregate(
@@ -68,6 +87,14 @@ class OverStream(LastStep[R]):
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, the time (TIMESTAMP), the columns, the aggregates.
+
+        Examples
+        --------
+        >>> prices = gw.stream(pa.table({"item": ["tea"] * 3, "price": [3, 5, 4], "ts": [0, 1, 2]}))
+        >>> timed = prices.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> rows = timed.key_by("item").over(gw.Rows(1))
+        >>> rows.aggregate([], high=gw.max("price"), last=gw.lag("price")).column_names
+        ['item', 'ts', 'high', 'last']
         """
         source, carried = self._row_columns(columns)
         found: dict[str, Framed] = {}

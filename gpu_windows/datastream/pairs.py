@@ -46,7 +46,16 @@ class PairsRows(LastStep[R], ABC):
     null_safe_: bool = False
 
     def null_safe(self) -> Self:
-        """Match keys with nulls too, null with null (SQL: IS NOT DISTINCT FROM)."""
+        """Match keys with nulls too, null with null (SQL: IS NOT DISTINCT FROM).
+
+        Examples
+        --------
+        >>> orders = gw.stream(pa.table({"agent": ["ann", None], "order": [1, 2]})).key_by("agent")
+        >>> calls = gw.stream(pa.table({"agent": ["ann", None], "call": [8, 9]})).key_by("agent")
+        >>> pairs = orders.join(calls).window(gw.GlobalWindows.create_with_end_of_stream_trigger())
+        >>> pairs.null_safe().select(["order"], ["call"])["right_call"].to_pylist()
+        [9, 8]
+        """
         return replace(self, null_safe_=True)
 
     def select(
@@ -86,6 +95,15 @@ class PairsRows(LastStep[R], ABC):
         ------
         QueryError
             If a column is not there, names clash, or the condition is none.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"item": ["tea", "oil"], "count": [1, 3]})).key_by("item")
+        >>> prices = gw.stream(pa.table({"item": ["tea"], "price": [2.5]})).key_by("item")
+        >>> pairs = sales.join(prices).window(gw.GlobalWindows.create_with_end_of_stream_trigger())
+        >>> rows = pairs.select(["count"], ["price"], how="left", prefixes=("", "list_"))
+        >>> rows.select(["count", "list_price"]).to_pylist()
+        [{'count': 1, 'list_price': 2.5}, {'count': 3, 'list_price': None}]
         """
         how = join_type(how)
         check_result_names(left, right)

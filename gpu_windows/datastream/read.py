@@ -59,6 +59,11 @@ def read_output(
         If the output has a column of the name ``micro_batch``.
     QueryError
         If ``spark`` is no session, or ``path`` no path, or ``missing`` something else.
+
+    Examples
+    --------
+    >>> minutes = gw.read_output(spark, "/data/minutes")  # doctest: +SKIP
+    >>> late = gw.read_output(spark, "/data/minutes", "late")  # doctest: +SKIP
     """
     _check_session("read_output", spark)
     check_missing(missing)
@@ -112,6 +117,11 @@ def read_output_stream(
         If the output has a column of the name ``micro_batch``.
     QueryError
         If ``max_micro_batches`` is less than 1, or ``missing`` something else.
+
+    Examples
+    --------
+    >>> minutes = gw.read_output_stream(spark, "/data/minutes")  # doctest: +SKIP
+    >>> hours = gw.stream(minutes).window_time().key_by("user")  # doctest: +SKIP
     """
     _check_session("read_output_stream", spark)
     check_missing(missing)

@@ -20,7 +20,25 @@ Path = str | PathLike[str]
 
 @dataclass(frozen=True)
 class Scan:
-    """Files that `gpu_windows.stream` takes the rows of: see `scan`."""
+    """Files that `gpu_windows.stream` takes the rows of: see `scan`.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        Files and folders.
+    source : Source
+        Their rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow.parquet as pq
+    >>> path = tempfile.mkdtemp() + "/clicks.parquet"
+    >>> pq.write_table(pa.table({"user": ["ann", "ann"]}), path)
+    >>> users = gw.stream(gw.scan(path)).key_by("user")
+    >>> users.count_window(2).aggregate(n=gw.count())["n"].to_pylist()
+    [2]
+    """
 
     paths: tuple[str, ...]
     source: Source = field(repr=False)
@@ -118,6 +136,12 @@ def scan_stream(
         If the path is none, or the number of files is not positive.
     pyspark.errors.AnalysisException
         What ``spark.readStream.parquet`` raises.
+
+    Examples
+    --------
+    >>> schema = "ts TIMESTAMP, user STRING"  # doctest: +SKIP
+    >>> files = gw.scan_stream("/landing/clicks", spark, schema=schema)  # doctest: +SKIP
+    >>> users = gw.stream(files).key_by("user")  # doctest: +SKIP
     """
     (folder,) = _paths(fspath(path))
     limit: object = max_files_per_trigger

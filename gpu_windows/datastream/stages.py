@@ -47,6 +47,16 @@ def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = Fa
         If these are no outputs, or the name is none or that of another stage.
     UnsupportedQueryError
         If results have no time, or the query cannot be a stage of a streaming one.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [0, 1, 90_000_000]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
+    >>> counts = gw.stream_results(minutes.with_outputs().aggregate(n=gw.count())).key_by("user")
+    >>> hours = counts.window(gw.TumblingEventTimeWindows.of("1 hour"))
+    >>> hours.aggregate(busiest=gw.max("n"))["busiest"].to_pylist()
+    [2]
     """
     given: Any = outputs
     if not isinstance(given, Outputs):

@@ -5,34 +5,27 @@ Builders are immutable: every method returns a new one.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gpu_windows.datastream.broadcast import BroadcastStream
 from gpu_windows.datastream.columns import as_list
 from gpu_windows.datastream.event_times import with_time
-from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.match import MatchStream
 from gpu_windows.datastream.sources import source_of
-from gpu_windows.datastream.steps import Step
-from gpu_windows.datastream.two_inputs import TwoInputs
+from gpu_windows.datastream.unkeyed import UnkeyedStream
 from gpu_windows.datastream.window_rows import with_windows
-from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import ColumnNotFoundError, QueryError
 from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.planning.kinds.window import WINDOW_END
-from gpu_windows.planning.query import NO_KEY, NO_TIME
+from gpu_windows.planning.query import NO_TIME
 from gpu_windows.planning.result_times import WINDOW_TIME
 from gpu_windows.planning.validation import check_distinct, check_reserved
 from gpu_windows.runners.arrow_input import GivesArrow
 from gpu_windows.runners.outputs import Outputs, Source, UnionInput
-from gpu_windows.vocabulary.options import Duration
 from gpu_windows.vocabulary.watermarks import (
     ClockWatermarks,
     UnionWatermarks,
@@ -94,79 +87,18 @@ def _check_columns(source: Source, columns: Mapping[str, str]) -> None:
     check_distinct((*others, *columns), "columns have different names")
 
 
-class _Unkeyed(Step, ABC):
-    """Rows without a key, with a time or without one."""
-
-    @property
-    @abstractmethod
-    def _with_time(self) -> TimedStream:
-        """The rows, with a time that may be null."""
-
-    def key_by(self, *columns: str | Column) -> KeyedStream:
-        """Give every row a key: one or several columns; null is a key of its own."""
-        timed, names = self._with_time, []
-        source = timed.source
-        for column in columns:
-            if isinstance(column, list | tuple):
-                rule = "key_by takes columns one by one: key_by('a', 'b')"
-                raise QueryError(rule, value=repr(column))
-            source, name = source.bind_column(column, None)
-            names.append(name)
-        return KeyedStream(source, timed.time, timed.watermarks, tuple(names))
-
-    def broadcast(self) -> BroadcastStream:
-        """Let every shard see all rows: for `KeyedStream.connect`."""
-        timed = self._with_time
-        return BroadcastStream(timed.source, timed.time, timed.watermarks)
-
-    def window_all(self, assigner: WindowAssigner) -> WindowedStream:
-        """Put all rows into the same windows, whatever their keys (Flink: windowAll).
-
-        In Spark partial aggregates are made everywhere, on streams where rows are in time for sure;
-        what needs the rows themselves is done by one task. `explain` says which.
-        """
-        return self._all_rows.window(assigner)
-
-    def count_window_all(self, size: int, slide: int | None = None) -> WindowedStream:
-        """Put every ``size`` rows into a window: `KeyedStream.count_window` over all rows."""
-        return self._all_rows.count_window(size, slide)
-
-    def interval_join_all(self, right: _Unkeyed) -> IntervalJoin:
-        """Join all rows with those of another stream that are near in time.
-
-        All rows are in one shard, so one task joins them; where there is a key, say it.
-        """
-        if not isinstance(right, _Unkeyed):
-            rule = "interval_join_all takes another stream without a key: leave out key_by"
-            raise QueryError(rule, value=type(right).__name__)
-        return IntervalJoin(TwoInputs(self._all_rows, right._all_rows))
-
-    def match_recognize_all(
-        self,
-        pattern: str,
-        define: Mapping[str, str] | None = None,
-        *,
-        within: Duration | None = None,
-        after: str = "skip to next row",
-        **options: Any,
-    ) -> MatchStream:
-        """Find a pattern in all rows: `KeyedStream.match_recognize` without a key.
-
-        All rows are in one shard, so one task finds it; where there is a key, say it.
-        """
-        keyed = self._all_rows
-        return keyed.match_recognize(pattern, define, within=within, after=after, **options)
-
-    @property
-    def _all_rows(self) -> KeyedStream:
-        timed = self._with_time
-        source = timed.source.add_constant(NO_KEY, pa.scalar(value=True))
-        return KeyedStream(source, timed.time, timed.watermarks, (NO_KEY,))
-
-
 @dataclass(frozen=True)
-class Stream(_Unkeyed):
-    """Rows, before they have a time; count windows and global ones do without."""
+class Stream(UnkeyedStream):
+    """Rows, before they have a time; count windows and global ones do without.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "bob", "ann"]}))
+    >>> isinstance(clicks, gw.typing.Stream)
+    True
+    >>> clicks.key_by("user").count_window(2).aggregate(n=gw.count())["user"].to_pylist()
+    ['ann']
+    """
 
     source: Source
 
@@ -181,6 +113,11 @@ class Stream(_Unkeyed):
         """Give every row more columns, or others of the same names: an event time, for example.
 
         See `TimedStream.with_columns`.
+
+        Parameters
+        ----------
+        **columns : str
+            Name to expression in SQL over the columns before.
 
         Examples
         --------
@@ -221,6 +158,16 @@ class Stream(_Unkeyed):
             If a column is not there, its type is no instant, or has a zone besides ``time_zone``.
         PrecisionError
             If a time of an Arrow table is no whole microsecond.
+
+        Examples
+        --------
+        >>> import datetime as dt
+        >>> clicks = gw.stream(pa.table({"user": ["ann"], "ts": [dt.datetime(2026, 3, 1, 12)]}))
+        >>> strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+        >>> timed = clicks.event_time("ts", strategy, time_zone="Europe/Zurich")
+        >>> hours = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> str(hours.aggregate(n=gw.count())["window_start"][0])
+        '2026-03-01 12:00:00+01:00'
         """
         return TimedStream(*with_time(self.source, column, watermarks, time_zone))
 
@@ -235,6 +182,16 @@ class Stream(_Unkeyed):
         watermarks : WatermarkStrategy, optional
             Default: results come in order of time, as windows give them that fire once, at their
             end. Early results carry the end of a window that is not over: say how far ahead.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [0, 1, 90_000_000]}))
+        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
+        >>> counts = gw.stream(minutes.aggregate(n=gw.count())).window_time().key_by("user")
+        >>> hours = counts.window(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> hours.aggregate(busiest=gw.max("n"))["busiest"].to_pylist()
+        [2]
         """
         if WINDOW_END not in self.source.schema.names:
             rule = "window_time is for results of windows, which have a column window_end"
@@ -272,8 +229,16 @@ class Stream(_Unkeyed):
 
 
 @dataclass(frozen=True)
-class TimedStream(_Unkeyed):
-    """Rows with an event time."""
+class TimedStream(UnkeyedStream):
+    """Rows with an event time.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "bob"], "ts": [0, 1]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> timed.window_all(gw.TumblingEventTimeWindows.of("1 hour")).aggregate(n=gw.count()).num_rows
+    1
+    """
 
     source: Source
     time: str
@@ -304,6 +269,14 @@ class TimedStream(_Unkeyed):
         ------
         QueryError
             If it is none, or the rows carry their watermarks: take a column for those before.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "amount": [5, 50, 90], "ts": [0, 1, 2]}))
+        >>> timed = sales.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> hours = timed.where("amount > 10").window_all(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> hours.aggregate(n=gw.count())["n"].to_pylist()
+        [2]
         """
         self._check_plain("where")
         return replace(self, source=self.source.filter_rows(condition))
@@ -323,6 +296,15 @@ class TimedStream(_Unkeyed):
         QueryError
             If one is no expression over the columns, has the name of the event time, of the column
             that carries watermarks or one that is used inside gpu_windows.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"price": [2.0, 3.0], "quantity": [4, 1], "ts": [0, 1]}))
+        >>> timed = sales.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> with_total = timed.with_columns(total="price * quantity")
+        >>> hours = with_total.window_all(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> hours.aggregate(total=gw.sum("total"))["total"].to_pylist()
+        [11.0]
         """
         carrier = self.watermarks.column
         own = {"event time": self.time, "column of watermarks": carrier}
@@ -365,6 +347,16 @@ class TimedStream(_Unkeyed):
         ------
         QueryError
             If there can be no such rows.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann", "bob"], "ts": [0, 90_000_000]}))
+        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> outputs = timed.with_windows(
+        ...     gw.TumblingEventTimeWindows.of("1 minute"), columns=["user"]
+        ... )
+        >>> outputs.result().select(["user", "window_start"]).to_pylist()
+        [{'user': 'ann', 'window_start': 0}, {'user': 'bob', 'window_start': 60000000}]
         """
         timed = KeyedInput(self.source, self.time, self.watermarks, keys=())
         keyed = self.key_by(*as_list(partition_by)) if partition_by else self._all_rows
@@ -381,10 +373,24 @@ class TimedStream(_Unkeyed):
         An input that is silent holds it, unless its watermarks are `with_idleness`. All have the
         same columns; the event time of the others may have another name.
 
+        Parameters
+        ----------
+        *others : TimedStream
+            Inputs of the same kind, with the same columns.
+
         Raises
         ------
         QueryError
             If columns differ, or an input is of another kind or carries its watermarks.
+
+        Examples
+        --------
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> web = gw.stream(pa.table({"user": ["ann"], "ts": [0]})).event_time("ts", in_order)
+        >>> app = gw.stream(pa.table({"user": ["ann"], "ts": [5]})).event_time("ts", in_order)
+        >>> hours = web.union(app).key_by("user").window(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> hours.aggregate(n=gw.count())["n"].to_pylist()
+        [2]
         """
         for each in others:
             if not isinstance(each, TimedStream):

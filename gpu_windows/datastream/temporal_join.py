@@ -29,6 +29,20 @@ class TemporalJoin(PairsRows[R]):
 
     A left row is joined with the right row of its key that has the greatest time up to its own, and
     comes when the watermark reaches its time. No row is late: see docs/joins.md.
+
+    Examples
+    --------
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> sales = gw.stream(pa.table({"item": ["tea"] * 2, "count": [1, 2], "ts": [5, 15]}))
+    >>> prices = gw.stream(
+    ...     pa.table(
+    ...         {"item": ["tea"] * 2, "price": [3.0, None], "gone": [False, True], "ts": [0, 10]}
+    ...     )
+    ... )
+    >>> sales, prices = (each.event_time("ts", in_order).key_by("item") for each in (sales, prices))
+    >>> priced = sales.temporal_join(prices, deleted="gone")
+    >>> priced.select(["count"], ["price"], how="left")["right_price"].to_pylist()
+    [3.0, None]
     """
 
     both: TwoInputs
@@ -55,10 +69,27 @@ class TemporalJoin(PairsRows[R]):
         A left row that is as much later than the newest version, or more, has no version; one that
         has ended is kept no longer.
 
+        Parameters
+        ----------
+        duration : str or datetime.timedelta
+            Positive.
+
         Raises
         ------
         InvalidDurationError
             If it is not positive, or does not fit.
+
+        Examples
+        --------
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> sales = gw.stream(pa.table({"item": ["tea"] * 2, "ts": [1_000_000, 90_000_000]}))
+        >>> prices = gw.stream(pa.table({"item": ["tea"], "price": [3.0], "ts": [0]}))
+        >>> sales, prices = (
+        ...     each.event_time("ts", in_order).key_by("item") for each in (sales, prices)
+        ... )
+        >>> fresh = sales.temporal_join(prices).valid_for("1 minute")
+        >>> fresh.select(right=["price"], how="left")["right_price"].to_pylist()
+        [3.0, None]
         """
         lives = ticks(duration)
         if not 0 < lives <= VERSIONED_TICKS[1]:
@@ -70,11 +101,22 @@ class TemporalJoin(PairsRows[R]):
         """Name the columns of both inputs that give the order of arrival, which Spark loses.
 
         Of several versions of one time it is the last.
+
+        Parameters
+        ----------
+        *columns : str
+            From the first that counts to the last.
         """
         return replace(self, order=columns)
 
     def options(self, **options: Any) -> Self:
-        """Change how the query runs, not what it gives: see `Options`."""
+        """Change how the query runs, not what it gives: see `Options`.
+
+        Parameters
+        ----------
+        **options
+            Fields of `Options`: ``device="cpu"``.
+        """
         return replace(self, options_=change_options(self.options_, options))
 
     pairs = IntervalPairs

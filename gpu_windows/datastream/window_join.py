@@ -24,7 +24,7 @@ from gpu_windows.datastream.two_inputs import (
     check_result_names,
     prefix_names,
 )
-from gpu_windows.datastream.windowed import Windowed, check_assigner
+from gpu_windows.datastream.window_settings import Windowed, check_assigner
 from gpu_windows.errors import InvalidFunctionError, QueryError, UnsupportedQueryError
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates
@@ -55,7 +55,16 @@ _PREFIXES = ("__left_", "__right_")
 
 @dataclass(frozen=True)
 class JoinedStreams(LastStep[R]):
-    """Two streams that are joined, before their rows are in windows."""
+    """Two streams that are joined, before their rows are in windows.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"item": ["tea", "tea"], "count": [1, 3]})).key_by("item")
+    >>> prices = gw.stream(pa.table({"item": ["tea"], "price": [2.5]})).key_by("item")
+    >>> pairs = sales.join(prices).window(gw.GlobalWindows.create_with_end_of_stream_trigger())
+    >>> pairs.select({"n": "count"}, {"price": "price"}).select(["n", "price"]).to_pylist()
+    [{'n': 1, 'price': 2.5}, {'n': 3, 'price': 2.5}]
+    """
 
     both: TwoInputs
 
@@ -65,7 +74,13 @@ class JoinedStreams(LastStep[R]):
         return {"window(assigner)": WindowedJoin}
 
     def window(self, assigner: WindowAssigner) -> WindowedJoin[R]:
-        """Put the rows of both streams into windows."""
+        """Put the rows of both streams into windows.
+
+        Parameters
+        ----------
+        assigner : WindowAssigner
+            Such as ``gw.TumblingEventTimeWindows.of("1 hour")``.
+        """
         check_assigner(assigner)
         trigger = assigner.default_trigger()
         return self._next(WindowedJoin(both=self.both, assigner=assigner, trigger_=trigger))
@@ -77,7 +92,18 @@ class JoinedStreams(LastStep[R]):
 
 @dataclass(frozen=True)
 class CoGroupedStreams(LastStep[R]):
-    """Two streams whose rows are grouped together, before they are in windows."""
+    """Two streams whose rows are grouped together, before they are in windows.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"item": ["tea", "tea"], "count": [1, 3]})).key_by("item")
+    >>> returns = gw.stream(pa.table({"item": ["tea"], "count": [1]})).key_by("item")
+    >>> both = sales.co_group(returns).window(gw.GlobalWindows.create_with_end_of_stream_trigger())
+    >>> both.aggregate(left={"sold": gw.sum("count")}, right={"back": gw.sum("count")}).select(
+    ...     ["item", "sold", "back"]
+    ... ).to_pylist()
+    [{'item': 'tea', 'sold': 4, 'back': 1}]
+    """
 
     both: TwoInputs
 
@@ -87,7 +113,13 @@ class CoGroupedStreams(LastStep[R]):
         return {"window(assigner)": WindowedCoGroup}
 
     def window(self, assigner: WindowAssigner) -> WindowedCoGroup[R]:
-        """Put the rows of both streams into windows."""
+        """Put the rows of both streams into windows.
+
+        Parameters
+        ----------
+        assigner : WindowAssigner
+            Such as ``gw.TumblingEventTimeWindows.of("1 hour")``.
+        """
         check_assigner(assigner)
         trigger = assigner.default_trigger()
         return self._next(WindowedCoGroup(both=self.both, assigner=assigner, trigger_=trigger))
@@ -105,6 +137,11 @@ class _WindowedInputs(Windowed[R]):
 
     def with_firing_columns(self, *, changes: bool = False) -> Self:
         """Add the columns ``firing`` and ``timing``; see `WindowedStream.with_firing_columns`.
+
+        Parameters
+        ----------
+        changes : bool
+            Refused.
 
         Raises
         ------
@@ -152,6 +189,14 @@ class WindowedJoin(_WindowedInputs[R], PairsRows[R]):
 
     Every left row of a key and window is joined with every right row; the results have
     ``window_start`` and ``window_end``.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"item": ["tea", "oil"], "count": [1, 3]})).key_by("item")
+    >>> prices = gw.stream(pa.table({"item": ["tea"], "price": [2.5]})).key_by("item")
+    >>> pairs = sales.join(prices).window(gw.GlobalWindows.create_with_end_of_stream_trigger())
+    >>> pairs.select(["count"], how="anti").select(["item", "left_count"]).to_pylist()
+    [{'item': 'oil', 'left_count': 3}]
     """
 
     pairs = WindowPairs
@@ -179,6 +224,15 @@ class WindowedCoGroup(_WindowedInputs[R]):
     """The rows of two streams in windows, before a function takes both sides of each.
 
     A window fires also where only one side has rows. Null is a key of its own.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"item": ["tea", "oil"], "count": [1, 3]})).key_by("item")
+    >>> returns = gw.stream(pa.table({"item": ["tea"], "count": [1]})).key_by("item")
+    >>> both = sales.co_group(returns).window(gw.GlobalWindows.create_with_end_of_stream_trigger())
+    >>> lists = both.collect_lists(["count"], ["count"])
+    >>> lists.select(["left_count", "right_count"]).to_pylist()
+    [{'left_count': [1], 'right_count': [1]}, {'left_count': [3], 'right_count': []}]
     """
 
     def aggregate(
@@ -190,6 +244,20 @@ class WindowedCoGroup(_WindowedInputs[R]):
         """Aggregate each side of every window: result names to aggregates of its columns.
 
         A side without rows gives what an aggregate gives over no value: null, or 0.
+
+        Parameters
+        ----------
+        left, right : mapping of str to Aggregate, optional
+            Name of a result to an aggregate of that side.
+
+        Examples
+        --------
+        >>> ads = gw.stream(pa.table({"user": ["ann", "bob"], "cost": [2, 3]})).key_by("user")
+        >>> sales = gw.stream(pa.table({"user": ["ann"], "amount": [9]})).key_by("user")
+        >>> both = ads.co_group(sales).window(gw.GlobalWindows.create_with_end_of_stream_trigger())
+        >>> sums = both.aggregate(left={"cost": gw.sum("cost")}, right={"sales": gw.count()})
+        >>> sums.select(["user", "cost", "sales"]).to_pylist()
+        [{'user': 'ann', 'cost': 2, 'sales': 1}, {'user': 'bob', 'cost': 3, 'sales': 0}]
         """
         left_columns, of_left = _columns_of("left", left or {})
         right_columns, of_right = _columns_of("right", right or {})
@@ -203,7 +271,16 @@ class WindowedCoGroup(_WindowedInputs[R]):
     def collect_lists(
         self, left: Selection = (), right: Selection = (), *, prefixes: Prefixes = PREFIXES
     ) -> R:
-        """Collect the rows of both sides of every window: one list per column."""
+        """Collect the rows of both sides of every window: one list per column.
+
+        Parameters
+        ----------
+        left, right : sequence of str or Column, or mapping
+            Columns of each side, which get the side's prefix; a mapping gives their names in the
+            result.
+        prefixes : (str, str)
+            What comes before the names of left and of right columns that are not renamed.
+        """
         check_result_names(left, right)
         merged = self._merge_inputs(left, right, prefixes)
         names = (*merged.left, *merged.right)

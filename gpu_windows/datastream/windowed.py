@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Never, Self
+from typing import TYPE_CHECKING, Literal, Never, Self
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.user import UserAggregate
 from gpu_windows.datastream.columns import as_list, bind_aggregates, check_named, named_columns
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.output_schema import Output, output_schema
-from gpu_windows.datastream.steps import LastStep, R
+from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.top import top
+from gpu_windows.datastream.window_settings import Windowed
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
@@ -26,89 +27,25 @@ from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.query import NO_KEY
 from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Outputs, Source
-from gpu_windows.vocabulary.evictors import Evictor
-from gpu_windows.vocabulary.options import Duration, Options, change_options, ticks
-from gpu_windows.vocabulary.triggers import Row, Trigger
-from gpu_windows.vocabulary.windows import MultiLengthEventTimeWindows, WindowAssigner
+from gpu_windows.vocabulary.triggers import Row
+from gpu_windows.vocabulary.windows import MultiLengthEventTimeWindows
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
 
 @dataclass(frozen=True, kw_only=True)
-class Windowed(LastStep[R]):
-    """Rows of one input or two in windows. Every method returns a new one."""
-
-    assigner: WindowAssigner
-    trigger_: Trigger
-    evictor_: Evictor | None = None
-    lateness: int = 0
-    firing: bool = False
-    changes: bool = False
-    order: tuple[str | Column, ...] = ()
-    options_: Options = Options()  # noqa: RUF009 - frozen
-
-    def trigger(self, trigger: Trigger) -> Self:
-        """Say when a window fires; default: at its end (a global window: never)."""
-        if not isinstance(trigger, Trigger):
-            rule = "trigger takes a Trigger, such as gw.CountTrigger.of(100)"
-            raise QueryError(rule, value=repr(trigger))
-        return replace(self, trigger_=trigger)
-
-    def evictor(self, evictor: Evictor) -> Self:
-        """Drop rows of a window before or after its function is called."""
-        if not isinstance(evictor, Evictor):
-            rule = "evictor takes an Evictor, such as gw.CountEvictor.of(100)"
-            raise QueryError(rule, value=repr(evictor))
-        return replace(self, evictor_=evictor)
-
-    def with_firing_columns(self, *, changes: bool = False) -> Self:
-        """Add the columns ``firing`` and ``timing`` to the results.
-
-        Parameters
-        ----------
-        changes : bool
-            Whether to add ``change``, too: results are then changes of a table that has a row for
-            each key and window. ``insert`` adds a row and ``update_after`` replaces it. A session
-            that grows or merges after it has fired gets other bounds: before its next result a
-            ``delete`` removes each row that it replaces, by keys and bounds alone. A window
-            function of yours returns at most one row.
-
-        Notes
-        -----
-        ``firing`` (BIGINT) counts the firings of a key and window from 0; ``timing`` (STRING) is
-        ``early``, ``on_time`` or ``late``.
-
-        Examples
-        --------
-        >>> import gpu_windows as gw
-        >>> import pyarrow as pa
-        >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
-        >>> windows = clicks.window(gw.GlobalWindows.create()).trigger(gw.CountTrigger.of(1))
-        >>> windows.with_firing_columns().aggregate(n=gw.count())["firing"].to_pylist()
-        [0, 1]
-        """
-        return replace(self, firing=True, changes=changes)
-
-    def allowed_lateness(self, lateness: Duration) -> Self:
-        """Keep windows for late rows after they fired; each late row fires its window again."""
-        return replace(self, lateness=ticks(lateness))
-
-    def arrival_order(self, *columns: str | Column) -> Self:
-        """Name the columns that give the order of arrival, which a shuffle in Spark loses.
-
-        Ignored on an Arrow table, whose order is its order of arrival.
-        """
-        return replace(self, order=columns)
-
-    def options(self, **options: Any) -> Self:
-        """Change how the query runs, not what it gives: see `Options`."""
-        return replace(self, options_=change_options(self.options_, options))
-
-
-@dataclass(frozen=True, kw_only=True)
 class WindowedStream(Windowed[R]):
-    """Rows in windows, before a function is applied to each."""
+    """Rows in windows, before a function is applied to each.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "amount": [1, 2, 4], "ts": [0, 1, 2]}))
+    >>> timed = sales.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> hours = timed.key_by("shop").window(gw.TumblingEventTimeWindows.of("1 hour"))
+    >>> hours.aggregate(n=gw.count(), total=gw.sum("amount")).select(["n", "total"]).to_pylist()
+    [{'n': 3, 'total': 7}]
+    """
 
     keyed: KeyedInput
     ranking: Ranking | None = None
@@ -164,6 +101,15 @@ class WindowedStream(Windowed[R]):
 
         Else a sliding window fires for a key as long as it holds a row. For sliding windows of
         event time that fire once: features of the keys that changed, each ``slide``.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann"], "ts": [0]}))
+        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> windows = timed.key_by("user").window(gw.SlidingEventTimeWindows.of("3 s", "1 s"))
+        >>> changed = windows.changed_keys().aggregate(n=gw.count())
+        >>> windows.aggregate(n=gw.count()).num_rows, changed.num_rows
+        (3, 1)
         """
         return replace(self, changed_only=True)
 
@@ -196,6 +142,15 @@ class WindowedStream(Windowed[R]):
             keys: ``key_by("category", "item")`` and ``per="category"``.
         number : str
             The result column with a key's number in its window, BIGINT, from 1 on.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"page": ["a", "b", "b", "c"], "ts": [0, 1, 2, 3]}))
+        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> hours = timed.key_by("page").window(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> top = hours.top_keys(2, "n").aggregate(n=gw.count())
+        >>> top.select(["page", "n", "row_number"]).to_pylist()
+        [{'page': 'b', 'n': 2, 'row_number': 1}, {'page': 'a', 'n': 1, 'row_number': 2}]
         """
         names = tuple(by) if isinstance(by, list | tuple) else (by,)
         order = tuple(zip(names, directions(descending, len(names)), strict=True))
@@ -211,6 +166,8 @@ class WindowedStream(Windowed[R]):
         **aggregates : Aggregate or UserAggregate
             Result column name to aggregate, such as ``delay=gw.mean("dep_delay")``, or
             ``x=gw.user_aggregate(MyAggregate(), "column")``.
+        *unnamed
+            Refused: every result has a name.
 
         Returns
         -------
@@ -222,6 +179,13 @@ class WindowedStream(Windowed[R]):
         ------
         QueryError
             If one has no name, or is no aggregate.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a", "a"], "amount": [1, 4]})).key_by("shop")
+        >>> pairs = sales.count_window(2).aggregate(n=gw.count(), total=gw.sum("amount"))
+        >>> pairs.column_names
+        ['shop', 'window_start', 'window_end', 'n', 'total']
         """
         check_named(unnamed)
         source, function = self._bound(aggregates)
@@ -242,6 +206,12 @@ class WindowedStream(Windowed[R]):
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, ``window_start`` and ``window_end``, and the lists by the columns' names.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"], "page": ["home", None]}))
+        >>> clicks.key_by("user").count_window(2).collect_lists("page")["page"].to_pylist()
+        [['home', None]]
         """
         source, names = self._name_columns(as_list(columns))
         return self._apply(source, Collect(names))
@@ -260,6 +230,16 @@ class WindowedStream(Windowed[R]):
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, ``window_start`` and ``window_end``, the columns.
+
+        Examples
+        --------
+        >>> def longer(earlier, later):
+        ...     return max(earlier, later, key=lambda row: len(row["page"]))
+        >>> clicks = gw.stream(pa.table({"user": ["ann"] * 2, "page": ["home", "basket"]})).key_by(
+        ...     "user"
+        ... )
+        >>> clicks.count_window(2).reduce(longer, ["page"])["page"].to_pylist()
+        ['basket']
         """
         source, names = self._name_columns(as_list(columns))
         return self._apply(source, Reduce(function, names))
@@ -295,6 +275,18 @@ class WindowedStream(Windowed[R]):
         Returns
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
+
+        Examples
+        --------
+        >>> class Mean(gw.functions.ProcessWindowFunction):
+        ...     def process(self, key, context, rows):
+        ...         return [{"mean": rows["price"].mean(), "rows": len(rows)}]
+        >>> prices = gw.stream(pa.table({"item": ["tea"] * 2, "price": [3.0, 4.0]})).key_by("item")
+        >>> windows = prices.count_window(2).process(
+        ...     Mean(), ["price"], output="mean DOUBLE, rows BIGINT", rows="pandas"
+        ... )
+        >>> windows.select(["mean", "rows"]).to_pylist()
+        [{'mean': 3.5, 'rows': 2}]
         """
         schema = output_schema(output)
         if isinstance(function, VectorWindowFunction):
@@ -340,6 +332,12 @@ class WindowedStream(Windowed[R]):
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
             The keys, ``window_start`` and ``window_end``, ``columns``, ``number``: a row each.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ms": [30, 90, 50]})).key_by("user")
+        >>> clicks.count_window(3).top(2, "ms").select(["ms", "row_number"]).to_pylist()
+        [{'ms': 90, 'row_number': 1}, {'ms': 50, 'row_number': 2}]
         """
         source, keys = self.keyed.source, self.keyed.keys
         if columns is None:
@@ -392,10 +390,3 @@ class WindowedStream(Windowed[R]):
     if TYPE_CHECKING:
 
         def with_outputs(self) -> WindowedStream[Outputs]: ...  # noqa: D102 - `LastStep` has it
-
-
-def check_assigner(assigner: object) -> None:
-    """Raise `QueryError` unless this is a window assigner."""
-    if not isinstance(assigner, WindowAssigner):
-        rule = "window takes a window assigner, such as TumblingEventTimeWindows.of('1 minute')"
-        raise QueryError(rule, value=repr(assigner))

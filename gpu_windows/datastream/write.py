@@ -102,6 +102,15 @@ def write_stream(
         it; another sink, trigger, device or number of shards does not. Also if the folder holds the
         checkpoint of a query that `write_stream` did not start, a copy or a roll-back that did not
         end, or other files.
+
+    Examples
+    --------
+    >>> clicks = spark.readStream.table("clicks")  # doctest: +SKIP
+    >>> strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("10 seconds")  # doctest: +SKIP
+    >>> users = gw.stream(clicks).event_time("ts", strategy).key_by("user")  # doctest: +SKIP
+    >>> minutes = users.window(gw.TumblingEventTimeWindows.of("1 minute"))  # doctest: +SKIP
+    >>> counts = minutes.with_outputs().aggregate(n=gw.count())  # doctest: +SKIP
+    >>> query = gw.write_stream(counts, "/data/minutes", "/checkpoints/minutes")  # doctest: +SKIP
     """
     _check_keywords(unknown)
     _check_streaming(outputs)

@@ -28,7 +28,27 @@ from gpu_windows.vocabulary.triggers.base import Row
 
 
 class ReadOnlyBroadcastState(Protocol):
-    """A map that rows of the broadcast stream fill (Flink: ReadOnlyBroadcastState)."""
+    """A map that rows of the broadcast stream fill (Flink: ReadOnlyBroadcastState).
+
+    Examples
+    --------
+    >>> class Sizes(gw.functions.KeyedBroadcastProcessFunction):
+    ...     broadcast_state = {"rules": gw.functions.MapStateDescriptor(pa.string(), pa.int64())}
+    ...
+    ...     def process_broadcast_element(self, row, context):
+    ...         context.broadcast_state("rules").put(row["rule"], row["limit"])
+    ...
+    ...     def process_element(self, row, context):
+    ...         rules = context.broadcast_state("rules")
+    ...         return [{"rules": ", ".join(rules.keys()), "limits": sum(rules.values())}]
+    >>> users = gw.stream(pa.table({"user": ["ann"]})).key_by("user")
+    >>> rules = gw.stream(pa.table({"rule": ["clicks", "logins"], "limit": [100, 5]}))
+    >>> both = users.connect(rules.broadcast())
+    >>> both.process(
+    ...     Sizes(), broadcast=["rule", "limit"], output="rules STRING, limits BIGINT"
+    ... ).to_pylist()
+    [{'user': 'ann', 'rules': 'clicks, logins', 'limits': 105}]
+    """
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of an entry, or ``default`` without one."""
@@ -50,7 +70,23 @@ class ReadOnlyBroadcastState(Protocol):
 
 
 class ReadOnlyContext(KeyedContext, Protocol):
-    """The context of a row of the keyed stream."""
+    """The context of a row of the keyed stream.
+
+    Examples
+    --------
+    >>> class Known(gw.functions.KeyedBroadcastProcessFunction):
+    ...     broadcast_state = {"known": gw.functions.MapStateDescriptor(pa.string(), pa.bool_())}
+    ...
+    ...     def process_broadcast_element(self, row, context):
+    ...         context.broadcast_state("known").put(row["user"], True)
+    ...
+    ...     def process_element(self, row, context: gw.typing.ReadOnlyContext):
+    ...         return [{"known": context.broadcast_state("known").contains(context.key["user"])}]
+    >>> users = gw.stream(pa.table({"user": ["ann", "bob"]})).key_by("user")
+    >>> both = users.connect(gw.stream(pa.table({"user": ["bob"]})).broadcast())
+    >>> both.process(Known(), broadcast=["user"], output="known BOOLEAN").to_pylist()
+    [{'user': 'ann', 'known': False}, {'user': 'bob', 'known': True}]
+    """
 
     def broadcast_state(self, name: str) -> ReadOnlyBroadcastState:
         """Return the broadcast state of this name, for reading.
@@ -63,7 +99,28 @@ class ReadOnlyContext(KeyedContext, Protocol):
 
 
 class ReadOnlyTimerContext(ReadOnlyContext, TimerContext, Protocol):
-    """The context of a timer."""
+    """The context of a timer.
+
+    Examples
+    --------
+    >>> class Limits(gw.functions.KeyedBroadcastProcessFunction):
+    ...     broadcast_state = {"limits": gw.functions.MapStateDescriptor(pa.string(), pa.int64())}
+    ...
+    ...     def process_broadcast_element(self, row, context):
+    ...         context.broadcast_state("limits").put("clicks", row["limit"])
+    ...
+    ...     def process_element(self, row, context):
+    ...         context.register_event_time_timer(context.timestamp + 1_000_000)
+    ...
+    ...     def on_timer(self, time, context: gw.typing.ReadOnlyTimerContext):
+    ...         return [{"at": time, "limit": context.broadcast_state("limits").get("clicks")}]
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> clicks = gw.stream(pa.table({"user": ["ann"], "ts": [5]})).event_time("ts", in_order)
+    >>> rules = gw.stream(pa.table({"limit": [100], "ts": [0]})).event_time("ts", in_order)
+    >>> both = clicks.key_by("user").connect(rules.broadcast())
+    >>> both.process(Limits(), broadcast=["limit"], output="at BIGINT, limit BIGINT").to_pylist()
+    [{'user': 'ann', 'at': 1000005, 'limit': 100}]
+    """
 
 
 class BroadcastContext(BaseContext, Protocol):
@@ -71,6 +128,23 @@ class BroadcastContext(BaseContext, Protocol):
 
     It has no current key: keyed state and timers raise `InvalidFunctionError`, and key columns of
     side outputs are null.
+
+    Examples
+    --------
+    >>> class Blocked(gw.functions.KeyedBroadcastProcessFunction):
+    ...     broadcast_state = {"blocked": gw.functions.MapStateDescriptor(pa.string(), pa.bool_())}
+    ...
+    ...     def process_broadcast_element(self, row, context: gw.typing.BroadcastContext):
+    ...         context.broadcast_state("blocked").put(row["user"], True)
+    ...
+    ...     def process_element(self, row, context):
+    ...         return [
+    ...             {"blocked": context.broadcast_state("blocked").get(context.key["user"], False)}
+    ...         ]
+    >>> users = gw.stream(pa.table({"user": ["ann", "bob"]})).key_by("user")
+    >>> both = users.connect(gw.stream(pa.table({"user": ["bob"]})).broadcast())
+    >>> both.process(Blocked(), broadcast=["user"], output="blocked BOOLEAN").to_pylist()
+    [{'user': 'ann', 'blocked': False}, {'user': 'bob', 'blocked': True}]
     """
 
     def broadcast_state(self, name: str) -> MapState:
@@ -85,6 +159,25 @@ class KeyedBroadcastProcessFunction(Stateful, ABC):
     Each shard of the keys gets all rows of the broadcast stream, in the same order, and has
     broadcast state of its own. So `process_broadcast_element` must do the same everywhere: it may
     depend on its rows and on broadcast state only. Its results come once, with null keys.
+
+    Examples
+    --------
+    >>> class Convert(gw.functions.KeyedBroadcastProcessFunction):
+    ...     broadcast_state = {"rates": gw.functions.MapStateDescriptor(pa.string(), pa.float64())}
+    ...
+    ...     def process_broadcast_element(self, row, context):
+    ...         context.broadcast_state("rates").put(row["currency"], row["rate"])
+    ...
+    ...     def process_element(self, row, context):
+    ...         rate = context.broadcast_state("rates").get(row["currency"], 1.0)
+    ...         return [{"francs": row["amount"] * rate}]
+    >>> sales = gw.stream(pa.table({"shop": ["a"], "amount": [10.0], "currency": ["EUR"]}))
+    >>> rates = gw.stream(pa.table({"currency": ["EUR"], "rate": [0.5]}))
+    >>> both = sales.key_by("shop").connect(rates.broadcast())
+    >>> both.process(
+    ...     Convert(), ["amount", "currency"], ["currency", "rate"], output="francs DOUBLE"
+    ... ).to_pylist()
+    [{'shop': 'a', 'francs': 5.0}]
     """
 
     @declaration

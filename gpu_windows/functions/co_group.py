@@ -40,6 +40,20 @@ class CoGroupBatch:
         The rows of a side of all windows, one window after the other, each in order of arrival.
     left_offsets, right_offsets : int64[n + 1]
         The left rows of window i are ``left[left_offsets[i] : left_offsets[i + 1]]``.
+
+    Examples
+    --------
+    >>> class Totals(gw.functions.VectorCoGroupFunction):
+    ...     def co_group(self, batch: gw.typing.CoGroupBatch):
+    ...         ends = zip(batch.right_offsets[:-1], batch.right_offsets[1:])
+    ...         paid = [sum(batch.right["amount"][a:b].to_pylist()) for a, b in ends]
+    ...         return pa.table({"paid": pa.array(paid, pa.float64())})
+    >>> ends = gw.GlobalWindows.create_with_end_of_stream_trigger()
+    >>> orders = gw.stream(pa.table({"user": ["ann", "bob"], "order": [1, 2]})).key_by("user")
+    >>> payments = gw.stream(pa.table({"user": ["ann"], "amount": [9.5]})).key_by("user")
+    >>> both = orders.co_group(payments).window(ends)
+    >>> both.process(Totals(), ["order"], ["amount"], output="paid DOUBLE")["paid"].to_pylist()
+    [9.5, 0.0]
     """
 
     windows: pa.Table
@@ -53,7 +67,25 @@ class CoGroupBatch:
 
 
 class VectorCoGroupFunction(RichFunction, ABC):
-    """Gets the rows of both sides of many windows at once, as Arrow; keeps no state."""
+    """Gets the rows of both sides of many windows at once, as Arrow; keeps no state.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Sizes(gw.functions.VectorCoGroupFunction):
+    ...     def co_group(self, batch):
+    ...         left, right = np.diff(batch.left_offsets), np.diff(batch.right_offsets)
+    ...         return pa.table({"orders": left, "payments": right})
+    >>> ends = gw.GlobalWindows.create_with_end_of_stream_trigger()
+    >>> orders = gw.stream(pa.table({"user": ["ann", "ann"], "order": [1, 2]})).key_by("user")
+    >>> payments = gw.stream(pa.table({"user": ["ann"], "amount": [9.5]})).key_by("user")
+    >>> both = orders.co_group(payments).window(ends)
+    >>> sizes = both.process(
+    ...     Sizes(), ["order"], ["amount"], output="orders BIGINT, payments BIGINT"
+    ... )
+    >>> sizes.select(["user", "orders", "payments"]).to_pylist()
+    [{'user': 'ann', 'orders': 2, 'payments': 1}]
+    """
 
     @abstractmethod
     def co_group(self, batch: CoGroupBatch) -> Found:
@@ -70,7 +102,27 @@ class VectorCoGroupFunction(RichFunction, ABC):
 
 
 class WindowContext(FunctionContext, Protocol):
-    """The context of a window of two inputs."""
+    """The context of a window of two inputs.
+
+    Examples
+    --------
+    A function that sends windows without payments to a side output:
+
+    >>> class Paid(gw.functions.CoGroupFunction):
+    ...     side_outputs = {"unpaid": pa.schema({"orders": pa.int64()})}
+    ...
+    ...     def co_group(self, key, context, left, right):
+    ...         if len(right):
+    ...             return [{"paid": sum(right["amount"].to_pylist())}]
+    ...         context.output("unpaid", {"orders": len(left)})
+    ...         return []
+    >>> ends = gw.GlobalWindows.create_with_end_of_stream_trigger()
+    >>> orders = gw.stream(pa.table({"user": ["ann", "bob"], "order": [1, 2]})).key_by("user")
+    >>> payments = gw.stream(pa.table({"user": ["ann"], "amount": [9.5]})).key_by("user")
+    >>> both = orders.co_group(payments).window(ends).with_outputs()
+    >>> both.process(Paid(), ["order"], ["amount"], output="paid DOUBLE").side("unpaid").to_pylist()
+    [{'user': 'bob', 'orders': 1}]
+    """
 
     @property
     def window(self) -> Window:
@@ -78,7 +130,23 @@ class WindowContext(FunctionContext, Protocol):
 
 
 class CoGroupFunction(RichFunction, ABC):
-    """Gets the rows of both sides of one window (Flink: CoGroupFunction); keeps no state."""
+    """Gets the rows of both sides of one window (Flink: CoGroupFunction); keeps no state.
+
+    Examples
+    --------
+    >>> class Sizes(gw.functions.CoGroupFunction):
+    ...     def co_group(self, key, context, left, right):
+    ...         return [{"orders": len(left), "payments": len(right)}]
+    >>> ends = gw.GlobalWindows.create_with_end_of_stream_trigger()
+    >>> orders = gw.stream(pa.table({"user": ["ann", "ann"], "order": [1, 2]})).key_by("user")
+    >>> payments = gw.stream(pa.table({"user": ["ann"], "amount": [9.5]})).key_by("user")
+    >>> both = orders.co_group(payments).window(ends)
+    >>> sizes = both.process(
+    ...     Sizes(), ["order"], ["amount"], output="orders BIGINT, payments BIGINT"
+    ... )
+    >>> sizes.select(["user", "orders", "payments"]).to_pylist()
+    [{'user': 'ann', 'orders': 2, 'payments': 1}]
+    """
 
     @abstractmethod
     def co_group(

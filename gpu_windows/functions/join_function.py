@@ -25,7 +25,20 @@ class PairContext(FunctionContext, Protocol):
 
 
 class IntervalPairContext(PairContext, Protocol):
-    """The context of a pair of an interval join."""
+    """The context of a pair of an interval join.
+
+    Examples
+    --------
+    >>> class Times(gw.functions.ProcessJoinFunction):
+    ...     def process_element(self, left, right, context: gw.typing.IntervalPairContext):
+    ...         return [{"at": context.timestamp, "id_seen": context.key["id"]}]
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> asked = gw.stream(pa.table({"id": [7], "ts": [0]})).event_time("ts", in_order)
+    >>> answered = gw.stream(pa.table({"id": [7], "ts": [250_000]})).event_time("ts", in_order)
+    >>> pairs = asked.key_by("id").interval_join(answered.key_by("id")).between("0 s", "1 s")
+    >>> pairs.process(Times(), output="at BIGINT, id_seen BIGINT").to_pylist()
+    [{'id': 7, 'at': 250000, 'id_seen': 7}]
+    """
 
     @property
     def left_timestamp(self) -> int | None:
@@ -41,11 +54,37 @@ class IntervalPairContext(PairContext, Protocol):
 
 
 class WindowPairContext(PairContext, WindowContext, Protocol):
-    """The context of a pair of a window join."""
+    """The context of a pair of a window join.
+
+    Examples
+    --------
+    >>> class Keys(gw.functions.FlatJoinFunction):
+    ...     def join(self, left, right, context: gw.typing.WindowPairContext):
+    ...         return [{"line": f"{context.key['item']}: {left['count']} at {right['price']}"}]
+    >>> ends = gw.GlobalWindows.create_with_end_of_stream_trigger()
+    >>> sales = gw.stream(pa.table({"item": ["tea", "tea"], "count": [1, 3]})).key_by("item")
+    >>> prices = gw.stream(pa.table({"item": ["tea"], "price": [2.5]})).key_by("item")
+    >>> pairs = sales.join(prices).window(ends)
+    >>> pairs.process(Keys(), ["count"], ["price"], output="line STRING")["line"].to_pylist()
+    ['tea: 1 at 2.5', 'tea: 3 at 2.5']
+    """
 
 
 class ProcessJoinFunction(RichFunction, ABC):
-    """Processes every pair of an interval join (Flink: ProcessJoinFunction); has no state."""
+    """Processes every pair of an interval join (Flink: ProcessJoinFunction); has no state.
+
+    Examples
+    --------
+    >>> class Delay(gw.functions.ProcessJoinFunction):
+    ...     def process_element(self, left, right, context):
+    ...         return [{"ms": (context.right_timestamp - context.left_timestamp) // 1000}]
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> asked = gw.stream(pa.table({"id": [7], "ts": [0]})).event_time("ts", in_order)
+    >>> answered = gw.stream(pa.table({"id": [7], "ts": [250_000]})).event_time("ts", in_order)
+    >>> pairs = asked.key_by("id").interval_join(answered.key_by("id")).between("0 s", "1 s")
+    >>> pairs.process(Delay(), output="ms BIGINT").to_pylist()
+    [{'id': 7, 'ms': 250}]
+    """
 
     @abstractmethod
     def process_element(
@@ -59,7 +98,20 @@ class ProcessJoinFunction(RichFunction, ABC):
 
 
 class FlatJoinFunction(RichFunction, ABC):
-    """Processes every pair of a window join (Flink: FlatJoinFunction); has no state."""
+    """Processes every pair of a window join (Flink: FlatJoinFunction); has no state.
+
+    Examples
+    --------
+    >>> class Worth(gw.functions.FlatJoinFunction):
+    ...     def join(self, left, right, context):
+    ...         return [{"worth": left["count"] * right["price"]}]
+    >>> ends = gw.GlobalWindows.create_with_end_of_stream_trigger()
+    >>> sales = gw.stream(pa.table({"item": ["tea", "tea"], "count": [1, 3]})).key_by("item")
+    >>> prices = gw.stream(pa.table({"item": ["tea"], "price": [2.5]})).key_by("item")
+    >>> pairs = sales.join(prices).window(ends)
+    >>> pairs.process(Worth(), ["count"], ["price"], output="worth DOUBLE")["worth"].to_pylist()
+    [2.5, 7.5]
+    """
 
     @abstractmethod
     def join(self, left: Row | None, right: Row | None, context: WindowPairContext) -> Given:

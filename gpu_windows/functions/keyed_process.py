@@ -37,7 +37,25 @@ AnyState: TypeAlias = ValueState | ListState | MapState | AppendingState
 
 
 class OpenContext(RuntimeContext, Protocol):
-    """The context in which a function is opened, before its first row."""
+    """The context in which a function is opened, before its first row.
+
+    Examples
+    --------
+    A function that takes its state once, before the first row:
+
+    >>> class Counter(gw.functions.KeyedProcessFunction):
+    ...     state = {"rows": gw.functions.ValueStateDescriptor(pa.int64())}
+    ...
+    ...     def open(self, context: gw.typing.OpenContext):
+    ...         self.rows = context.state("rows")
+    ...
+    ...     def process_element(self, row, context):
+    ...         self.rows.update(self.rows.value(0) + 1)
+    ...         return [{"n": self.rows.value()}]
+    >>> users = gw.stream(pa.table({"user": ["ann", "bob", "ann"]})).key_by("user")
+    >>> users.process(Counter(), output="n BIGINT").to_pylist()
+    [{'user': 'ann', 'n': 1}, {'user': 'bob', 'n': 1}, {'user': 'ann', 'n': 2}]
+    """
 
     def state(self, name: str) -> Any:
         """Return the state of this name; it is that of the current key, so it may be kept."""
@@ -60,7 +78,20 @@ class BaseContext(FunctionContext, Protocol):
 
 
 class KeyedContext(BaseContext, Protocol):
-    """The context of a row or timer of a key."""
+    """The context of a row or timer of a key.
+
+    Examples
+    --------
+    A function that gives the time of every row:
+
+    >>> class Times(gw.functions.KeyedProcessFunction):
+    ...     def process_element(self, row, context: gw.typing.KeyedContext):
+    ...         return [{"who": context.key["user"], "at": context.timestamp}]
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "bob"], "ts": [5, 9]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> timed.key_by("user").process(Times(), output="who STRING, at BIGINT").to_pylist()
+    [{'user': 'ann', 'who': 'ann', 'at': 5}, {'user': 'bob', 'who': 'bob', 'at': 9}]
+    """
 
     @property
     def key(self) -> Row:
@@ -96,7 +127,23 @@ class KeyedContext(BaseContext, Protocol):
 
 
 class TimerContext(KeyedContext, Protocol):
-    """The context of a timer."""
+    """The context of a timer.
+
+    Examples
+    --------
+    A function that sets a timer a second after every row:
+
+    >>> class Later(gw.functions.KeyedProcessFunction):
+    ...     def process_element(self, row, context):
+    ...         context.register_event_time_timer(context.timestamp + 1_000_000)
+    ...
+    ...     def on_timer(self, time, context: gw.typing.TimerContext):
+    ...         return [{"at": time, "domain": context.time_domain}]
+    >>> clicks = gw.stream(pa.table({"user": ["ann"], "ts": [5]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> timed.key_by("user").process(Later(), output="at BIGINT, domain STRING").to_pylist()
+    [{'user': 'ann', 'at': 1000005, 'domain': 'event_time'}]
+    """
 
     @property
     def time_domain(self) -> Literal["event_time", "processing_time"]:
@@ -125,6 +172,20 @@ class KeyedProcessFunction(Stateful, ABC):
 
     Returns rows of the declared columns: a list or an iterator of mappings (so it may be a
     generator), or None. It may have state, which it declares, and set timers.
+
+    Examples
+    --------
+    >>> class Changes(gw.functions.KeyedProcessFunction):
+    ...     state = {"last": gw.functions.ValueStateDescriptor(pa.float64())}
+    ...
+    ...     def process_element(self, row, context):
+    ...         last = context.state("last")
+    ...         if last.value() is not None:
+    ...             yield {"change": row["price"] - last.value()}
+    ...         last.update(row["price"])
+    >>> prices = gw.stream(pa.table({"item": ["tea"] * 3, "price": [3.0, 4.5, 4.0]})).key_by("item")
+    >>> prices.process(Changes(), ["price"], output="change DOUBLE")["change"].to_pylist()
+    [1.5, -0.5]
     """
 
     @abstractmethod
@@ -136,6 +197,27 @@ class KeyedCoProcessFunction(Stateful, ABC):
     """Processes the rows of two connected streams, which share state and timers.
 
     Flink: KeyedCoProcessFunction.
+
+    Examples
+    --------
+    >>> class Balance(gw.functions.KeyedCoProcessFunction):
+    ...     state = {"sum": gw.functions.ValueStateDescriptor(pa.int64())}
+    ...
+    ...     def process_element1(self, row, context):
+    ...         return self.add(row["amount"], context)
+    ...
+    ...     def process_element2(self, row, context):
+    ...         return self.add(-row["amount"], context)
+    ...
+    ...     def add(self, amount, context):
+    ...         total = context.state("sum")
+    ...         total.update(total.value(0) + amount)
+    ...         return [{"balance": total.value()}]
+    >>> paid_in = gw.stream(pa.table({"user": ["ann"], "amount": [9]})).key_by("user")
+    >>> paid_out = gw.stream(pa.table({"user": ["ann"], "amount": [4]})).key_by("user")
+    >>> both = paid_in.connect(paid_out)
+    >>> both.process(Balance(), ["amount"], ["amount"], output="balance BIGINT").to_pylist()
+    [{'user': 'ann', 'balance': 9}, {'user': 'ann', 'balance': 5}]
     """
 
     @abstractmethod

@@ -35,6 +35,13 @@ class StateTtlConfig:
     ------
     InvalidDurationError
         If it is not an integer of ticks above 0.
+
+    Examples
+    --------
+    >>> hour = gw.functions.StateTtlConfig.of("1 hour")
+    >>> last = gw.functions.ValueStateDescriptor(pa.float64(), ttl=hour)
+    >>> hour.time_to_live, last.ttl == hour
+    (3600000000, True)
     """
 
     time_to_live: int
@@ -42,7 +49,15 @@ class StateTtlConfig:
 
     @classmethod
     def of(cls, time_to_live: Duration, *, update_on_read: bool = False) -> StateTtlConfig:
-        """Let state live for a duration, such as ``"1 hour"``."""
+        """Let state live for a duration, such as ``"1 hour"``.
+
+        Parameters
+        ----------
+        time_to_live : str or datetime.timedelta
+            Positive.
+        update_on_read : bool
+            Whether reading begins the time anew too.
+        """
         return cls(ticks(time_to_live), update_on_read)
 
     def __post_init__(self) -> None:
@@ -63,6 +78,12 @@ class StateDescriptor(ABC):
     ----------
     ttl : StateTtlConfig, optional
         Its time to live; default: until it is cleared.
+
+    Examples
+    --------
+    >>> rates = gw.functions.MapStateDescriptor(pa.string(), pa.float64())
+    >>> isinstance(rates, gw.typing.StateDescriptor), rates.dtypes
+    (True, (DataType(string), DataType(double)))
     """
 
     ttl: StateTtlConfig | None = None
@@ -85,7 +106,19 @@ class StateDescriptor(ABC):
 
 @dataclass(frozen=True)
 class ValueStateDescriptor(StateDescriptor):
-    """One value; see `ValueState`."""
+    """One value; see `ValueState`.
+
+    Parameters
+    ----------
+    dtype : pyarrow.DataType
+        Of the value.
+
+    Examples
+    --------
+    >>> last = gw.functions.ValueStateDescriptor(pa.timestamp("us", "UTC"))
+    >>> last.dtypes
+    (TimestampType(timestamp[us, tz=UTC]),)
+    """
 
     dtype: pa.DataType
 
@@ -97,12 +130,35 @@ class ValueStateDescriptor(StateDescriptor):
 
 @dataclass(frozen=True)
 class ListStateDescriptor(ValueStateDescriptor):
-    """A list of values of a type; see `ListState`."""
+    """A list of values of a type; see `ListState`.
+
+    Parameters
+    ----------
+    dtype : pyarrow.DataType
+        Of each value.
+
+    Examples
+    --------
+    >>> pages = gw.functions.ListStateDescriptor(pa.string())
+    >>> pages.dtypes
+    (DataType(string),)
+    """
 
 
 @dataclass(frozen=True)
 class MapStateDescriptor(StateDescriptor):
-    """A map; see `MapState`. Its keys are of a type that is not nested."""
+    """A map; see `MapState`. Its keys are of a type that is not nested.
+
+    Parameters
+    ----------
+    key_type, value_type : pyarrow.DataType
+
+    Examples
+    --------
+    >>> counts = gw.functions.MapStateDescriptor(pa.string(), pa.int64())
+    >>> counts.dtypes
+    (DataType(string), DataType(int64))
+    """
 
     key_type: pa.DataType
     value_type: pa.DataType
@@ -129,6 +185,12 @@ class ReducingStateDescriptor(StateDescriptor):
     function : callable
         ``function(earlier, later)``
     dtype : pyarrow.DataType
+
+    Examples
+    --------
+    >>> highest = gw.functions.ReducingStateDescriptor(max, pa.int64())
+    >>> highest.dtypes
+    (DataType(int64),)
     """
 
     function: Callable[[Any, Any], Any]
@@ -152,6 +214,35 @@ class AggregatingStateDescriptor(StateDescriptor):
     """The accumulator of an `AggregateFunction`; see `AppendingState`.
 
     Its ``add`` gets the values that are added to the state.
+
+    Parameters
+    ----------
+    function : AggregateFunction
+        Makes a value of all that are added.
+
+    Examples
+    --------
+    >>> class Sum(gw.functions.AggregateFunction):
+    ...     accumulator = result = pa.int64()
+    ...
+    ...     def create_accumulator(self):
+    ...         return 0
+    ...
+    ...     def add(self, row, accumulator):
+    ...         return accumulator + row["amount"]
+    ...
+    ...     def get_result(self, accumulator):
+    ...         return accumulator
+    >>> class Totals(gw.functions.KeyedProcessFunction):
+    ...     state = {"total": gw.functions.AggregatingStateDescriptor(Sum())}
+    ...
+    ...     def process_element(self, row, context):
+    ...         total = context.state("total")
+    ...         total.add(row)
+    ...         return [{"total": total.get()}]
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a"], "amount": [1, 4]})).key_by("shop")
+    >>> sales.process(Totals(), ["amount"], output="total BIGINT")["total"].to_pylist()
+    [1, 5]
     """
 
     function: AggregateFunction
@@ -188,7 +279,21 @@ def check_states(descriptors: Any, owner: str, what: str = "state") -> None:
 
 
 class ValueState(Protocol):
-    """One value of the current key (Flink: ValueState)."""
+    """One value of the current key (Flink: ValueState).
+
+    Examples
+    --------
+    >>> class Numbered(gw.functions.KeyedProcessFunction):
+    ...     state = {"rows": gw.functions.ValueStateDescriptor(pa.int64())}
+    ...
+    ...     def process_element(self, row, context):
+    ...         rows: gw.typing.ValueState = context.state("rows")
+    ...         rows.update(rows.value(0) + 1)
+    ...         return [{"number": rows.value()}]
+    >>> users = gw.stream(pa.table({"user": ["ann", "bob", "ann"]})).key_by("user")
+    >>> users.process(Numbered(), output="number BIGINT").to_pylist()
+    [{'user': 'ann', 'number': 1}, {'user': 'bob', 'number': 1}, {'user': 'ann', 'number': 2}]
+    """
 
     def value(self, default: Any = None) -> Any:
         """Return the value, or ``default`` without one."""
@@ -201,7 +306,21 @@ class ValueState(Protocol):
 
 
 class ListState(Protocol):
-    """A list of the current key (Flink: ListState)."""
+    """A list of the current key (Flink: ListState).
+
+    Examples
+    --------
+    >>> class Trail(gw.functions.KeyedProcessFunction):
+    ...     state = {"pages": gw.functions.ListStateDescriptor(pa.string())}
+    ...
+    ...     def process_element(self, row, context):
+    ...         pages: gw.typing.ListState = context.state("pages")
+    ...         pages.add(row["page"])
+    ...         return [{"trail": " > ".join(pages.get())}]
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"], "page": ["home", "cart"]}))
+    >>> clicks.key_by("user").process(Trail(), ["page"], output="trail STRING")["trail"].to_pylist()
+    ['home', 'home > cart']
+    """
 
     def get(self) -> list[Any]:
         """Return the elements, in the order in which they were added, as a new list."""
@@ -220,7 +339,23 @@ class ListState(Protocol):
 
 
 class MapState(Protocol):
-    """A map of the current key (Flink: MapState). All NaN are one key, and -0.0 is 0.0."""
+    """A map of the current key (Flink: MapState). All NaN are one key, and -0.0 is 0.0.
+
+    Examples
+    --------
+    >>> class Visits(gw.functions.KeyedProcessFunction):
+    ...     state = {"counts": gw.functions.MapStateDescriptor(pa.string(), pa.int64())}
+    ...
+    ...     def process_element(self, row, context):
+    ...         counts: gw.typing.MapState = context.state("counts")
+    ...         counts.put(row["page"], counts.get(row["page"], 0) + 1)
+    ...         return [{"visits": counts.get(row["page"])}]
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "page": ["home", "cart", "home"]}))
+    >>> clicks.key_by("user").process(Visits(), ["page"], output="visits BIGINT")[
+    ...     "visits"
+    ... ].to_pylist()
+    [1, 1, 2]
+    """
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of an entry, or ``default`` without one."""
@@ -257,6 +392,19 @@ class AppendingState(Protocol):
     """The aggregate of all values added for the current key.
 
     Flink: ReducingState, AggregatingState.
+
+    Examples
+    --------
+    >>> class Highest(gw.functions.KeyedProcessFunction):
+    ...     state = {"price": gw.functions.ReducingStateDescriptor(max, pa.float64())}
+    ...
+    ...     def process_element(self, row, context):
+    ...         price: gw.typing.AppendingState = context.state("price")
+    ...         price.add(row["price"])
+    ...         return [{"highest": price.get()}]
+    >>> prices = gw.stream(pa.table({"item": ["tea"] * 3, "price": [3.0, 4.5, 4.0]})).key_by("item")
+    >>> prices.process(Highest(), ["price"], output="highest DOUBLE")["highest"].to_pylist()
+    [3.0, 4.5, 4.5]
     """
 
     def get(self) -> Any:

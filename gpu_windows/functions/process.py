@@ -33,7 +33,28 @@ class WindowState(Protocol):
 
 
 class ProcessContext(FunctionContext, Protocol):
-    """The context of a window that fires. Times in ticks."""
+    """The context of a window that fires. Times in ticks.
+
+    Examples
+    --------
+    A function that numbers the windows of a key:
+
+    >>> class Numbered(gw.functions.ProcessWindowFunction):
+    ...     key_state = {"windows": pa.int64()}
+    ...
+    ...     def process(self, key, context, rows):
+    ...         number = context.key_state.get("windows", 0)
+    ...         context.key_state.put("windows", number + 1)
+    ...         return [{"number": number, "rows": len(rows)}]
+    >>> users = gw.stream(pa.table({"user": ["ann"] * 4, "page": ["a", "b", "c", "d"]})).key_by(
+    ...     "user"
+    ... )
+    >>> windows = users.count_window(2).process(
+    ...     Numbered(), ["page"], output="number BIGINT, rows BIGINT"
+    ... )
+    >>> windows.select(["number", "rows"]).to_pylist()
+    [{'number': 0, 'rows': 2}, {'number': 1, 'rows': 2}]
+    """
 
     @property
     def window(self) -> AnyWindow:
@@ -57,7 +78,19 @@ class ProcessContext(FunctionContext, Protocol):
 
 
 class ProcessWindowFunction(RichFunction, ABC):
-    """Processes all rows of a window at once (Flink: ProcessWindowFunction)."""
+    """Processes all rows of a window at once (Flink: ProcessWindowFunction).
+
+    Examples
+    --------
+    >>> class Spread(gw.functions.ProcessWindowFunction):
+    ...     def process(self, key, context, rows):
+    ...         prices = rows["price"].to_pylist()
+    ...         return [{"spread": max(prices) - min(prices)}]
+    >>> prices = gw.stream(pa.table({"item": ["tea"] * 3, "price": [3.0, 5.0, 4.5]}))
+    >>> threes = prices.key_by("item").count_window(3)
+    >>> threes.process(Spread(), ["price"], output="spread DOUBLE")["spread"].to_pylist()
+    [2.0]
+    """
 
     @declaration
     def window_state(self) -> Mapping[str, pa.DataType]:

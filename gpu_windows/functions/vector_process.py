@@ -74,6 +74,15 @@ class RowsBatch(KeysBatch):
         The selected columns, one key after the other, rows of a key in order of arrival.
     timestamps : int64[rows], optional
         Their event times; None if rows have no event time.
+
+    Examples
+    --------
+    >>> class Sizes(gw.functions.VectorProcessFunction):
+    ...     def process_batch(self, batch: gw.typing.RowsBatch):
+    ...         return gw.functions.VectorResult(rows=pa.table({"rows": batch.counts}))
+    >>> users = gw.stream(pa.table({"user": ["ann", "bob", "ann"]})).key_by("user")
+    >>> users.process(Sizes(), output="rows BIGINT").to_pylist()
+    [{'user': 'ann', 'rows': 2}, {'user': 'bob', 'rows': 1}]
     """
 
     rows: pa.Table
@@ -89,6 +98,21 @@ class TimersBatch(KeysBatch):
     times : int64[timers]
         One key after the other, timers of a key in order of time. They are no longer set.
     time_domain : {"event_time", "processing_time"}
+
+    Examples
+    --------
+    >>> class Later(gw.functions.VectorProcessFunction):
+    ...     def process_batch(self, batch):
+    ...         timers = (batch.places, batch.timestamps + 1_000_000)
+    ...         return gw.functions.VectorResult(event_timers=timers)
+    ...
+    ...     def on_timers(self, batch: gw.typing.TimersBatch):
+    ...         rows = pa.table({"at": batch.times}), batch.places
+    ...         return gw.functions.VectorResult(rows=rows)
+    >>> clicks = gw.stream(pa.table({"user": ["ann"], "ts": [5]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> timed.key_by("user").process(Later(), output="at BIGINT").to_pylist()
+    [{'user': 'ann', 'at': 1000005}]
     """
 
     times: Ints
@@ -101,6 +125,21 @@ class VectorProcessFunction(ProcessDeclarations, ABC):
     It is called once for the rows that arrive together and once for the timers that are due
     together, so Python's own speed does not matter. The keys of a batch come in arbitrary order.
     Results must not depend on how rows are cut into batches, which may have one row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Totals(gw.functions.VectorProcessFunction):
+    ...     state = {"total": pa.int64()}
+    ...
+    ...     def process_batch(self, batch):
+    ...         before = batch.state["total"].fill_null(0).to_numpy()
+    ...         sums = np.add.reduceat(batch.rows["amount"].to_numpy(), batch.offsets[:-1])
+    ...         total = pa.table({"total": before + sums})
+    ...         return gw.functions.VectorResult(rows=total, state=total)
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a", "b"], "amount": [1, 4, 9]})).key_by("shop")
+    >>> sales.process(Totals(), ["amount"], output="total BIGINT").to_pylist()
+    [{'shop': 'a', 'total': 5}, {'shop': 'b', 'total': 9}]
     """
 
     #: Whether results do not depend on the order of rows of a key, which spares a sort on Spark.

@@ -48,6 +48,15 @@ class VectorResult:
         Rows of side outputs by tag, given as ``rows`` are.
     counts : mapping of str to int
         Amounts to add to counters of yours, which `Outputs.metrics` shows.
+
+    Examples
+    --------
+    Results of some keys, without state and timers:
+
+    >>> rows = pa.table({"total": [5, 9]})
+    >>> result = gw.functions.VectorResult(rows=(rows, [0, 2]), counts={"seen": 3})
+    >>> result.counts, result.state is None
+    ({'seen': 3}, True)
     """
 
     rows: Rows | None = None

@@ -30,6 +30,15 @@ class WindowBatch:
         The rows of all windows, one window after the other, each in order of arrival.
     offsets : int64[n + 1]
         The rows of window i are ``rows[offsets[i] : offsets[i + 1]]``.
+
+    Examples
+    --------
+    >>> class Sizes(gw.functions.VectorWindowFunction):
+    ...     def process(self, batch: gw.typing.WindowBatch):
+    ...         return pa.table({"rows": batch.offsets[1:] - batch.offsets[:-1]})
+    >>> users = gw.stream(pa.table({"user": ["ann", "ann", "bob", "bob"]})).key_by("user")
+    >>> users.count_window(2).process(Sizes(), ["user"], output="rows BIGINT")["rows"].to_pylist()
+    [2, 2]
     """
 
     windows: pa.Table
@@ -54,7 +63,20 @@ Found: TypeAlias = Rows | VectorResult
 
 
 class VectorWindowFunction(RichFunction, ABC):
-    """Processes all rows of many windows at once, as Arrow; has no state."""
+    """Processes all rows of many windows at once, as Arrow; has no state.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Total(gw.functions.VectorWindowFunction):
+    ...     def process(self, batch):
+    ...         amounts = batch.rows["amount"].to_numpy()
+    ...         return pa.table({"total": np.add.reduceat(amounts, batch.offsets[:-1])})
+    >>> sales = gw.stream(pa.table({"shop": ["a", "a", "b", "b"], "amount": [1.0, 2.0, 4.0, 8.0]}))
+    >>> pairs = sales.key_by("shop").count_window(2)
+    >>> pairs.process(Total(), ["amount"], output="total DOUBLE")["total"].to_pylist()
+    [3.0, 12.0]
+    """
 
     #: Whether its results do not depend on the order of the rows of a window.
     order_free: ClassVar[bool] = False

@@ -58,6 +58,11 @@ def watch(
         If ``every`` is not positive, or `write_stream` did not start the query in this process.
     pyspark.errors.StreamingQueryException
         If the query fails, as ``query.awaitTermination()`` does.
+
+    Examples
+    --------
+    >>> query = gw.write_stream(counts, "/data/minutes", "/checkpoints/minutes")  # doctest: +SKIP
+    >>> gw.watch(query).counters.rows  # doctest: +SKIP
     """
     if not every > 0:
         raise QueryError("the time between two polls must be positive", value=f"{every} s")

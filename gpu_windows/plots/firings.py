@@ -40,6 +40,15 @@ def plot_firings(outputs: Outputs, sample: pa.Table) -> Figure:
         If the query waits for processing time.
     QueryError
         If these are no outputs, or the sample is no Arrow table.
+
+    Examples
+    --------
+    >>> sample = pa.table({"user": ["ann"] * 3, "ts": [0, 70_000_000, 5_000_000]})
+    >>> timed = gw.stream(sample).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
+    >>> figure = gw.plot_firings(minutes.with_outputs().aggregate(n=gw.count()), sample)
+    >>> type(figure).__name__
+    'Figure'
     """
     from gpu_windows.plots.timeline import draw
 

@@ -174,6 +174,15 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
         no key.
     QueryError
         If these are no outputs, or the sample is no Arrow table.
+
+    Examples
+    --------
+    >>> sample = pa.table({"user": ["ann"] * 3, "ts": [0, 70_000_000, 5_000_000]})
+    >>> timed = gw.stream(sample).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
+    >>> trace = gw.trace_firings(minutes.with_outputs().aggregate(n=gw.count()), sample)
+    >>> [(each.timing, each.rows) for each in trace.firings], trace.rows[2].rejected
+    ([('on_time', (0,)), ('on_time', (1,))], 'late')
     """
     _check(outputs, sample)
     query = outputs.plan.query

@@ -28,7 +28,17 @@ ResultTable = Any
 
 
 class Outputs(WritesParquet):
-    """The outputs of one query."""
+    """The outputs of one query.
+
+    Examples
+    --------
+    >>> users = gw.stream(pa.table({"user": ["ann", "ann", "bob"]})).key_by("user")
+    >>> outputs = users.count_window(2).with_outputs().aggregate(n=gw.count())
+    >>> outputs.result().select(["user", "n"]).to_pylist()
+    [{'user': 'ann', 'n': 2}]
+    >>> outputs.late().num_rows, outputs.metrics()["rows"].to_pylist()
+    (0, [3])
+    """
 
     plan: Plan
     #: Whether `gpu_windows.write_stream` takes them.
@@ -62,6 +72,15 @@ class Outputs(WritesParquet):
         QueryError
             If a column does not exist, an expression is invalid, or a condition would lose updates
             (for a top of keys it may use keys and number alone).
+
+        Examples
+        --------
+        >>> games = gw.stream(pa.table({"team": ["a", "a", "b", "b"], "won": [1, 0, 1, 1]}))
+        >>> pairs = games.key_by("team").count_window(2).with_outputs()
+        >>> outputs = pairs.aggregate(wins=gw.sum("won"), games=gw.count())
+        >>> shares = outputs.select("team", share="wins / games", where="wins > 0").result()
+        >>> shares.to_pylist()
+        [{'team': 'a', 'share': 0.5}, {'team': 'b', 'share': 1.0}]
         """
         projection = selected_columns(columns, expressions)
         unchanged = frozenset(each for each in columns if isinstance(each, str))
@@ -121,10 +140,29 @@ class Outputs(WritesParquet):
     def side(self, tag: str) -> ResultTable:
         """Return the rows of a side output: the keys, and what the function declared.
 
+        Parameters
+        ----------
+        tag : str
+            As a function declared it in ``side_outputs``.
+
         Raises
         ------
         QueryError
             If no side output has this tag.
+
+        Examples
+        --------
+        >>> class Split(gw.functions.KeyedProcessFunction):
+        ...     side_outputs = {"large": pa.schema({"amount": pa.int64()})}
+        ...
+        ...     def process_element(self, row, context):
+        ...         if row["amount"] < 10:
+        ...             return [row]
+        ...         context.output("large", row)
+        >>> sales = gw.stream(pa.table({"shop": ["a", "a"], "amount": [5, 50]})).key_by("shop")
+        >>> outputs = sales.with_outputs().process(Split(), ["amount"], output="amount BIGINT")
+        >>> outputs.side("large").to_pylist()
+        [{'shop': 'a', 'amount': 50}]
         """
         sides = self.plan.query.side_outputs
         if tag not in sides:
@@ -148,6 +186,15 @@ class Outputs(WritesParquet):
         ``future_timestamp`` (`gpu_windows.WatermarkStrategy.guard`), or ``invalid_session_gap``
         (`gpu_windows.EventTimeSessionWindows.with_dynamic_gap`). A time is judged first. The query
         continues without these rows; those with a usable time move the watermark as any.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"], "ts": [0, None]}))
+        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> hours = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> outputs = hours.with_outputs().aggregate(n=gw.count())
+        >>> outputs.rejected()["rejection_reason"].to_pylist()
+        ['null_timestamp']
         """
 
     @abstractmethod
@@ -172,7 +219,15 @@ class Outputs(WritesParquet):
             raise MissingStepError(rule, value=type(self).__name__)
 
     def explain(self) -> str:
-        """Return what is computed, how, where and why; expressions by the user's names."""
+        """Return what is computed, how, where and why; expressions by the user's names.
+
+        Examples
+        --------
+        >>> users = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
+        >>> outputs = users.count_window(2).with_outputs().aggregate(n=gw.count())
+        >>> print(outputs.explain().splitlines()[0])
+        window    global
+        """
         text = explain(self.plan)
         for fresh, name in self.plan.query.display_names.items():
             text = text.replace(fresh, name)

@@ -43,6 +43,18 @@ class SinkQuery:
         Takes nothing, and returns what `schemas` is; Spark is asked only if a sink asks.
     lacking : tuple of str
         Columns that tell rows and firings apart, and that `Outputs.select` left out or changed.
+
+    Examples
+    --------
+    A sink for windows that have a key:
+
+    >>> class KeyedSink(gw.ParquetSink):
+    ...     def open(self, query: gw.typing.SinkQuery):
+    ...         if not query.key_columns:
+    ...             raise ValueError("key_by is missing")
+    ...         return super().open(query)
+    >>> KeyedSink("/data/minutes").path
+    '/data/minutes'
     """
 
     session: SparkSession
@@ -101,6 +113,16 @@ class SinkBatch:
         Takes the name of an output, and returns it as an Arrow table where it has few rows: at most
         64 MiB as they are packed. Spark runs a job only if results are selected or ranked. None of
         an output with more rows.
+
+    Examples
+    --------
+    >>> batch = gw.typing.SinkBatch(
+    ...     session=None, number=7, rows=3, sizes={"result": 80, "late": 0}, read=None
+    ... )
+    >>> [name for name, size in batch.sizes.items() if size]
+    ['result']
+    >>> batch.is_again(3, None)
+    True
     """
 
     session: SparkSession
@@ -131,6 +153,22 @@ class SinkWriter(ABC):
 
     It must be picklable, so it holds no session and no DataFrame. It may remember what it likes
     from one micro-batch to the next; a query that is started again has another writer.
+
+    Examples
+    --------
+    A writer that counts the micro-batches which have results:
+
+    >>> class Counting(gw.SinkWriter):
+    ...     batches = 0
+    ...
+    ...     def write(self, batch):
+    ...         self.batches += batch.sizes["result"] > 0
+    >>> writer = Counting()
+    >>> writer.write(
+    ...     gw.typing.SinkBatch(session=None, number=0, rows=3, sizes={"result": 80}, read=None)
+    ... )
+    >>> writer.batches
+    1
     """
 
     def begin(self, query: SinkQuery) -> None:  # noqa: B027 - few have marks to leave
@@ -154,6 +192,19 @@ class Sink(ABC):
     or resuming from one, its sink must `check` the plan and `open` a writer. If neither
     raises, the checkpoint is made, then the writer must `begin`. After that it is given every
     micro-batch to `write`.
+
+    Examples
+    --------
+    A sink that prints the results of every micro-batch:
+
+    >>> class Printing(gw.SinkWriter):
+    ...     def write(self, batch):
+    ...         batch.outputs["result"].show()
+    >>> class PrintSink(gw.Sink):
+    ...     def open(self, query):
+    ...         return Printing()
+    >>> isinstance(PrintSink(), gw.Sink)
+    True
     """
 
     def check(self, plan: Plan) -> None:  # noqa: B027 - most take all

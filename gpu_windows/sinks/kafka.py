@@ -68,6 +68,13 @@ class KafkaSink(Sink):
     ------
     QueryError
         If a parameter is invalid, or two outputs would go to one topic.
+
+    Examples
+    --------
+    >>> options = {"kafka.bootstrap.servers": "localhost:9092"}
+    >>> sink = gw.KafkaSink("minutes", options, mode="upsert", late="late_clicks")
+    >>> sink.topic, sink.mode
+    ('minutes', 'upsert')
     """
 
     topic: str

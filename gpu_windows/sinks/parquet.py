@@ -30,6 +30,12 @@ class ParquetSink(Sink):
     ------
     QueryError
         If it is not a path.
+
+    Examples
+    --------
+    >>> sink = gw.ParquetSink("/data/minutes")
+    >>> sink.path, sink.takes_over
+    ('/data/minutes', False)
     """
 
     path: str | PathLike[str]

@@ -14,7 +14,21 @@ from gpu_windows.sinks.modes import check_can_upsert, latest
 
 @dataclass(frozen=True)
 class Upsert(Sink):
-    """A sink that keeps the latest result of each key and window, or number: see `upsert`."""
+    """A sink that keeps the latest result of each key and window, or number: see `upsert`.
+
+    Parameters
+    ----------
+    merge : callable
+        Takes results, the columns that tell rows apart, and the number of the micro-batch.
+    late : callable, optional
+        Takes late and rejected rows, and the number of the micro-batch.
+
+    Examples
+    --------
+    >>> sink = gw.upsert(lambda results, columns, number: results.show())
+    >>> isinstance(sink, gw.typing.Upsert), sink.late is None
+    (True, True)
+    """
 
     merge: Callable[..., None]
     late: Callable[..., None] | None = None
@@ -105,5 +119,18 @@ def upsert(
     ------
     QueryError
         If one of them cannot be called with these arguments.
+
+    Examples
+    --------
+    >>> def merge(results, columns, number):
+    ...     results.createOrReplaceTempView("changes")
+    ...     on = " AND ".join(f"t.{name} <=> c.{name}" for name in columns)
+    ...     results.sparkSession.sql(
+    ...         f"MERGE INTO minutes t USING changes c ON {on} "
+    ...         "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    ...     )
+    >>> sink = gw.upsert(merge)
+    >>> isinstance(sink, gw.Sink)
+    True
     """
     return Upsert(merge, late)

@@ -27,6 +27,19 @@ class SqlQuery:
     streams : mapping of str to TimedStream
     order, options_
         See `arrival_order` and `options`.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "ann", "bob"], "ts": [0, 1, 2]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> query = gw.sql(
+    ...     "SELECT user, COUNT(*) AS n "
+    ...     "FROM TUMBLE(TABLE clicks, DESCRIPTOR(ts), INTERVAL '1' HOUR) "
+    ...     "GROUP BY user, window_start, window_end",
+    ...     clicks=timed,
+    ... )
+    >>> query.options(device="cpu").result().to_pylist()
+    [{'user': 'ann', 'n': 2}, {'user': 'bob', 'n': 1}]
     """
 
     text: str
@@ -38,11 +51,22 @@ class SqlQuery:
         """Name the columns that define the order of arrival, which a shuffle in Spark loses.
 
         Ignored on an Arrow table, whose rows are in order of arrival.
+
+        Parameters
+        ----------
+        *columns : str
+            From the first that counts to the last.
         """
         return replace(self, order=columns)
 
     def options(self, **options: Any) -> SqlQuery:
-        """Change how the query runs, not what it returns: see `Options`."""
+        """Change how the query runs, not what it returns: see `Options`.
+
+        Parameters
+        ----------
+        **options
+            Fields of `Options`: ``device="cpu"``.
+        """
         change_options(Options(), options)
         return replace(self, options_={**(self.options_ or {}), **options})
 
@@ -76,7 +100,21 @@ class SqlQuery:
         return outputs
 
     def explain(self) -> str:
-        """Return the query as Python code that calls the API, and its plan."""
+        """Return the query as Python code that calls the API, and its plan.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann"], "ts": [0]}))
+        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> text = "SELECT user, COUNT(*) OVER (PARTITION BY user ORDER BY ts) AS n FROM clicks"
+        >>> for line in gw.sql(text, clicks=timed).explain().splitlines()[:5]:
+        ...     print(line)
+        clicks
+            .key_by('user')
+            .over()
+            .with_outputs()
+            .aggregate(['user'], n=gw.count().over(gw.Range()))
+        """
         with self._with_position():
             traced = self._without_rows()
             filters = ".where(" in traced.code and traced.value.is_streaming
@@ -143,6 +181,18 @@ def sql(text: str, /, **streams: Any) -> SqlQuery:
         If the text cannot be parsed or is not covered, with the position in it.
     QueryError
         If a table is not a stream with an event time.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "ann", "bob"], "ts": [0, 1, 2]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> gw.sql(
+    ...     "SELECT user, COUNT(*) AS n "
+    ...     "FROM TUMBLE(TABLE clicks, DESCRIPTOR(ts), INTERVAL '1' HOUR) "
+    ...     "GROUP BY user, window_start, window_end",
+    ...     clicks=timed,
+    ... ).result().to_pylist()
+    [{'user': 'ann', 'n': 2}, {'user': 'bob', 'n': 1}]
     """
     query = SqlQuery(text, dict(streams), options_={})
     query._without_rows()

@@ -32,6 +32,14 @@ class Delta:
         or two tuples of floats with several columns.
     others : tuple of str
         More columns, for the kind "user".
+
+    Examples
+    --------
+    >>> import math
+    >>> fallen = gw.Delta.old_minus_new("price")
+    >>> moved = gw.Delta.of(["x", "y"], math.dist)
+    >>> fallen.describe(), moved.describe()
+    ('old price - new price', 'dist(old (x, y), new (x, y))')
     """
 
     column: str
@@ -41,17 +49,35 @@ class Delta:
 
     @classmethod
     def old_minus_new(cls, column: str) -> Self:
-        """How much the value has fallen."""
+        """How much the value has fallen.
+
+        Parameters
+        ----------
+        column : str
+            Of numbers.
+        """
         return cls(column, "old_minus_new")
 
     @classmethod
     def new_minus_old(cls, column: str) -> Self:
-        """How much the value has risen."""
+        """How much the value has risen.
+
+        Parameters
+        ----------
+        column : str
+            Of numbers.
+        """
         return cls(column, "new_minus_old")
 
     @classmethod
     def abs_diff(cls, column: str) -> Self:
-        """How much the value has changed."""
+        """How much the value has changed.
+
+        Parameters
+        ----------
+        column : str
+            Of numbers.
+        """
         return cls(column, "abs_diff")
 
     @classmethod
@@ -60,6 +86,13 @@ class Delta:
 
         ``Delta.of(["x", "y"], math.dist)`` is the distance of two rows in a plane. The function is
         given floats for a column by its name, and tuples of floats for a list of columns.
+
+        Parameters
+        ----------
+        columns : str or sequence of str
+            Of numbers.
+        function : callable
+            ``function(old, new)``, which returns a float.
 
         Raises
         ------

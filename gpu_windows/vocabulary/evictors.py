@@ -29,6 +29,11 @@ class Element(NamedTuple):
         In ticks; -2**63 for a row without a time.
     place : int
         Its index in the window's list.
+
+    Examples
+    --------
+    >>> gw.typing.Element({"page": "home"}, 0, 0).row["page"]
+    'home'
     """
 
     row: Mapping[str, object]
@@ -37,7 +42,22 @@ class Element(NamedTuple):
 
 
 class EvictorContext(FunctionContext, Protocol):
-    """The context of an evictor. Times in ticks."""
+    """The context of an evictor. Times in ticks.
+
+    Examples
+    --------
+    An evictor that counts what it drops:
+
+    >>> class DropFirst(gw.functions.Evictor):
+    ...     def evict_before(self, elements, window, context):
+    ...         context.count("dropped")
+    ...         return elements[1:]
+    >>> users = gw.stream(pa.table({"user": ["ann"] * 3})).key_by("user")
+    >>> threes = users.window(gw.GlobalWindows.create()).trigger(gw.CountTrigger.of(3))
+    >>> outputs = threes.evictor(DropFirst()).with_outputs().aggregate(n=gw.count())
+    >>> outputs.result()["n"].to_pylist(), outputs.metrics()["user"].to_pylist()
+    ([2], [[('dropped', 1)]])
+    """
 
     @property
     def current_watermark(self) -> int:
@@ -49,7 +69,22 @@ class EvictorContext(FunctionContext, Protocol):
 
 
 class Evictor(RichFunction):
-    """Drops rows of a window (Flink: Evictor). Your own subclasses run row at a time."""
+    """Drops rows of a window (Flink: Evictor). Your own subclasses run row at a time.
+
+    Examples
+    --------
+    >>> class KeepPaid(gw.functions.Evictor):
+    ...     columns = ("paid",)
+    ...
+    ...     def evict_before(self, elements, window, context):
+    ...         return [each for each in elements if each.row["paid"]]
+    >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "paid": [True, False, True]}))
+    >>> threes = (
+    ...     sales.key_by("shop").window(gw.GlobalWindows.create()).trigger(gw.CountTrigger.of(3))
+    ... )
+    >>> threes.evictor(KeepPaid()).aggregate(n=gw.count())["n"].to_pylist()
+    [2]
+    """
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -101,13 +136,38 @@ class _BuiltIn(Evictor):
 
 @dataclass(frozen=True)
 class CountEvictor(_BuiltIn):
-    """Keeps the last ``limit`` rows in order of arrival (Flink: CountEvictor)."""
+    """Keeps the last ``limit`` rows in order of arrival (Flink: CountEvictor).
+
+    Parameters
+    ----------
+    evict_after_function : bool
+        Whether rows go after the window function was called, not before.
+    limit : int
+        How many rows stay.
+
+    Examples
+    --------
+    >>> users = gw.stream(pa.table({"user": ["ann"] * 4, "page": ["a", "b", "c", "d"]})).key_by(
+    ...     "user"
+    ... )
+    >>> whole = users.window(gw.GlobalWindows.create()).trigger(gw.CountTrigger.of(2))
+    >>> whole.evictor(gw.CountEvictor.of(3)).collect_lists("page")["page"].to_pylist()
+    [['a', 'b'], ['b', 'c', 'd']]
+    """
 
     limit: int
 
     @classmethod
     def of(cls, count: int, *, evict_after: bool = False) -> Self:
-        """Keep the last ``count`` rows."""
+        """Keep the last ``count`` rows.
+
+        Parameters
+        ----------
+        count : int
+            Not negative.
+        evict_after : bool
+            Whether rows go after the window function was called, not before.
+        """
         return cls(evict_after, count)
 
     def __post_init__(self) -> None:
@@ -130,13 +190,37 @@ class TimeEvictor(_BuiltIn):
 
     If the first row of a window has no time, all rows stay, as in Flink; otherwise a row without
     one is older than all others (Flink fails).
+
+    Parameters
+    ----------
+    evict_after_function : bool
+        Whether rows go after the window function was called, not before.
+    size : int
+        In ticks; `of` takes a duration.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [0, 5_000_000, 14_000_000]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
+    >>> latest = minutes.evictor(gw.TimeEvictor.of("10 seconds"))
+    >>> latest.aggregate(n=gw.count())["n"].to_pylist()
+    [2]
     """
 
     size: int
 
     @classmethod
     def of(cls, size: Duration, *, evict_after: bool = False) -> Self:
-        """Keep the rows of the last ``size``."""
+        """Keep the rows of the last ``size``.
+
+        Parameters
+        ----------
+        size : str or datetime.timedelta
+            Not negative.
+        evict_after : bool
+            Whether rows go after the window function was called, not before.
+        """
         return cls(evict_after, ticks(size))
 
     def __post_init__(self) -> None:
@@ -158,7 +242,27 @@ class TimeEvictor(_BuiltIn):
 
 @dataclass(frozen=True)
 class DeltaEvictor(_BuiltIn):
-    """Drops rows that are ``threshold`` or more away from the last one (Flink: DeltaEvictor)."""
+    """Drops rows that are ``threshold`` or more away from the last one (Flink: DeltaEvictor).
+
+    Parameters
+    ----------
+    evict_after_function : bool
+        Whether rows go after the window function was called, not before.
+    threshold : float
+        Rows go whose distance is as great or greater.
+    delta : Delta
+        How far a row is from the last one.
+
+    Examples
+    --------
+    >>> rooms = gw.stream(pa.table({"room": ["a"] * 3, "temp": [15.0, 21.0, 22.0]}))
+    >>> threes = (
+    ...     rooms.key_by("room").window(gw.GlobalWindows.create()).trigger(gw.CountTrigger.of(3))
+    ... )
+    >>> near = threes.evictor(gw.DeltaEvictor.of(5.0, gw.Delta.abs_diff("temp")))
+    >>> near.collect_lists("temp")["temp"].to_pylist()
+    [[21.0, 22.0]]
+    """
 
     threshold: float
     delta: Delta
@@ -170,7 +274,17 @@ class DeltaEvictor(_BuiltIn):
 
     @classmethod
     def of(cls, threshold: float, delta: Delta, *, evict_after: bool = False) -> Self:
-        """Drop where ``delta(row, last row) >= threshold``; see `Delta`."""
+        """Drop where ``delta(row, last row) >= threshold``; see `Delta`.
+
+        Parameters
+        ----------
+        threshold : float
+            Of the distance.
+        delta : Delta
+            Of which columns, and how.
+        evict_after : bool
+            Whether rows go after the window function was called, not before.
+        """
         return cls(evict_after, threshold, delta)
 
     @property

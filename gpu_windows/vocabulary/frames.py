@@ -20,6 +20,12 @@ class Frame(ABC):
     lower, upper : int
         Where it begins and ends relative to the row: negative is before it. LONG_MIN and LONG_MAX
         are unbounded.
+
+    Examples
+    --------
+    >>> frame = gw.Range("1 hour")
+    >>> isinstance(frame, gw.typing.Frame), frame.describe()
+    (True, 'RANGE BETWEEN 1 h PRECEDING AND CURRENT ROW')
     """
 
     lower: int
@@ -115,6 +121,14 @@ class Range(Frame):
         If it ends before it begins, or a bound does not fit 64 bits.
     InvalidDurationError
         If a bound is not a duration.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "ts": [0, 30_000_000, 65_000_000]}))
+    >>> timed = sales.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> last_minute = timed.key_by("shop").over(gw.Range("1 minute"))
+    >>> last_minute.aggregate(n=gw.count())["n"].to_pylist()
+    [1, 2, 2]
     """
 
     in_time = True
@@ -151,6 +165,14 @@ class Rows(Frame):
     ------
     InvalidFrameError
         If it ends before it begins, or a bound is not an integer of 64 bits.
+
+    Examples
+    --------
+    >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "amount": [1, 2, 4], "ts": [0, 1, 2]}))
+    >>> timed = sales.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> pairs = timed.key_by("shop").over(gw.Rows(1))
+    >>> pairs.aggregate(total=gw.sum("amount"))["total"].to_pylist()
+    [1, 3, 6]
     """
 
     in_time = False

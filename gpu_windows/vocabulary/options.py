@@ -139,6 +139,13 @@ class Options:
     threads : int, optional
         Threads in which CPU kernels run. Default: locally one for each core that this process may
         use, in a Spark task ``spark.task.cpus``.
+
+    Examples
+    --------
+    >>> users = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
+    >>> on_cpu = users.count_window(2).options(device="cpu", threads=1)
+    >>> on_cpu.aggregate(n=gw.count())["n"].to_pylist()
+    [2]
     """
 
     device: Device = "auto"

@@ -14,7 +14,20 @@ from gpu_windows.errors import InvalidFunctionError
 
 
 class RuntimeContext(Protocol):
-    """The context in which a function is opened."""
+    """The context in which a function is opened.
+
+    Examples
+    --------
+    >>> class Lines(gw.functions.ProcessWindowFunction):
+    ...     def open(self, context):
+    ...         self.keys = context.keys
+    ...
+    ...     def process(self, key, context, rows):
+    ...         return [{"line": f"{self.keys}: {len(rows)}"}]
+    >>> pairs = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user").count_window(2)
+    >>> pairs.process(Lines(), ["user"], output="line STRING")["line"].to_pylist()
+    ["('user',): 2"]
+    """
 
     @property
     def keys(self) -> tuple[str, ...]:

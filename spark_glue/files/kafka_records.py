@@ -141,6 +141,12 @@ def drop_repeats(records: DataFrame, within: str | None = None) -> DataFrame:
     ------
     QueryError
         If columns are missing, or a stream is without ``within``.
+
+    Examples
+    --------
+    >>> reader = spark.read.format("kafka").options(**options)  # doctest: +SKIP
+    >>> records = reader.option("includeHeaders", True).load()  # doctest: +SKIP
+    >>> gw.drop_repeats(records).select("key", "value").show()  # doctest: +SKIP
     """
     from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 

@@ -84,6 +84,11 @@ def configure(
         If it is not a builder, such as a session that exists already.
     InvalidOptionError
         If ``gpu`` is not a number of tasks.
+
+    Examples
+    --------
+    >>> from pyspark.sql import SparkSession  # doctest: +SKIP
+    >>> spark = gw.configure(SparkSession.builder).getOrCreate()  # doctest: +SKIP
     """
     if not hasattr(builder, "config"):
         raise QueryError("configure takes SparkSession.builder", value=type(builder).__name__)
@@ -118,6 +123,10 @@ def session(
     Returns
     -------
     pyspark.sql.SparkSession
+
+    Examples
+    --------
+    >>> spark = gw.session("clicks", config={"spark.sql.shuffle.partitions": "8"})  # doctest: +SKIP
     """
     from pyspark.sql import SparkSession
 

@@ -36,6 +36,12 @@ class MetricsListener(StreamingQueryListener):
     callback : callable, optional
         Called with a `gpu_windows.monitoring.progress.QueryMetrics` after every micro-batch and at
         the end, in Spark's thread: it should return quickly.
+
+    Examples
+    --------
+    >>> listener = gw.MetricsListener(lambda metrics: print(metrics.counters.rows))
+    >>> dict(listener.queries)  # after spark.streams.addListener(listener): by the query's id
+    {}
     """
 
     def __init__(self, callback: Callable[[QueryMetrics], None] | None = None) -> None:

@@ -149,6 +149,12 @@ class DeltaSink(TableSink):
     ------
     QueryError
         If a parameter is invalid, or two outputs would go to one table.
+
+    Examples
+    --------
+    >>> sink = gw.DeltaSink("/lake/minutes", mode="upsert", late="/lake/late")
+    >>> sink.table, sink.mode
+    ('/lake/minutes', 'upsert')
     """
 
     @property
@@ -180,6 +186,12 @@ class IcebergSink(TableSink):
     ------
     QueryError
         If a parameter is invalid, or two outputs would go to one table.
+
+    Examples
+    --------
+    >>> sink = gw.IcebergSink("lake.db.minutes", mode="upsert")
+    >>> sink.table, sink.mode
+    ('lake.db.minutes', 'upsert')
     """
 
     @property

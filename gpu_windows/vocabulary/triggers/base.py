@@ -22,7 +22,14 @@ Row = Mapping[str, object]
 
 
 class TriggerResult(Enum):
-    """The decision of a trigger (Flink: TriggerResult): (fire the window, purge it)."""
+    """The decision of a trigger (Flink: TriggerResult): (fire the window, purge it).
+
+    Examples
+    --------
+    >>> result = gw.functions.TriggerResult.FIRE_AND_PURGE
+    >>> result.fires, result.purges
+    (True, True)
+    """
 
     CONTINUE = (False, False)
     FIRE = (True, False)
@@ -49,7 +56,27 @@ class AnyWindow(Protocol):
 
 
 class TriggerContext(Protocol):
-    """The context of a trigger, for the current key and window. Times in ticks."""
+    """The context of a trigger, for the current key and window. Times in ticks.
+
+    Examples
+    --------
+    A trigger that fires once, at the second row:
+
+    >>> class OnSecond(gw.functions.Trigger):
+    ...     state = {"rows": pa.int64()}
+    ...
+    ...     def on_element(self, row, timestamp, window, context):
+    ...         context.put("rows", context.get("rows", 0) + 1)
+    ...         result = gw.functions.TriggerResult
+    ...         return result.FIRE if context.get("rows") == 2 else result.CONTINUE
+    ...
+    ...     def clear(self, window, context):
+    ...         context.remove("rows")
+    >>> users = gw.stream(pa.table({"user": ["ann"] * 4})).key_by("user")
+    >>> whole = users.window(gw.GlobalWindows.create()).trigger(OnSecond())
+    >>> whole.aggregate(n=gw.count())["n"].to_pylist()
+    [2]
+    """
 
     @property
     def current_watermark(self) -> int:
@@ -103,6 +130,22 @@ class Trigger(Openable, ABC):
     ------
     TypeError
         If a subclass has `needs_clock`, the former name of `uses_processing_time`.
+
+    Examples
+    --------
+    >>> class OnCheckout(gw.functions.Trigger):
+    ...     columns = ("page",)
+    ...
+    ...     def on_element(self, row, timestamp, window, context):
+    ...         result = gw.functions.TriggerResult
+    ...         return result.FIRE if row["page"] == "checkout" else result.CONTINUE
+    ...
+    ...     def clear(self, window, context):
+    ...         pass
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "page": ["home", "checkout", "help"]}))
+    >>> whole = clicks.key_by("user").window(gw.GlobalWindows.create())
+    >>> whole.trigger(OnCheckout()).aggregate(n=gw.count())["n"].to_pylist()
+    [2]
     """
 
     def __init_subclass__(cls, **options: Any) -> None:

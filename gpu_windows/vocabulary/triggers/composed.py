@@ -22,11 +22,31 @@ from gpu_windows.vocabulary.triggers.base import (
 
 @dataclass(frozen=True)
 class PurgingTrigger(WrappingTrigger):
-    """Empties the window whenever the inner trigger fires (Flink: PurgingTrigger)."""
+    """Empties the window whenever the inner trigger fires (Flink: PurgingTrigger).
+
+    Parameters
+    ----------
+    inner : Trigger
+        Decides when the window fires.
+
+    Examples
+    --------
+    >>> users = gw.stream(pa.table({"user": ["ann"] * 4})).key_by("user")
+    >>> whole = users.window(gw.GlobalWindows.create())
+    >>> twos = whole.trigger(gw.PurgingTrigger.of(gw.CountTrigger.of(2)))
+    >>> twos.aggregate(n=gw.count())["n"].to_pylist()
+    [2, 2]
+    """
 
     @classmethod
     def of(cls, inner: Trigger) -> Self:
-        """Purge at each firing of ``inner``."""
+        """Purge at each firing of ``inner``.
+
+        Parameters
+        ----------
+        inner : Trigger
+            Decides when the window fires.
+        """
         return cls(inner)
 
     @property
@@ -83,6 +103,15 @@ class EarlyAndLateTrigger(Trigger):
         Decide before the window has fired at its end, and after. Without ``early`` nothing fires
         before; without ``late`` each late row fires. A window that ended before its first row came,
         or before it was merged, has not fired at its end: there each row fires.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [0, 1, 2]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
+    >>> early = minutes.trigger(gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(2)))
+    >>> early.aggregate(n=gw.count())["n"].to_pylist()
+    [2, 3]
     """
 
     early: Trigger | None = None
@@ -90,7 +119,13 @@ class EarlyAndLateTrigger(Trigger):
 
     @classmethod
     def of(cls, *, early: Trigger | None = None, late: Trigger | None = None) -> Self:
-        """Build the trigger, e.g. ``early=ContinuousProcessingTimeTrigger.of("10 seconds")``."""
+        """Build the trigger, e.g. ``early=ContinuousProcessingTimeTrigger.of("10 seconds")``.
+
+        Parameters
+        ----------
+        early, late : Trigger, optional
+            One of them at least.
+        """
         return cls(early, late)
 
     def __post_init__(self) -> None:

@@ -30,7 +30,15 @@ class _Continuous(Trigger):
 
     @classmethod
     def of(cls, interval: Duration) -> Self:
-        """Fire every ``interval``."""
+        """Fire every ``interval``.
+
+        Parameters
+        ----------
+        interval : str or datetime.timedelta
+            Positive, such as ``"10 seconds"``.
+        interval : str or datetime.timedelta
+            Positive, such as ``"10 seconds"``.
+        """
         return cls(ticks(interval))
 
     def __post_init__(self) -> None:
@@ -86,6 +94,22 @@ class ContinuousEventTimeTrigger(_Continuous):
 
     Multiples are counted from the epoch, not from the window's start. After the end each late row
     fires (Flink: ContinuousEventTimeTrigger).
+
+    Parameters
+    ----------
+    interval : int
+        In ticks; `of` takes a duration.
+
+    Examples
+    --------
+    The watermark of a bounded input moves when all rows are there, so all are in each firing:
+
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [0, 15_000_000, 31_000_000]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
+    >>> early = minutes.trigger(gw.ContinuousEventTimeTrigger.of("20 seconds"))
+    >>> early.aggregate(n=gw.count())["n"].to_pylist()
+    [3, 3, 3]
     """
 
     @property
@@ -128,6 +152,17 @@ class ContinuousProcessingTimeTrigger(_Continuous):
     """Fires whenever processing time passes a multiple of ``interval``, and at the window's end.
 
     Multiples are counted from the epoch (Flink: ContinuousProcessingTimeTrigger).
+
+    Parameters
+    ----------
+    interval : int
+        In ticks; `of` takes a duration.
+
+    Examples
+    --------
+    >>> trigger = gw.ContinuousProcessingTimeTrigger.of("10 seconds")
+    >>> trigger.describe(), trigger.uses_processing_time
+    ('every 10 s of processing time', True)
     """
 
     @property

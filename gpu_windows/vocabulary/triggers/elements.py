@@ -22,7 +22,20 @@ from gpu_windows.vocabulary.triggers.base import (
 
 @dataclass(frozen=True)
 class CountTrigger(Trigger):
-    """Fires at each ``count``-th row of a window, never at its end (Flink: CountTrigger)."""
+    """Fires at each ``count``-th row of a window, never at its end (Flink: CountTrigger).
+
+    Parameters
+    ----------
+    limit : int
+        How many rows, at least 1.
+
+    Examples
+    --------
+    >>> users = gw.stream(pa.table({"user": ["ann"] * 5})).key_by("user")
+    >>> twos = users.window(gw.GlobalWindows.create()).trigger(gw.CountTrigger.of(2))
+    >>> twos.aggregate(n=gw.count())["n"].to_pylist()
+    [2, 4]
+    """
 
     limit: int
 
@@ -30,7 +43,13 @@ class CountTrigger(Trigger):
 
     @classmethod
     def of(cls, count: int) -> Self:
-        """Fire at each ``count``-th row."""
+        """Fire at each ``count``-th row.
+
+        Parameters
+        ----------
+        count : int
+            At least 1.
+        """
         return cls(count)
 
     def __post_init__(self) -> None:
@@ -72,6 +91,21 @@ class DeltaTrigger(Trigger):
 
     The first row of a window only sets the reference. Never fires at the window's end (Flink:
     DeltaTrigger).
+
+    Parameters
+    ----------
+    threshold : float
+        Fires where the distance is greater.
+    delta : Delta
+        How far a row is from another.
+
+    Examples
+    --------
+    >>> rooms = gw.stream(pa.table({"room": ["a"] * 4, "temp": [20.0, 20.5, 22.0, 22.5]}))
+    >>> whole = rooms.key_by("room").window(gw.GlobalWindows.create())
+    >>> jumps = whole.trigger(gw.DeltaTrigger.of(1.0, gw.Delta.abs_diff("temp")))
+    >>> jumps.aggregate(temp=gw.last("temp"))["temp"].to_pylist()
+    [22.0]
     """
 
     threshold: float
@@ -84,7 +118,15 @@ class DeltaTrigger(Trigger):
 
     @classmethod
     def of(cls, threshold: float, delta: Delta) -> Self:
-        """Fire where ``delta(reference, row) > threshold``; see `Delta`."""
+        """Fire where ``delta(reference, row) > threshold``; see `Delta`.
+
+        Parameters
+        ----------
+        threshold : float
+            Of the distance.
+        delta : Delta
+            Of which columns, and how.
+        """
         return cls(threshold, delta)
 
     def __post_init__(self) -> None:
@@ -121,7 +163,15 @@ class DeltaTrigger(Trigger):
 
 @dataclass(frozen=True)
 class NeverTrigger(Trigger):
-    """Never fires: the default of global windows (Flink: GlobalWindows.NeverTrigger)."""
+    """Never fires: the default of global windows (Flink: GlobalWindows.NeverTrigger).
+
+    Examples
+    --------
+    >>> users = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
+    >>> silent = users.window(gw.GlobalWindows.create()).trigger(gw.NeverTrigger.create())
+    >>> silent.aggregate(n=gw.count()).num_rows
+    0
+    """
 
     @classmethod
     def create(cls) -> Self:

@@ -19,6 +19,14 @@ class EventTimeTrigger(Trigger):
     """Fires when the watermark passes the window's end, and at each late row after that.
 
     The default of event-time windows (Flink: EventTimeTrigger).
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"], "ts": [0, 1]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
+    >>> minutes.trigger(gw.EventTimeTrigger.create()).aggregate(n=gw.count())["n"].to_pylist()
+    [2]
     """
 
     @property
@@ -69,7 +77,15 @@ class EventTimeTrigger(Trigger):
 
 @dataclass(frozen=True)
 class EndOfStreamTrigger(Trigger):
-    """Fires once, when the input ends (Flink: GlobalWindows.EndOfStreamTrigger)."""
+    """Fires once, when the input ends (Flink: GlobalWindows.EndOfStreamTrigger).
+
+    Examples
+    --------
+    >>> users = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
+    >>> whole = users.window(gw.GlobalWindows.create()).trigger(gw.EndOfStreamTrigger.create())
+    >>> whole.aggregate(n=gw.count())["n"].to_pylist()
+    [2]
+    """
 
     @property
     def ends_with_input(self) -> bool:

@@ -26,6 +26,12 @@ class ProcessingTimeTrigger(Trigger):
     """Fires when processing time passes the window's end.
 
     The default of processing-time windows (Flink: ProcessingTimeTrigger).
+
+    Examples
+    --------
+    >>> trigger = gw.ProcessingTimeTrigger.create()
+    >>> trigger.describe(), trigger.uses_processing_time
+    ("when processing time passes the window's end", True)
     """
 
     @property
@@ -89,6 +95,11 @@ class ProcessingTimeoutTrigger(WrappingTrigger):
         Whether every row restarts the timeout.
     clear_on_timeout : bool
         Whether the state of the inner trigger is cleared at a timeout.
+
+    Examples
+    --------
+    >>> gw.ProcessingTimeoutTrigger.of(gw.CountTrigger.of(100), "5 seconds").describe()
+    'every 100 rows, or 5 s of processing time later'
     """
 
     timeout: int
@@ -109,7 +120,18 @@ class ProcessingTimeoutTrigger(WrappingTrigger):
         reset_on_new_row: bool = False,
         clear_on_timeout: bool = True,
     ) -> Self:
-        """Build the trigger around another."""
+        """Build the trigger around another.
+
+        Parameters
+        ----------
+        inner : Trigger
+        timeout : str or datetime.timedelta
+            Positive, such as ``"5 seconds"``.
+        reset_on_new_row : bool
+            Whether every row starts the timeout anew.
+        clear_on_timeout : bool
+            Whether the inner trigger forgets its state at a timeout.
+        """
         return cls(inner, ticks(timeout), reset_on_new_row, clear_on_timeout)
 
     def __post_init__(self) -> None:

@@ -51,6 +51,13 @@ class WatermarkStrategy:
         Whether event time advances by the clock while all inputs are idle: see `close_when_idle`.
     generator : callable, optional
         A function from timestamps to a watermark: see `for_generator`.
+
+    Examples
+    --------
+    >>> strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+    >>> strategy.with_idleness("1 minute").describe()
+    'latest row - 5 s, idle after 1 min without rows'
+    >>> clicks = gw.stream(pa.table({"user": ["ann"], "ts": [0]})).event_time("ts", strategy)
     """
 
     out_of_orderness: int = 0
@@ -71,7 +78,18 @@ class WatermarkStrategy:
 
     @classmethod
     def for_bounded_out_of_orderness(cls, bound: Duration) -> Self:
-        """Rows are at most ``bound`` behind the latest one."""
+        """Rows are at most ``bound`` behind the latest one.
+
+        Parameters
+        ----------
+        bound : str or datetime.timedelta
+            Not negative, such as ``"5 seconds"``.
+
+        Examples
+        --------
+        >>> gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds").watermark(60_000_000)
+        54999999
+        """
         return cls(ticks(bound))
 
     @classmethod
@@ -95,6 +113,17 @@ class WatermarkStrategy:
             TIMESTAMP (int64 microseconds in an Arrow table too), null where a row carries none. Say
             ``10:59:59.999999`` when all rows before 11 o'clock have come: ``11:00:00`` says that
             rows of that very microsecond have come, too.
+
+        Examples
+        --------
+        >>> rows = pa.table(
+        ...     {"user": ["ann", None], "ts": [0, None], "complete_to": [None, 59_999_999]}
+        ... )
+        >>> strategy = gw.WatermarkStrategy.for_punctuated("complete_to")
+        >>> timed = gw.stream(rows).event_time("ts", strategy)
+        >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
+        >>> minutes.aggregate(n=gw.count()).select(["user", "n"]).to_pylist()
+        [{'user': 'ann', 'n': 1}]
         """
         return cls(0, column)
 
@@ -112,6 +141,14 @@ class WatermarkStrategy:
             Timestamps (int64[n], n > 0, microseconds since the epoch, read only) to a watermark: an
             int. It is called for parts of a micro-batch, at least one for each task, in any order,
             and must be deterministic, because a micro-batch may run again. It is pickled.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> def most(timestamps):
+        ...     return int(np.quantile(timestamps, 0.99))
+        >>> gw.WatermarkStrategy.for_generator(most).describe()
+        'by most of the timestamps'
         """
         return cls(generator=generator)
 
@@ -137,6 +174,12 @@ class WatermarkStrategy:
             If it is shorter.
         QueryError
             If rows carry the watermark, or there is no watermark of event time.
+
+        Examples
+        --------
+        >>> strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+        >>> strategy.with_idleness("1 minute").close_when_idle().describe()
+        'latest row - 5 s, idle after 1 min without rows, then by the clock'
         """
         if self.in_processing_time or not self.moves or self.column is not None:
             rule = "an input may be idle if its watermark follows its rows"
@@ -184,6 +227,12 @@ class WatermarkStrategy:
             If it is negative.
         QueryError
             If there is no watermark of event time.
+
+        Examples
+        --------
+        >>> strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+        >>> strategy.guard("1 hour").describe()
+        'latest row - 5 s, on streams without rows more than 1 h ahead'
         """
         if self.in_processing_time or not self.moves:
             rule = "guard needs a watermark that follows rows, or is carried by them"

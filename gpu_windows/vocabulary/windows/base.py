@@ -15,7 +15,18 @@ Row = Mapping[str, object]
 
 
 class TimeWindow(NamedTuple):
-    """The window ``[start, end)``."""
+    """The window ``[start, end)``.
+
+    Parameters
+    ----------
+    start, end : int
+        In ticks (microseconds since 1970); ``end`` is after its last tick.
+
+    Examples
+    --------
+    >>> gw.typing.TimeWindow(0, 60_000_000).max_timestamp
+    59999999
+    """
 
     start: int
     end: int
@@ -27,7 +38,18 @@ class TimeWindow(NamedTuple):
 
 
 class GlobalWindow(NamedTuple):
-    """The one window of `GlobalWindows`; it has no bounds."""
+    """The one window of `GlobalWindows`; it has no bounds.
+
+    Parameters
+    ----------
+    start, end : None
+        It has none.
+
+    Examples
+    --------
+    >>> gw.typing.GlobalWindow().max_timestamp == 2**63 - 1
+    True
+    """
 
     start: None = None
     end: None = None
@@ -61,6 +83,19 @@ class WindowAssigner(ABC):
     ------
     TypeError
         If a subclass has `of_clock`, the former name of `in_processing_time`.
+
+    Examples
+    --------
+    >>> from gpu_windows.typing import TimeWindow
+    >>> class Until(gw.functions.WindowAssigner):
+    ...     columns = ("until",)
+    ...
+    ...     def assign_windows(self, row, timestamp, context):
+    ...         return [TimeWindow(timestamp, row["until"])]
+    >>> calls = gw.stream(pa.table({"user": ["ann", "ann"], "ts": [0, 0], "until": [5, 9]}))
+    >>> timed = calls.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> timed.key_by("user").window(Until()).aggregate(n=gw.count())["n"].to_pylist()
+    [1, 1]
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -114,7 +149,21 @@ class WindowAssigner(ABC):
 
 
 class MergingWindowAssigner(WindowAssigner):
-    """An assigner whose windows may be merged (Flink: MergingWindowAssigner)."""
+    """An assigner whose windows may be merged (Flink: MergingWindowAssigner).
+
+    Examples
+    --------
+    >>> from gpu_windows.typing import TimeWindow
+    >>> class Visits(gw.functions.MergingWindowAssigner):
+    ...     columns = ("stay",)
+    ...
+    ...     def assign_windows(self, row, timestamp, context):
+    ...         return [TimeWindow(timestamp, timestamp + row["stay"])]
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [0, 4, 9], "stay": [5, 5, 5]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> timed.key_by("user").window(Visits()).aggregate(n=gw.count())["n"].to_pylist()
+    [3]
+    """
 
     def merge_order(self, windows: Sequence[TimeWindow]) -> Sequence[TimeWindow]:
         """Return the order in which the contents of merged windows are concatenated."""

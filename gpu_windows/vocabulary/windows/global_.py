@@ -15,6 +15,18 @@ class GlobalWindows(WindowAssigner):
     """All rows of a key are in one window without an end (Flink: GlobalWindows).
 
     Nothing is emitted without a trigger, such as the one that fires at the end of the input.
+
+    Parameters
+    ----------
+    at_end : bool
+        Whether the window fires once, at the end of the input.
+
+    Examples
+    --------
+    >>> users = gw.stream(pa.table({"user": ["ann", "bob", "ann"]})).key_by("user")
+    >>> whole = users.window(gw.GlobalWindows.create_with_end_of_stream_trigger())
+    >>> whole.aggregate(n=gw.count()).select(["user", "n"]).to_pylist()
+    [{'user': 'ann', 'n': 2}, {'user': 'bob', 'n': 1}]
     """
 
     at_end: bool = False

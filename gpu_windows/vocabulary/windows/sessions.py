@@ -39,6 +39,14 @@ class EventTimeSessionWindows(MergingWindowAssigner):
     ticks_per_ms : int
         Flink concatenates the rows of merged sessions in the order of a hash set of its windows,
         whose unit is the millisecond; so does this package.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [0, 50_000_000, 200_000_000]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> sessions = timed.key_by("user").window(gw.EventTimeSessionWindows.with_gap("1 minute"))
+    >>> sessions.aggregate(n=gw.count())["n"].to_pylist()
+    [2, 1]
     """
 
     gap: int
@@ -47,7 +55,13 @@ class EventTimeSessionWindows(MergingWindowAssigner):
 
     @classmethod
     def with_gap(cls, gap: Duration) -> Self:
-        """End a session after ``gap`` without a row."""
+        """End a session after ``gap`` without a row.
+
+        Parameters
+        ----------
+        gap : str or datetime.timedelta
+            Positive, such as ``"30 minutes"``.
+        """
         return cls(ticks(gap))
 
     @classmethod
@@ -56,6 +70,22 @@ class EventTimeSessionWindows(MergingWindowAssigner):
 
         Rows with a gap that is null or not positive are rejected: see
         `gpu_windows.typing.Outputs.rejected`.
+
+        Parameters
+        ----------
+        column : str
+            Its name: microseconds, as integers, or INTERVAL DAY TO SECOND.
+
+        Examples
+        --------
+        >>> clicks = pa.table({"ts": [0, 10], "gap": [60_000_000, None]})
+        >>> timed = gw.stream(clicks).event_time(
+        ...     "ts", gw.WatermarkStrategy.for_monotonous_timestamps()
+        ... )
+        >>> sessions = timed.window_all(gw.EventTimeSessionWindows.with_dynamic_gap("gap"))
+        >>> outputs = sessions.with_outputs().aggregate(n=gw.count())
+        >>> outputs.result()["n"].to_pylist(), outputs.rejected()["rejection_reason"].to_pylist()
+        ([1], ['invalid_session_gap'])
         """
         return cls(0, column)
 
@@ -136,6 +166,16 @@ class ProcessingTimeSessionWindows(EventTimeSessionWindows):
     """A session ends when no row has come for a gap of processing time.
 
     (Flink: ProcessingTimeSessionWindows, DynamicProcessingTimeSessionWindows.)
+
+    Parameters
+    ----------
+    gap, gap_column, ticks_per_ms :
+        See `EventTimeSessionWindows`.
+
+    Examples
+    --------
+    >>> gw.ProcessingTimeSessionWindows.with_gap("30 minutes").describe()
+    'sessions with a gap of 30 min, processing time'
     """
 
     @property

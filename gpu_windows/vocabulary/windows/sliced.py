@@ -57,14 +57,36 @@ class SlicedAssigner(WindowAssigner):
 
 @dataclass(frozen=True)
 class TumblingEventTimeWindows(SlicedAssigner):
-    """Windows of one size, without overlap (Flink: TumblingEventTimeWindows)."""
+    """Windows of one size, without overlap (Flink: TumblingEventTimeWindows).
+
+    Parameters
+    ----------
+    size, offset : int
+        In ticks; `of` takes durations.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"ts": [0, 59_000_000, 60_000_000]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> minutes = timed.window_all(gw.TumblingEventTimeWindows.of("1 minute"))
+    >>> minutes.aggregate(n=gw.count())["n"].to_pylist()
+    [2, 1]
+    """
 
     size: int
     offset: int = 0
 
     @classmethod
     def of(cls, size: Duration, offset: Duration = "0 s") -> Self:
-        """Build from durations; ``offset`` shifts the windows from the epoch."""
+        """Build from durations; ``offset`` shifts the windows from the epoch.
+
+        Parameters
+        ----------
+        size : str or datetime.timedelta
+            How long a window is, such as ``"1 minute"``.
+        offset : str or datetime.timedelta
+            Shorter than ``size``, and may be negative.
+        """
         return cls(ticks(size), ticks(offset))
 
     def __post_init__(self) -> None:
@@ -85,6 +107,19 @@ class SlidingEventTimeWindows(SlicedAssigner):
     """Windows of one size that start every ``slide`` (Flink: SlidingEventTimeWindows).
 
     With ``slide > size`` there are gaps: a row in a gap is in no window and is counted.
+
+    Parameters
+    ----------
+    size, slide, offset : int
+        In ticks; `of` takes durations.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"ts": [0, 30_000_000]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> windows = timed.window_all(gw.SlidingEventTimeWindows.of("1 minute", "30 seconds"))
+    >>> windows.aggregate(n=gw.count())["n"].to_pylist()
+    [1, 2, 1]
     """
 
     size: int
@@ -93,7 +128,17 @@ class SlidingEventTimeWindows(SlicedAssigner):
 
     @classmethod
     def of(cls, size: Duration, slide: Duration, offset: Duration = "0 s") -> Self:
-        """Build from durations; ``offset`` shifts the windows from the epoch."""
+        """Build from durations; ``offset`` shifts the windows from the epoch.
+
+        Parameters
+        ----------
+        size : str or datetime.timedelta
+            How long a window is, such as ``"1 hour"``.
+        slide : str or datetime.timedelta
+            How often a window starts.
+        offset : str or datetime.timedelta
+            Shorter than ``slide``, and may be negative.
+        """
         return cls(ticks(size), ticks(slide), ticks(offset))
 
     def __post_init__(self) -> None:
@@ -120,6 +165,21 @@ class MultiLengthEventTimeWindows(SlicedAssigner):
     A window is one of the longest length, and each aggregate is given over its last part of each
     length: ``n=gw.count()`` becomes ``n_1m``, ``n_5m`` and ``n_1h``. All lengths share the slices
     that rows are aggregated by. (Flink: a sliding window for each length.)
+
+    Parameters
+    ----------
+    lengths : tuple of int
+        In ticks; `of` takes durations.
+    slide, offset : int
+        In ticks.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"ts": [0, 60_000_000]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> windows = timed.window_all(gw.MultiLengthEventTimeWindows.of("1 minute", "2 minutes"))
+    >>> windows.aggregate(n=gw.count()).select(["n_1m", "n_2m"]).to_pylist()
+    [{'n_1m': 1, 'n_2m': 1}, {'n_1m': 1, 'n_2m': 2}, {'n_1m': 0, 'n_2m': 1}]
     """
 
     lengths: tuple[int, ...]
@@ -181,7 +241,21 @@ class MultiLengthEventTimeWindows(SlicedAssigner):
 
 @dataclass(frozen=True)
 class CumulativeEventTimeWindows(SlicedAssigner):
-    """Windows that share a start and grow by ``step`` up to ``max_size`` (Flink SQL: CUMULATE)."""
+    """Windows that share a start and grow by ``step`` up to ``max_size`` (Flink SQL: CUMULATE).
+
+    Parameters
+    ----------
+    max_size, step, offset : int
+        In ticks; `of` takes durations.
+
+    Examples
+    --------
+    >>> clicks = gw.stream(pa.table({"ts": [0, 45_000_000]}))
+    >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    >>> windows = timed.window_all(gw.CumulativeEventTimeWindows.of("1 minute", "20 seconds"))
+    >>> windows.aggregate(n=gw.count())["n"].to_pylist()
+    [1, 1, 2]
+    """
 
     max_size: int
     step: int
@@ -189,7 +263,17 @@ class CumulativeEventTimeWindows(SlicedAssigner):
 
     @classmethod
     def of(cls, max_size: Duration, step: Duration, offset: Duration = "0 s") -> Self:
-        """Build from durations; ``offset`` shifts the windows from the epoch."""
+        """Build from durations; ``offset`` shifts the windows from the epoch.
+
+        Parameters
+        ----------
+        max_size : str or datetime.timedelta
+            How long the longest window is: a multiple of ``step``.
+        step : str or datetime.timedelta
+            How long the shortest one is, and by how much the others are longer.
+        offset : str or datetime.timedelta
+            Shorter than ``max_size``, and may be negative.
+        """
         return cls(ticks(max_size), ticks(step), ticks(offset))
 
     def __post_init__(self) -> None:
@@ -236,6 +320,16 @@ class TumblingProcessingTimeWindows(_InProcessingTime, TumblingEventTimeWindows)
     """Windows of processing time, of one size, without overlap.
 
     (Flink: TumblingProcessingTimeWindows.)
+
+    Parameters
+    ----------
+    size, offset : int
+        In ticks; ``of`` takes durations.
+
+    Examples
+    --------
+    >>> gw.TumblingProcessingTimeWindows.of("1 minute").describe()
+    'tumbling 1 min, processing time'
     """
 
 
@@ -244,6 +338,16 @@ class CumulativeProcessingTimeWindows(_InProcessingTime, CumulativeEventTimeWind
     """Windows of processing time that share a start and grow by ``step`` up to ``max_size``.
 
     (Flink SQL: CUMULATE over a processing-time attribute.)
+
+    Parameters
+    ----------
+    max_size, step, offset : int
+        In ticks; ``of`` takes durations.
+
+    Examples
+    --------
+    >>> gw.CumulativeProcessingTimeWindows.of("1 day", "1 hour").describe()
+    'cumulative up to 1 d by 1 h, processing time'
     """
 
 
@@ -252,6 +356,16 @@ class SlidingProcessingTimeWindows(_InProcessingTime, SlidingEventTimeWindows):
     """Windows of processing time that start every ``slide``.
 
     (Flink: SlidingProcessingTimeWindows.)
+
+    Parameters
+    ----------
+    size, slide, offset : int
+        In ticks; ``of`` takes durations.
+
+    Examples
+    --------
+    >>> gw.SlidingProcessingTimeWindows.of("1 hour", "5 minutes").describe()
+    'sliding 1 h every 5 min, processing time'
     """
 
 

@@ -1,0 +1,158 @@
+"""Streams without a key: `key_by`, and windows, joins and patterns over all rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gpu_windows.datastream.broadcast import BroadcastStream
+from gpu_windows.datastream.interval_join import IntervalJoin
+from gpu_windows.datastream.keyed import KeyedStream
+from gpu_windows.datastream.match import MatchStream
+from gpu_windows.datastream.steps import Step
+from gpu_windows.datastream.two_inputs import TwoInputs
+from gpu_windows.datastream.windowed import WindowedStream
+from gpu_windows.errors import QueryError
+from gpu_windows.planning.query import NO_KEY
+from gpu_windows.vocabulary.options import Duration
+from gpu_windows.vocabulary.windows import WindowAssigner
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import Column
+    from gpu_windows.datastream.stream import TimedStream
+
+
+class UnkeyedStream(Step, ABC):
+    """Rows without a key, with a time or without one."""
+
+    @property
+    @abstractmethod
+    def _with_time(self) -> TimedStream:
+        """The rows, with a time that may be null."""
+
+    def key_by(self, *columns: str | Column) -> KeyedStream:
+        """Give every row a key: one or several columns; null is a key of its own.
+
+        Parameters
+        ----------
+        *columns : str or Column
+            Names, or expressions on Spark.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"site": ["x", "x", "y"], "user": ["ann", "bob", "ann"]}))
+        >>> visits = clicks.key_by("site", "user").count_window(1).aggregate(n=gw.count())
+        >>> visits.select(["site", "user"]).to_pylist()[0]
+        {'site': 'x', 'user': 'ann'}
+        """
+        timed, names = self._with_time, []
+        source = timed.source
+        for column in columns:
+            if isinstance(column, list | tuple):
+                rule = "key_by takes columns one by one: key_by('a', 'b')"
+                raise QueryError(rule, value=repr(column))
+            source, name = source.bind_column(column, None)
+            names.append(name)
+        return KeyedStream(source, timed.time, timed.watermarks, tuple(names))
+
+    def broadcast(self) -> BroadcastStream:
+        """Let every shard see all rows: for `KeyedStream.connect`.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a"], "amount": [5]})).key_by("shop")
+        >>> rates = gw.stream(pa.table({"currency": ["EUR"], "rate": [0.5]}))
+        >>> isinstance(sales.connect(rates.broadcast()), gw.typing.BroadcastConnectedStream)
+        True
+        """
+        timed = self._with_time
+        return BroadcastStream(timed.source, timed.time, timed.watermarks)
+
+    def window_all(self, assigner: WindowAssigner) -> WindowedStream:
+        """Put all rows into the same windows, whatever their keys (Flink: windowAll).
+
+        In Spark partial aggregates are made everywhere, on streams where rows are in time for sure;
+        what needs the rows themselves is done by one task. `explain` says which.
+
+        Parameters
+        ----------
+        assigner : WindowAssigner
+            Such as ``gw.TumblingEventTimeWindows.of("1 hour")``.
+        """
+        return self._all_rows.window(assigner)
+
+    def count_window_all(self, size: int, slide: int | None = None) -> WindowedStream:
+        """Put every ``size`` rows into a window: `KeyedStream.count_window` over all rows.
+
+        Parameters
+        ----------
+        size : int
+            Rows of a window, at least 1.
+        slide : int, optional
+            After how many rows the next window is; default: ``size``.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann", "bob", "ann", "bob"]}))
+        >>> clicks.count_window_all(2).aggregate(users=gw.count_distinct("user"))[
+        ...     "users"
+        ... ].to_pylist()
+        [2, 2]
+        """
+        return self._all_rows.count_window(size, slide)
+
+    def interval_join_all(self, right: UnkeyedStream) -> IntervalJoin:
+        """Join all rows with those of another stream that are near in time.
+
+        All rows are in one shard, so one task joins them; where there is a key, say it.
+
+        Parameters
+        ----------
+        right : Stream or TimedStream
+            Without a key, too.
+
+        Examples
+        --------
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> alarms = gw.stream(pa.table({"alarm": [1], "ts": [0]})).event_time("ts", in_order)
+        >>> calls = gw.stream(pa.table({"call": [7, 8], "ts": [5, 9_000_000]})).event_time(
+        ...     "ts", in_order
+        ... )
+        >>> near = alarms.interval_join_all(calls).between("0 seconds", "1 second")
+        >>> near.select(["alarm"], ["call"]).to_pylist()
+        [{'left_alarm': 1, 'right_call': 7}]
+        """
+        if not isinstance(right, UnkeyedStream):
+            rule = "interval_join_all takes another stream without a key: leave out key_by"
+            raise QueryError(rule, value=type(right).__name__)
+        return IntervalJoin(TwoInputs(self._all_rows, right._all_rows))
+
+    def match_recognize_all(
+        self,
+        pattern: str,
+        define: Mapping[str, str] | None = None,
+        *,
+        within: Duration | None = None,
+        after: str = "skip to next row",
+        **options: Any,
+    ) -> MatchStream:
+        """Find a pattern in all rows: `KeyedStream.match_recognize` without a key.
+
+        All rows are in one shard, so one task finds it; where there is a key, say it.
+
+        Parameters
+        ----------
+        pattern, define, within, after, **options :
+            See `KeyedStream.match_recognize`.
+        """
+        keyed = self._all_rows
+        return keyed.match_recognize(pattern, define, within=within, after=after, **options)
+
+    @property
+    def _all_rows(self) -> KeyedStream:
+        timed = self._with_time
+        source = timed.source.add_constant(NO_KEY, pa.scalar(value=True))
+        return KeyedStream(source, timed.time, timed.watermarks, (NO_KEY,))
