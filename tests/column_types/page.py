@@ -33,35 +33,48 @@ _HEAD = """\
 # Types of columns
 
 Written from `gpu_windows/column_types/uses.py` by `python -m tests.column_types.page`; a test
-walks every cell.
+checks every cell.
 
-A column has a logical type, Spark's. Arrow, pandas, Polars, DuckDB, cuDF and Parquet have several
-forms for the same values: they become the logical type when a table, a reader or a file is read,
-**exactly**, and only columns in another form are converted. What would be lost is refused with a
-`ColumnTypeError` that names the column and what to do: a `date64` that is no whole day, or a time
-that does not fit 64 bits of microseconds (as event time it is a rejected row, as any time that is
-out of range). Durations stay in their units, for one that is too long is a rejected row, too.
+A column has a logical type of Spark's. Arrow, pandas, Polars, DuckDB, cuDF and Parquet represent
+the same values in several ways. A table, a reader or a file is converted **exactly** to the logical
+type when it is read, and only columns in another representation are converted.
+
+- **A value that would change** raises a `ColumnTypeError` that names the column and a remedy, for
+  example a `date64` that is not a whole day.
+- **A time that does not fit 64 bits of microseconds** raises it, too; as event time the row is
+  rejected, like any row whose time is out of range.
+- **Durations** keep their units; a row whose duration is too long is rejected.
 """
 _LOCAL = """\
 ## Times without a zone
 
-A TIMESTAMP_NTZ (an Arrow timestamp without a zone) names no instant, so as event time it is refused
-until the zone is said: `event_time("ts", watermarks, time_zone="Europe/Zurich")`, on tables, files
-and DataFrames alike, batch and streaming; `gpu-windows sql --time-zone`. The zone of the session
-has no part in it. Where clocks go back and show a time twice, it is the first of both instants;
-a time that they leave out is as much later as they go forward: 02:30 on the day of summer time is
-03:30. So does Spark cast them. Rows of such times are therefore in the windows of those instants.
+A TIMESTAMP_NTZ (an Arrow timestamp without a zone) is not an instant. To use it as event time,
+name its zone: `event_time("ts", watermarks, time_zone="Europe/Zurich")`, on tables, files and
+DataFrames, batch and streaming, or `gpu-windows sql --time-zone`. Otherwise it is refused. The time
+zone of the session is not used.
+
+When clocks go back, a local time that occurs twice is the first of both instants. When clocks go
+forward, a local time that does not exist is shifted forward by the same amount: 02:30 becomes
+03:30. Spark casts them in the same way. Rows of such times are in the windows of these instants.
 """
 _TWO = """\
 ## Columns of two inputs
 
-Keys of [joins](joins.md), co-groups and connected streams, and columns of unions, need not be of
-the same type: of two widths of whole numbers or of floats it is the wider one, of whole numbers
-and decimals the decimal that holds both, as in Spark. Instants of two zones are one type (that of
-the first input); times of ns become microseconds, exactly. Others are refused
-(`ColumnTypeError`): whole numbers with floats, texts with numbers. Cast one of them, with
+Keys of [joins](joins.md), co-groups and connected streams, and columns of unions, may have
+different types:
+
+| types | common type |
+| --- | --- |
+| integers, or floats, of two widths | the wider one |
+| integers and decimals | the decimal that holds both, as in Spark |
+| instants of two time zones | that of the first input |
+| times in nanoseconds and in microseconds | microseconds, exactly |
+
+Others raise `ColumnTypeError`: integers with floats, strings with numbers. Cast one of them, with
 `with_columns`.
 """
+#: Uses in the first of the two tables of types and uses.
+_IN_FIRST_TABLE = 11
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -85,18 +98,22 @@ def page_text() -> str:
     matrix = [
         (name, *("yes" if name in use.takes else "-" for use in USES.values())) for name in LOGICAL
     ]
+    head, first = ["type", *numbered.values()], _IN_FIRST_TABLE + 1
+    rest = [(row[0], *row[first:]) for row in matrix]
     listed = [(numbered[name], *cells) for name, cells in zip(USES, uses, strict=True)]
     return "\n".join(
         [
             _HEAD,
-            "## Forms, and what they become\n",
+            "## What each type is read from\n",
             _table(["logical type", "is read from"], forms),
-            "Fields of structs, entries of lists and values of maps become theirs alike.\n",
+            "Fields of structs, entries of lists and values of maps are converted, too.\n",
             "## Uses\n",
             _table(["", "use", "gives", "of other types"], listed),
             "## Which type in which use\n",
-            "`-` is refused with a typed error before anything runs.\n",
-            _table(["type", *numbered.values()], matrix),
+            "The columns are the numbers of the uses above. `-` is refused with a typed error"
+            " before anything runs.\n",
+            _table(head[:first], [row[:first] for row in matrix]),
+            _table(["type", *head[first:]], rest),
             _TWO,
             _LOCAL,
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +48,11 @@ def _keyed(table: pa.Table, key: str, time: str = "ts") -> gw.typing.KeyedStream
 
 def windows() -> Names:
     """docs/windows.md."""
-    table = readings()
+    table, drawn = readings(), sample()
     keyed = _keyed(table.append_column("price", table["value"]), "sensor")
-    return {"gw": gw, "pa": pa, "df": table, "sample": sample(), "keyed": keyed}
+    noon = pc.add(drawn["ts"], timedelta(days=20_574, hours=12))  # of 1 May 2026, not of 1970
+    drawn = drawn.set_column(1, "ts", noon)
+    return {"gw": gw, "pa": pa, "df": table, "sample": drawn, "keyed": keyed}
 
 
 def chains() -> Names:
@@ -247,7 +250,6 @@ PLAIN: dict[str, Callable[[], Names]] = {
     "docs/from_flink.md": from_flink,
     "docs/gpus.md": gpus,
     "docs/chains.md": chains,
-    "docs/index.md": nothing,
     "docs/joins.md": joins,
     "docs/kafka.md": nothing,
     "docs/match.md": match,
@@ -259,6 +261,7 @@ PLAIN: dict[str, Callable[[], Names]] = {
 ON_SPARK: dict[str, Callable[[SparkSession, Path], Names]] = {
     "README.md": from_nothing,
     "docs/from_spark.md": from_spark,
+    "docs/index.md": from_nothing,
     "docs/operations.md": operations,
     "docs/process.md": process,
     "docs/sinks.md": sinks,
