@@ -219,8 +219,8 @@ class Stream(UnkeyedStream):
         return self._without_time
 
     @property
-    def _with_time(self) -> TimedStream:
-        return self._without_time
+    def _rows(self) -> KeyedInput:
+        return self._without_time._rows
 
     @property
     def _without_time(self) -> TimedStream:
@@ -252,8 +252,8 @@ class TimedStream(UnkeyedStream):
         return {keyed: KeyedStream, **{f"{keyed}.{call}": step for call, step in of_keyed}}
 
     @property
-    def _with_time(self) -> TimedStream:
-        return self
+    def _rows(self) -> KeyedInput:
+        return KeyedInput(self.source, self.time, self.watermarks, keys=())
 
     def where(self, condition: str) -> TimedStream:
         """Take the rows only for which a condition is true.
@@ -358,9 +358,10 @@ class TimedStream(UnkeyedStream):
         >>> outputs.result().select(["user", "window_start"]).to_pylist()
         [{'user': 'ann', 'window_start': 0}, {'user': 'bob', 'window_start': 60000000}]
         """
-        timed = KeyedInput(self.source, self.time, self.watermarks, keys=())
         keyed = self.key_by(*as_list(partition_by)) if partition_by else self._all_rows
-        return with_windows(timed, keyed, assigner, columns, partition_by, arrival_order, options)
+        return with_windows(
+            self._rows, keyed, assigner, columns, partition_by, arrival_order, options
+        )
 
     def _check_plain(self, step: str) -> None:
         if self.watermarks.column is not None:

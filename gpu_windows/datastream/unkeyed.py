@@ -11,6 +11,7 @@ import pyarrow as pa
 from gpu_windows.datastream.broadcast import BroadcastStream
 from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
+from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.match import MatchStream
 from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.two_inputs import TwoInputs
@@ -22,7 +23,6 @@ from gpu_windows.vocabulary.windows import WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
-    from gpu_windows.datastream.stream import TimedStream
 
 
 class UnkeyedStream(Step, ABC):
@@ -30,8 +30,8 @@ class UnkeyedStream(Step, ABC):
 
     @property
     @abstractmethod
-    def _with_time(self) -> TimedStream:
-        """The rows, with a time that may be null."""
+    def _rows(self) -> KeyedInput:
+        """The rows without keys, with a time that may be null."""
 
     def key_by(self, *columns: str | Column) -> KeyedStream:
         """Give every row a key: one or several columns; null is a key of its own.
@@ -48,7 +48,7 @@ class UnkeyedStream(Step, ABC):
         >>> visits.select(["site", "user"]).to_pylist()[0]
         {'site': 'x', 'user': 'ann'}
         """
-        timed, names = self._with_time, []
+        timed, names = self._rows, []
         source = timed.source
         for column in columns:
             if isinstance(column, list | tuple):
@@ -68,7 +68,7 @@ class UnkeyedStream(Step, ABC):
         >>> isinstance(sales.connect(rates.broadcast()), gw.typing.BroadcastConnectedStream)
         True
         """
-        timed = self._with_time
+        timed = self._rows
         return BroadcastStream(timed.source, timed.time, timed.watermarks)
 
     def window_all(self, assigner: WindowAssigner) -> WindowedStream:
@@ -153,6 +153,6 @@ class UnkeyedStream(Step, ABC):
 
     @property
     def _all_rows(self) -> KeyedStream:
-        timed = self._with_time
+        timed = self._rows
         source = timed.source.add_constant(NO_KEY, pa.scalar(value=True))
         return KeyedStream(source, timed.time, timed.watermarks, (NO_KEY,))
