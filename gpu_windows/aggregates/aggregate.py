@@ -36,27 +36,27 @@ class Aggregate:
     Parameters
     ----------
     function : str
-        Its name.
+        Name of the function.
     column : str or Column, optional
-        What it is of; None: of rows.
+        Input column; None for functions of rows.
     by : str or Column, optional
-        Of `arg_min` and `arg_max`: what is compared.
+        Column that `arg_min` and `arg_max` compare.
     ddof : {1, 0}
-        Of `variance` and `stddev`.
+        Delta degrees of freedom of `variance` and `stddev`.
     skip_nulls : bool
-        Of `first` and `last`: ``ignore_nulls``.
+        ``ignore_nulls`` of `first` and `last`.
     fraction : float, optional
-        Of quantiles.
+        Which quantile, in [0, 1].
     sketch_size : int
-        Of approximate aggregates: ``lg_k`` or ``k``.
+        ``lg_k`` or ``k`` of approximate aggregates.
     where : str or Column, optional
-        Condition of the rows that count: see `filter`.
+        Boolean column that selects rows: see `filter`.
     first : bool
-        Of `arg_min` and `arg_max`: which of equal rows.
+        Whether `arg_min` and `arg_max` take the first or the last of equal rows.
     recent : int, optional
-        Last part of a window that counts, in ticks: see `within`.
+        Length of the last part of the window, in ticks: see `within`.
     is_distinct : bool
-        Whether each different value counts once: see `distinct`.
+        Whether duplicate values are ignored: see `distinct`.
 
     Examples
     --------
@@ -234,7 +234,7 @@ class Framed:
         Parameters
         ----------
         condition : str or Column
-            Refused.
+            Not supported here.
 
         Raises
         ------
@@ -253,7 +253,7 @@ class Framed:
         Parameters
         ----------
         frame : Frame
-            Refused.
+            Not supported here.
 
         Raises
         ------

@@ -22,7 +22,7 @@ def count(column: str | Column | None = None) -> Aggregate:
     Parameters
     ----------
     column : str or Column, optional
-        Whose values are counted; default: rows.
+        Column whose non-null values are counted; default: count rows.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def sum_(column: str | Column) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Integers, floats or decimals; nulls do not count.
+        Integers, floats or decimals; nulls are ignored.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def min_(column: str | Column) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Numbers, booleans, dates, timestamps, text or binary; nulls do not count.
+        Numbers, booleans, dates, timestamps, text or binary; nulls are ignored.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def max_(column: str | Column) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Numbers, booleans, dates, timestamps, text or binary; nulls do not count.
+        Numbers, booleans, dates, timestamps, text or binary; nulls are ignored.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def mean(column: str | Column) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Integers, floats or decimals; nulls do not count.
+        Integers, floats or decimals; nulls are ignored.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def variance(column: str | Column, *, ddof: int = 1) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Integers, floats or decimals of up to 18 digits; nulls do not count.
+        Integers, floats or decimals of up to 18 digits; nulls are ignored.
     ddof : {1, 0}
         1: of a sample; 0: of the population.
 
@@ -137,7 +137,7 @@ def stddev(column: str | Column, *, ddof: int = 1) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Integers, floats or decimals of up to 18 digits; nulls do not count.
+        Integers, floats or decimals of up to 18 digits; nulls are ignored.
     ddof : {1, 0}
         1: of a sample; 0: of the population.
 
@@ -156,7 +156,7 @@ def first(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Of any type.
+        Any type.
     ignore_nulls : bool
         Whether to take the first value that is not null.
 
@@ -176,7 +176,7 @@ def last(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Of any type.
+        Any type.
     ignore_nulls : bool
         Whether to take the last value that is not null.
 
@@ -239,7 +239,7 @@ def bool_and(column: str | Column) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Booleans; nulls do not count.
+        Booleans; nulls are ignored.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def bool_or(column: str | Column) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Booleans; nulls do not count.
+        Booleans; nulls are ignored.
 
     Examples
     --------
@@ -290,7 +290,7 @@ def collect_list(column: str | Column) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Of any type.
+        Any type.
 
     Examples
     --------
@@ -329,7 +329,7 @@ def quantile(column: str | Column, fraction: float) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Integers, floats or decimals; nulls do not count.
+        Integers, floats or decimals; nulls are ignored.
     fraction : float
         In [0, 1]: 0.5 for the median.
 
@@ -349,7 +349,7 @@ def median(column: str | Column) -> Aggregate:
     Parameters
     ----------
     column : str or Column
-        Integers, floats or decimals; nulls do not count.
+        Integers, floats or decimals; nulls are ignored.
 
     Examples
     --------
@@ -450,7 +450,7 @@ def lag(column: str | Column, rows: int = 1) -> Framed:
     Parameters
     ----------
     column : str or Column
-        Of any type.
+        Any type.
     rows : int
         How many rows before, at least 1.
 
@@ -473,7 +473,7 @@ def lead(column: str | Column, rows: int = 1) -> Framed:
     Parameters
     ----------
     column : str or Column
-        Of any type.
+        Any type.
     rows : int
         How many rows after, at least 1.
 

@@ -99,7 +99,7 @@ class UserAggregate:
         Parameters
         ----------
         condition : str or Column
-            Refused.
+            Not supported here.
 
         Raises
         ------

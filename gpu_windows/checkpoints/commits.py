@@ -50,7 +50,7 @@ class CommitSummary:
     Examples
     --------
     >>> commits = gw.read_commits("/checkpoints/minutes")  # doctest: +SKIP
-    >>> [each.sequence for each in commits if each.can_resume]  # doctest: +SKIP
+    >>> [commit.sequence for commit in commits if commit.can_resume]  # doctest: +SKIP
     """
 
     sequence: int

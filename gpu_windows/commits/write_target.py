@@ -147,7 +147,7 @@ class WrittenParquet:
         files : tuple of str
             Names at the path.
         written : collection of WrittenFile
-            Reported by tasks.
+            Rows and bytes of each file.
         written_by : str
         counters : Counters, optional
             Of the query.

@@ -30,7 +30,7 @@ class IntervalJoin(LastStep[R]):
     >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
     >>> ads = gw.stream(pa.table({"user": ["ann"], "ad": [7], "ts": [0]}))
     >>> clicks = gw.stream(pa.table({"user": ["ann"], "page": ["a"], "ts": [3_000_000]}))
-    >>> ads, clicks = (each.event_time("ts", in_order).key_by("user") for each in (ads, clicks))
+    >>> ads, clicks = (rows.event_time("ts", in_order).key_by("user") for rows in (ads, clicks))
     >>> pairs = ads.interval_join(clicks).between("0 seconds", "10 seconds")
     >>> pairs.select(["ad"], ["page"]).to_pylist()
     [{'user': 'ann', 'left_ad': 7, 'right_page': 'a'}]
@@ -78,7 +78,7 @@ class IntervalJoined(PairsRows[R]):
     >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
     >>> ads = gw.stream(pa.table({"user": ["ann"] * 2, "ad": [7, 8], "ts": [0, 2_000_000]}))
     >>> clicks = gw.stream(pa.table({"user": ["ann"], "page": ["a"], "ts": [2_000_000]}))
-    >>> ads, clicks = (each.event_time("ts", in_order).key_by("user") for each in (ads, clicks))
+    >>> ads, clicks = (rows.event_time("ts", in_order).key_by("user") for rows in (ads, clicks))
     >>> pairs = ads.interval_join(clicks).between("0 seconds", "10 seconds")
     >>> pairs.lower_bound_exclusive().select(["ad"], ["page"])["left_ad"].to_pylist()
     [7]
@@ -140,7 +140,7 @@ class IntervalJoined(PairsRows[R]):
         ...     pa.table({"item": ["tea"] * 3, "price": [3, 4, 5], "ts": [1, 8, 12]})
         ... )
         >>> trades, quotes = (
-        ...     each.event_time("ts", in_order).key_by("item") for each in (trades, quotes)
+        ...     rows.event_time("ts", in_order).key_by("item") for rows in (trades, quotes)
         ... )
         >>> as_of = trades.interval_join(quotes).between("-1 second", "0 seconds").nearest("before")
         >>> as_of.select(right=["price"]).to_pylist()
@@ -169,7 +169,7 @@ class IntervalJoined(PairsRows[R]):
         Parameters
         ----------
         *columns : str
-            From the first that counts to the last.
+            Most significant first.
         """
         return replace(self, order=columns)
 
@@ -179,7 +179,7 @@ class IntervalJoined(PairsRows[R]):
         Parameters
         ----------
         **options
-            Fields of `Options`: ``device="cpu"``.
+            Fields of `Options`, such as ``device="cpu"``.
         """
         return replace(self, options_=change_options(self.options_, options))
 

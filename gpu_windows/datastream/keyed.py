@@ -73,9 +73,9 @@ class KeyedStream(KeyedTop[R]):
         Parameters
         ----------
         size : int
-            Rows of a window, at least 1.
+            Rows per window, at least 1.
         slide : int, optional
-            After how many rows the next window is; default: ``size``.
+            Rows between two windows; default: ``size``, without overlap.
 
         Examples
         --------
@@ -249,7 +249,7 @@ class KeyedStream(KeyedTop[R]):
         Parameters
         ----------
         right : KeyedStream or BroadcastStream
-            With keys of the same types; or a stream without a key, ``.broadcast()``.
+            Stream with keys of the same types, or ``.broadcast()`` of a stream.
         """
         if isinstance(right, BroadcastStream):
             return self._next(BroadcastConnectedStream(self, right))
@@ -264,7 +264,7 @@ class KeyedStream(KeyedTop[R]):
         Parameters
         ----------
         right : KeyedStream
-            With keys of the same types, in the same order.
+            Stream with keys of the same types, in the same order.
         """
         return self._next(JoinedStreams(TwoInputs(self, right)))
 
@@ -274,7 +274,7 @@ class KeyedStream(KeyedTop[R]):
         Parameters
         ----------
         right : KeyedStream
-            With keys of the same types, in the same order.
+            Stream with keys of the same types, in the same order.
         """
         return self._next(IntervalJoin(TwoInputs(self, right)))
 
@@ -303,7 +303,7 @@ class KeyedStream(KeyedTop[R]):
         ...     pa.table({"item": ["tea", "tea"], "price": [3.0, 4.0], "ts": [0, 10]})
         ... )
         >>> sales, prices = (
-        ...     each.event_time("ts", in_order).key_by("item") for each in (sales, prices)
+        ...     rows.event_time("ts", in_order).key_by("item") for rows in (sales, prices)
         ... )
         >>> sales.temporal_join(prices).select(["count"], ["price"])["right_price"].to_pylist()
         [3.0, 4.0]
@@ -316,7 +316,7 @@ class KeyedStream(KeyedTop[R]):
         Parameters
         ----------
         right : KeyedStream
-            With keys of the same types, in the same order.
+            Stream with keys of the same types, in the same order.
         """
         return self._next(CoGroupedStreams(TwoInputs(self, right)))
 

@@ -77,7 +77,7 @@ class MatchStream(LastStep[R]):
         Parameters
         ----------
         *columns : str or Column
-            From the first that counts to the last.
+            Most significant first.
         """
         return replace(self, order=columns)
 
@@ -116,7 +116,7 @@ class MatchStream(LastStep[R]):
         Parameters
         ----------
         **options
-            Fields of `Options`: ``device="cpu"``.
+            Fields of `Options`, such as ``device="cpu"``.
         """
         return replace(self, options_=change_options(self.options_, options))
 

@@ -55,7 +55,7 @@ class OverStream(LastStep[R]):
         Parameters
         ----------
         *columns : str or Column
-            From the first that counts to the last.
+            Most significant first.
         """
         return replace(self, order=columns)
 
@@ -65,7 +65,7 @@ class OverStream(LastStep[R]):
         Parameters
         ----------
         **options
-            Fields of `Options`: ``device="cpu"``.
+            Fields of `Options`, such as ``device="cpu"``.
         """
         return replace(self, options_=change_options(self.options_, options))
 

@@ -39,7 +39,7 @@ class TemporalJoin(PairsRows[R]):
     ...         {"item": ["tea"] * 2, "price": [3.0, None], "gone": [False, True], "ts": [0, 10]}
     ...     )
     ... )
-    >>> sales, prices = (each.event_time("ts", in_order).key_by("item") for each in (sales, prices))
+    >>> sales, prices = (rows.event_time("ts", in_order).key_by("item") for rows in (sales, prices))
     >>> priced = sales.temporal_join(prices, deleted="gone")
     >>> priced.select(["count"], ["price"], how="left")["right_price"].to_pylist()
     [3.0, None]
@@ -85,7 +85,7 @@ class TemporalJoin(PairsRows[R]):
         >>> sales = gw.stream(pa.table({"item": ["tea"] * 2, "ts": [1_000_000, 90_000_000]}))
         >>> prices = gw.stream(pa.table({"item": ["tea"], "price": [3.0], "ts": [0]}))
         >>> sales, prices = (
-        ...     each.event_time("ts", in_order).key_by("item") for each in (sales, prices)
+        ...     rows.event_time("ts", in_order).key_by("item") for rows in (sales, prices)
         ... )
         >>> fresh = sales.temporal_join(prices).valid_for("1 minute")
         >>> fresh.select(right=["price"], how="left")["right_price"].to_pylist()
@@ -105,7 +105,7 @@ class TemporalJoin(PairsRows[R]):
         Parameters
         ----------
         *columns : str
-            From the first that counts to the last.
+            Most significant first.
         """
         return replace(self, order=columns)
 
@@ -115,7 +115,7 @@ class TemporalJoin(PairsRows[R]):
         Parameters
         ----------
         **options
-            Fields of `Options`: ``device="cpu"``.
+            Fields of `Options`, such as ``device="cpu"``.
         """
         return replace(self, options_=change_options(self.options_, options))
 

@@ -90,9 +90,9 @@ class UnkeyedStream(Step, ABC):
         Parameters
         ----------
         size : int
-            Rows of a window, at least 1.
+            Rows per window, at least 1.
         slide : int, optional
-            After how many rows the next window is; default: ``size``.
+            Rows between two windows; default: ``size``, without overlap.
 
         Examples
         --------
@@ -112,7 +112,7 @@ class UnkeyedStream(Step, ABC):
         Parameters
         ----------
         right : Stream or TimedStream
-            Without a key, too.
+            Another stream without a key.
 
         Examples
         --------

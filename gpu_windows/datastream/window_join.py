@@ -141,7 +141,7 @@ class _WindowedInputs(Windowed[R]):
         Parameters
         ----------
         changes : bool
-            Refused.
+            Not supported here.
 
         Raises
         ------
@@ -248,7 +248,7 @@ class WindowedCoGroup(_WindowedInputs[R]):
         Parameters
         ----------
         left, right : mapping of str to Aggregate, optional
-            Name of a result to an aggregate of that side.
+            Result name to aggregate over that side's columns.
 
         Examples
         --------

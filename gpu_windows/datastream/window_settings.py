@@ -108,7 +108,7 @@ class Windowed(LastStep[R]):
 
         Examples
         --------
-        The third row comes when the first minute is over; `trace_firings` shows what a stream does:
+        The third row is late for the first minute; `trace_firings` runs the rows as a stream:
 
         >>> sample = pa.table({"user": ["ann"] * 3, "ts": [0, 70_000_000, 5_000_000]})
         >>> timed = gw.stream(sample).event_time(
@@ -117,7 +117,7 @@ class Windowed(LastStep[R]):
         >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
         >>> patient = minutes.allowed_lateness("1 minute").with_outputs()
         >>> trace = gw.trace_firings(patient.aggregate(n=gw.count()), sample)
-        >>> [(each.timing, each.rows) for each in trace.firings]
+        >>> [(firing.timing, firing.rows) for firing in trace.firings]
         [('on_time', (0,)), ('late', (0, 2)), ('on_time', (1,))]
         """
         return replace(self, lateness=ticks(lateness))
@@ -130,7 +130,7 @@ class Windowed(LastStep[R]):
         Parameters
         ----------
         *columns : str or Column
-            From the first that counts to the last.
+            Most significant first.
         """
         return replace(self, order=columns)
 
@@ -140,7 +140,7 @@ class Windowed(LastStep[R]):
         Parameters
         ----------
         **options
-            Fields of `Options`: ``device="cpu"``.
+            Fields of `Options`, such as ``device="cpu"``.
         """
         return replace(self, options_=change_options(self.options_, options))
 

@@ -167,7 +167,7 @@ class WindowedStream(Windowed[R]):
             Result column name to aggregate, such as ``delay=gw.mean("dep_delay")``, or
             ``x=gw.user_aggregate(MyAggregate(), "column")``.
         *unnamed
-            Refused: every result has a name.
+            Not supported: every result needs a name.
 
         Returns
         -------

@@ -41,7 +41,7 @@ class OpenContext(RuntimeContext, Protocol):
 
     Examples
     --------
-    A function that takes its state once, before the first row:
+    A function that looks its state up once, before the first row:
 
     >>> class Counter(gw.functions.KeyedProcessFunction):
     ...     state = {"rows": gw.functions.ValueStateDescriptor(pa.int64())}
@@ -82,7 +82,7 @@ class KeyedContext(BaseContext, Protocol):
 
     Examples
     --------
-    A function that gives the time of every row:
+    A function that returns the time of every row:
 
     >>> class Times(gw.functions.KeyedProcessFunction):
     ...     def process_element(self, row, context: gw.typing.KeyedContext):

@@ -56,7 +56,7 @@ class StateTtlConfig:
         time_to_live : str or datetime.timedelta
             Positive.
         update_on_read : bool
-            Whether reading begins the time anew too.
+            Whether reading also renews it.
         """
         return cls(ticks(time_to_live), update_on_read)
 
@@ -111,7 +111,7 @@ class ValueStateDescriptor(StateDescriptor):
     Parameters
     ----------
     dtype : pyarrow.DataType
-        Of the value.
+        Type of the value.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class ListStateDescriptor(ValueStateDescriptor):
     Parameters
     ----------
     dtype : pyarrow.DataType
-        Of each value.
+        Type of each element.
 
     Examples
     --------
@@ -152,6 +152,7 @@ class MapStateDescriptor(StateDescriptor):
     Parameters
     ----------
     key_type, value_type : pyarrow.DataType
+        Keys must not be lists or structs.
 
     Examples
     --------
@@ -218,7 +219,7 @@ class AggregatingStateDescriptor(StateDescriptor):
     Parameters
     ----------
     function : AggregateFunction
-        Makes a value of all that are added.
+        Combines the values that are added.
 
     Examples
     --------

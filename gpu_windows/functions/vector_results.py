@@ -51,7 +51,7 @@ class VectorResult:
 
     Examples
     --------
-    Results of some keys, without state and timers:
+    Results for two of three keys, and a counter:
 
     >>> rows = pa.table({"total": [5, 9]})
     >>> result = gw.functions.VectorResult(rows=(rows, [0, 2]), counts={"seen": 3})

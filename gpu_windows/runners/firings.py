@@ -181,7 +181,7 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     >>> timed = gw.stream(sample).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     >>> minutes = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
     >>> trace = gw.trace_firings(minutes.with_outputs().aggregate(n=gw.count()), sample)
-    >>> [(each.timing, each.rows) for each in trace.firings], trace.rows[2].rejected
+    >>> [(firing.timing, firing.rows) for firing in trace.firings], trace.rows[2].rejected
     ([('on_time', (0,)), ('on_time', (1,))], 'late')
     """
     _check(outputs, sample)

@@ -143,7 +143,7 @@ class Outputs(WritesParquet):
         Parameters
         ----------
         tag : str
-            As a function declared it in ``side_outputs``.
+            Tag that the function declares in ``side_outputs``.
 
         Raises
         ------

@@ -46,7 +46,7 @@ class SinkQuery:
 
     Examples
     --------
-    A sink for windows that have a key:
+    A sink that refuses results without keys:
 
     >>> class KeyedSink(gw.ParquetSink):
     ...     def open(self, query: gw.typing.SinkQuery):
@@ -156,7 +156,7 @@ class SinkWriter(ABC):
 
     Examples
     --------
-    A writer that counts the micro-batches which have results:
+    A writer that counts micro-batches with results:
 
     >>> class Counting(gw.SinkWriter):
     ...     batches = 0

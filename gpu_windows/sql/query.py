@@ -55,7 +55,7 @@ class SqlQuery:
         Parameters
         ----------
         *columns : str
-            From the first that counts to the last.
+            Most significant first.
         """
         return replace(self, order=columns)
 
@@ -65,7 +65,7 @@ class SqlQuery:
         Parameters
         ----------
         **options
-            Fields of `Options`: ``device="cpu"``.
+            Fields of `Options`, such as ``device="cpu"``.
         """
         change_options(Options(), options)
         return replace(self, options_={**(self.options_ or {}), **options})

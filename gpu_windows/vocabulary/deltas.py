@@ -54,7 +54,7 @@ class Delta:
         Parameters
         ----------
         column : str
-            Of numbers.
+            A numeric column.
         """
         return cls(column, "old_minus_new")
 
@@ -65,7 +65,7 @@ class Delta:
         Parameters
         ----------
         column : str
-            Of numbers.
+            A numeric column.
         """
         return cls(column, "new_minus_old")
 
@@ -76,7 +76,7 @@ class Delta:
         Parameters
         ----------
         column : str
-            Of numbers.
+            A numeric column.
         """
         return cls(column, "abs_diff")
 
@@ -90,7 +90,7 @@ class Delta:
         Parameters
         ----------
         columns : str or sequence of str
-            Of numbers.
+            Numeric columns.
         function : callable
             ``function(old, new)``, which returns a float.
 

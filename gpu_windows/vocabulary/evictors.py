@@ -77,7 +77,7 @@ class Evictor(RichFunction):
     ...     columns = ("paid",)
     ...
     ...     def evict_before(self, elements, window, context):
-    ...         return [each for each in elements if each.row["paid"]]
+    ...         return [element for element in elements if element.row["paid"]]
     >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "paid": [True, False, True]}))
     >>> threes = (
     ...     sales.key_by("shop").window(gw.GlobalWindows.create()).trigger(gw.CountTrigger.of(3))
@@ -141,9 +141,9 @@ class CountEvictor(_BuiltIn):
     Parameters
     ----------
     evict_after_function : bool
-        Whether rows go after the window function was called, not before.
+        Whether to evict after the window function is called, not before.
     limit : int
-        How many rows stay.
+        Number of rows to keep.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class CountEvictor(_BuiltIn):
         count : int
             Not negative.
         evict_after : bool
-            Whether rows go after the window function was called, not before.
+            Whether to evict after the window function is called, not before.
         """
         return cls(evict_after, count)
 
@@ -194,7 +194,7 @@ class TimeEvictor(_BuiltIn):
     Parameters
     ----------
     evict_after_function : bool
-        Whether rows go after the window function was called, not before.
+        Whether to evict after the window function is called, not before.
     size : int
         In ticks; `of` takes a duration.
 
@@ -219,7 +219,7 @@ class TimeEvictor(_BuiltIn):
         size : str or datetime.timedelta
             Not negative.
         evict_after : bool
-            Whether rows go after the window function was called, not before.
+            Whether to evict after the window function is called, not before.
         """
         return cls(evict_after, ticks(size))
 
@@ -247,11 +247,11 @@ class DeltaEvictor(_BuiltIn):
     Parameters
     ----------
     evict_after_function : bool
-        Whether rows go after the window function was called, not before.
+        Whether to evict after the window function is called, not before.
     threshold : float
-        Rows go whose distance is as great or greater.
+        Rows at this distance or farther are dropped.
     delta : Delta
-        How far a row is from the last one.
+        Distance from the last row.
 
     Examples
     --------
@@ -279,11 +279,11 @@ class DeltaEvictor(_BuiltIn):
         Parameters
         ----------
         threshold : float
-            Of the distance.
+            Limit of the distance.
         delta : Delta
-            Of which columns, and how.
+            Distance between two rows.
         evict_after : bool
-            Whether rows go after the window function was called, not before.
+            Whether to evict after the window function is called, not before.
         """
         return cls(evict_after, threshold, delta)
 

@@ -124,7 +124,7 @@ class EarlyAndLateTrigger(Trigger):
         Parameters
         ----------
         early, late : Trigger, optional
-            One of them at least.
+            At least one must be given.
         """
         return cls(early, late)
 

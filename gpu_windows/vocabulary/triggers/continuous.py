@@ -102,7 +102,7 @@ class ContinuousEventTimeTrigger(_Continuous):
 
     Examples
     --------
-    The watermark of a bounded input moves when all rows are there, so all are in each firing:
+    The watermark of a bounded input moves after the last row, so each firing sees all rows:
 
     >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [0, 15_000_000, 31_000_000]}))
     >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())

@@ -27,7 +27,7 @@ class CountTrigger(Trigger):
     Parameters
     ----------
     limit : int
-        How many rows, at least 1.
+        Number of rows, at least 1.
 
     Examples
     --------
@@ -95,9 +95,9 @@ class DeltaTrigger(Trigger):
     Parameters
     ----------
     threshold : float
-        Fires where the distance is greater.
+        Fires when the distance exceeds it.
     delta : Delta
-        How far a row is from another.
+        Distance between two rows.
 
     Examples
     --------
@@ -123,9 +123,9 @@ class DeltaTrigger(Trigger):
         Parameters
         ----------
         threshold : float
-            Of the distance.
+            Limit of the distance.
         delta : Delta
-            Of which columns, and how.
+            Distance between two rows.
         """
         return cls(threshold, delta)
 

@@ -128,9 +128,9 @@ class ProcessingTimeoutTrigger(WrappingTrigger):
         timeout : str or datetime.timedelta
             Positive, such as ``"5 seconds"``.
         reset_on_new_row : bool
-            Whether every row starts the timeout anew.
+            Whether each row restarts the timeout.
         clear_on_timeout : bool
-            Whether the inner trigger forgets its state at a timeout.
+            Whether a timeout clears the inner trigger's state.
         """
         return cls(inner, ticks(timeout), reset_on_new_row, clear_on_timeout)
 

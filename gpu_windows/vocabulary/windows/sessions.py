@@ -74,7 +74,7 @@ class EventTimeSessionWindows(MergingWindowAssigner):
         Parameters
         ----------
         column : str
-            Its name: microseconds, as integers, or INTERVAL DAY TO SECOND.
+            Column of gaps: integer microseconds or INTERVAL DAY TO SECOND.
 
         Examples
         --------

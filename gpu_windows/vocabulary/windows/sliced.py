@@ -83,7 +83,7 @@ class TumblingEventTimeWindows(SlicedAssigner):
         Parameters
         ----------
         size : str or datetime.timedelta
-            How long a window is, such as ``"1 minute"``.
+            Window length, such as ``"1 minute"``.
         offset : str or datetime.timedelta
             Shorter than ``size``, and may be negative.
         """
@@ -133,9 +133,9 @@ class SlidingEventTimeWindows(SlicedAssigner):
         Parameters
         ----------
         size : str or datetime.timedelta
-            How long a window is, such as ``"1 hour"``.
+            Window length, such as ``"1 hour"``.
         slide : str or datetime.timedelta
-            How often a window starts.
+            Interval between window starts.
         offset : str or datetime.timedelta
             Shorter than ``slide``, and may be negative.
         """
@@ -268,9 +268,9 @@ class CumulativeEventTimeWindows(SlicedAssigner):
         Parameters
         ----------
         max_size : str or datetime.timedelta
-            How long the longest window is: a multiple of ``step``.
+            Length of the longest window; a multiple of ``step``.
         step : str or datetime.timedelta
-            How long the shortest one is, and by how much the others are longer.
+            Length of the shortest window, and growth from one window to the next.
         offset : str or datetime.timedelta
             Shorter than ``max_size``, and may be negative.
         """
