@@ -1,7 +1,7 @@
-"""What MkDocs is told beyond mkdocs.yml: pages from outside docs/, links as on GitHub, notebooks.
+"""Hooks of MkDocs: pages from outside docs/, links as on GitHub, notebooks.
 
-All pages are written for readers of the repository: links are relative to the file that has them,
-and may lead out of docs/. Here they become links of the site. What they lead to must be there.
+Pages are written for readers of the repository: links are relative to their file, and may lead out
+of docs/. The hooks turn them into links of the site, and fail if a target does not exist.
 """
 
 from __future__ import annotations
@@ -27,39 +27,42 @@ _CODE_OR_LINK = re.compile(r"`[^`]+`|\[((?:[^\[\]`]|`[^`]*`)*)\]\(([^)\s]+)\)")
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    """Add the pages from outside, and each notebook as a page with the outputs that it has."""
+    """Add the pages from outside docs/, and each notebook as a page with its stored outputs."""
     for path, name in OUTSIDE.items():
         files.append(File.generated(config, name, content=(_ROOT / path).read_text()))
     for file in list(files):
         if file.src_uri.endswith(_NOTEBOOK):
             files.remove(file)
-            for name, content in _exported(_ROOT / _DOCS / file.src_uri).items():
+            for name, content in _export_notebook(_ROOT / _DOCS / file.src_uri).items():
                 uri = posixpath.join(posixpath.dirname(file.src_uri), name)
                 files.append(File.generated(config, uri, content=content))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
-    """Turn the links of a page, but not what is code, into links of the site."""
+    """Turn the links of a page, except those in code, into links of the site."""
     source, parts, end = _in_repository(page.file.src_uri), [], 0
     for fenced in _FENCED.finditer(markdown):
-        parts += [_linked(markdown[end : fenced.start()], source, config.repo_url), fenced[0]]
+        parts += [
+            _replace_links(markdown[end : fenced.start()], source, config.repo_url),
+            fenced[0],
+        ]
         end = fenced.end()
-    return "".join([*parts, _linked(markdown[end:], source, config.repo_url)])
+    return "".join([*parts, _replace_links(markdown[end:], source, config.repo_url)])
 
 
-def _exported(notebook: Path) -> dict[str, str | bytes]:
-    """Return a notebook as Markdown, by file name, and the pictures in it."""
+def _export_notebook(notebook: Path) -> dict[str, str | bytes]:
+    """Return a notebook as Markdown and its pictures, by file name."""
     from nbconvert import MarkdownExporter
 
     name = notebook.stem
     resources: Any = {"output_files_dir": f"{name}_files", "unique_key": name}
-    text, found = MarkdownExporter().from_filename(str(notebook), resources=resources)
-    return {f"{name}.md": text, **found["outputs"]}
+    text, resources = MarkdownExporter().from_filename(str(notebook), resources=resources)
+    return {f"{name}.md": text, **resources["outputs"]}
 
 
 def _in_repository(uri: str) -> str:
-    """Return the path of the file that a page is made of."""
+    """Return the path of the source file of a page."""
     for path, name in OUTSIDE.items():
         if name == uri:
             return path
@@ -67,19 +70,19 @@ def _in_repository(uri: str) -> str:
     return str(notebook.relative_to(_ROOT)) if notebook.exists() else _DOCS + uri
 
 
-def _linked(text: str, source: str, repository: str | None) -> str:
-    def replaced(match: re.Match[str]) -> str:
-        said, target = match[1], match[2]
+def _replace_links(text: str, source: str, repository: str | None) -> str:
+    def replace(match: re.Match[str]) -> str:
+        label, target = match[1], match[2]
         if target is None or re.match(r"[a-z]+:|#", target):
             return match[0]
-        found = _target(target, source, repository)
-        return f"[{said}]({found})" if found else said
+        url = _site_url(target, source, repository)
+        return f"[{label}]({url})" if url else label
 
-    return _CODE_OR_LINK.sub(replaced, text)
+    return _CODE_OR_LINK.sub(replace, text)
 
 
-def _target(target: str, source: str, repository: str | None) -> str | None:
-    """Return what a link leads to on the site; None where that is in the repository only."""
+def _site_url(target: str, source: str, repository: str | None) -> str | None:
+    """Return the address of a link on the site; None if its target is only in the repository."""
     path, _, anchor = target.partition("#")
     whole = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     fragment = f"#{anchor}" if anchor else ""

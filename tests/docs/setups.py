@@ -1,4 +1,4 @@
-"""What the pages take as known: tables and streams with a few rows."""
+"""Names that the pages use without defining them: tables and streams with a few rows."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def from_spark(spark: SparkSession, folder: Path) -> Names:
 
 
 def heard(spark: SparkSession) -> Callable[[], None]:
-    """Return what waits until listeners know of all that has happened."""
+    """Return a function that waits until listeners have received all events."""
     return lambda: spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
 
 
