@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from gpu_windows.operators.base import Emission, Timers
+from gpu_windows.operators.columns.key_groups import groups_of_rows
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import PaneFinder
@@ -25,6 +27,10 @@ from gpu_windows.planning.plan import SLICE
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER
 
+Flags = NDArray[np.bool_]
+
+#: Bytes of rows in memory, about, whose windows fire at once; of more, keys fire in parts.
+FIRE_BYTES = 1 << 28
 #: Table name of the rows in a log.
 ROWS = "buffered rows"
 
@@ -75,26 +81,49 @@ class FireAtEndOperator(MachineOperator[StoredBuffer]):
         """Fire the windows that end up to ``watermark``, in order of their ends."""
         if watermark <= self._watermark:
             return
-        last = self._finder.last_due(watermark)
-        if self._stored is not None:
-            self._load(self._stored.rows, last)
-        yield from self._run(EVENT_TIMER, watermark)
+        if self._stored is None:
+            yield from self._run(EVENT_TIMER, watermark)
+        else:
+            yield from self._fire_stored(self._stored.rows, watermark)
         self._watermark = watermark
         if self._stored is not None:
             live = self._finder.first_slice(watermark)
             self._stored.rows.forget(live - 1 if live < LONG_MAX else LONG_MAX)
 
-    def _load(self, buffer: RowBuffer, last: int) -> None:
-        """Load the rows of the windows that are due."""
-        first = self._finder.first_open(self._watermark)
-        rows = buffer.between(
-            self._finder.first_slice(self._watermark), self._finder.last_slice(last)
-        )
+    def _fire_stored(self, buffer: RowBuffer, watermark: int) -> Iterator[Emission]:
+        """Fire the windows that end up to ``watermark``; of many rows, of some keys at a time."""
+        last = self._finder.last_due(watermark)
+        slices = self._finder.first_slice(self._watermark), self._finder.last_slice(last)
+        keys = self._plan.query.keys
+        count = 1 + buffer.bytes_between(*slices) // FIRE_BYTES if self._plan.query.has_key else 1
+        if count == 1:
+            self._load(buffer.between(*slices), last)
+            yield from self._run(EVENT_TIMER, watermark)
+            return
+        self._append_new(buffer)
+        for part in range(count):
+
+            def is_in_part(rows: pa.Table, part: int = part) -> Flags:
+                groups = groups_of_rows([rows.column(name) for name in keys])
+                return np.equal(groups % count, part)
+
+            self._load(buffer.select_between(*slices, is_in_part), last)
+            yield from self._run(EVENT_TIMER, watermark)
+
+    def _load(self, rows: pa.Table | None, last: int) -> None:
+        """Load those of some stored rows that are in windows that are due."""
         if rows is None:
             return
+        first = self._finder.first_open(self._watermark)
         is_due = self._finder.are_in(to_numeric(rows.column(SLICE)).values, first, last)
         if is_due.any():
             self._machine.load_stored_rows(rows.filter(pa.array(is_due)))
+
+    def _append_new(self, buffer: RowBuffer) -> None:
+        """Move the buffered rows of this call to the stored ones."""
+        rows = self._machine.drain_rows()
+        if rows is not None:
+            buffer.append(rows)
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
         """Set processing time; no window depends on it."""
@@ -117,9 +146,7 @@ class FireAtEndOperator(MachineOperator[StoredBuffer]):
 
     def _save(self, stored: StoredBuffer) -> None:
         """Append the new rows."""
-        rows = self._machine.drain_rows()
-        if rows is not None:
-            stored.rows.append(rows)
+        self._append_new(stored.rows)
         self._save_numbers(stored.log)
 
     def _next_timers(self, stored: StoredBuffer) -> Timers:

@@ -39,6 +39,8 @@ _BLOCKS_IN_ORDER, _ORDERED_BYTES = 16, 1 << 16
 _FEW_BLOCKS = 32
 #: Due blocks that are read at once, about.
 _DUE_BLOCKS = 2_000
+#: Bytes in files that are read at once, about, where few rows are selected.
+_PART_BYTES = 1 << 24
 #: Bytes in memory that become one in a file, about.
 _COMPRESSION = 3
 
@@ -167,6 +169,45 @@ class RowBuffer(LogTable):
         times = self.spec.times(found)
         rows = found.filter(pa.array((times >= first) & (times <= last)))
         return rows if len(rows) else None
+
+    def bytes_between(self, first: int, last: int) -> int:
+        """Return about how many bytes in memory the rows from one time to another have."""
+        in_files = sum(
+            int(self.log.block_index(run).sizes[blocks].sum())
+            for run, blocks in self._blocks_between(first, last)
+        )
+        return in_files * _COMPRESSION + sum(int(rows.nbytes) for rows in self._new)
+
+    def select_between(
+        self, first: int, last: int, select: Callable[[pa.Table], Flags]
+    ) -> pa.Table | None:
+        """Return the selected ones of the rows that `between` returns.
+
+        Only a few blocks are in memory at once, whatever lies between the times.
+        """
+
+        def select_from(rows: pa.Table) -> pa.Table:
+            times = self.spec.times(rows)
+            rows = rows.filter(pa.array((times >= first) & (times <= last)))
+            return rows.filter(pa.array(select(rows))) if len(rows) else rows
+
+        found = []
+        for run, blocks in self._blocks_between(first, last):
+            sizes = np.cumsum(self.log.block_index(run).sizes[blocks])
+            cuts = np.searchsorted(sizes, np.arange(_PART_BYTES, int(sizes[-1]), _PART_BYTES))
+            loaded = (self._load(run, part) for part in np.split(blocks, np.unique(cuts)))
+            found += [select_from(rows) for rows in loaded if rows is not None]
+        found += [select_from(rows) for rows in self._new]
+        return _concat([rows for rows in found if len(rows)])
+
+    def _blocks_between(self, first: int, last: int) -> Iterator[tuple[Run, Ints]]:
+        """Yield the runs with rows from one time to another, and their blocks."""
+        place, bounds = np.zeros(1, np.int64), (np.array([first]), np.array([last]))
+        for run in self.runs:
+            if run.live_from <= last and first <= run.max_time:
+                blocks = self.log.block_index(run).find_blocks(place, *bounds)
+                if len(blocks):
+                    yield run, blocks
 
     def take_due(self, until: int) -> Iterator[pa.Table]:
         """Yield all rows up to a time, of a buffer by time alone, and expire them.

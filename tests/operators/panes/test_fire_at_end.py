@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 from hypothesis import given
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.top import Top
 from gpu_windows.operators.build import build_operator, restore_operator
+from gpu_windows.operators.panes import fire_at_end
 from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator
+from gpu_windows.operators.state import row_buffer
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, latest_tick
@@ -97,6 +100,22 @@ def test_first_rows_of_several_keys_are_kept_when_segments_merge(
         assert not any(
             put_away_after_each(of_top(assigner), [*given_, ("watermark", LONG_MAX)]).values()
         )
+
+
+@examples(100)
+@given(st.sampled_from(ASSIGNERS), st.booleans(), top_steps, st.booleans())
+def test_keys_fire_in_parts_where_rows_are_many(
+    assigner: Any, evicts: bool, given_: list[Any], small: bool
+) -> None:
+    """The limit is that of a few rows; every part reads what it selects, block by block."""
+    with (
+        patch.object(fire_at_end, "FIRE_BYTES", 300),
+        patch.object(row_buffer, "_PART_BYTES", 600),
+        with_small_blocks() if small else nullcontext(),
+    ):
+        planned, end = asked(assigner, evicts=evicts), ("watermark", LONG_MAX)
+        assert not any(put_away_after_each(planned, [*given_, end]).values())
+        assert not any(put_away_after_each(of_top(assigner), [*given_, end]).values())
 
 
 def test_a_segment_that_spans_what_is_due_and_has_nothing_due() -> None:
