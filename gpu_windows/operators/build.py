@@ -41,7 +41,7 @@ def build_operator(
     in_order : bool
         Whether results must come in order of firing.
     device : {"auto", "cpu", "cuda"}, optional
-        Default: the query's option.
+        Default: the query's option. Ignored where no kernel of a device runs the plan.
     threads : int
         Threads of the CPU kernels.
 
@@ -52,7 +52,8 @@ def build_operator(
     """
     plan = open_functions_of(plan)
     process = plan.query.pair_process
-    kernels = partial(Kernels, device or plan.query.options.device, threads)
+    chosen = (device or plan.query.options.device) if plan.calls_kernels else "cpu"
+    kernels = partial(Kernels, chosen, threads)
     if process is None:
         return _build(plan, kernels, trace=trace, in_order=in_order)
     joins = replace(plan, query=plan.query.without_process)

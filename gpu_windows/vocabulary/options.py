@@ -121,7 +121,8 @@ class Options:
         and the batch is large enough for the transfer, else CPU; logged and counted, never
         silent. A Spark task has the GPU that Spark assigned to it, or one that
         ``CUDA_VISIBLE_DEVICES`` names, else none. ``"cuda"``: a device is used, assigned or not;
-        `DeviceUnavailableError` if there is none.
+        `DeviceUnavailableError` if there is none, `UnsupportedQueryError` for a query that no
+        kernel of a device runs (docs/strategies.md).
     partials : {"auto", "kernels", "spark"}
         Who makes the partial aggregates of slices on Spark batch: our kernels, to which every
         row crosses, or Spark's own aggregation, so that only partials cross. Same results.

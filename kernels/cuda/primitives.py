@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.cuda.compiler import SIMULATED
 from gpu_windows.kernels.cuda.session import Session, working
 from gpu_windows.kernels.cuda.simulated import switching_often
-
-#: A named tuple.
-T = TypeVar("T", bound=tuple[Any, ...])
 
 #: Threads of a block (few for the simulator, where each is one of Python).
 THREADS = 2 if SIMULATED else 256
@@ -50,16 +47,6 @@ def to_host(array: DeviceArray) -> HostArray:
         if staged is not None:
             return staged
         return session.arrays.asnumpy(array)  # type: ignore[no-any-return]
-
-
-def place(record: T) -> T:
-    """Copy the arrays of a named tuple to the device."""
-    return type(record)(*map(to_device, record))
-
-
-def fetch(record: T) -> T:
-    """Copy the arrays of a named tuple to NumPy."""
-    return type(record)(*map(to_host, record))
 
 
 def empty(count: int, dtype: type[np.generic]) -> DeviceArray:
@@ -133,8 +120,6 @@ def _simulate(compiled: Any, values: list[Any]) -> None:
 
 
 def _argument(session: Session, argument: Any) -> Any:
-    if isinstance(argument, tuple) and hasattr(argument, "_fields"):
-        return type(argument)(*(_argument(session, part) for part in argument))
     if not hasattr(argument, "dtype") or np.isscalar(argument):
         return argument
     return argument if argument.size > 0 else session.placeholder(argument.dtype)

@@ -22,8 +22,8 @@ from tests.lanes import quick
 
 pytestmark = pytest.mark.ptx
 
-#: Of named tuples, of floats, and of nearly all there is.
-ENTRIES = "assign.assign", "reduce.fold", "panes.run"
+#: With a named tuple, of floats, and with the most parameters.
+ENTRIES = "assign.assign", "reduce.fold", "combine.join_moments"
 GRID: Any = rules.sliding_grid(2, 1, 0)
 
 
