@@ -73,8 +73,6 @@ def _build(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
         return _match(plan, trace=trace, in_order=in_order, compiled=not by_row)
     if is_plan_of(plan, ProcessQuery):
         return _process(plan, trace=trace)
-    if by_row:
-        return _by_row(plan, trace=trace)
     if is_plan_of(plan, OverQuery):
         return _over(plan, kernels(), trace=trace, in_order=in_order)
     if is_plan_of(plan, IntervalJoinQuery):
@@ -82,25 +80,13 @@ def _build(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
     if is_plan_of(plan, TemporalJoinQuery):
         return _temporal_join(plan, kernels(), trace=trace, in_order=in_order)
     assert is_plan_of(plan, WindowQuery), f"no operator for {type(plan).__name__}"
+    if by_row:
+        return _by_row(plan, trace=trace)
     return _WINDOWS[plan.strategy](plan, kernels(), trace=trace, in_order=in_order)
 
 
-def _by_row(plan: Plan, *, trace: bool) -> Operator:
-    """Build an operator in plain Python."""
-    if is_plan_of(plan, IntervalJoinQuery):
-        from gpu_windows.operators.row_at_a_time.interval_join import ReferenceJoinOperator
-
-        return ReferenceJoinOperator(plan, trace=trace)
-    if is_plan_of(plan, TemporalJoinQuery):
-        from gpu_windows.operators.row_at_a_time.temporal_join import ReferenceTemporalJoinOperator
-
-        return ReferenceTemporalJoinOperator(plan, trace=trace)
-    if is_plan_of(plan, OverQuery):
-        from gpu_windows.operators.row_at_a_time.over import ReferenceOverOperator
-
-        return ReferenceOverOperator(plan, trace=trace)
-    assert is_plan_of(plan, WindowQuery), f"no operator for {type(plan).__name__}"
-
+def _by_row(plan: WindowPlan, *, trace: bool) -> Operator:
+    """Build the operator of windows in plain Python."""
     from gpu_windows.operators.row_at_a_time.operator import ReferenceOperator
 
     return ReferenceOperator(plan, trace=trace)

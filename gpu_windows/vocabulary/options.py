@@ -129,8 +129,9 @@ class Options:
         ``"auto"``: Spark where it can if nothing crosses then, or if rows cross slowly
         (`gpu_windows.configure`).
     engine : {"auto", "reference"}
-        ``"reference"``: the row-at-a-time operator that the tests take as the truth, for any
-        query; slow. ``"auto"``: the planner's choice.
+        ``"reference"``: row at a time in plain Python, for windows and patterns; slow.
+        `UnsupportedQueryError` for OVER, interval and temporal joins and a top of keys.
+        ``"auto"``: the planner's choice.
     shards : int, optional
         Number of shards of the keys on Spark: a worker holds one shard at a time (several, while
         they are small). Default: four times ``spark.sql.shuffle.partitions``.
