@@ -18,6 +18,7 @@ from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.kernel import CudaKernel
 from gpu_windows.operators.columns.keys import KeyEncoder
+from tests.simulator.traffic import arrays_of
 
 CUDA = backend.select("cuda")
 
@@ -33,8 +34,7 @@ def counted(length: int) -> Iterator[Counter[str]]:
     launch = CudaKernel.__call__
 
     def size(arguments: tuple[Any, ...]) -> int:
-        arrays = [part for part in arguments if isinstance(part, np.ndarray)]
-        return sum(array.nbytes for array in arrays if len(array) == length)
+        return sum(array.nbytes for array in arrays_of(arguments) if len(array) == length)
 
     def launched(kernel: CudaKernel, count: int, *arguments: Any) -> None:
         given[kernel.name] += size(arguments)
