@@ -109,7 +109,7 @@ class Reduce(Protocol[G_contra]):
 
     @property
     def ALL(self) -> HostBools:  # noqa: N802  # a constant of the module
-        """What ``valid`` is where all rows take part: bool[0], good for either back end."""
+        """Value of ``valid`` if all rows take part: bool[0], good for either back end."""
 
     def count(self, groups: G_contra, valid: DeviceBools) -> DeviceInts:
         """Count the valid rows of every group: int64[count]."""

@@ -71,19 +71,19 @@ def run_with_room(
     Panes, Events, object
         The panes after the run, its events, and what ``run`` returned.
     """
-    room, taken_room = 4 * len(panes.last) + elements, 2 * elements
+    max_events, max_taken = 4 * len(panes.last) + elements, 2 * elements
     while True:
         after = Panes(*(part.copy() for part in panes))
-        events = _allocate_events(room, taken_room)
+        events = _allocate_events(max_events, max_taken)
         returned = run(after, events)
-        count, taken = (int(n) for n in events.cursors)
-        if count <= room and taken <= taken_room:
+        count, taken_count = (int(n) for n in events.cursors)
+        if count <= max_events and taken_count <= max_taken:
             break
-        room, taken_room = count, taken
+        max_events, max_taken = count, taken_count
     parts = (part[:count] for part in events[1:-1])
-    return after, Events._make([events.cursors, *parts, events.taken[:taken]]), returned
+    return after, Events._make([events.cursors, *parts, events.taken[:taken_count]]), returned
 
 
-def _allocate_events(count: int, taken: int) -> Events:
+def _allocate_events(count: int, taken_count: int) -> Events:
     arrays = [np.empty(count, dtype) for dtype in _EVENT_TYPES]
-    return Events._make([np.zeros(2, np.int64), *arrays, np.empty(taken, np.int64)])
+    return Events._make([np.zeros(2, np.int64), *arrays, np.empty(taken_count, np.int64)])

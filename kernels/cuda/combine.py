@@ -86,7 +86,7 @@ _JOIN_FOLD, _JOIN_MOMENTS, _JOIN_PICK = (
 )
 
 
-def _joined(scan: Scan, join: CudaKernel, found: Ranges, parameter: Any, values: Any) -> Any:
+def _join_ranges(scan: Scan, join: CudaKernel, found: Ranges, parameter: Any, values: Any) -> Any:
     """Return the partials of the ranges.
 
     Parameters
@@ -124,7 +124,7 @@ def combine(how: int, found: Ranges, values: DeviceLane) -> DeviceLane:
         sums, out = primitives.running_sum(values), primitives.empty(found.count, np.int64)
         _subtract(found.count, found.first, found.last, sums, out)
         return out
-    return _joined(FOLD, _JOIN_FOLD, found, how, Lane(values)).values
+    return _join_ranges(FOLD, _JOIN_FOLD, found, how, Lane(values)).values
 
 
 def moments(found: Ranges, values: DeviceMoments) -> DeviceMoments:
@@ -132,7 +132,7 @@ def moments(found: Ranges, values: DeviceMoments) -> DeviceMoments:
     if found.is_single:
         n, high, low, m2 = (primitives.gather(part, found.last) for part in values)
     else:
-        n, high, low, m2 = _joined(MOMENTS, _JOIN_MOMENTS, found, 0, Moments(*values))
+        n, high, low, m2 = _join_ranges(MOMENTS, _JOIN_MOMENTS, found, 0, Moments(*values))
     return n, high, low, m2
 
 
@@ -141,4 +141,4 @@ def pick(found: Ranges, rank: DeviceInts) -> DeviceInts:
     if found.is_single:
         return found.last
     entries = primitives.to_device(np.arange(len(rank)))
-    return _joined(PICK, _JOIN_PICK, found, rank, Lane(entries)).values
+    return _join_ranges(PICK, _JOIN_PICK, found, rank, Lane(entries)).values

@@ -18,7 +18,7 @@ from numba.core import config
 
 from gpu_windows.kernels.compile import cache_directory
 from gpu_windows.kernels.cuda.simulated import share_arrays
-from gpu_windows.kernels.sources import kept_beside
+from gpu_windows.kernels.sources import relocate_source
 
 #: ``numba.cuda``; it has no types.
 cuda: Any = numba.cuda
@@ -71,8 +71,8 @@ def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> A
     """
     if SIMULATED:
         return cuda.jit(list(signatures))(function)
-    kept = kept_beside(function, cache_directory())
-    return cuda.jit(list(signatures), cache=True, lto=False)(kept)
+    function = relocate_source(function, cache_directory())
+    return cuda.jit(list(signatures), cache=True, lto=False)(function)
 
 
 def cache_target() -> str | None:

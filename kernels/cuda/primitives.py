@@ -21,7 +21,7 @@ from gpu_windows.kernels.cuda.simulated import switching_often
 THREADS = 2 if SIMULATED else 256
 #: Kernels stride over their items, so a launch needs no more blocks than fill a device, and it
 #: costs nothing to have as many as Numba wants to see (it warns of small grids).
-_LEAST_BLOCKS, _MOST_BLOCKS = 128, 4096
+_MIN_BLOCKS, _MAX_BLOCKS = 128, 4096
 
 
 # ---- arrays
@@ -32,9 +32,9 @@ def to_device(array: HostArray) -> DeviceArray:
     with working() as session:
         if SIMULATED:
             return np.array(array)  # the simulator writes arguments back: a view may be read-only
-        staged = None if session.staging is None else session.staging.to_device(array)
-        if staged is not None:
-            return staged
+        moved = None if session.staging is None else session.staging.to_device(array)
+        if moved is not None:
+            return moved
         return session.arrays.ascontiguousarray(session.arrays.asarray(array))
 
 
@@ -43,9 +43,9 @@ def to_host(array: DeviceArray) -> HostArray:
     with working() as session:
         if SIMULATED:
             return np.asarray(array)
-        staged = None if session.staging is None else session.staging.to_host(array)
-        if staged is not None:
-            return staged
+        moved = None if session.staging is None else session.staging.to_host(array)
+        if moved is not None:
+            return moved
         return session.arrays.asnumpy(array)  # type: ignore[no-any-return]
 
 
@@ -109,7 +109,7 @@ def launch(compiled: Any, count: int, arguments: Sequence[Any]) -> None:
         if SIMULATED:
             _simulate(compiled, [_argument(session, argument) for argument in arguments])
         else:
-            blocks = min(max(-(-count // THREADS), _LEAST_BLOCKS), _MOST_BLOCKS)
+            blocks = min(max(-(-count // THREADS), _MIN_BLOCKS), _MAX_BLOCKS)
             compiled(session, blocks, THREADS, arguments)
 
 

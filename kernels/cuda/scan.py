@@ -84,7 +84,7 @@ class Scanned:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """What `scan_at` takes, but the entry."""
+        """Arguments of `scan_at` before the entry."""
         return self.towards, self.edges, self.parts, self.sums
 
 
@@ -227,21 +227,21 @@ def _scan_tiles(
         entry = tile * TILE + lane
         within = entry < edges.size
         edge, place = (edges[entry], entry) if within else (entry, 0)
-        held = load(values, place)
+        value = load(values, place)
         distance = 1
         while distance < TILE:
-            store(shared, lane, held)
+            store(shared, lane, value)
             cuda.syncthreads()
             if _joins(towards, edge, entry, lane, distance):
                 far = load(shared, lane + towards * distance)
-                left, right = (far, held) if towards == BEFORE else (held, far)
-                held = merge(parameter, left, right)
+                left, right = (far, value) if towards == BEFORE else (value, far)
+                value = merge(parameter, left, right)
             cuda.syncthreads()
             distance *= 2
         if within:
-            store(parts, entry, held)
+            store(parts, entry, value)
             if _is_last_of_tile(towards, entry, lane, edges.size):
-                store(totals, tile, held)
+                store(totals, tile, value)
                 ends[tile] = edge // TILE
 
 

@@ -118,7 +118,7 @@ def test_keys_that_take_turns_at_each_access(
 ) -> None:
     monkeypatch.setattr(device, "backwards", backwards)
     monkeypatch.setattr(device, "interleaved", True)
-    monkeypatch.setattr(keys, "_MOST_SLOTS", 1 << 7)  # so that places are sought
+    monkeypatch.setattr(keys, "_MAX_SLOTS", 1 << 7)  # so that places are sought
     values = np.random.default_rng(7).integers(0, 60, 4_000) * apart
     distinct, places = CUDA.keys.distinct(CUDA.to_device(values), CUDA.to_device(CUDA.reduce.ALL))
     found, first = CUDA.to_host(distinct), np.unique(values, return_index=True)[1]

@@ -70,7 +70,7 @@ def grouped(values: Any) -> tuple[Any, Any]:
     limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, rules.LONG_MIN)
     everyone = CUDA.reduce.ALL
     seen = CUDA.assign.assign_slices(ts, CUDA.to_device(everyone), grid, limits, slices, status)
-    groups = CUDA.grouping.group(codes, slices, KEYS, (seen.least, seen.greatest))
+    groups = CUDA.grouping.group(codes, slices, KEYS, (seen.min_slice, seen.max_slice))
     return groups, CUDA.reduce.reduce(rules.ADD, groups, values, everyone)
 
 
