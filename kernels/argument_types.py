@@ -1,4 +1,4 @@
-"""What kernels take, described without Numba, which is imported where they are compiled."""
+"""Types of kernel arguments, described without Numba, which compiling imports."""
 
 from __future__ import annotations
 

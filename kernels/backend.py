@@ -120,21 +120,21 @@ def select(device: str = "auto") -> Backend:
     )
 
 
-def probe(chosen: Backend) -> Backend:
+def probe(backend: Backend) -> Backend:
     """Return a back end that was chosen by itself, or the CPU's where a first call on it fails.
 
     Makes a CUDA context, so it is for who is about to use the device.
 
     Parameters
     ----------
-    chosen : Backend
+    backend : Backend
         What `select` chose for ``"auto"``.
     """
-    if chosen.name != "cuda":
-        return chosen
+    if backend.name != "cuda":
+        return backend
     missing: str | None = importlib.import_module("gpu_windows.kernels.cuda.probe").why_not()
     if missing is None:
-        return chosen
+        return backend
     logger.warning("kernels run on the CPU: %s", missing)
     return _load("cpu", "cpu", missing)
 

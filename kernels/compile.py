@@ -24,7 +24,7 @@ from typing import Any
 from gpu_windows import rules
 from gpu_windows.kernels.argument_types import Type, numba_type
 from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
-from gpu_windows.kernels.sources import kept_beside, sources
+from gpu_windows.kernels.sources import relocate_source, sources
 from gpu_windows.rules import pattern_matching, window_operator
 
 _logger = logging.getLogger(__name__)
@@ -97,11 +97,11 @@ class Inner:
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the function, compiled."""
-        return self.compiled(*arguments)
+        return self.dispatcher(*arguments)
 
     @cached_property
-    def compiled(self) -> Any:
-        """What Numba makes of it."""
+    def dispatcher(self) -> Any:
+        """The function as Numba compiles it."""
         import numba
 
         return numba.njit(**self._options)(_with_inner_compiled(self.definition))
@@ -130,7 +130,7 @@ def _with_inner_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 def _for_numba(value: Any, names: Collection[str]) -> Any:
     """Return what Numba can compile; of a module, the functions of these names."""
     if isinstance(value, Inner):
-        return value.compiled
+        return value.dispatcher
     if not isinstance(value, ModuleType):
         return value
     inside = {name: part for name, part in vars(value).items() if name in names}
@@ -169,7 +169,7 @@ class Kernel:
             if self._compiled is None:  # another thread may have done it meanwhile
                 import numba
 
-                function = kept_beside(_with_inner_compiled(self.definition), cache_directory())
+                function = relocate_source(_with_inner_compiled(self.definition), cache_directory())
                 signatures = [tuple(map(numba_type, types)) for types in self._signatures]
                 self._compiled = numba.njit(signatures, cache=True, nogil=True, **JIT)(function)
 
@@ -212,9 +212,9 @@ def one_process(name: str) -> Iterator[None]:
     name : str
         Of what is compiled: a part of a file name.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            file = held.enter_context((cache_directory() / f"{name}.lock").open("w"))
+            file = stack.enter_context((cache_directory() / f"{name}.lock").open("w"))
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:
             _logger.warning("each process compiles its kernels for itself: %s", error)
@@ -274,11 +274,11 @@ def cache_directory() -> Path:
     The first of ``$GPU_WINDOWS_CACHE_DIR``, ``$XDG_CACHE_HOME`` or ``~/.cache``, and the
     system's temporary directory that can be written to, by this user alone; else a fresh one.
     """
-    chosen = os.environ.get(CACHE_VARIABLE)
+    configured = os.environ.get(CACHE_VARIABLE)
     home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    ours = f"gpu_windows-{os.geteuid()}"
-    places = [(home, "gpu_windows"), (tempfile.gettempdir(), ours)]
-    for base, *names in [(chosen,)] if chosen else places:
+    own = f"gpu_windows-{os.geteuid()}"
+    places = [(home, "gpu_windows"), (tempfile.gettempdir(), own)]
+    for base, *names in [(configured,)] if configured else places:
         try:
             directory = private_folder(Path(base), *names, "kernels", fingerprint())
         except NotPrivateError as error:

@@ -32,7 +32,7 @@ def _below(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
             yield f"{name}/{found.name}", found.read_bytes()
 
 
-def kept_beside(function: Callable[..., Any], folder: Path) -> Callable[..., Any]:
+def relocate_source(function: Callable[..., Any], folder: Path) -> Callable[..., Any]:
     """Return the function as if its source were in a folder, where a copy is put.
 
     Numba looks for what it has compiled by the path of the source. It finds nothing where that path
@@ -51,19 +51,19 @@ def kept_beside(function: Callable[..., Any], folder: Path) -> Callable[..., Any
     path = folder / "sources" / f"{function.__module__}.py"
     if not text or not _written(path, text.encode()):
         return function
-    kept = FunctionType(
+    moved = FunctionType(
         code.replace(co_filename=str(path)),
         function.__globals__,
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    kept.__module__, kept.__qualname__ = function.__module__, function.__qualname__
-    return kept
+    moved.__module__, moved.__qualname__ = function.__module__, function.__qualname__
+    return moved
 
 
 def _written(path: Path, text: bytes) -> bool:
-    """Have a text at a path, at once or not at all; return whether it is there."""
+    """Write a text to a path, at once or not at all; return whether it is there."""
     try:
         if _is_there(path, text):
             return True
@@ -81,7 +81,7 @@ def _is_there(path: Path, text: bytes) -> bool:
 
 
 def _put(temporary: Path, path: Path, text: bytes) -> None:
-    """Have a file at a path, but leave there what another process has put there meanwhile.
+    """Move a file to a path, unless another process has put one there meanwhile.
 
     Numba holds what was compiled from it for stale once the time of the file is another one.
     """

@@ -19,7 +19,7 @@ NONE_VISIBLE = f"{VISIBLE_VARIABLE} is empty: this task was given no device"
 
 @dataclass(frozen=True)
 class Grant:
-    """What a scheduler granted to a task.
+    """Devices that a scheduler granted to a task.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ class Task:
             return matches[0]
         if len(devices) == 1:  # the container shows no other
             return 0
-        shown = f"{VISIBLE_VARIABLE}={environment.get(VISIBLE_VARIABLE, '(unset)')}"
-        return f"Spark granted the GPU {address!r}, which is none of {len(devices)} with {shown}"
+        setting = f"{VISIBLE_VARIABLE}={environment.get(VISIBLE_VARIABLE, '(unset)')}"
+        return f"Spark granted the GPU {address!r}, which is none of {len(devices)} with {setting}"
 
 
 def visible_devices(environment: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -130,14 +130,14 @@ def _is_uuid(address: str, uuid: str) -> bool:
 
 
 class _Process:
-    """What this process runs, and what became of its CUDA context."""
+    """State of this process: its task, and why its CUDA context failed."""
 
     task: Task | None = None
     failure: str | None = None
 
 
 def begin(grant: Grant) -> None:
-    """Say that a task begins in this process, and what it was granted; the one before is over."""
+    """Begin a task in this process, with the devices granted to it; the one before has ended."""
     _Process.task = Task(grant)
 
 
@@ -152,5 +152,5 @@ def device_failed(reason: str) -> None:
 
 
 def device_failure() -> str | None:
-    """Return why this process cannot reach a device any more, if that is so."""
+    """Return why this process can no longer reach a device, or None if it can."""
     return _Process.failure

@@ -15,7 +15,7 @@ _WORKERS = 4
 _FOLDER = Path("tests", "gpu")
 #: Of a file that is not named here small tests come later. Moves between host and device, threads
 #: and streams come first, for no CPU can stand in for them.
-_ORDER = ("staging", "kernels", "keys", "machines", "joins")
+_ORDER = ("staging", "kernels", "keys", "joins")
 _LARGE = "test_large or test_many"
 #: Whose tests are of what runs at the same time: no launch of theirs may wait for its kernel.
 _TOGETHER = ("staging",)

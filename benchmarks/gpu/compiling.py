@@ -20,9 +20,9 @@ from benchmarks.gpu.scene import Row, Scene
 _QUICK = ("joins.cover",)
 _MOST_PROCESSES = 16
 #: The slowest come first.
-_SLOWEST = ("merging", "panes")
+_SLOWEST = ("cells", "combine")
 #: Kernels of the CPU that no step uses, and that take long.
-_UNUSED = ("matching",)
+_UNUSED = ("matching", "merging", "panes")
 
 
 def run(scene: Scene) -> Iterator[Row]:

@@ -177,15 +177,6 @@ def _sessions(keys: int) -> Make:
     return make
 
 
-def _running(length: int | None) -> Make:
-    def make(backend: Backend, rows: int) -> Work:
-        begins = backend.to_device(np.arange(0, rows, length or rows))
-        values = _values(backend, rows)
-        return lambda: backend.running.fold(ADD, begins, values)
-
-    return make
-
-
 def _number(backend: Backend, rows: int) -> Work:
     codes, _ = _columns(backend, rows, _KEYS)
     counts = backend.to_device(np.zeros(_KEYS, np.int64))
@@ -257,7 +248,5 @@ KERNELS: Mapping[str, tuple[int, Make]] = {
     "join pairs": (16, _pairs),
     "sessions": (24, _sessions(_KEYS)),
     "sessions, one key": (24, _sessions(1)),
-    "running, runs of 100": (16, _running(100)),
-    "running, one key": (16, _running(None)),
     "numbering": (16, _number),
 }

@@ -41,7 +41,7 @@ def build_operator(
     in_order : bool
         Whether results must come in order of firing.
     device : {"auto", "cpu", "cuda"}, optional
-        Default: the query's option.
+        Default: the query's option. Ignored where no kernel of a device runs the plan.
     threads : int
         Threads of the CPU kernels.
 
@@ -52,7 +52,8 @@ def build_operator(
     """
     plan = open_functions_of(plan)
     process = plan.query.pair_process
-    kernels = partial(Kernels, device or plan.query.options.device, threads)
+    chosen = (device or plan.query.options.device) if plan.calls_kernels else "cpu"
+    kernels = partial(Kernels, chosen, threads)
     if process is None:
         return _build(plan, kernels, trace=trace, in_order=in_order)
     joins = replace(plan, query=plan.query.without_process)
@@ -72,8 +73,6 @@ def _build(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
         return _match(plan, trace=trace, in_order=in_order, compiled=not by_row)
     if is_plan_of(plan, ProcessQuery):
         return _process(plan, trace=trace)
-    if by_row:
-        return _by_row(plan, trace=trace)
     if is_plan_of(plan, OverQuery):
         return _over(plan, kernels(), trace=trace, in_order=in_order)
     if is_plan_of(plan, IntervalJoinQuery):
@@ -81,25 +80,13 @@ def _build(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
     if is_plan_of(plan, TemporalJoinQuery):
         return _temporal_join(plan, kernels(), trace=trace, in_order=in_order)
     assert is_plan_of(plan, WindowQuery), f"no operator for {type(plan).__name__}"
+    if by_row:
+        return _by_row(plan, trace=trace)
     return _WINDOWS[plan.strategy](plan, kernels(), trace=trace, in_order=in_order)
 
 
-def _by_row(plan: Plan, *, trace: bool) -> Operator:
-    """Build an operator in plain Python."""
-    if is_plan_of(plan, IntervalJoinQuery):
-        from gpu_windows.operators.row_at_a_time.interval_join import ReferenceJoinOperator
-
-        return ReferenceJoinOperator(plan, trace=trace)
-    if is_plan_of(plan, TemporalJoinQuery):
-        from gpu_windows.operators.row_at_a_time.temporal_join import ReferenceTemporalJoinOperator
-
-        return ReferenceTemporalJoinOperator(plan, trace=trace)
-    if is_plan_of(plan, OverQuery):
-        from gpu_windows.operators.row_at_a_time.over import ReferenceOverOperator
-
-        return ReferenceOverOperator(plan, trace=trace)
-    assert is_plan_of(plan, WindowQuery), f"no operator for {type(plan).__name__}"
-
+def _by_row(plan: WindowPlan, *, trace: bool) -> Operator:
+    """Build the operator of windows in plain Python."""
     from gpu_windows.operators.row_at_a_time.operator import ReferenceOperator
 
     return ReferenceOperator(plan, trace=trace)

@@ -8,9 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels import task
 from gpu_windows.kernels.backend import Backend, probe, select
@@ -24,10 +21,6 @@ R = TypeVar("R")
 
 #: With ``device="auto"``, batches of fewer rows run faster on the CPU.
 MIN_DEVICE_ROWS = 1 << 16
-#: With ``device="auto"``, the largest unit that one thread runs may have at most this share of all
-#: rows, divided by the threads of the CPU. 1,048,576 rows of 1,000 keys, in windows that fire every
-#: 100 rows, took 223 ms on an H200 and 93 ms on 16 cores (docs/gpus.md).
-_LARGEST_UNIT = 1 / 256
 #: A batch that does not fit device memory is halved down to this many rows, then runs on the CPU.
 _MIN_HALVED_ROWS = 1 << 14
 #: After this many calls that did not fit device memory, the rest of a task runs on the CPU.
@@ -120,22 +113,6 @@ class Kernels:
         ``work`` also gets a ``map``, which may run in several threads.
         """
         return self._run(rows, work, on_device=self._wants_device(rows))
-
-    def run_units(self, sizes: NDArray[np.int64], work: Callable[[Backend, Map], T]) -> T:
-        """Call ``work`` for units, each processed by one thread row by row.
-
-        With ``device="auto"`` it runs on the CPU if one unit is much larger than the others.
-
-        Parameters
-        ----------
-        sizes : int64[units]
-            Rows of every unit.
-        work : callable
-            See `run`.
-        """
-        rows, largest = int(sizes.sum()), int(sizes.max(initial=0))
-        fits = self._always or largest * self.threads <= rows * _LARGEST_UNIT
-        return self._run(rows, work, on_device=fits and self._wants_device(rows))
 
     def _run(self, rows: int, work: Callable[[Backend, Map], T], *, on_device: bool) -> T:
         if on_device:

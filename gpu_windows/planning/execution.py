@@ -37,20 +37,27 @@ def check_partials_option(query: Query, why: str, execution: Execution) -> None:
         raise UnsupportedQueryError(rule)
 
 
-def check_options(query: Query, subject: str, *, has_reference: bool) -> None:
+def check_no_reference(query: Query, subject: str) -> None:
+    """Refuse the reference engine for a kind of query that it does not evaluate.
+
+    ``subject``: what to call that kind in the message.
+    """
+    if query.options.engine == "reference":
+        rule = (
+            f"engine='reference' is not possible: the reference engine does not evaluate {subject}"
+        )
+        raise UnsupportedQueryError(rule)
+
+
+def check_options(query: Query, subject: str) -> None:
     """Refuse options about devices and partials for a kind of query that uses neither.
 
-    ``subject``: what to call that kind in the message; ``has_reference``: whether the reference
-    engine evaluates it, too.
+    ``subject``: what to call that kind in the message.
     """
     options = query.options
     refused = {
         "device": (options.device == "cuda", "no kernel of a device runs"),
         "partials": (options.partials == "spark", "no partials are made for"),
-        "engine": (
-            not has_reference and options.engine == "reference",
-            "the reference engine does not evaluate",
-        ),
     }
     for name, (is_refused, why) in refused.items():
         if is_refused:

@@ -54,7 +54,9 @@ class PartialsBy(Enum):
 
 
 #: Strategies without a kernel for a device.
-_WITHOUT_KERNELS = (Strategy.PROCESS, Strategy.TOP, Strategy.MATCH, Strategy.ROW_AT_A_TIME)
+_CPU_ONLY = (
+    Strategy.BUFFER, Strategy.PROCESS, Strategy.TOP, Strategy.MATCH, Strategy.ROW_AT_A_TIME
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +120,8 @@ class QueryPlan(Generic[Q_co]):
 
     @property
     def calls_kernels(self) -> bool:
-        """Whether it is run by kernels that a device may run, too."""
-        return self.strategy not in _WITHOUT_KERNELS
+        """Whether kernels run it that a device has, too."""
+        return self.strategy not in _CPU_ONLY
 
     @property
     def result_schema(self) -> pa.Schema:

@@ -121,15 +121,17 @@ class Options:
         and the batch is large enough for the transfer, else CPU; logged and counted, never
         silent. A Spark task has the GPU that Spark assigned to it, or one that
         ``CUDA_VISIBLE_DEVICES`` names, else none. ``"cuda"``: a device is used, assigned or not;
-        `DeviceUnavailableError` if there is none.
+        `DeviceUnavailableError` if there is none, `UnsupportedQueryError` for a query that no
+        kernel of a device runs (docs/strategies.md).
     partials : {"auto", "kernels", "spark"}
         Who makes the partial aggregates of slices on Spark batch: our kernels, to which every
         row crosses, or Spark's own aggregation, so that only partials cross. Same results.
         ``"auto"``: Spark where it can if nothing crosses then, or if rows cross slowly
         (`gpu_windows.configure`).
     engine : {"auto", "reference"}
-        ``"reference"``: the row-at-a-time operator that the tests take as the truth, for any
-        query; slow. ``"auto"``: the planner's choice.
+        ``"reference"``: row at a time in plain Python, for windows and patterns; slow.
+        `UnsupportedQueryError` for OVER, interval and temporal joins and a top of keys.
+        ``"auto"``: the planner's choice.
     shards : int, optional
         Number of shards of the keys on Spark: a worker holds one shard at a time (several, while
         they are small). Default: four times ``spark.sql.shuffle.partitions``.

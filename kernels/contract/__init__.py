@@ -1,4 +1,4 @@
-"""What both back ends promise: the one place that types and documents their functions.
+"""Contract of both back ends: the one place that types and documents their functions.
 
 A back end is a package, `gpu_windows.kernels.cpu` or `gpu_windows.kernels.cuda`, with the modules
 that `modules.Modules` names; each has the functions of its Protocol. mypy compares the types where

@@ -109,7 +109,7 @@ class Reduce(Protocol[G_contra]):
 
     @property
     def ALL(self) -> HostBools:  # noqa: N802  # a constant of the module
-        """What ``valid`` is where all rows take part: bool[0], good for either back end."""
+        """Value of ``valid`` if all rows take part: bool[0], good for either back end."""
 
     def count(self, groups: G_contra, valid: DeviceBools) -> DeviceInts:
         """Count the valid rows of every group: int64[count]."""
@@ -185,35 +185,4 @@ class Reduce(Protocol[G_contra]):
         -------
         int64[count]
             -1 where no row is valid.
-        """
-
-
-class Running(Protocol):
-    """Running combinations: every entry of a run with those of the run before it.
-
-    ``begins`` (int64[r], ascending) says where the runs begin; the last one ends with the entries.
-    """
-
-    def fold(self, how: int, begins: DeviceInts, values: DeviceLane) -> DeviceLane:
-        """Fold int64[m] or float64[m] by ADD, LEAST or GREATEST (`gpu_windows.rules`)."""
-
-    def moments(self, begins: DeviceInts, n: DeviceInts, *parts: DeviceFloats) -> DeviceMoments:
-        """Combine moments, [m] each."""
-
-    def pick(self, begins: DeviceInts, rank: DeviceInts, valid: DeviceBools) -> DeviceInts:
-        """Return the valid entry of least rank so far, the earlier of equals: int64[m].
-
-        Parameters
-        ----------
-        begins : int64[r]
-            Where runs begin.
-        rank : int64[m]
-            The least one so far is picked, the first of equals.
-        valid : bool[m]
-            Which entries may be picked.
-
-        Returns
-        -------
-        int64[m]
-            -1 where no entry so far is valid.
         """

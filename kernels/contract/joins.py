@@ -67,7 +67,7 @@ class Joins(Protocol):
             Of `range_bounds`.
         """
 
-    def covered(self, first: DeviceInts, last: DeviceInts, count: int) -> DeviceBools:
+    def mark_covered(self, first: DeviceInts, last: DeviceInts, count: int) -> DeviceBools:
         """Return which right rows match any left row.
 
         Parameters

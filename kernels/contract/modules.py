@@ -8,10 +8,9 @@ from typing import Generic, Protocol
 import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceArray, DeviceInts, HostArray
-from gpu_windows.kernels.contract.groups import G, Grouping, Reduce, Running, Sessions
+from gpu_windows.kernels.contract.groups import G, Grouping, Reduce, Sessions
 from gpu_windows.kernels.contract.joins import Joins
 from gpu_windows.kernels.contract.keys import Keys
-from gpu_windows.kernels.contract.machines import Merging, Panes
 from gpu_windows.kernels.contract.rows import Assign, Numbering
 from gpu_windows.kernels.contract.windows import Combine, R, W
 
@@ -59,9 +58,6 @@ class Modules(Generic[G, R, W]):
     grouping: Grouping[G]
     sessions: Sessions[G]
     reduce: Reduce[G]
-    running: Running
     combine: Combine[R, W]
-    panes: Panes
-    merging: Merging
     joins: Joins
     memory: Memory

@@ -1,4 +1,4 @@
-"""What becomes of single rows: slices, statuses, numbers."""
+"""Single rows: their slices, statuses and numbers."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Limits(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """What `Assign.assign_slices` saw of all rows.
+    """Summary of the rows of `Assign.assign_slices`.
 
     Parameters
     ----------
     rejected : int
         Rows whose status is not ACCEPTED.
-    least, greatest : int
-        Slices of the others; LONG_MAX and LONG_MIN where there are none.
+    min_slice, max_slice : int
+        Of the accepted rows; LONG_MAX and LONG_MIN if there are none.
     """
 
     rejected: int
-    least: int
-    greatest: int
+    min_slice: int
+    max_slice: int
 
 
 class Assign(Protocol):

@@ -17,7 +17,7 @@ from gpu_windows.rules import ACCEPTED, LATE, LONG_MIN
 def admit(
     codes: Any, ts: Any, last: Any, before: Any, status: Any, cleanup: Any, until: Any, prior: Any
 ) -> None:
-    """Tell which rows are late, and how long the others are kept.
+    """Find the late rows, and until when the others are kept.
 
     Parameters
     ----------

@@ -36,11 +36,11 @@ def _all_within(ts: Any, begin: Any, end: Any, first: Any, last: Any) -> Any:
 
 @kernel((INTS, BOOLS, GRID, RECIPROCAL, INT, INT, INT, OUT_INTS, OUT_BYTES))
 def _assign(
-    ts: Any, valid: Any, grid: Any, slide: Any, low: Any, high: Any, kept: Any,
+    ts: Any, valid: Any, grid: Any, slide: Any, low: Any, high: Any, earliest: Any,
     slices: Any, status: Any,
 ) -> Any:  # fmt: skip
     """Return the number of rows that are accepted, and their least and greatest slice."""
-    accepted, least, greatest = 0, LONG_MAX, LONG_MIN
+    accepted, min_slice, max_slice = 0, LONG_MAX, LONG_MIN
     first, last = 1, 0  # ticks of one slice and status: rows near in time share them
     index, state = 0, ACCEPTED
     for block in range(0, ts.size, _BLOCK):
@@ -60,19 +60,19 @@ def _assign(
                     slices[i], status[i] = 0, OUT_OF_RANGE
                     continue
                 index = slice_by_reciprocal(t, grid, slide)
-                state = status_of(t, index, kept, grid)
+                state = status_of(t, index, earliest, grid)
                 first = max(slice_start(index, grid), low)
                 last = min(slice_start(index + 1, grid) - 1, high)
-                if t < kept:  # a gap may hold late rows and others
-                    last = min(last, kept - 1)
+                if t < earliest:  # a gap may hold late rows and others
+                    last = min(last, earliest - 1)
                 else:
-                    first = max(first, kept)
+                    first = max(first, earliest)
                 if state == ACCEPTED:
-                    least, greatest = min(least, index), max(greatest, index)
+                    min_slice, max_slice = min(min_slice, index), max(max_slice, index)
             slices[i] = index
             status[i] = state
             accepted += state == ACCEPTED
-    return accepted, least, greatest
+    return accepted, min_slice, max_slice
 
 
 def assign_slices(
@@ -80,9 +80,9 @@ def assign_slices(
     slices: NDArray[np.int64], status: NDArray[np.int8],
 ) -> Assigned:  # fmt: skip
     """See `contract.rows.Assign.assign_slices`."""
-    kept = earliest_kept(limits.lateness, limits.watermark, grid)
+    earliest = earliest_kept(limits.lateness, limits.watermark, grid)
     slide = reciprocal(grid.slide)
-    accepted, least, greatest = _assign(
-        ts, valid, grid, slide, limits.low, limits.high, kept, slices, status
+    accepted, min_slice, max_slice = _assign(
+        ts, valid, grid, slide, limits.low, limits.high, earliest, slices, status
     )
-    return Assigned(len(ts) - accepted, least, greatest)
+    return Assigned(len(ts) - accepted, min_slice, max_slice)

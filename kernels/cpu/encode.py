@@ -14,10 +14,10 @@ _INITIAL_SLOTS = 1 << 12
 
 
 @kernel((INTS, INT, OUT_INTS, OUT_INTS, INT, OUT_INTS))
-def _encode(values: Any, start: Any, slots: Any, known: Any, count: Any, codes: Any) -> Any:
+def _encode(values: Any, start: Any, slots: Any, distinct: Any, count: Any, codes: Any) -> Any:
     """Encode ``values[start:]`` until the table is half full.
 
-    Open addressing: ``slots`` holds code + 1, 0 is free; ``known[code]`` is the value.
+    Open addressing: ``slots`` holds code + 1, 0 is free; ``distinct[code]`` is the value.
     Returns (rows encoded, number of codes).
     """
     mask = slots.size - 1
@@ -26,12 +26,12 @@ def _encode(values: Any, start: Any, slots: Any, known: Any, count: Any, codes: 
         value = values[i]
         mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
         slot = np.int64(mixed >> np.uint64(32)) & mask
-        while slots[slot] != 0 and known[slots[slot] - 1] != value:
+        while slots[slot] != 0 and distinct[slots[slot] - 1] != value:
             slot = (slot + 1) & mask
         if slots[slot] == 0:
             if count == limit:
                 return i, count
-            known[count] = value
+            distinct[count] = value
             count += 1
             slots[slot] = count
         codes[i] = slots[slot] - 1
@@ -43,42 +43,42 @@ class Encoder:
 
     def __init__(self) -> None:
         self._slots = np.zeros(_INITIAL_SLOTS, np.int64)
-        self._known = np.empty(_INITIAL_SLOTS // 2, np.int64)
+        self._values = np.empty(_INITIAL_SLOTS // 2, np.int64)
         self.count = 0
 
     @property
     def values(self) -> NDArray[np.int64]:
         """The value of every code, int64[count]."""
-        return self._known[: self.count]
+        return self._values[: self.count]
 
     def encode(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the code of every value, int64[n]; new values get the next codes."""
         codes = np.empty(len(values), np.int64)
         done = 0
         while True:
-            done, self.count = _encode(values, done, self._slots, self._known, self.count, codes)
+            done, self.count = _encode(values, done, self._slots, self._values, self.count, codes)
             if done == len(values):
                 return codes
             self._grow()
 
     def _grow(self) -> None:
-        known = self.values.copy()
+        values = self.values.copy()
         self._slots = np.zeros(4 * len(self._slots), np.int64)
-        self._known = np.empty(len(self._slots) // 2, np.int64)
+        self._values = np.empty(len(self._slots) // 2, np.int64)
         self.count = 0
         _, self.count = _encode(
-            known, 0, self._slots, self._known, 0, np.empty(len(known), np.int64)
+            values, 0, self._slots, self._values, 0, np.empty(len(values), np.int64)
         )
 
 
 @kernel((INTS, TEXT, INTS, INT, OUT_INTS, OUT_INTS, OUT_INTS, OUT_TEXT, INT, OUT_INTS))
 def _encode_texts(
     offsets: Any, data: Any, hashes: Any, start: Any,
-    slots: Any, known_hashes: Any, known_offsets: Any, known_data: Any, count: Any, codes: Any,
+    slots: Any, all_hashes: Any, all_offsets: Any, all_data: Any, count: Any, codes: Any,
 ) -> Any:  # fmt: skip
     """Encode the texts from ``start`` on until the table is half full, as `_encode` does.
 
-    ``known_data[known_offsets[code]:known_offsets[code + 1]]`` is the text of a code.
+    ``all_data[all_offsets[code]:all_offsets[code + 1]]`` is the text of a code.
     """
     mask = slots.size - 1
     limit = slots.size // 2
@@ -88,10 +88,10 @@ def _encode_texts(
         slot = np.int64(mixed >> np.uint64(32)) & mask
         while slots[slot] != 0:
             code = slots[slot] - 1
-            place = known_offsets[code]
+            place = all_offsets[code]
             same = 0
-            if known_hashes[code] == hashes[i] and known_offsets[code + 1] - place == length:
-                while same < length and known_data[place + same] == data[begin + same]:
+            if all_hashes[code] == hashes[i] and all_offsets[code + 1] - place == length:
+                while same < length and all_data[place + same] == data[begin + same]:
                     same += 1
                 if same == length:
                     break
@@ -99,12 +99,12 @@ def _encode_texts(
         if slots[slot] == 0:
             if count == limit:
                 return i, count
-            place = known_offsets[count]
+            place = all_offsets[count]
             for j in range(length):
-                known_data[place + j] = data[begin + j]
-            known_hashes[count] = hashes[i]
+                all_data[place + j] = data[begin + j]
+            all_hashes[count] = hashes[i]
             count += 1
-            known_offsets[count] = place + length
+            all_offsets[count] = place + length
             slots[slot] = count
         codes[i] = slots[slot] - 1
     return hashes.size, count
@@ -162,26 +162,26 @@ class TextEncoder:
         self._reserve(int(offsets[-1] - offsets[0]))
         texts, done = (offsets, data, hashes), 0
         while True:
-            known = self._slots, self._hashes, self._offsets, self._data
-            done, self.count = _encode_texts(*texts, done, *known, self.count, codes)
+            distinct = self._slots, self._hashes, self._offsets, self._data
+            done, self.count = _encode_texts(*texts, done, *distinct, self.count, codes)
             if done == len(codes):
                 return codes
             self._grow()
 
     def _reserve(self, more: int) -> None:
-        """Have room for the bytes of texts that may all be new."""
+        """Grow the bytes of distinct texts, in case all of a call are new."""
         used = len(self.data)
         if used + more > len(self._data):
-            self._data = _resized(self._data, used, max(used + more, 2 * used))
+            self._data = _resize(self._data, used, max(used + more, 2 * used))
 
     def _grow(self) -> None:
         self._slots = np.zeros(4 * len(self._slots), np.int64)
-        self._hashes = _resized(self._hashes, self.count, len(self._slots) // 2)
-        self._offsets = _resized(self._offsets, self.count + 1, len(self._slots) // 2 + 1)
+        self._hashes = _resize(self._hashes, self.count, len(self._slots) // 2)
+        self._offsets = _resize(self._offsets, self.count + 1, len(self._slots) // 2 + 1)
         _place(self.hashes, self._slots)
 
 
-def _resized(values: NDArray[Any], used: int, size: int) -> NDArray[Any]:
+def _resize(values: NDArray[Any], used: int, size: int) -> NDArray[Any]:
     """Return a longer array that begins with the ``used`` first values."""
     longer = np.empty(size, values.dtype)
     longer[:used] = values[:used]

@@ -15,7 +15,7 @@ from gpu_windows.kernels.cpu.types import CELLS, INT, INTS, OUT_CELLS, OUT_INTS
 #: Cells a row up to which a table of all (key, slice) cells is cheaper than hashing the pairs.
 _DENSE_CELLS_PER_ROW = 4
 _DENSE_CELLS_ALWAYS = 1 << 16
-_MOST_CELLS = 2**31 - 1
+_MAX_CELLS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def group(
         reach = (int(slices.min()), int(slices.max())) if rows else (0, 0)
     low, high = reach
     width = high - low + 1
-    room = max(_DENSE_CELLS_PER_ROW * rows, _DENSE_CELLS_ALWAYS)
-    if key_count * width <= min(room, _MOST_CELLS):
+    limit = max(_DENSE_CELLS_PER_ROW * rows, _DENSE_CELLS_ALWAYS)
+    if key_count * width <= min(limit, _MAX_CELLS):
         return _group_dense(codes, slices, low, width, key_count)
     return _group_hashed(codes, slices)
 
@@ -109,7 +109,7 @@ def _group_dense(
             key, np.tile(np.arange(low, low + width), key_count), counts, cells, size, None
         )
     key, slice_, rows, occupied = (np.empty(count, np.int64) for _ in range(4))
-    _occupied(counts, low, width, key, slice_, rows, occupied)
+    _find_occupied(counts, low, width, key, slice_, rows, occupied)
     return Groups(key, slice_, rows, cells, size, occupied)
 
 
@@ -135,7 +135,7 @@ def _dense_cells(codes: Any, slices: Any, low: Any, width: Any, cells: Any, coun
 
 
 @kernel((INTS, INT, INT, OUT_INTS, OUT_INTS, OUT_INTS, OUT_INTS))
-def _occupied(
+def _find_occupied(
     counts: Any, low: Any, width: Any, codes: Any, slices: Any, rows: Any, occupied: Any
 ) -> None:
     group = 0

@@ -53,8 +53,8 @@ def has_match(first: Ints, last: Ints) -> NDArray[np.bool_]:
     return first < last
 
 
-def covered(first: Ints, last: Ints, count: int) -> NDArray[np.bool_]:
-    """See `contract.joins.Joins.covered`."""
+def mark_covered(first: Ints, last: Ints, count: int) -> NDArray[np.bool_]:
+    """See `contract.joins.Joins.mark_covered`."""
     found = np.zeros(count, np.bool_)
     _cover(first, last, found)
     return found
@@ -115,21 +115,21 @@ def _expand_pairs(first: Any, offsets: Any, begin: Any, end: Any, left: Any, rig
 def nearest(left: Side, right: Side, lower: int, upper: int, direction: int) -> Ints:
     """See `contract.joins.Joins.nearest`."""
     sides = *left, *right, lower, upper
-    chosen = np.empty(len(left.codes), np.int64)
+    out = np.empty(len(left.codes), np.int64)
     if direction == AFTER:
-        _latter(*sides, chosen)
-        return chosen
-    _former(*sides, chosen)
+        _find_later(*sides, out)
+        return out
+    _find_earlier(*sides, out)
     if direction == BEFORE:
-        return chosen
+        return out
     later = np.empty(len(left.codes), np.int64)
-    _latter(*sides, later)
-    _choose(left.ts, right.ts, later, chosen)
-    return chosen
+    _find_later(*sides, later)
+    _choose(left.ts, right.ts, later, out)
+    return out
 
 
 @kernel((INTS, INTS, INTS, INTS, INT, INT, OUT_INTS))
-def _former(
+def _find_earlier(
     left_codes: Any, left_ts: Any, right_codes: Any, right_ts: Any, lower: Any, upper: Any, out: Any
 ) -> None:
     end = 0
@@ -145,7 +145,7 @@ def _former(
 
 
 @kernel((INTS, INTS, INTS, INTS, INT, INT, OUT_INTS))
-def _latter(
+def _find_later(
     left_codes: Any, left_ts: Any, right_codes: Any, right_ts: Any, lower: Any, upper: Any, out: Any
 ) -> None:
     row = 0
@@ -153,17 +153,17 @@ def _latter(
         code, ts = left_codes[i], left_ts[i]
         earliest = max(ts, rules.shifted(ts, lower))
         row = search.first_from(right_codes, right_ts, code, earliest, row)
-        known = row < right_codes.size and right_codes[row] == code
-        out[i] = row if known and right_ts[row] <= rules.shifted(ts, upper) else -1
+        is_found = row < right_codes.size and right_codes[row] == code
+        out[i] = row if is_found and right_ts[row] <= rules.shifted(ts, upper) else -1
 
 
 @kernel((INTS, INTS, INTS, OUT_INTS))
-def _choose(left_ts: Any, right_ts: Any, later: Any, chosen: Any) -> None:
-    """Choose between the row before, if any, in ``chosen`` and the one after."""
+def _choose(left_ts: Any, right_ts: Any, later: Any, out: Any) -> None:
+    """Choose between the row before, if any, in ``out`` and the one after."""
     for i in range(left_ts.size):
-        before, after = chosen[i], later[i]
+        before, after = out[i], later[i]
         if before < 0 or (
             after >= 0
             and not rules.is_earlier_nearer(left_ts[i], right_ts[before], right_ts[after])
         ):
-            chosen[i] = after
+            out[i] = after

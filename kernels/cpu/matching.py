@@ -35,8 +35,8 @@ from gpu_windows.rules.pattern_matching.layout import (
 Ints = NDArray[np.int64]
 Memory = TypeVar("Memory", Pool, Completed, Found)
 
-#: What there is room for at first: partial and complete matches of a key; matches of a row, about.
-_ROOM, _MATCHES_A_ROW = 256, 0.25
+#: Initial capacity: partial and complete matches of a key; about how many matches of a row.
+_CAPACITY, _MATCHES_A_ROW = 256, 0.25
 
 _COMPILED = compile_patterns(inner(**INNER))
 _POOL = record(Pool, "iiiifiii")
@@ -58,19 +58,19 @@ _match = _COMPILED["run"]
 
 
 @kernel((_FOUND, _POOLS, _MATCHES, _WORK))
-def _run(kept: Any, pools: Any, matches: Any, work: Any) -> Any:
-    return _match(kept, pools, matches, work)
+def _run(stored: Any, pools: Any, matches: Any, work: Any) -> Any:
+    return _match(stored, pools, matches, work)
 
 
 def run(
-    kept: Found, automaton: Automaton, program: Program, settings: Settings, rows: Rows, depth: int,
-    *, compiled: bool = True,
+    stored: Found, automaton: Automaton, program: Program, settings: Settings, rows: Rows,
+    depth: int, *, compiled: bool = True,
 ) -> tuple[int, int, Found]:  # fmt: skip
     """Match the rows of some keys.
 
     Parameters
     ----------
-    kept : Found
+    stored : Found
         What a run before has left of these keys, in their order; see `nothing`.
     automaton, program, settings, rows
     depth : int
@@ -82,80 +82,83 @@ def run(
     -------
     (int, int, Found)
         How the run ended, of which variable the condition failed then, and what was found: the
-        matches in the order in which they were given, and what is to be kept.
+        matches in the order in which they were given, and the state to store.
     """
     keys = len(rows.known)
-    most = int(np.diff(kept.partials).max(initial=0)) * settings.branches
-    pools = Pools(*(_pool(settings, _ROOM + most) for _ in range(2)))
-    completed = _completed(settings, _ROOM + len(kept.waiting_starts))
-    given = int(_MATCHES_A_ROW * len(rows.ts)) + _ROOM
-    room = (len(kept.state) + keys + _ROOM, len(kept.waiting_starts) + _ROOM)
-    found = _found(settings, keys, given, *room)
+    max_branches = int(np.diff(stored.partials).max(initial=0)) * settings.branches
+    pools = Pools(*(_pool(settings, _CAPACITY + max_branches) for _ in range(2)))
+    completed = _allocate_completed(settings, _CAPACITY + len(stored.waiting_starts))
+    given = int(_MATCHES_A_ROW * len(rows.ts)) + _CAPACITY
+    capacity = (
+        len(stored.state) + keys + _CAPACITY,
+        len(stored.waiting_starts) + _CAPACITY,
+    )
+    found = _found(settings, keys, given, *capacity)
     work = Work(automaton, program, settings, rows, _machine(depth))
     call: Callable[..., int] = _run if compiled else pattern_matching.matching.run
     while True:
         with np.errstate(over="ignore", invalid="ignore"):  # as compiled
-            ended = int(call(kept, pools, Matches(completed, found), work))
+            ended = int(call(stored, pools, Matches(completed, found), work))
         if ended == FEW_PARTIALS:
             pools = Pools(*(_larger(p, _pool(settings, 2 * len(p.state))) for p in pools))
         elif ended == FEW_COMPLETED:
-            completed = _larger(completed, _completed(settings, 2 * len(completed.start)))
+            completed = _larger(completed, _allocate_completed(settings, 2 * len(completed.start)))
         elif ended == FEW_GIVEN:
             given *= 2
-            found = _larger(found, _found(settings, keys, given, *room))
+            found = _larger(found, _found(settings, keys, given, *capacity))
         elif ended == FEW_KEPT:
-            room = (2 * room[0], 2 * room[1])
-            found = _larger(found, _found(settings, keys, given, *room))
+            capacity = (2 * capacity[0], 2 * capacity[1])
+            found = _larger(found, _found(settings, keys, given, *capacity))
         else:
-            return ended, int(work.machine.failed[0]), _used(found, settings)
+            return ended, int(work.machine.failed[0]), _trim(found, settings)
 
 
 def nothing(settings: Settings, keys: int) -> Found:
-    """Return what is kept of keys that nothing is known of."""
-    return _used(_found(settings, keys, 0, 0, 0), settings)
+    """Return the state of new keys."""
+    return _trim(_found(settings, keys, 0, 0, 0), settings)
 
 
-def _pool(settings: Settings, room: int) -> Pool:
-    sums = room * settings.aggregates
+def _pool(settings: Settings, capacity: int) -> Pool:
+    sums = capacity * settings.aggregates
     return Pool(
-        state=np.empty(room, np.int64),
-        start=np.empty(room, np.int64),
-        ends=np.empty(room * settings.variables, np.int64),
+        state=np.empty(capacity, np.int64),
+        start=np.empty(capacity, np.int64),
+        ends=np.empty(capacity * settings.variables, np.int64),
         ints=np.empty(sums, np.int64),
         floats=np.empty(sums, np.float64),
         counts=np.empty(sums, np.int64),
-        heap=np.empty(room, np.int64),
+        heap=np.empty(capacity, np.int64),
         sizes=np.zeros(2, np.int64),
     )
 
 
-def _completed(settings: Settings, room: int) -> Completed:
+def _allocate_completed(settings: Settings, capacity: int) -> Completed:
     return Completed(
-        start=np.empty(room, np.int64),
-        ends=np.empty(room * settings.variables, np.int64),
-        new=np.empty(room, np.int64),
-        waiting=np.empty(room, np.int64),
+        start=np.empty(capacity, np.int64),
+        ends=np.empty(capacity * settings.variables, np.int64),
+        new=np.empty(capacity, np.int64),
+        waiting=np.empty(capacity, np.int64),
         sizes=np.zeros(3, np.int64),
     )
 
 
-def _found(settings: Settings, keys: int, matches: int, kept: int, waiting: int) -> Found:
-    sums = kept * settings.aggregates
+def _found(settings: Settings, keys: int, matches: int, partials: int, pending: int) -> Found:
+    sums = partials * settings.aggregates
     return Found(
         key=np.empty(matches, np.int64),
         cause=np.empty(matches, np.int64),
         start=np.empty(matches, np.int64),
         ends=np.empty(matches * settings.variables, np.int64),
         partials=np.zeros(keys + 1, np.int64),
-        state=np.empty(kept, np.int64),
-        starts=np.empty(kept, np.int64),
-        kept_ends=np.empty(kept * settings.variables, np.int64),
+        state=np.empty(partials, np.int64),
+        starts=np.empty(partials, np.int64),
+        kept_ends=np.empty(partials * settings.variables, np.int64),
         ints=np.empty(sums, np.int64),
         floats=np.empty(sums, np.float64),
         counts=np.empty(sums, np.int64),
         waiting=np.zeros(keys + 1, np.int64),
-        waiting_starts=np.empty(waiting, np.int64),
-        waiting_ends=np.empty(waiting * settings.variables, np.int64),
+        waiting_starts=np.empty(pending, np.int64),
+        waiting_ends=np.empty(pending * settings.variables, np.int64),
         sizes=np.zeros(3, np.int64),
     )
 
@@ -178,16 +181,16 @@ def _larger(old: Memory, new: Memory) -> Memory:
     return new
 
 
-def _used(found: Found, settings: Settings) -> Found:
+def _trim(found: Found, settings: Settings) -> Found:
     """Return what was found without the memory that was not used."""
-    matches, kept, waiting = map(int, found.sizes)
+    matches, partials, pending = map(int, found.sizes)
     used = {
         **dict.fromkeys(("key", "cause", "start"), matches),
         "ends": matches * settings.variables,
-        **dict.fromkeys(("state", "starts"), kept),
-        "kept_ends": kept * settings.variables,
-        **dict.fromkeys(("ints", "floats", "counts"), kept * settings.aggregates),
-        "waiting_starts": waiting,
-        "waiting_ends": waiting * settings.variables,
+        **dict.fromkeys(("state", "starts"), partials),
+        "kept_ends": partials * settings.variables,
+        **dict.fromkeys(("ints", "floats", "counts"), partials * settings.aggregates),
+        "waiting_starts": pending,
+        "waiting_ends": pending * settings.variables,
     }
     return found._replace(**{name: getattr(found, name)[:size] for name, size in used.items()})

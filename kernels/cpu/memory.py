@@ -35,8 +35,8 @@ def release() -> bool:
 
 def take(values: NDArray[Any], index: NDArray[np.int64]) -> NDArray[Any]:
     """See `contract.modules.Memory.take`."""
-    taken: NDArray[Any] = values[index]
-    return taken
+    found: NDArray[Any] = values[index]
+    return found
 
 
 def empty(count: int, dtype: type[np.generic]) -> NDArray[Any]:

@@ -10,11 +10,8 @@ from gpu_windows.kernels.cpu import (
     joins,
     keys,
     memory,
-    merging,
     numbering,
-    panes,
     reduce,
-    running,
     sessions,
 )
 
@@ -25,10 +22,7 @@ MODULES = Modules(
     grouping,
     sessions,
     reduce,
-    running,
     combine,
-    panes,
-    merging,
     joins,
     memory,
 )

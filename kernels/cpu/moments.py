@@ -95,7 +95,7 @@ def _close_block(
     of_ints: Any, sums: Any, bits: Any, cell: Any,
     n: Any, high: Any, low: Any, m2: Any, rest: Any,
 ) -> None:  # fmt: skip
-    """Add the last values of a cell to what is known of it, and begin anew."""
+    """Add the last block of values of a cell to its moments, and empty the block."""
     count, mean, off, squares = _of_block(of_ints, sums, bits, cell)
     n[cell], high[cell], low[cell], more = rules.wide_moments(
         n[cell], high[cell], low[cell], 0.0, count, mean, off, squares
@@ -159,15 +159,15 @@ def _close(
 ) -> None:  # fmt: skip
     for group in range(cells.size):
         cell = cells[group]
-        known, mean, off, squares = 0, 0.0, 0.0, 0.0
+        count, mean, off, squares = 0, 0.0, 0.0, 0.0
         if bits[cell * WORDS] > 0:
-            known, mean, off, squares = _of_block(of_ints, sums, bits, cell)
+            count, mean, off, squares = _of_block(of_ints, sums, bits, cell)
         if n[cell] > 0:
             total = whole(m2[cell], rest[cell])
-            known, mean, off, squares = rules.wide_moments(
-                n[cell], high[cell], low[cell], total, known, mean, off, squares
+            count, mean, off, squares = rules.wide_moments(
+                n[cell], high[cell], low[cell], total, count, mean, off, squares
             )
-        out_n[group], out_high[group], out_low[group] = known, mean, off
+        out_n[group], out_high[group], out_low[group] = count, mean, off
         out_m2[group] = squares
 
 
@@ -195,7 +195,7 @@ def moments_of(groups: Groups, values: NDArray[Any], valid: NDArray[np.bool_]) -
 
 
 def empty_moments(count: int) -> Moments:
-    """Return room for so many."""
+    """Allocate the moments of ``count`` groups."""
     return np.empty(count, np.int64), np.empty(count), np.empty(count), np.empty(count)
 
 

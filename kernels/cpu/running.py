@@ -1,4 +1,8 @@
-"""Running combinations: every entry of a run with those before it."""
+"""Running aggregates: every entry of a run combined with the entries of the run before it.
+
+``begins`` (int64[r], ascending) has the first entry of every run; the last run ends with the
+entries.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +21,34 @@ Floats = NDArray[np.float64]
 
 
 def fold(how: int, begins: Ints, values: NDArray[Any]) -> NDArray[Any]:
-    """See `contract.groups.Running.fold`."""
+    """Fold int64[m] or float64[m] by ADD, LEAST or GREATEST (`gpu_windows.rules`)."""
     out = np.empty_like(values)
     _fold(how, begins, values, out)
     return out
 
 
 def moments(begins: Ints, n: Ints, *parts: Floats) -> Moments:
-    """See `contract.groups.Running.moments`."""
+    """Combine moments, [m] each."""
     out = empty_moments(len(n))
     _moments(begins, n, *parts, *out)
     return out
 
 
 def pick(begins: Ints, rank: Ints, valid: NDArray[np.bool_]) -> Ints:
-    """See `contract.groups.Running.pick`."""
+    """Return the valid entry of least rank so far, the earlier of equals.
+
+    Parameters
+    ----------
+    begins : int64[r]
+    rank : int64[m]
+    valid : bool[m]
+        Which entries may be picked.
+
+    Returns
+    -------
+    int64[m]
+        -1 where no entry so far is valid.
+    """
     out = np.empty_like(rank)
     _pick(begins, rank, valid, out)
     return out

@@ -49,7 +49,7 @@ def order_by_time(codes: Ints, ts: Ints) -> Ints:
 
 
 @kernel((INTS, OUT_INTS, OUT_INTS, INT))
-def _insert(codes: Any, ts: Any, order: Any, most: Any) -> Any:
+def _insert(codes: Any, ts: Any, order: Any, max_moves: Any) -> Any:
     """Sort the rows of each key, which stand together, by time; whether that took few moves."""
     moves = 0
     for i in range(1, codes.size):
@@ -58,7 +58,7 @@ def _insert(codes: Any, ts: Any, order: Any, most: Any) -> Any:
             ts[place], order[place] = ts[place - 1], order[place - 1]
             place -= 1
             moves += 1
-            if moves > most:
+            if moves > max_moves:
                 return False
         ts[place], order[place] = time, row
     return True

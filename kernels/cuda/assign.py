@@ -33,10 +33,10 @@ from gpu_windows.rules import (
 
 @kernel((INTS, INT, BOOLS, GRID, RECIPROCAL, INT, INT, INT, INTS, BYTES, INTS))
 def _assign(
-    ts: Any, nullable: Any, valid: Any, grid: Any, slide: Any, low: Any, high: Any, kept: Any,
+    ts: Any, nullable: Any, valid: Any, grid: Any, slide: Any, low: Any, high: Any, earliest: Any,
     slices: Any, status: Any, marks: Any,
 ) -> None:  # fmt: skip
-    rejected, least, greatest = 0, LONG_MAX, LONG_MIN
+    rejected, smallest, greatest = 0, LONG_MAX, LONG_MIN
     # An unsigned index cannot count from the end, and a while loop does not divide to begin with.
     i, count, step = np.uint64(cuda.grid(1)), np.uint64(ts.size), np.uint64(cuda.gridsize(1))
     while i < count:
@@ -48,16 +48,16 @@ def _assign(
             state = OUT_OF_RANGE
         else:
             index = slice_by_reciprocal(t, grid, slide)
-            state = status_of(t, index, kept, grid)
+            state = status_of(t, index, earliest, grid)
         slices[i] = index
         status[i] = state
         if state == ACCEPTED:
-            least, greatest = min(least, index), max(greatest, index)
+            smallest, greatest = min(smallest, index), max(greatest, index)
         else:
             rejected += 1
         i += step
     if cuda.grid(1) < ts.size:
-        reach.note_extremes(cuda.grid(1), least, greatest, marks)
+        reach.note_extremes(cuda.grid(1), smallest, greatest, marks)
         if rejected > 0:
             reach.add_count(cuda.grid(1), rejected, marks)
 
@@ -69,11 +69,11 @@ def assign_slices(
     """See `contract.rows.Assign.assign_slices`."""
     if len(ts) == 0:
         return Assigned(0, LONG_MAX, LONG_MIN)
-    kept = earliest_kept(limits.lateness, limits.watermark, grid)
+    earliest = earliest_kept(limits.lateness, limits.watermark, grid)
     nullable, marks = int(len(valid) > 0), reach.make_marks()
     _assign(
-        len(ts), ts, nullable, valid, grid, reciprocal(grid.slide), limits.low, limits.high, kept,
-        slices, status, marks,
+        len(ts), ts, nullable, valid, grid, reciprocal(grid.slide), limits.low, limits.high,
+        earliest, slices, status, marks,
     )  # fmt: skip
-    least, greatest, rejected = reach.read_marks(marks)
-    return Assigned(rejected, least, greatest)
+    smallest, greatest, rejected = reach.read_marks(marks)
+    return Assigned(rejected, smallest, greatest)

@@ -19,8 +19,8 @@ import numpy as np
 from gpu_windows.kernels.cuda import float_cells, primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.replicas import fold_replicas as _together
 from gpu_windows.kernels.cuda.replicas import table as _table
-from gpu_windows.kernels.cuda.replicas import together as _together
 from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS, INTS32
 from gpu_windows.rules import ADD, GREATEST, LEAST, LONG_MAX
 
@@ -28,7 +28,7 @@ from gpu_windows.rules import ADD, GREATEST, LEAST, LONG_MAX
 _CELLS_PER_ROW = 4
 _CELLS_ALWAYS = 1 << 16
 #: Of cells, for they are numbered by int32; of rows, whose halves are added in 64 bits.
-_MOST = 2**31 - 1
+_MAX_CELLS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class Cells:
 
     def pick(self, rank: Any, valid: Any) -> Any:
         """Return int64[count]: the valid row of least rank, the first of equals; else -1."""
-        least, (replicas, table) = self._fold(LEAST, rank, valid), _table(LEAST, self.size)
+        best, (replicas, table) = self._fold(LEAST, rank, valid), _table(LEAST, self.size)
         masked = int(len(valid) > 0)
-        _first(len(rank), self.of_rows, replicas, least, rank, masked, valid, table)
+        _first(len(rank), self.of_rows, replicas, best, rank, masked, valid, table)
         found = primitives.gather(_together(LEAST, replicas, table), self.occupied)
         _none_is_minus_one(len(found), found)
         return found
@@ -109,8 +109,8 @@ def cells_of(
         None where there are too many.
     """
     low, width = reach[0], reach[1] - reach[0] + 1
-    size, room = key_count * width, max(_CELLS_PER_ROW * len(codes), _CELLS_ALWAYS)
-    if size > min(room, _MOST) or len(codes) > _MOST:
+    size, limit = key_count * width, max(_CELLS_PER_ROW * len(codes), _CELLS_ALWAYS)
+    if size > min(limit, _MAX_CELLS) or len(codes) > _MAX_CELLS:
         return None
     of_rows = primitives.empty(len(codes), np.int32)
     replicas, table = _table(ADD, size)
@@ -172,11 +172,11 @@ def _exact_sum(
 
 @kernel((INTS32, INT, INTS, INTS, INT, BOOLS, INTS))
 def _first(
-    cells: Any, replicas: Any, least: Any, rank: Any, masked: Any, valid: Any, table: Any
+    cells: Any, replicas: Any, best: Any, rank: Any, masked: Any, valid: Any, table: Any
 ) -> None:
     replica = cuda.grid(1) % replicas
     for i in range(cuda.grid(1), cells.size, cuda.gridsize(1)):
-        if rank[i] == least[cells[i]] and (not masked or valid[i]):
+        if rank[i] == best[cells[i]] and (not masked or valid[i]):
             cuda.atomic.min(table, cells[i] * replicas + replica, i)
 
 

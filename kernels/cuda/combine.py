@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceInts, DeviceLane, DeviceMoments
-from gpu_windows.kernels.cuda import primitives, rules
+from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import CudaKernel, kernel
 from gpu_windows.kernels.cuda.scan import (
@@ -24,14 +24,15 @@ from gpu_windows.kernels.cuda.scan import (
     FOLD,
     MOMENTS,
     PICK,
+    Lane,
+    Moments,
     Scan,
-    State,
-    better_of,
-    fold_at,
-    moments_at,
-    pick_at,
+    like,
+    merge,
+    scan_at,
+    store,
 )
-from gpu_windows.kernels.cuda.types import BYTES, FLOATS, INT, INTS, INTS32
+from gpu_windows.kernels.cuda.types import BYTES, INT, INTS, INTS32
 from gpu_windows.kernels.cuda.windows import (
     Ranges,
     Windows,
@@ -59,52 +60,53 @@ __all__ = [
 ]
 
 
-def _joined(scan: Scan, join: CudaKernel, found: Ranges, parameters: State, values: State) -> State:
+def _join(
+    parameter: Any, first: Any, last: Any, halves: Any,
+    before: Any, heads: Any, prefix: Any, prefix_sums: Any,
+    after: Any, tails: Any, suffix: Any, suffix_sums: Any, out: Any,
+) -> None:  # fmt: skip
+    for i in range(cuda.grid(1), halves.size, cuda.gridsize(1)):
+        if halves[i] == SUFFIX:
+            partial = scan_at(parameter, after, tails, suffix, suffix_sums, first[i])
+        else:
+            partial = scan_at(parameter, before, heads, prefix, prefix_sums, last[i])
+            if halves[i] != PREFIX:
+                left = scan_at(parameter, after, tails, suffix, suffix_sums, first[i])
+                partial = merge(parameter, left, partial)
+        store(out, i, partial)
+
+
+def _signature(parameter: Any, partials: Any) -> tuple[Any, ...]:
+    scanned = INT, INTS32, partials, partials
+    return (parameter, INTS, INTS, BYTES, *scanned, *scanned, partials)
+
+
+_JOIN_FOLD, _JOIN_MOMENTS, _JOIN_PICK = (
+    scan.kernel(_join, f"join_{scan.name}", _signature) for scan in (FOLD, MOMENTS, PICK)
+)
+
+
+def _join_ranges(scan: Scan, join: CudaKernel, found: Ranges, parameter: Any, values: Any) -> Any:
     """Return the partials of the ranges.
 
     Parameters
     ----------
     scan : Scan
     join : CudaKernel
-        (parameters, first, last, halves, both scans, out), of every range.
-    parameters : tuple
+        Of the same partials.
+    parameter : int or int64[m]
         Of both.
-    values : tuple of arrays of m
-        The partials of the entries.
+    values : Lane or Moments
+        The m partials of the entries.
     """
-    out = tuple(primitives.empty(found.count, part.dtype) for part in values)
+    out = like(values, found.count)
     if found.count == 0:
         return out
-    prefixes = scan.scan(parameters, BEFORE, found.heads, values).arguments
-    suffixes = scan.scan(parameters, AFTER, found.tails, values).arguments
+    prefixes = scan.scan(parameter, BEFORE, found.heads, values).arguments
+    suffixes = scan.scan(parameter, AFTER, found.tails, values).arguments
     places = found.first, found.last, found.halves
-    join(found.count, *parameters, *places, *prefixes, *suffixes, *out)
+    join(found.count, parameter, *places, *prefixes, *suffixes, out)
     return out
-
-
-# ---- add, least, greatest
-
-
-@kernel(
-    (INT, INTS, INTS, BYTES, *[INT, INTS32, INTS, INTS] * 2, INTS),
-    (INT, INTS, INTS, BYTES, *[INT, INTS32, FLOATS, FLOATS] * 2, FLOATS),
-)
-def _join_fold(
-    how: Any, first: Any, last: Any, halves: Any,
-    before: Any, heads: Any, prefix: Any, prefix_sums: Any,
-    after: Any, tails: Any, suffix: Any, suffix_sums: Any, out: Any,
-) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), halves.size, cuda.gridsize(1)):
-        if halves[i] == PREFIX:
-            out[i] = fold_at(how, before, heads, prefix, prefix_sums, last[i])
-        elif halves[i] == SUFFIX:
-            out[i] = fold_at(how, after, tails, suffix, suffix_sums, first[i])
-        else:
-            out[i] = rules.fold(
-                how,
-                fold_at(how, after, tails, suffix, suffix_sums, first[i]),
-                fold_at(how, before, heads, prefix, prefix_sums, last[i]),
-            )
 
 
 @kernel((INTS, INTS, INTS, INTS))
@@ -122,40 +124,7 @@ def combine(how: int, found: Ranges, values: DeviceLane) -> DeviceLane:
         sums, out = primitives.running_sum(values), primitives.empty(found.count, np.int64)
         _subtract(found.count, found.first, found.last, sums, out)
         return out
-    return _joined(FOLD, _join_fold, found, (how,), (values,))[0]
-
-
-# ---- moments
-
-
-_STATE = [INTS, FLOATS, FLOATS, FLOATS]
-
-
-@kernel((INTS, INTS, BYTES, *[INT, INTS32, *_STATE * 2] * 2, *_STATE))
-def _join_moments(
-    first: Any, last: Any, halves: Any,
-    before: Any, heads: Any, prefix_n: Any, prefix_high: Any, prefix_low: Any, prefix_m2: Any,
-    before_n: Any, before_high: Any, before_low: Any, before_m2: Any,
-    after: Any, tails: Any, suffix_n: Any, suffix_high: Any, suffix_low: Any, suffix_m2: Any,
-    after_n: Any, after_high: Any, after_low: Any, after_m2: Any,
-    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
-) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), halves.size, cuda.gridsize(1)):
-        n, high, low, m2 = 0, 0.0, 0.0, 0.0
-        if halves[i] != PREFIX:
-            n, high, low, m2 = moments_at(
-                after, tails, suffix_n, suffix_high, suffix_low, suffix_m2,
-                after_n, after_high, after_low, after_m2, first[i],
-            )  # fmt: skip
-        if halves[i] != SUFFIX:
-            right_n, right_high, right_low, right_m2 = moments_at(
-                before, heads, prefix_n, prefix_high, prefix_low, prefix_m2,
-                before_n, before_high, before_low, before_m2, last[i],
-            )  # fmt: skip
-            n, high, low, m2 = rules.wide_moments(
-                n, high, low, m2, right_n, right_high, right_low, right_m2
-            )
-        out_n[i], out_high[i], out_low[i], out_m2[i] = n, high, low, m2
+    return _join_ranges(FOLD, _JOIN_FOLD, found, how, Lane(values)).values
 
 
 def moments(found: Ranges, values: DeviceMoments) -> DeviceMoments:
@@ -163,26 +132,8 @@ def moments(found: Ranges, values: DeviceMoments) -> DeviceMoments:
     if found.is_single:
         n, high, low, m2 = (primitives.gather(part, found.last) for part in values)
     else:
-        n, high, low, m2 = _joined(MOMENTS, _join_moments, found, (), values)
+        n, high, low, m2 = _join_ranges(MOMENTS, _JOIN_MOMENTS, found, 0, Moments(*values))
     return n, high, low, m2
-
-
-# ---- pick
-
-
-@kernel((INTS, INTS, INTS, BYTES, *[INT, INTS32, INTS, INTS] * 2, INTS))
-def _join_pick(
-    rank: Any, first: Any, last: Any, halves: Any,
-    before: Any, heads: Any, prefix: Any, prefix_sums: Any,
-    after: Any, tails: Any, suffix: Any, suffix_sums: Any, out: Any,
-) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), halves.size, cuda.gridsize(1)):
-        left, right = -1, -1
-        if halves[i] != PREFIX:
-            left = pick_at(rank, after, tails, suffix, suffix_sums, first[i])
-        if halves[i] != SUFFIX:
-            right = pick_at(rank, before, heads, prefix, prefix_sums, last[i])
-        out[i] = better_of(rank, AFTER, left, right)
 
 
 def pick(found: Ranges, rank: DeviceInts) -> DeviceInts:
@@ -190,4 +141,4 @@ def pick(found: Ranges, rank: DeviceInts) -> DeviceInts:
     if found.is_single:
         return found.last
     entries = primitives.to_device(np.arange(len(rank)))
-    return _joined(PICK, _join_pick, found, (rank,), (entries,))[0]
+    return _join_ranges(PICK, _JOIN_PICK, found, rank, Lane(entries)).values

@@ -18,7 +18,7 @@ from numba.core import config
 
 from gpu_windows.kernels.compile import cache_directory
 from gpu_windows.kernels.cuda.simulated import share_arrays
-from gpu_windows.kernels.sources import kept_beside
+from gpu_windows.kernels.sources import relocate_source
 
 #: ``numba.cuda``; it has no types.
 cuda: Any = numba.cuda
@@ -27,8 +27,8 @@ cuda: Any = numba.cuda
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
 #: How functions become part of the kernels that call them: NVVM does it. If Numba did, in its own
-#: representation (``inline="always"``), a state machine would take 50 to 80 seconds to PTX instead
-#: of 6. The simulator does not know the word.
+#: representation (``inline="always"``), a large kernel would take ten times as long: one with a
+#: state machine took 50 to 80 seconds to PTX instead of 6. The simulator does not know the word.
 _INLINED: dict[str, Any] = {} if SIMULATED else {"forceinline": True}
 
 
@@ -71,8 +71,8 @@ def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> A
     """
     if SIMULATED:
         return cuda.jit(list(signatures))(function)
-    kept = kept_beside(function, cache_directory())
-    return cuda.jit(list(signatures), cache=True, lto=False)(kept)
+    function = relocate_source(function, cache_directory())
+    return cuda.jit(list(signatures), cache=True, lto=False)(function)
 
 
 def cache_target() -> str | None:

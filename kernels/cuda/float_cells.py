@@ -52,11 +52,11 @@ def fold(
 def _sum(size: int, occupied: Any, cells: Any, bits: Any, masked: int, valid: Any) -> Any:
     places, table = replicas.table(GREATEST, size)
     _exponents(len(cells), cells, places, bits, masked, valid, table)
-    exponents = replicas.together(GREATEST, places, table)
+    exponents = replicas.fold_replicas(GREATEST, places, table)
     (places, high), (_, middle), (_, low) = (replicas.table(ADD, size) for _ in range(3))
     words = high, middle, low
     _add_units(len(cells), cells, places, exponents, bits, masked, valid, *words)
-    sums = (replicas.together(ADD, places, table) for table in words)
+    sums = (replicas.fold_replicas(ADD, places, table) for table in words)
     out = primitives.empty(len(occupied), np.float64)
     _sums(len(out), occupied, exponents, *sums, out)
     return out
@@ -107,7 +107,7 @@ def _extreme(
     places, table = replicas.table(how, size)
     _fold_in_order(len(cells), how, cells, places, bits, masked, valid, table)
     out = primitives.empty(len(occupied), np.int64)
-    _bits_of_cells(len(out), occupied, replicas.together(how, places, table), out)
+    _bits_of_cells(len(out), occupied, replicas.fold_replicas(how, places, table), out)
     return out.view(np.float64)
 
 

@@ -184,15 +184,15 @@ def _levels(begins: Any, counts: Any) -> tuple[Pieces, ...]:
     if len(counts) == 0:
         return (Pieces(begins, counts),)
     levels = []
-    _, most = reach_of(counts)
-    while most > PIECE:
+    _, largest = reach_of(counts)
+    while largest > PIECE:
         pieces = primitives.empty(len(counts), np.int64)
         _count_pieces(len(counts), counts, pieces)
         starts, total = primitives.exclusive_scan(pieces)
         first, end = (primitives.empty(total, np.int64) for _ in range(2))
         _cut(total, begins, counts, starts, first, end)
         levels.append(Pieces(first, end))
-        begins, counts, most = starts, pieces, -(-most // PIECE)
+        begins, counts, largest = starts, pieces, -(-largest // PIECE)
     ends = primitives.empty(len(counts), np.int64)
     _ends(len(counts), begins, counts, ends)
     return (*levels, Pieces(begins, ends))

@@ -32,8 +32,8 @@ def sorted_by_time(codes: DeviceInts, ts: DeviceInts) -> DeviceInts | None:
     _find_unsorted(len(codes), codes, ts, unsorted)
     if int(primitives.to_host(unsorted)[0]) == 0:
         return None
-    _, most = reach_of(codes)
-    return sort(codes, ts, most + 1, reach_of(ts))
+    _, last_code = reach_of(codes)
+    return sort(codes, ts, last_code + 1, reach_of(ts))
 
 
 @kernel((INTS, INTS, INTS))
@@ -83,8 +83,8 @@ def _range_bounds(
         low, high = rules.shifted(left_ts[i], lower), rules.shifted(left_ts[i], upper)
         begin = first_from(right_codes, right_ts, code, low, firsts[tile], firsts[tile + 1])
         first[i] = begin
-        least, most = max(begin, lasts[tile]), max(begin, lasts[tile + 1])
-        last[i] = first_after(right_codes, right_ts, code, high, least, most)
+        low_row, high_row = max(begin, lasts[tile]), max(begin, lasts[tile + 1])
+        last[i] = first_after(right_codes, right_ts, code, high, low_row, high_row)
 
 
 def has_match(first: DeviceInts, last: DeviceInts) -> DeviceBools:
@@ -100,8 +100,8 @@ def _match(first: Any, last: Any, found: Any) -> None:
         found[i] = first[i] < last[i]
 
 
-def covered(first: DeviceInts, last: DeviceInts, count: int) -> DeviceBools:
-    """See `contract.joins.Joins.covered`."""
+def mark_covered(first: DeviceInts, last: DeviceInts, count: int) -> DeviceBools:
+    """See `contract.joins.Joins.mark_covered`."""
     found = primitives.empty(count, np.bool_)
     _cover(count, first, last, len(first), found)
     return found
@@ -169,21 +169,21 @@ def nearest(left: Side, right: Side, lower: int, upper: int, direction: int) -> 
     """See `contract.joins.Joins.nearest`."""
     rows = len(left.codes)
     sides = *left, *right, len(right.codes), lower, upper
-    chosen = primitives.empty(rows, np.int64)
+    out = primitives.empty(rows, np.int64)
     if direction == AFTER:
-        _latter(rows, *sides, chosen)
-        return chosen
-    _former(rows, *sides, chosen)
+        _find_later(rows, *sides, out)
+        return out
+    _find_earlier(rows, *sides, out)
     if direction == BEFORE:
-        return chosen
+        return out
     later = primitives.empty(rows, np.int64)
-    _latter(rows, *sides, later)
-    _choose(rows, left.ts, right.ts, later, chosen)
-    return chosen
+    _find_later(rows, *sides, later)
+    _choose(rows, left.ts, right.ts, later, out)
+    return out
 
 
 @kernel((INTS, INTS, INTS, INTS, INT, INT, INT, INTS))
-def _former(
+def _find_earlier(
     left_codes: Any, left_ts: Any, right_codes: Any, right_ts: Any, count: Any,
     lower: Any, upper: Any, out: Any,
 ) -> None:  # fmt: skip
@@ -191,12 +191,12 @@ def _former(
         code, ts = left_codes[i], left_ts[i]
         latest = min(ts, rules.shifted(ts, upper))
         row = first_after(right_codes, right_ts, code, latest, 0, count) - 1
-        known = row >= 0 and right_codes[row] == code
-        out[i] = row if known and right_ts[row] >= rules.shifted(ts, lower) else -1
+        is_found = row >= 0 and right_codes[row] == code
+        out[i] = row if is_found and right_ts[row] >= rules.shifted(ts, lower) else -1
 
 
 @kernel((INTS, INTS, INTS, INTS, INT, INT, INT, INTS))
-def _latter(
+def _find_later(
     left_codes: Any, left_ts: Any, right_codes: Any, right_ts: Any, count: Any,
     lower: Any, upper: Any, out: Any,
 ) -> None:  # fmt: skip
@@ -204,17 +204,17 @@ def _latter(
         code, ts = left_codes[i], left_ts[i]
         earliest = max(ts, rules.shifted(ts, lower))
         row = first_from(right_codes, right_ts, code, earliest, 0, count)
-        known = row < count and right_codes[row] == code
-        out[i] = row if known and right_ts[row] <= rules.shifted(ts, upper) else -1
+        is_found = row < count and right_codes[row] == code
+        out[i] = row if is_found and right_ts[row] <= rules.shifted(ts, upper) else -1
 
 
 @kernel((INTS, INTS, INTS, INTS))
-def _choose(left_ts: Any, right_ts: Any, later: Any, chosen: Any) -> None:
-    """Choose between the row before, if any, in ``chosen`` and the one after."""
+def _choose(left_ts: Any, right_ts: Any, later: Any, out: Any) -> None:
+    """Choose between the row before, if any, in ``out`` and the one after."""
     for i in range(cuda.grid(1), left_ts.size, cuda.gridsize(1)):
-        before, after = chosen[i], later[i]
+        before, after = out[i], later[i]
         if before < 0 or (
             after >= 0
             and not rules.is_earlier_nearer(left_ts[i], right_ts[before], right_ts[after])
         ):
-            chosen[i] = after
+            out[i] = after

@@ -40,7 +40,7 @@ class CudaKernel:
         return f"{module}.{self.definition.__name__.lstrip('_')}"
 
     def __call__(self, count: int, *arguments: Any) -> None:
-        """Launch over ``count`` items; nothing happens if there is none.
+        """Launch over ``count`` items; does nothing for 0.
 
         Parameters
         ----------

@@ -29,9 +29,9 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 #: Places that a table may have at least, however few the rows are (few for the simulator).
 _WIDTH_ALWAYS = 1 << (4 if SIMULATED else 16)
 #: Places of a table of hashed values: as many as a device's cache holds.
-_MOST_SLOTS = 1 << (5 if SIMULATED else 21)
+_MAX_SLOTS = 1 << (5 if SIMULATED else 21)
 #: Places that a value looks at before there are too many values.
-_MOST_PROBES = 8 if SIMULATED else 32
+_MAX_PROBES = 8 if SIMULATED else 32
 #: What is in a place of no row.
 _FREE = LONG_MAX
 
@@ -53,7 +53,7 @@ def distinct(values: DeviceInts, valid: DeviceBools) -> tuple[DeviceInts, Device
 
 
 def _reach_of(values: Any, valid: Any) -> tuple[int, int]:
-    """Return the least and the greatest valid value; the ends of int64 the other way round if none.
+    """Return the smallest and the greatest valid value; (LONG_MAX, LONG_MIN) if none is valid.
 
     See `reach.reach_of`, which takes all values.
     """
@@ -61,18 +61,18 @@ def _reach_of(values: Any, valid: Any) -> tuple[int, int]:
         return reach.reach_of(values)
     marks = reach.make_marks()
     _reach(len(values), values, valid, marks)
-    least, greatest, _ = reach.read_marks(marks)
-    return least, greatest
+    smallest, greatest, _ = reach.read_marks(marks)
+    return smallest, greatest
 
 
 @kernel((INTS, BOOLS, INTS))
 def _reach(values: Any, valid: Any, marks: Any) -> None:
-    thread, least, greatest = cuda.grid(1), LONG_MAX, LONG_MIN
+    thread, smallest, greatest = cuda.grid(1), LONG_MAX, LONG_MIN
     for i in range(thread, values.size, cuda.gridsize(1)):
         if valid[i]:
-            least, greatest = min(least, values[i]), max(greatest, values[i])
-    if least <= greatest:
-        reach.note_extremes(thread, least, greatest, marks)
+            smallest, greatest = min(smallest, values[i]), max(greatest, values[i])
+    if smallest <= greatest:
+        reach.note_extremes(thread, smallest, greatest, marks)
 
 
 # ---- a table of first rows, int64[places], and where each row is in it, int64[n]; rows that are
@@ -102,10 +102,10 @@ def _place_by_value(
 
 def _placed_by_hash(values: Any, valid: Any) -> tuple[Any, Any] | None:
     """Return None where there are too many values for the table."""
-    size = min(1 << (2 * len(values) - 1).bit_length(), _MOST_SLOTS)
+    size = min(1 << (2 * len(values) - 1).bit_length(), _MAX_SLOTS)
     firsts, places = primitives.full(size, _FREE), primitives.empty(len(values), np.int64)
     overfull, masked = primitives.full(1, 0), int(len(valid) > 0)
-    _place_by_hash(len(values), values, masked, valid, _MOST_PROBES, firsts, places, overfull)
+    _place_by_hash(len(values), values, masked, valid, _MAX_PROBES, firsts, places, overfull)
     return None if int(primitives.to_host(overfull)[0]) else (firsts, places)
 
 
@@ -175,11 +175,11 @@ def _in_order(values: Any, firsts: Any, places: Any) -> Any:
     """Return the values that are there by their first rows; write their numbers into places."""
     is_taken = primitives.empty(len(firsts), np.bool_)
     _find_taken(len(firsts), firsts, is_taken)
-    taken = primitives.where(is_taken)
-    rows = primitives.gather(firsts, taken)
+    used = primitives.where(is_taken)
+    rows = primitives.gather(firsts, used)
     order = primitives.argsort(rows)
-    numbers = primitives.full(len(firsts) + 1, len(taken))
-    _number(len(taken), taken, order, numbers)
+    numbers = primitives.full(len(firsts) + 1, len(used))
+    _number(len(used), used, order, numbers)
     _number_places(len(places), numbers, places)
     return primitives.gather(values, primitives.gather(rows, order))
 
@@ -191,9 +191,9 @@ def _find_taken(firsts: Any, is_taken: Any) -> None:
 
 
 @kernel((INTS, INTS, INTS))
-def _number(taken: Any, order: Any, numbers: Any) -> None:
+def _number(used: Any, order: Any, numbers: Any) -> None:
     for number in range(cuda.grid(1), order.size, cuda.gridsize(1)):
-        numbers[taken[order[number]]] = number
+        numbers[used[order[number]]] = number
 
 
 @kernel((INTS, INTS))
@@ -238,7 +238,7 @@ def _pair(left: Any, right: Any, count: Any, out: Any) -> None:
 
 def texts(column: ArrowArray) -> tuple[ArrowArray, DeviceInts] | None:
     """See `contract.keys.Keys.texts`."""
-    found = strings.encoded(column)
+    found = strings.encode(column)
     if found is None:
         return None
     dictionary, indices = found

@@ -69,7 +69,7 @@ class Launcher:
         RuntimeError
             If the driver refuses, which may be the first to be told that an earlier kernel failed.
         """
-        dtypes, values = self._words(session, self._flattened(arguments))
+        dtypes, values = self._words(session, self._flatten(arguments))
         overload = self._overloads.get(dtypes)
         if overload is None:
             raise self._refusal(f"arrays of {', '.join(map(str, dtypes))}")
@@ -89,7 +89,7 @@ class Launcher:
             earlier = "; it failed, or a kernel before it" if status.name in LASTING else ""
             raise RuntimeError(f"{self._name} was not launched: {status.name}{earlier}")
 
-    def _flattened(self, arguments: Sequence[Any]) -> list[Any]:
+    def _flatten(self, arguments: Sequence[Any]) -> list[Any]:
         """Return the arguments with named tuples field by field."""
         if len(arguments) != len(self._tuples):
             raise self._refusal(f"{len(arguments)} arguments")
@@ -137,8 +137,8 @@ class Launcher:
 
     def _refusal(self, got: str) -> TypeError:
         signatures = (made.signature for made in self._overloads.values())
-        declared = " or ".join(", ".join(map(str, kinds)) for kinds in signatures)
-        return TypeError(f"{self._name} takes {declared}, got {got}")
+        expected = " or ".join(", ".join(map(str, kinds)) for kinds in signatures)
+        return TypeError(f"{self._name} takes {expected}, got {got}")
 
 
 class _Overload:

@@ -28,13 +28,13 @@ def to_host(array: DeviceArray) -> HostArray:
 
 def keep(array: DeviceArray) -> HostArray:
     """See `contract.modules.Memory.keep`."""
-    kept: Any = Resident(array)
-    return kept  # type: ignore[no-any-return]
+    resident: Any = Resident(array)
+    return resident  # type: ignore[no-any-return]
 
 
 def borrow(array: DeviceArray) -> HostArray:
     """See `contract.modules.Memory.borrow`."""
-    borrowed: Any = Resident(primitives.to_device(array), ours=False)
+    borrowed: Any = Resident(primitives.to_device(array), is_owned=False)
     return borrowed  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,11 @@ from gpu_windows.kernels.cuda.compiler import SIMULATED
 from gpu_windows.kernels.cuda.session import Session, working
 from gpu_windows.kernels.cuda.simulated import switching_often
 
-#: A named tuple.
-T = TypeVar("T", bound=tuple[Any, ...])
-
 #: Threads of a block (few for the simulator, where each is one of Python).
 THREADS = 2 if SIMULATED else 256
 #: Kernels stride over their items, so a launch needs no more blocks than fill a device, and it
 #: costs nothing to have as many as Numba wants to see (it warns of small grids).
-_LEAST_BLOCKS, _MOST_BLOCKS = 128, 4096
+_MIN_BLOCKS, _MAX_BLOCKS = 128, 4096
 
 
 # ---- arrays
@@ -35,9 +32,9 @@ def to_device(array: HostArray) -> DeviceArray:
     with working() as session:
         if SIMULATED:
             return np.array(array)  # the simulator writes arguments back: a view may be read-only
-        staged = None if session.staging is None else session.staging.to_device(array)
-        if staged is not None:
-            return staged
+        moved = None if session.staging is None else session.staging.to_device(array)
+        if moved is not None:
+            return moved
         return session.arrays.ascontiguousarray(session.arrays.asarray(array))
 
 
@@ -46,20 +43,10 @@ def to_host(array: DeviceArray) -> HostArray:
     with working() as session:
         if SIMULATED:
             return np.asarray(array)
-        staged = None if session.staging is None else session.staging.to_host(array)
-        if staged is not None:
-            return staged
+        moved = None if session.staging is None else session.staging.to_host(array)
+        if moved is not None:
+            return moved
         return session.arrays.asnumpy(array)  # type: ignore[no-any-return]
-
-
-def place(record: T) -> T:
-    """Copy the arrays of a named tuple to the device."""
-    return type(record)(*map(to_device, record))
-
-
-def fetch(record: T) -> T:
-    """Copy the arrays of a named tuple to NumPy."""
-    return type(record)(*map(to_host, record))
 
 
 def empty(count: int, dtype: type[np.generic]) -> DeviceArray:
@@ -122,7 +109,7 @@ def launch(compiled: Any, count: int, arguments: Sequence[Any]) -> None:
         if SIMULATED:
             _simulate(compiled, [_argument(session, argument) for argument in arguments])
         else:
-            blocks = min(max(-(-count // THREADS), _LEAST_BLOCKS), _MOST_BLOCKS)
+            blocks = min(max(-(-count // THREADS), _MIN_BLOCKS), _MAX_BLOCKS)
             compiled(session, blocks, THREADS, arguments)
 
 
@@ -133,8 +120,6 @@ def _simulate(compiled: Any, values: list[Any]) -> None:
 
 
 def _argument(session: Session, argument: Any) -> Any:
-    if isinstance(argument, tuple) and hasattr(argument, "_fields"):
-        return type(argument)(*(_argument(session, part) for part in argument))
     if not hasattr(argument, "dtype") or np.isscalar(argument):
         return argument
     return argument if argument.size > 0 else session.placeholder(argument.dtype)

@@ -1,4 +1,4 @@
-"""The least, the greatest and a count of many integers: threads write theirs to marks."""
+"""The smallest, the greatest and a count of many integers: threads write theirs to marks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLACES = 1 << (4 if SIMULATED else 10)
 def make_marks() -> Any:
     """Return what threads write to: int64[3 * places], nothing written yet.
 
-    First come the least, then the greatest, then counts.
+    First come the smallest, then the greatest, then counts.
     """
     marks = primitives.empty(3 * _PLACES, np.int64)
     _clear(len(marks), marks)
@@ -40,11 +40,11 @@ def _clear(marks: Any) -> None:
 
 
 @device_function
-def note_extremes(thread: Any, least: Any, greatest: Any, marks: Any) -> None:
-    """Write the least and the greatest of a thread's items."""
+def note_extremes(thread: Any, smallest: Any, greatest: Any, marks: Any) -> None:
+    """Write the smallest and the greatest of a thread's items."""
     places = marks.size // 3
     place = thread % places
-    cuda.atomic.min(marks, place, least)
+    cuda.atomic.min(marks, place, smallest)
     cuda.atomic.max(marks, places + place, greatest)
 
 
@@ -56,11 +56,11 @@ def add_count(thread: Any, count: Any, marks: Any) -> None:
 
 
 def read_marks(marks: Any) -> tuple[int, int, int]:
-    """Return the least, the greatest and the count that all threads wrote; wait for them."""
+    """Return the smallest, the greatest and the count that all threads wrote; wait for them."""
     out = primitives.empty(3, np.int64)
     _summarize(len(out), marks, out)
-    least, greatest, count = primitives.to_host(out).tolist()
-    return least, greatest, count
+    smallest, greatest, count = primitives.to_host(out).tolist()
+    return smallest, greatest, count
 
 
 @kernel((INTS, INTS))
@@ -72,12 +72,12 @@ def _summarize(marks: Any, out: Any) -> None:
     highs = cuda.shared.array(THREADS, INT)
     counts = cuda.shared.array(THREADS, INT)
     lane, places = cuda.threadIdx.x, marks.size // 3
-    least, greatest, count = LONG_MAX, LONG_MIN, 0
+    smallest, greatest, count = LONG_MAX, LONG_MIN, 0
     for place in range(lane, places, THREADS):
-        least = min(least, marks[place])
+        smallest = min(smallest, marks[place])
         greatest = max(greatest, marks[places + place])
         count += marks[2 * places + place]
-    lows[lane], highs[lane], counts[lane] = least, greatest, count
+    lows[lane], highs[lane], counts[lane] = smallest, greatest, count
     distance = THREADS // 2
     while distance > 0:
         cuda.syncthreads()
@@ -91,17 +91,17 @@ def _summarize(marks: Any, out: Any) -> None:
 
 
 def reach_of(values: Any) -> tuple[int, int]:
-    """Return the least and the greatest of int64[n], n > 0, reading them once."""
+    """Return the smallest and the greatest of int64[n], n > 0, reading them once."""
     marks = make_marks()
     _reach(len(values), values, marks)
-    least, greatest, _ = read_marks(marks)
-    return least, greatest
+    smallest, greatest, _ = read_marks(marks)
+    return smallest, greatest
 
 
 @kernel((INTS, INTS))
 def _reach(values: Any, marks: Any) -> None:
-    thread, least, greatest = cuda.grid(1), LONG_MAX, LONG_MIN
+    thread, smallest, greatest = cuda.grid(1), LONG_MAX, LONG_MIN
     for i in range(thread, values.size, cuda.gridsize(1)):
-        least, greatest = min(least, values[i]), max(greatest, values[i])
+        smallest, greatest = min(smallest, values[i]), max(greatest, values[i])
     if thread < values.size:
-        note_extremes(thread, least, greatest, marks)
+        note_extremes(thread, smallest, greatest, marks)

@@ -19,16 +19,16 @@ from gpu_windows.rules import IDENTITIES
 
 #: Places of a table that a device's cache holds (few for the simulator, which is Python), and most
 #: of them for one cell.
-_PLACES, _MOST_REPLICAS = 1 << (6 if SIMULATED else 18), 256
+_PLACES, _MAX_REPLICAS = 1 << (6 if SIMULATED else 18), 256
 
 
 def table(how: int, size: int) -> tuple[int, Any]:
     """Return how many places each of ``size`` cells has, and int64[size * places] of identities."""
-    replicas = min(max(_PLACES // size, 1), _MOST_REPLICAS)
+    replicas = min(max(_PLACES // size, 1), _MAX_REPLICAS)
     return replicas, primitives.full(size * replicas, int(IDENTITIES[how, "int64"]))
 
 
-def together(how: int, replicas: int, places: Any) -> Any:
+def fold_replicas(how: int, replicas: int, places: Any) -> Any:
     """Return int64[size]: the places of every cell folded."""
     if replicas == 1:
         return places

@@ -35,17 +35,17 @@ class Resident(NDArrayOperatorsMixin):
     ----------
     array : device array
         Nobody may change it.
-    ours : bool
+    is_owned : bool
         Whether its memory is given back when nobody holds it here: `release` moves it then.
     """
 
-    def __init__(self, array: DeviceArray, *, ours: bool = True) -> None:
+    def __init__(self, array: DeviceArray, *, is_owned: bool = True) -> None:
         self._array: DeviceArray | None = array
         self._copy: HostArray | None = None
         self.dtype, self.size, self.nbytes = array.dtype, array.size, array.nbytes
-        if ours:
+        if is_owned:
             with _LOCK:
-                _kept[id(self)] = self
+                _residents[id(self)] = self
 
     @property
     def on_device(self) -> DeviceArray | None:
@@ -88,37 +88,37 @@ class Resident(NDArrayOperatorsMixin):
     def __bool__(self) -> bool:
         return bool(self.on_host)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
-        if any(isinstance(out, Resident) for out in named.get("out", ())):
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        if any(isinstance(out, Resident) for out in keywords.get("out", ())):
             raise TypeError("a result that is kept on the device is read only")
-        return getattr(ufunc, method)(*map(_looked_at, inputs), **named)
+        return getattr(ufunc, method)(*map(_looked_at, inputs), **keywords)
 
-    def __array_function__(self, function: Any, _: Any, arguments: Any, named: Any) -> Any:
-        if function is np.concatenate and not named:
-            joined = _joined(*arguments)
-            if joined is not None:
-                return type(self)(joined)
-        arguments, named = _looked_into(arguments), _looked_into(named)
-        return function(*arguments, **named)
+    def __array_function__(self, function: Any, _: Any, arguments: Any, keywords: Any) -> Any:
+        if function is np.concatenate and not keywords:
+            array = _concat(*arguments)
+            if array is not None:
+                return type(self)(array)
+        arguments, keywords = _looked_into(arguments), _looked_into(keywords)
+        return function(*arguments, **keywords)
 
 
 #: Threads of a process may work at queries of their own.
 _LOCK = RLock()
 #: All that are still used by someone, by identity: their equality is NumPy's.
-_kept: WeakValueDictionary[int, Resident] = WeakValueDictionary()
+_residents: WeakValueDictionary[int, Resident] = WeakValueDictionary()
 
 
 def release() -> bool:
-    """Have all leave the device; return whether any was there."""
+    """Move all arrays to the host; return whether there was one."""
     with _LOCK:
-        every = [reference() for reference in _kept.valuerefs()]
+        every = [reference() for reference in _residents.valuerefs()]
     there = [each for each in every if each is not None and each.on_device is not None]
     for resident in there:
         resident.leave()
     return len(there) > 0
 
 
-def _joined(parts: Any) -> DeviceArray | None:
+def _concat(parts: Any) -> DeviceArray | None:
     """Return parts one after the other on the device; None if some are elsewhere, or no room is."""
     arrays = [part.on_device if isinstance(part, Resident) else None for part in parts]
     if any(array is None for array in arrays):

@@ -5,16 +5,22 @@ barriers), then the totals of the tiles are scanned in the same way. So an entry
 once whatever the length of segments; the scan of 65,536 entries takes two launches, that of 16.7
 million four. The order of combination depends on where the entries lie, and on nothing else.
 
+The kernels are written once, for any partial: `Scan` makes those of a kind of partial from the
+functions that load, store and merge it.
+
 Source of the scan of a tile: Hillis and Steele, "Data parallel algorithms" (1986); of the totals:
 Sengupta et al., "Scan primitives for GPU computing" (2007).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda, device_function
@@ -23,15 +29,39 @@ from gpu_windows.kernels.cuda.primitives import THREADS as TILE
 from gpu_windows.kernels.cuda.search import owner
 from gpu_windows.kernels.cuda.types import FLOATS, INT, INTS, INTS32
 
-State = tuple[Any, ...]
-
 #: Where an entry looks for those that it is combined with.
 BEFORE, AFTER = -1, 1
+
+# ---- what kernels call of a kind of partial: a `Scan` puts its own in their place
+merge: Any = None
+load: Any = None
+store: Any = None
+share: Any = None
+scan_at: Any = None
+
+
+#: What a kernel of a kind of partial takes, given the types of the parameter and of the partials.
+Signature = Callable[[Any, Any], tuple[Any, ...]]
+
+
+class Lane(NamedTuple):
+    """Partials of one number each: int64[m] or float64[m]."""
+
+    values: Any
+
+
+class Moments(NamedTuple):
+    """Moments: int64[m], and float64[m] each."""
+
+    n: Any
+    high: Any
+    low: Any
+    m2: Any
 
 
 @dataclass(frozen=True)
 class Scanned:
-    """A scan, of which the tiles are not put together: the functions ``*_at`` do, entry by entry.
+    """A scan, of which the tiles are not put together: `scan_at` does, entry by entry.
 
     Parameters
     ----------
@@ -40,86 +70,121 @@ class Scanned:
     edges : int32[m]
         The entry at which the scan that an entry holds begins: the first of its segment, or with
         AFTER the last.
-    parts : tuple of arrays of m
-        What of an entry's segment is in its tile, up to the entry.
-    sums : tuple of arrays, an element a tile
-        The scan of the tiles: the segment that goes on in the next tile, up to the end of this one.
+    parts : Lane or Moments
+        m of them: what of an entry's segment is in its tile, up to the entry.
+    sums : Lane or Moments
+        One a tile, the scan of the tiles: the segment that goes on in the next tile, up to the end
+        of this one.
     """
 
     towards: int
     edges: Any
-    parts: State
-    sums: State
+    parts: Any
+    sums: Any
 
     @property
-    def arguments(self) -> State:
-        """What the functions ``*_at`` take, but the entry."""
-        return (self.towards, self.edges, *self.parts, *self.sums)
+    def arguments(self) -> tuple[Any, ...]:
+        """Arguments of `scan_at` before the entry."""
+        return self.towards, self.edges, self.parts, self.sums
 
 
-@dataclass(frozen=True)
 class Scan:
     """How partials of a kind are scanned.
 
     Parameters
     ----------
-    of_tiles : CudaKernel
-        (parameters, towards, edges, values, edges of tiles, parts, totals of tiles)
-    together : CudaKernel
-        (parameters, arguments of a `Scanned`, out)
+    name : str
+        Of its kernels.
+    signatures : tuple of (parameter, partials)
+        Numba types: of the parameter of ``merge``, and of the arrays of partials.
+    **functions
+        Device functions: ``load(partials, at)`` and ``store(partials, at, partial)``;
+        ``share(partials)`` makes the shared memory of a tile; ``merge(parameter, left, right)``.
     """
 
-    of_tiles: CudaKernel
-    together: CudaKernel
+    def __init__(self, name: str, *signatures: tuple[Any, Any], **functions: Any) -> None:
+        self.name, self._functions, self._signatures = name, functions, signatures
+        self._functions["scan_at"] = device_function(self._define(_scan_at, f"{name}_at"))
+        self._scan_tiles = self.kernel(_scan_tiles, f"{name}_tiles", _tiles_signature)
+        self._put_together = self.kernel(_put_together, f"{name}_together", _together_signature)
 
-    def scan(self, parameters: State, towards: int, edges: Any, values: State) -> Scanned:
+    def kernel(self, template: Callable[..., Any], name: str, signature: Signature) -> CudaKernel:
+        """Make a kernel for this kind of partial.
+
+        Parameters
+        ----------
+        template : callable
+            Calls `merge`, `load`, `store` and `scan_at`.
+        name : str
+        signature : Signature
+        """
+        signatures = (signature(*each) for each in self._signatures)
+        return kernel(*signatures)(self._define(template, name))
+
+    def _define(self, template: Callable[..., Any], name: str) -> FunctionType:
+        """Return a template that calls the functions of this kind of partial."""
+        names = {**template.__globals__, **self._functions}
+        made = FunctionType(template.__code__, names, f"_{name}")
+        made.__qualname__ = made.__name__
+        return made
+
+    def scan(self, parameter: Any, towards: int, edges: Any, values: Any) -> Scanned:
         """Scan some partials, at least one.
 
         Parameters
         ----------
-        parameters : tuple
+        parameter : int or int64[m]
             How partials are combined.
         towards : int
             BEFORE or AFTER.
         edges : int32[m]
             First (AFTER: last) entry of the segment of every entry.
-        values : tuple of arrays of m
+        values : Lane or Moments
         """
-        count, tiles = len(edges), -(-len(edges) // TILE)
-        parts, totals = (_like(values, size) for size in (count, tiles))
+        tiles = -(-len(edges) // TILE)
+        parts, totals = (like(values, size) for size in (len(edges), tiles))
         ends = primitives.empty(tiles, np.int32)
-        threads = tiles * TILE
-        self.of_tiles(threads, *parameters, towards, edges, *values, ends, *parts, *totals)
+        self._scan_tiles(tiles * TILE, parameter, towards, edges, values, ends, parts, totals)
         if tiles > 1:
-            totals = self.finish(parameters, self.scan(parameters, towards, ends, totals))
+            totals = self.finish(parameter, self.scan(parameter, towards, ends, totals))
         return Scanned(towards, edges, parts, totals)
 
-    def finish(self, parameters: State, scanned: Scanned) -> State:
-        """Return what every entry holds: tuple of arrays of m."""
-        if len(scanned.edges) <= TILE:
+    def finish(self, parameter: Any, scanned: Scanned) -> Any:
+        """Return what every entry holds."""
+        count = len(scanned.edges)
+        if count <= TILE:
             return scanned.parts
-        out = _like(scanned.parts, len(scanned.edges))
-        self.together(len(scanned.edges), *parameters, *scanned.arguments, *out)
+        out = like(scanned.parts, count)
+        self._put_together(count, parameter, *scanned.arguments, out)
         return out
 
-    def up_to(self, parameters: State, begins: Any, values: State) -> State:
+    def up_to(self, parameter: Any, begins: Any, values: Any) -> Any:
         """Return every entry combined with those of its run before it.
 
         Parameters
         ----------
         begins : int64[r]
             Where runs begin, ascending.
-        values : tuple of arrays of m
+        values : Lane or Moments
         """
         edges = primitives.empty(len(values[0]), np.int32)
         if len(edges) == 0:
             return values
         _first_of_run(len(edges), begins, edges)
-        return self.finish(parameters, self.scan(parameters, BEFORE, edges, values))
+        return self.finish(parameter, self.scan(parameter, BEFORE, edges, values))
 
 
-def _like(values: State, count: int) -> State:
-    return tuple(primitives.empty(count, part.dtype) for part in values)
+def _tiles_signature(parameter: Any, partials: Any) -> tuple[Any, ...]:
+    return parameter, INT, INTS32, partials, INTS32, partials, partials
+
+
+def _together_signature(parameter: Any, partials: Any) -> tuple[Any, ...]:
+    return parameter, INT, INTS32, partials, partials, partials
+
+
+def like(values: Any, count: int) -> Any:
+    """Allocate ``count`` partials, undefined."""
+    return type(values)(*(primitives.empty(count, part.dtype) for part in values))
 
 
 @kernel((INTS, INTS32))
@@ -143,202 +208,114 @@ def _is_last_of_tile(towards: Any, entry: Any, lane: Any, count: Any) -> Any:
     return lane == TILE - 1 or entry == count - 1
 
 
-# ---- add, least, greatest
-
-
-@device_function
-def _fold(how: Any, towards: Any, near: Any, far: Any) -> Any:
-    """Return two partials combined, the earlier one first."""
-    return rules.fold(how, far, near) if towards == BEFORE else rules.fold(how, near, far)
-
-
-@device_function
-def fold_at(how: Any, towards: Any, edges: Any, parts: Any, sums: Any, entry: Any) -> Any:
+def _scan_at(parameter: Any, towards: Any, edges: Any, parts: Any, sums: Any, entry: Any) -> Any:
     """Return the scan of an entry."""
-    tile = entry // TILE
+    tile, near = entry // TILE, load(parts, entry)
     if edges[entry] // TILE == tile:
-        return parts[entry]
-    return _fold(how, towards, parts[entry], sums[tile + towards])
+        return near
+    far = load(sums, tile + towards)
+    left, right = (far, near) if towards == BEFORE else (near, far)
+    return merge(parameter, left, right)
 
 
-@kernel(
-    (INT, INT, INTS32, INTS, INTS32, INTS, INTS), (INT, INT, INTS32, FLOATS, INTS32, FLOATS, FLOATS)
-)
-def _fold_tiles(
-    how: Any, towards: Any, edges: Any, values: Any, ends: Any, parts: Any, totals: Any
+def _scan_tiles(
+    parameter: Any, towards: Any, edges: Any, values: Any, ends: Any, parts: Any, totals: Any
 ) -> None:
-    shared = cuda.shared.array(TILE, values.dtype)
-    lane = cuda.threadIdx.x
-    for tile in range(cuda.blockIdx.x, totals.size, cuda.gridDim.x):
-        entry = tile * TILE + lane
-        within = entry < edges.size
-        edge = edges[entry] if within else entry
-        held = values[entry] if within else values[0]
-        distance = 1
-        while distance < TILE:
-            shared[lane] = held
-            cuda.syncthreads()
-            if _joins(towards, edge, entry, lane, distance):
-                held = _fold(how, towards, held, shared[lane + towards * distance])
-            cuda.syncthreads()
-            distance *= 2
-        if within:
-            parts[entry] = held
-            if _is_last_of_tile(towards, entry, lane, edges.size):
-                totals[tile], ends[tile] = held, edge // TILE
-
-
-@kernel(
-    (INT, INT, INTS32, INTS, INTS, INTS),
-    (INT, INT, INTS32, FLOATS, FLOATS, FLOATS),
-)
-def _fold_together(how: Any, towards: Any, edges: Any, parts: Any, sums: Any, out: Any) -> None:
-    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        out[i] = fold_at(how, towards, edges, parts, sums, i)
-
-
-#: Parameters: (how,). State: (int64[m] or float64[m],).
-FOLD = Scan(_fold_tiles, _fold_together)
-
-
-# ---- moments
-
-
-_STATE = [INTS, FLOATS, FLOATS, FLOATS]
-
-
-@device_function
-def _moments(
-    towards: Any, n: Any, high: Any, low: Any, m2: Any,
-    far_n: Any, far_high: Any, far_low: Any, far_m2: Any,
-) -> Any:  # fmt: skip
-    """Return two partials combined, the earlier one first."""
-    if towards == BEFORE:
-        return rules.wide_moments(far_n, far_high, far_low, far_m2, n, high, low, m2)
-    return rules.wide_moments(n, high, low, m2, far_n, far_high, far_low, far_m2)
-
-
-@device_function
-def moments_at(
-    towards: Any, edges: Any, n: Any, high: Any, low: Any, m2: Any,
-    sums_n: Any, sums_high: Any, sums_low: Any, sums_m2: Any, entry: Any,
-) -> Any:  # fmt: skip
-    """Return the scan of an entry."""
-    tile = entry // TILE
-    if edges[entry] // TILE == tile:
-        return n[entry], high[entry], low[entry], m2[entry]
-    far = tile + towards
-    return _moments(
-        towards, n[entry], high[entry], low[entry], m2[entry],
-        sums_n[far], sums_high[far], sums_low[far], sums_m2[far],
-    )  # fmt: skip
-
-
-@kernel((INT, INTS32, *_STATE, INTS32, *_STATE * 2))
-def _moments_tiles(
-    towards: Any, edges: Any, n: Any, high: Any, low: Any, m2: Any, ends: Any,
-    parts_n: Any, parts_high: Any, parts_low: Any, parts_m2: Any,
-    totals_n: Any, totals_high: Any, totals_low: Any, totals_m2: Any,
-) -> None:  # fmt: skip
-    shared_n = cuda.shared.array(TILE, n.dtype)
-    shared_high = cuda.shared.array(TILE, high.dtype)
-    shared_low = cuda.shared.array(TILE, low.dtype)
-    shared_m2 = cuda.shared.array(TILE, m2.dtype)  # a line each: the simulator tells them apart so
+    shared = share(values)
     lane = cuda.threadIdx.x
     for tile in range(cuda.blockIdx.x, ends.size, cuda.gridDim.x):
         entry = tile * TILE + lane
         within = entry < edges.size
         edge, place = (edges[entry], entry) if within else (entry, 0)
-        held_n, held_high, held_low, held_m2 = n[place], high[place], low[place], m2[place]
+        value = load(values, place)
         distance = 1
         while distance < TILE:
-            shared_n[lane], shared_m2[lane] = held_n, held_m2
-            shared_high[lane], shared_low[lane] = held_high, held_low
+            store(shared, lane, value)
             cuda.syncthreads()
             if _joins(towards, edge, entry, lane, distance):
-                other = lane + towards * distance
-                held_n, held_high, held_low, held_m2 = _moments(
-                    towards, held_n, held_high, held_low, held_m2,
-                    shared_n[other], shared_high[other], shared_low[other], shared_m2[other],
-                )  # fmt: skip
+                far = load(shared, lane + towards * distance)
+                left, right = (far, value) if towards == BEFORE else (value, far)
+                value = merge(parameter, left, right)
             cuda.syncthreads()
             distance *= 2
         if within:
-            parts_n[entry], parts_m2[entry] = held_n, held_m2
-            parts_high[entry], parts_low[entry] = held_high, held_low
+            store(parts, entry, value)
             if _is_last_of_tile(towards, entry, lane, edges.size):
-                totals_n[tile], totals_m2[tile] = held_n, held_m2
-                totals_high[tile], totals_low[tile] = held_high, held_low
+                store(totals, tile, value)
                 ends[tile] = edge // TILE
 
 
-@kernel((INT, INTS32, *_STATE * 3))
-def _moments_together(
-    towards: Any, edges: Any, n: Any, high: Any, low: Any, m2: Any,
-    sums_n: Any, sums_high: Any, sums_low: Any, sums_m2: Any,
-    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
-) -> None:  # fmt: skip
+def _put_together(
+    parameter: Any, towards: Any, edges: Any, parts: Any, sums: Any, out: Any
+) -> None:
     for i in range(cuda.grid(1), edges.size, cuda.gridsize(1)):
-        out_n[i], out_high[i], out_low[i], out_m2[i] = moments_at(
-            towards, edges, n, high, low, m2, sums_n, sums_high, sums_low, sums_m2, i
-        )
+        store(out, i, scan_at(parameter, towards, edges, parts, sums, i))
 
 
-#: No parameters. State: (int64[m], float64[m], float64[m], float64[m]).
-MOMENTS = Scan(_moments_tiles, _moments_together)
-
-
-# ---- pick
+# ---- kinds of partials
 
 
 @device_function
-def better_of(rank: Any, towards: Any, near: Any, far: Any) -> Any:
+def _load(lane: Any, at: Any) -> Any:
+    return lane.values[at]
+
+
+@device_function
+def _store(lane: Any, at: Any, value: Any) -> None:
+    lane.values[at] = value
+
+
+@device_function
+def _share(lane: Any) -> Any:
+    return Lane(cuda.shared.array(TILE, lane.values.dtype))
+
+
+@device_function
+def _better(rank: Any, left: Any, right: Any) -> Any:
     """Return the candidate of lesser rank, the earlier of equals; -1 is none."""
-    left, right = (far, near) if towards == BEFORE else (near, far)
     if left < 0 or right < 0:
         return max(left, right)
     return rules.better(left, rank[left], right, rank[right])
 
 
 @device_function
-def pick_at(rank: Any, towards: Any, edges: Any, parts: Any, sums: Any, entry: Any) -> Any:
-    """Return the scan of an entry."""
-    tile = entry // TILE
-    if edges[entry] // TILE == tile:
-        return parts[entry]
-    return better_of(rank, towards, parts[entry], sums[tile + towards])
+def _load_moments(moments: Any, at: Any) -> Any:
+    return moments.n[at], moments.high[at], moments.low[at], moments.m2[at]
 
 
-@kernel((INTS, INT, INTS32, INTS, INTS32, INTS, INTS))
-def _pick_tiles(
-    rank: Any, towards: Any, edges: Any, values: Any, ends: Any, parts: Any, totals: Any
-) -> None:
-    shared = cuda.shared.array(TILE, values.dtype)
-    lane = cuda.threadIdx.x
-    for tile in range(cuda.blockIdx.x, totals.size, cuda.gridDim.x):
-        entry = tile * TILE + lane
-        within = entry < edges.size
-        edge = edges[entry] if within else entry
-        held = values[entry] if within else -1
-        distance = 1
-        while distance < TILE:
-            shared[lane] = held
-            cuda.syncthreads()
-            if _joins(towards, edge, entry, lane, distance):
-                held = better_of(rank, towards, held, shared[lane + towards * distance])
-            cuda.syncthreads()
-            distance *= 2
-        if within:
-            parts[entry] = held
-            if _is_last_of_tile(towards, entry, lane, edges.size):
-                totals[tile], ends[tile] = held, edge // TILE
+@device_function
+def _store_moments(moments: Any, at: Any, values: Any) -> None:
+    n, high, low, m2 = values
+    moments.n[at], moments.m2[at] = n, m2
+    moments.high[at], moments.low[at] = high, low
 
 
-@kernel((INTS, INT, INTS32, INTS, INTS, INTS))
-def _pick_together(rank: Any, towards: Any, edges: Any, parts: Any, sums: Any, out: Any) -> None:
-    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        out[i] = pick_at(rank, towards, edges, parts, sums, i)
+@device_function
+def _share_moments(moments: Any) -> Any:
+    n = cuda.shared.array(TILE, moments.n.dtype)
+    high = cuda.shared.array(TILE, moments.high.dtype)
+    low = cuda.shared.array(TILE, moments.low.dtype)
+    m2 = cuda.shared.array(TILE, moments.m2.dtype)  # a line each: the simulator tells them apart so
+    return Moments(n, high, low, m2)
 
 
-#: Parameters: (rank,), int64 of all candidates. State: (int64[m],), candidates; -1 is none.
-PICK = Scan(_pick_tiles, _pick_together)
+@device_function
+def _merge_moments(_: Any, left: Any, right: Any) -> Any:
+    return rules.wide_moments(
+        left[0], left[1], left[2], left[3], right[0], right[1], right[2], right[3]
+    )
+
+
+_INTS, _FLOATS = (types.BaseTuple.from_types((kind,), Lane) for kind in (INTS, FLOATS))
+_MOMENTS = types.BaseTuple.from_types((INTS, FLOATS, FLOATS, FLOATS), Moments)
+_LANE = {"load": _load, "store": _store, "share": _share}
+
+#: Add, least or greatest. Parameter: how (`gpu_windows.rules`).
+FOLD = Scan("fold", (INT, _INTS), (INT, _FLOATS), merge=rules.fold, **_LANE)
+#: The best candidate; -1 is none. Parameter: rank, int64 of all candidates.
+PICK = Scan("pick", (INTS, _INTS), merge=_better, **_LANE)
+#: Parameter: 0, for there is none.
+MOMENTS = Scan(
+    "moments", (INT, _MOMENTS), merge=_merge_moments, load=_load_moments,
+    store=_store_moments, share=_share_moments,
+)  # fmt: skip

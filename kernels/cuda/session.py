@@ -135,7 +135,7 @@ def why_not_device(ordinal: int) -> str | None:
 # ---- the session: device, stream, memory pool
 
 
-class _Chosen:
+class _Device:
     """Which device this process works with now, and how much of it is its own."""
 
     ordinal = 0
@@ -144,7 +144,7 @@ class _Chosen:
 
 def chosen_device() -> int:
     """Return CUDA's number of the device that this process works with now."""
-    return _Chosen.ordinal
+    return _Device.ordinal
 
 
 def use_device(ordinal: int, share: float) -> None:
@@ -157,15 +157,15 @@ def use_device(ordinal: int, share: float) -> None:
     share : float
         How much of its memory this process may hold, in (0, 1].
     """
-    if ordinal != _Chosen.ordinal:
+    if ordinal != _Device.ordinal:
         for session in _sessions.values():
             session.release()
-    _Chosen.ordinal, _Chosen.share = ordinal, share
+    _Device.ordinal, _Device.share = ordinal, share
 
 
 @dataclass(frozen=True)
 class Session:
-    """What all calls of a process on a device share.
+    """State that all calls of a process on a device share.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def working() -> Iterator[Session]:
         If the device fails in a way that no later call of this process recovers from.
     """
     try:
-        session = _session(_Chosen.ordinal, _Chosen.share)
+        session = _session(_Device.ordinal, _Device.share)
         _attach(session)
         with session.device, session.stream, session.pool():
             yield session
@@ -241,7 +241,7 @@ _this_thread = threading.local()
 
 
 def _attach(session: Session) -> None:
-    """Have this thread work on the session's device from now on.
+    """Make this thread work on the session's device from now on.
 
     Entering a device of CuPy's goes back to the one before when it is left: in a new thread that is
     the first one, whichever is ours, and it would be given a context. Nor does a launch make one.
@@ -259,24 +259,24 @@ def _session(ordinal: int, share: float) -> Session:
     if ordinal not in _sessions:
         with _OPENING:
             if ordinal not in _sessions:
-                _sessions[ordinal] = _simulated() if SIMULATED else _open(ordinal, share)
+                _sessions[ordinal] = _simulated_session() if SIMULATED else _open(ordinal, share)
     return _sessions[ordinal]
 
 
 def cupy_version() -> str:
-    """Return the version of CuPy, whose kernels the session runs besides ours."""
+    """Return the version of CuPy, whose kernels the session runs in addition to ours."""
     with working() as session:
         return str(session.arrays.__version__)
 
 
 class NoDevice(nullcontext[None]):
-    """What is in the place of CuPy's device where there is none."""
+    """Stand-in for CuPy's device in the simulator."""
 
     def use(self) -> None:
         """Work on it from now on."""
 
 
-def _simulated() -> Session:
+def _simulated_session() -> Session:
     return Session(np, NoDevice(), nullcontext(), nullcontext, lambda: None, 0, {})
 
 

@@ -1,4 +1,4 @@
-"""What Numba's simulator must be helped with where the threads of a block work together.
+"""Changes of Numba's simulator for kernels whose threads work together in a block.
 
 It runs them as threads of Python. It polls for those that wait at a barrier, so a launch takes as
 long as the interpreter lets one thread run; and two threads that declare the same shared array at
@@ -39,21 +39,21 @@ class _Allocations(dict[Any, Any]):
 
 
 def share_arrays() -> None:
-    """Have the threads of a block share their arrays, whenever they ask for them."""
+    """Make the threads of a block share their arrays, whenever they ask for them."""
     shared: Any = importlib.import_module("numba.cuda.simulator.kernelapi").FakeCUDAShared
     start = shared.__init__
 
     @wraps(start)
-    def started(self: Any, *arguments: Any) -> None:
+    def start_sharing(self: Any, *arguments: Any) -> None:
         start(self, *arguments)
         self._allocations = _Allocations()
 
-    shared.__init__ = started
+    shared.__init__ = start_sharing
 
 
 @contextmanager
 def switching_often() -> Iterator[None]:
-    """Have threads take turns soon."""
+    """Make threads take turns often."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
     try:

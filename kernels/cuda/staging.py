@@ -22,7 +22,7 @@ Why no byte is read before it is written, nor overwritten before it is read:
   A move to the host returns when all is there, so its array may be collected.
 * An error in the middle (an interrupt, too) leaves when the threads have ended and the copies'
   stream is empty: nothing writes into memory that the pool may give to others. The ring is given
-  up, the next move makes one anew.
+  up, the next move makes a new one.
 * When a move returns, the host's array has been read. Nobody may change it while a move lasts.
 
 The wait for kernels that ran before costs next to nothing: they read device memory, which is ten
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 #: seen (benchmarks/results).
 CHUNK_BYTES, CHUNKS = 4 << 20, 16
 #: Arrays of fewer bytes go to the device as CuPy moves them, nor does a thread copy fewer.
-LEAST_BYTES = 1 << 20
+MIN_BYTES = 1 << 20
 #: Threads that copy on the host, at most.
 _THREADS = 8
 
@@ -83,7 +83,7 @@ class Staging:
         The kernels'. Device memory is allocated on it.
     chunk_bytes, chunks : int
         Bytes of a chunk, and how many there are, at least one.
-    least_bytes : int
+    min_bytes : int
         Fewer are not worth it.
     threads : int, optional
         That copy on the host. Default: `copying_threads`; one is the caller.
@@ -96,11 +96,11 @@ class Staging:
         *,
         chunk_bytes: int = CHUNK_BYTES,
         chunks: int = CHUNKS,
-        least_bytes: int = LEAST_BYTES,
+        min_bytes: int = MIN_BYTES,
         threads: int | None = None,
     ) -> None:
         self._library, self._kernels = library, kernels
-        self._chunk_bytes, self._chunks, self._least_bytes = chunk_bytes, chunks, least_bytes
+        self._chunk_bytes, self._chunks, self._min_bytes = chunk_bytes, chunks, min_bytes
         self._threads = copying_threads() if threads is None else threads
         self._ring: _Ring | None = None
         self._refused = False
@@ -111,16 +111,16 @@ class Staging:
 
         Kernels that are launched from now on wait for it, the host does not.
         """
-        if type(array) is not np.ndarray or array.ndim != 1 or array.nbytes < self._least_bytes:
+        if type(array) is not np.ndarray or array.ndim != 1 or array.nbytes < self._min_bytes:
             return None
         if array.dtype.char not in _TYPES or not array.dtype.isnative:
             return None
         with self._lock:
-            ring = self._opened()
+            ring = self._open()
             if ring is None:
                 return None
             there = self._library.empty(len(array), array.dtype)
-            with self._settled():
+            with self._close_on_error():
                 ring.up(array, there, self._step(array.nbytes))
             return there
 
@@ -131,20 +131,20 @@ class Staging:
         if not array.flags.c_contiguous:
             return None
         with self._lock:
-            ring = self._opened()
+            ring = self._open()
             if ring is None:
                 return None
             here = np.empty(array.shape, array.dtype)
-            with self._settled():
+            with self._close_on_error():
                 ring.down(array, here.reshape(-1).view(np.uint8), self._step(array.nbytes))
             return here
 
     def release(self) -> None:
-        """Give the pinned memory back; the next large move has some anew."""
+        """Give the pinned memory back; the next large move allocates again."""
         with self._lock:
             self._close()
 
-    def _opened(self) -> _Ring | None:
+    def _open(self) -> _Ring | None:
         if self._ring is None and not self._refused:
             sizes = self._chunk_bytes, self._chunks, self._threads
             try:
@@ -155,7 +155,7 @@ class Staging:
         return self._ring
 
     @contextmanager
-    def _settled(self) -> Iterator[None]:
+    def _close_on_error(self) -> Iterator[None]:
         """Let no error out while anything moves."""
         try:
             yield
@@ -170,7 +170,7 @@ class Staging:
 
     def _step(self, size: int) -> int:
         """Return how many bytes a piece has, so that all threads have some of a small array."""
-        return min(self._chunk_bytes, max(self._least_bytes, -(-size // self._threads)))
+        return min(self._chunk_bytes, max(self._min_bytes, -(-size // self._threads)))
 
 
 class _Chunk:
@@ -238,13 +238,13 @@ class _Ring:
             chunk.join()
 
     def settle(self) -> None:
-        """Wait until nothing moves any more; it cannot be used again."""
+        """Wait until nothing moves; the ring cannot be used afterwards."""
         if self._pool is not None:
             self._pool.shutdown()
         self._copies.synchronize()
 
     def _wait_for_kernels(self) -> None:
-        """Have the transfers to come wait for all that the kernels' stream has to do."""
+        """Make later transfers wait for all that the kernels' stream has to do."""
         self._before.record(self._kernels)
         self._copies.wait_event(self._before)
 

@@ -30,7 +30,7 @@ from gpu_windows.kernels.cuda.session import Session, working
 logger = logging.getLogger(__name__)
 
 #: libcudf counts the rows of a column in 32 bits, and one more.
-_MOST_ROWS = 2**31 - 2
+_MAX_ROWS = 2**31 - 2
 #: As what Arrow's types go to libcudf, which takes no binary. It compares bytes.
 _SENT_AS = {
     pa.string(): pa.string(),
@@ -52,7 +52,7 @@ def library() -> Any:
         return None
 
 
-def encoded(column: ArrowArray) -> tuple[ArrowArray, DeviceInts] | None:
+def encode(column: ArrowArray) -> tuple[ArrowArray, DeviceInts] | None:
     """Return the distinct strings or binary of a column, and where each row's is among them.
 
     Parameters
@@ -69,33 +69,33 @@ def encoded(column: ArrowArray) -> tuple[ArrowArray, DeviceInts] | None:
         libcudf again and again, which no limit of ours knows.
     """
     found = library()
-    if found is None or column.type not in _SENT_AS or len(column) > _MOST_ROWS:
+    if found is None or column.type not in _SENT_AS or len(column) > _MAX_ROWS:
         return None
     sent = column.view(_SENT_AS[column.type])
     with working() as session:
-        made = _tried(found, session, sent)
+        made = _try_encode(found, session, sent)
         if made is None:
             session.release()
-            made = _tried(found, session, sent)
+            made = _try_encode(found, session, sent)
     if made is None:
         logger.warning("libcudf has no room for %d strings: the host encodes them", len(column))
         return None
     values, indices = made
-    return _returned(values, column.type), indices
+    return _with_type(values, column.type), indices
 
 
-def _tried(
+def _try_encode(
     library: Any, session: Session, column: ArrowArray
 ) -> tuple[ArrowArray, DeviceInts] | None:
-    """Return None if memory runs out; the error, which holds what failed, is over by then."""
+    """Return None if memory runs out; the error, which holds what failed, has been released."""
     try:
-        return _encoded(library, session, column)
+        return _encode(library, session, column)
     except MemoryError as error:
         logger.info("out of device memory for strings: %s", str(error))
         return None
 
 
-def _encoded(library: Any, session: Session, column: ArrowArray) -> tuple[ArrowArray, DeviceInts]:
+def _encode(library: Any, session: Session, column: ArrowArray) -> tuple[ArrowArray, DeviceInts]:
     stream = session.stream
     there = library.Column.from_arrow(column, stream=stream)
     distinct, indices = library.transform.encode(library.Table([there]), stream=stream)
@@ -105,6 +105,6 @@ def _encoded(library: Any, session: Session, column: ArrowArray) -> tuple[ArrowA
     return distinct.columns()[0].to_arrow(stream=stream), places  # waits for all before it
 
 
-def _returned(values: ArrowArray, dtype: pa.DataType) -> ArrowArray:
+def _with_type(values: ArrowArray, dtype: pa.DataType) -> ArrowArray:
     """Return strings that libcudf made as a column's type: it chooses how long offsets are."""
     return values.cast(_SENT_AS[dtype]).view(dtype)

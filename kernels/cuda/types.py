@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from numba import types
 
-from gpu_windows.kernels import records
-from gpu_windows.kernels.argument_types import numba_type
 from gpu_windows.rules import Grid, Reciprocal
 
 INT = types.int64
@@ -17,10 +15,3 @@ BYTES = types.int8[::1]
 INTS32 = types.int32[::1]
 GRID = types.NamedUniTuple(types.int64, len(Grid._fields), Grid)
 RECIPROCAL = types.NamedUniTuple(types.int64, len(Reciprocal._fields), Reciprocal)
-PROGRAM = numba_type(records.PROGRAM)
-SETTINGS = numba_type(records.SETTINGS)
-PANES = numba_type(records.PANES)
-ELEMENTS = numba_type(records.ELEMENTS)
-EVENTS = numba_type(records.EVENTS)
-UNITS = numba_type(records.UNITS)
-SESSIONS = numba_type(records.SESSIONS)

@@ -93,11 +93,11 @@ def test_of_compute_sanitizer_the_first_error_is_told() -> None:
 
 def test_small_tests_come_first_and_wait_for_kernels_but_those_of_streams() -> None:
     found = checks.parts(FOLDER)
-    assert [part.large for part in found] == [False] * 5 + [True] * 5
+    assert [part.large for part in found] == [False] * 4 + [True] * 4
     assert {part.file for part in found} == {*FOLDER.glob("test_*.py")}
     assert [part.about for part in found[:2]] == ["staging", "kernels"]
     waiting = {part.about for part in found if part.variables}
-    assert waiting == {"kernels", "keys", "machines", "joins"}
+    assert waiting == {"kernels", "keys", "joins"}
     assert not any(part.variables for part in found if part.large)
 
 

@@ -204,25 +204,10 @@ QUERIES: dict[str, Callable[[], gw.typing.Outputs]] = {
         .with_outputs()
         .select(["v"], ["v"], how="full")
     ),
-    "interval join, row at a time": lambda: (
-        keyed()
-        .interval_join(keyed())
-        .between("-5 s", "5 s")
-        .options(engine="reference")
-        .with_outputs()
-        .select(["v"], ["v"], how="full")
-    ),
     "temporal join": lambda: (
         keyed()
         .temporal_join(keyed())
         .valid_for("40 s")
-        .with_outputs()
-        .select(["v"], ["v"], how="left")
-    ),
-    "temporal join, row at a time": lambda: (
-        keyed()
-        .temporal_join(keyed())
-        .options(engine="reference")
         .with_outputs()
         .select(["v"], ["v"], how="left")
     ),
@@ -237,13 +222,6 @@ QUERIES: dict[str, Callable[[], gw.typing.Outputs]] = {
         .over(gw.Range())
         .with_outputs()
         .aggregate(["v"], total=gw.sum("v"), rank=gw.rank(), most=gw.max("v").over(gw.Rows(3)))
-    ),
-    "over, row at a time": lambda: (
-        keyed()
-        .over(gw.Range("9 s"))
-        .options(engine="reference")
-        .with_outputs()
-        .aggregate(["v"], n=gw.count())
     ),
     "match": lambda: (
         keyed()

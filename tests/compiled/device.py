@@ -59,7 +59,7 @@ class Device:
         patch.setattr(kernels, "cache_target", lambda: None)
         for kernel in kernels.all_kernels().values():
             patch.setattr(kernel, "_compiled", None)
-        patch.setattr(primitives, "_LEAST_BLOCKS", LEAST_BLOCKS)
+        patch.setattr(primitives, "_MIN_BLOCKS", LEAST_BLOCKS)
         patch.setattr(driver, "cuLaunchKernel", self._launch)
 
     def __enter__(self) -> None: ...

@@ -9,22 +9,22 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-import gpu_windows as gw
 from gpu_windows import rules
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.cuda import keys, primitives, replicas, sorting
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.types import INTS
+from gpu_windows.rules import LONG_MIN
 from tests.compiled.arrays import POISON
 from tests.compiled.device import Device
 from tests.compiled.grid import HostKernel
 from tests.compiled.host_code import host_code
 from tests.compiled.plugin import device as installed
-from tests.kernels import running_cases
+from tests.kernels import range_cases
 from tests.kernels.cases import assert_equal, evaluate, random_case
+from tests.kernels.range_cases import random_frames
 from tests.lanes import quick
 
 CPU, CUDA = backend.select("cpu"), backend.select("cuda")
@@ -78,34 +78,15 @@ def test_the_order_of_threads_changes_no_bit(
         assert values.tobytes() == again[name].tobytes(), name
 
 
-@pytest.mark.parametrize("runs", [[100_000], [1, 300, 5, 70_000, 256, 257], [3] * 9_000])
-def test_running_values_of_many_tiles(runs: list[int]) -> None:
-    random, count = np.random.default_rng(9), sum(runs)
-    case = running_cases.Runs(
-        lengths=runs,
-        ints=random.integers(-(2**60), 2**60, count),
-        floats=random.normal(0, 1e3, count),
-        counts=random.integers(0, 3, count),
-        valid=random.random(count) < 0.9,
-    )
-    found, expected = (running_cases.evaluate(each, case) for each in (CUDA, CPU))
-    running_cases.assert_equal(found, expected)
-
-
-def test_sessions_of_a_trigger() -> None:
-    """The state machine of merging windows."""
-    random = np.random.default_rng(10)
-    times = pa.array(np.sort(random.integers(0, 10**9, 3_000)), pa.timestamp("us", "UTC"))
-    rows = pa.table({"ts": times, "k": random.integers(0, 9, 3_000), "v": np.arange(3_000)})
-    keyed = gw.stream(rows).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
-    windowed = keyed.key_by("k").window(gw.EventTimeSessionWindows.with_gap("2 seconds"))
-    early = windowed.trigger(gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(3)))
-    found, expected = (
-        early.options(device=device).aggregate(n=gw.count(), total=gw.sum("v"))
-        for device in ("cuda", "cpu")
-    )
-    assert len(expected) > 500
-    assert found.equals(expected)
+@pytest.mark.parametrize(("keys", "lower"), [(1, LONG_MIN), (3, -10_000), (5_000, -200)])
+def test_scans_of_many_tiles(keys: int, lower: int) -> None:
+    """More entries than threads of a block, squared: totals of tiles are scanned in tiles."""
+    case = random_frames(9, 100_000, keys, lower, 0, spread=60_000)
+    found, expected = (range_cases.evaluate(each, case) for each in (CUDA, CPU))
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        off = 1e-9 if name in ("mean", "m2", "add floats") else 0.0
+        np.testing.assert_allclose(found[name], values, rtol=off, atol=off, err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +118,7 @@ def test_keys_that_take_turns_at_each_access(
 ) -> None:
     monkeypatch.setattr(device, "backwards", backwards)
     monkeypatch.setattr(device, "interleaved", True)
-    monkeypatch.setattr(keys, "_MOST_SLOTS", 1 << 7)  # so that places are sought
+    monkeypatch.setattr(keys, "_MAX_SLOTS", 1 << 7)  # so that places are sought
     values = np.random.default_rng(7).integers(0, 60, 4_000) * apart
     distinct, places = CUDA.keys.distinct(CUDA.to_device(values), CUDA.to_device(CUDA.reduce.ALL))
     found, first = CUDA.to_host(distinct), np.unique(values, return_index=True)[1]

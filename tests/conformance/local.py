@@ -13,6 +13,7 @@ from tests.conformance.compare import Difference, compare_replay
 from tests.conformance.replay import replay
 from tests.conformance.scenario import Scenario
 from tests.conformance.verdict import Run
+from tests.reference.run import reference_plan
 
 
 class LocalRunner:
@@ -48,14 +49,16 @@ class LocalRunner:
         where the pairs of a firing are in Flink's hash order, and one must know which those are, or
         where a table changes with each row.
         """
-        plan = make_plan(case.query(self._options), bounded=scenario.is_bounded)
-        device = self._options.device
+        device, engine = self._options.device, self._options.engine
+        query = case.query(replace(self._options, engine="auto"))
+        make = reference_plan if engine == "reference" else make_plan
+        plan = make(query, bounded=scenario.is_bounded)
         hashed = not scenario.elements_in_arrival_order and scenario.operator.kind == "window_join"
         split = 1 if hashed or case.is_changelog else None
-        replayed = replay(scenario, plan, case, device=device, split=split)
+        replayed = replay(scenario, plan, case, device=device, engine=engine, split=split)
         differences = compare_replay(scenario, replayed)
         if not differences and any(e["step"] is None for e in replayed.emissions):
-            row_by_row = replay(scenario, plan, case, device=device, split=1)
+            row_by_row = replay(scenario, plan, case, device=device, engine=engine, split=1)
             differences = list(_row_by_row(compare_replay(scenario, row_by_row)))
         counters = replayed.counters
         reasons = (reason for reason in REASONS.values() if getattr(counters, reason))

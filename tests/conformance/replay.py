@@ -14,7 +14,7 @@ from gpu_windows.operators.process.base import FunctionOperator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.vocabulary.options import Device
+from gpu_windows.vocabulary.options import Device, Engine
 from tests.conformance.cases import Case
 from tests.conformance.scenario import (
     Element,
@@ -24,6 +24,7 @@ from tests.conformance.scenario import (
     Scenario,
     Watermark,
 )
+from tests.reference.run import reference_operator
 
 #: A part of a scenario: what operators are called with, or stopped by.
 Piece = list[Record] | Watermark | ProcessingTime | Restart
@@ -52,6 +53,7 @@ def replay(
     case: Case,
     *,
     device: Device = "auto",
+    engine: Engine = "auto",
     split: int | None = None,
 ) -> Replayed:
     """Run a scenario through the operator of a plan.
@@ -64,10 +66,12 @@ def replay(
     case : Case
     device : {"auto", "cpu", "cuda"}
         Where kernels run.
+    engine : {"auto", "reference"}
+        "reference": by `tests.reference`; then the plan is a `tests.reference.run.reference_plan`.
     split : int, optional
         Most rows a batch. Default: all rows between two watermarks are one batch.
     """
-    running = _Running(plan, device, stored=scenario.is_restarted)
+    running = _Running(plan, device, engine, stored=scenario.is_restarted)
     emissions: list[dict[str, Any]] = []
     late: list[dict[str, Any]] = []
     sides: dict[str, list[dict[str, Any]]] = {tag: [] for tag in plan.query.side_outputs}
@@ -88,8 +92,8 @@ def replay(
 class _Running:
     """The operator that runs: another one after each restart."""
 
-    def __init__(self, plan: Plan, device: Device, *, stored: bool) -> None:
-        self._plan, self._device = plan, device
+    def __init__(self, plan: Plan, device: Device, engine: Engine, *, stored: bool) -> None:
+        self._plan, self._device, self._engine = plan, device, engine
         self._log = MemoryLog()
         self.operator = self._restored() if stored else self._built()
 
@@ -115,6 +119,8 @@ class _Running:
         self.operator.forget_watermark()
 
     def _built(self) -> Operator:
+        if self._engine == "reference":
+            return reference_operator(self._plan, trace=True)
         return build_operator(self._plan, trace=True, device=self._device)
 
     def _restored(self) -> FunctionOperator:

@@ -13,13 +13,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from gpu_windows import rules
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.backend import Backend
-from tests.examples import examples
-from tests.kernels import running_cases
 from tests.kernels.cases import Case, assert_equal, evaluate, random_case
 
 pytestmark = pytest.mark.gpu
@@ -73,13 +70,6 @@ def test_in_a_thread_that_has_not_used_the_device(cuda: Backend) -> None:
 @pytest.mark.parametrize("name", LARGE)
 def test_large(cuda: Backend, name: str) -> None:
     _check(cuda, LARGE[name]())
-
-
-@examples(60)
-@given(case=running_cases.runs(most=60))
-def test_small_runs(cuda: Backend, case: running_cases.Runs) -> None:
-    found, expected = (running_cases.evaluate(b, case) for b in (cuda, backend.select("cpu")))
-    running_cases.assert_equal(found, expected)
 
 
 def _check(cuda: Backend, case: Case) -> None:

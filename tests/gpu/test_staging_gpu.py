@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.kernels.cuda.staging import CHUNK_BYTES, CHUNKS, LEAST_BYTES
+from gpu_windows.kernels.cuda.staging import CHUNK_BYTES, CHUNKS, MIN_BYTES
 
 pytestmark = pytest.mark.gpu
 
@@ -21,7 +21,7 @@ _RING = CHUNK_BYTES * CHUNKS
 #: Bytes, around where another way is taken, or another piece begins.
 SIZES = sorted(
     base + more
-    for base in (LEAST_BYTES, CHUNK_BYTES, 2 * CHUNK_BYTES, _RING, 3 * _RING)
+    for base in (MIN_BYTES, CHUNK_BYTES, 2 * CHUNK_BYTES, _RING, 3 * _RING)
     for more in (-8, 0, 8)
 )
 

@@ -127,7 +127,7 @@ def _pairs(backend: Backend, case: Join, left: Rows, right: Rows) -> Results:
         "left by part": [n for part, _ in expanded for n in _list(backend, part, np.int64)],
         "right by part": [n for _, part in expanded for n in _list(backend, part, np.int64)],
         "matched": _list(backend, joins.has_match(first, last), np.bool_),
-        "covered": _list(backend, joins.covered(first, last, len(right.ts)), np.bool_),
+        "covered": _list(backend, joins.mark_covered(first, last, len(right.ts)), np.bool_),
     }
 
 

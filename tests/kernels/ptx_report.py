@@ -22,6 +22,8 @@ from pathlib import Path
 from time import thread_time
 from typing import Any, NamedTuple
 
+from numba import types
+
 from gpu_windows.kernels.cuda.compiler import ptx, suffix
 from gpu_windows.kernels.cuda.kernel import CudaKernel, all_kernels
 from tests.kernels.ptx_table import to_markdown
@@ -100,7 +102,10 @@ def _timed(kernel: CudaKernel, signature: Any, capability: tuple[int, int]) -> t
 
 def _lane(kernel: CudaKernel, index: int) -> str:
     """Return the type of a kernel's output where it is compiled for several."""
-    return str(kernel.signatures[index][-1].dtype) if len(kernel.signatures) > 1 else ""
+    if len(kernel.signatures) == 1:
+        return ""
+    output = kernel.signatures[index][-1]
+    return str((output[0] if isinstance(output, types.BaseTuple) else output).dtype)
 
 
 def _assemble(

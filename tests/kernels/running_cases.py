@@ -1,4 +1,4 @@
-"""Inputs of the running kernels, what a set of kernels makes of them, and what it should be."""
+"""Inputs of the running kernels, what the kernels make of them, and what it should be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.cpu import running
 from gpu_windows.rules import ADD, GREATEST, LEAST, LONG_MAX, LONG_MIN
 from tests.kernels.cases import HOWS
 from tests.kernels.definitions import add_floats, add_ints, greatest_float, least_float, moments
@@ -49,18 +49,16 @@ class Runs:
         return np.where(self.counts > 0, finite, 0.0)
 
 
-def evaluate(backend: Backend, case: Runs) -> Results:
-    """Run every running kernel of a back end."""
-    place, running = backend.to_device, backend.running
-    begins, ints, floats = place(case.begins), place(case.ints), place(case.floats)
-    rest, m2 = (place(case.counts * factor) for factor in (0.0, 1.0))
-    n, mean, _, squares = running.moments(begins, place(case.counts), place(case.means), rest, m2)
-    made: dict[str, Any] = {"pick": running.pick(begins, ints, place(case.valid))}
+def evaluate(case: Runs) -> Results:
+    """Run every running kernel."""
+    begins, ints, floats = case.begins, case.ints, case.floats
+    rest, m2 = np.zeros(len(ints)), case.counts.astype(np.float64)
+    n, mean, _, squares = running.moments(begins, case.counts, case.means, rest, m2)
+    made = {"pick": running.pick(begins, ints, case.valid), "n": n, "mean": mean, "m2": squares}
     for verb, how in HOWS.items():
         made[f"{verb} ints"] = running.fold(how, begins, ints)
         made[f"{verb} floats"] = running.fold(how, begins, floats)
-    made |= {"n": n, "mean": mean, "m2": squares}
-    return {name: backend.to_host(part) for name, part in made.items()}
+    return made
 
 
 def define(case: Runs) -> Results:

@@ -20,7 +20,7 @@ from gpu_windows import rules
 from gpu_windows.kernels import compile as compiling
 from gpu_windows.kernels.argument_types import Scalar
 from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
-from gpu_windows.kernels.sources import kept_beside, sources
+from gpu_windows.kernels.sources import relocate_source, sources
 from gpu_windows.rules import window_operator
 
 ROOT = Path(__file__).parents[2]
@@ -204,9 +204,9 @@ def started_compiling(cache: Path, place: str) -> subprocess.Popen[str]:
 def test_a_function_whose_source_is_not_known_is_left_as_it_is(tmp_path: Path) -> None:
     made: dict[str, Any] = {}
     exec("def once(number): return number", made)  # noqa: S102 - as a notebook does
-    assert kept_beside(made["once"], tmp_path) is made["once"]
+    assert relocate_source(made["once"], tmp_path) is made["once"]
     (tmp_path / "sources").touch()
-    assert kept_beside(_twice, tmp_path) is _twice
+    assert relocate_source(_twice, tmp_path) is _twice
 
 
 @pytest.mark.parametrize("has_links", [True, False])
@@ -219,7 +219,7 @@ def test_a_source_that_another_process_put_there_meanwhile_stays(
 
     def after_another(**options: Any) -> Any:
         monkeypatch.setattr("tempfile.NamedTemporaryFile", temporary)
-        kept_beside(_twice, tmp_path)
+        relocate_source(_twice, tmp_path)
         found.append((path.stat().st_ino, path.stat().st_mtime_ns))
         return temporary(**options)
 
@@ -229,13 +229,13 @@ def test_a_source_that_another_process_put_there_meanwhile_stays(
     if not has_links:
         monkeypatch.setattr("pathlib.Path.hardlink_to", refuse)
     monkeypatch.setattr("tempfile.NamedTemporaryFile", after_another)
-    kept = kept_beside(_twice, tmp_path)
+    kept = relocate_source(_twice, tmp_path)
     assert kept.__code__.co_filename == str(path)
     assert [*path.parent.iterdir()] == [path]
     assert found == [(path.stat().st_ino, path.stat().st_mtime_ns)]
     assert path.read_text() == Path(__file__).read_text()
     path.write_text("another text")
-    kept_beside(_twice, tmp_path)
+    relocate_source(_twice, tmp_path)
     assert path.read_text() == Path(__file__).read_text()
     assert [*path.parent.iterdir()] == [path]
 

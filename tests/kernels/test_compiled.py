@@ -13,16 +13,14 @@ pytestmark = pytest.mark.ptx
 
 TESTS = Path(__file__).parents[1]
 #: What the simulator runs too, but for what is about the simulator.
-_NAMES = "encoding joins kernels keys lengths machines moments over ranges running sketches texts"
+_NAMES = "encoding joins kernels keys lengths moments over ranges sketches texts"
 SHARED = [TESTS / "simulator" / f"{name}_equal.py" for name in _NAMES.split()]
 OF_THE_SIMULATOR = [
     f"tests/simulator/kernels_equal.py::{name}"
     for name in ("test_the_simulator_is_what_runs", "test_an_exhausted_device_is_a_typed_error")
 ]
 #: Of what is checked on a device, what is about our kernels: staging and the driver are not.
-ON_DEVICE = [
-    TESTS / "gpu" / f"test_{name}_gpu.py" for name in "joins kernels keys machines".split()
-]
+ON_DEVICE = [TESTS / "gpu" / f"test_{name}_gpu.py" for name in ("joins", "kernels", "keys")]
 
 
 def _run(*arguments: str) -> None:

@@ -36,16 +36,22 @@ OPAQUE = {
 
 #: What the modules of the contract are made of; nobody but they may call it.
 PARTS = {
-    "cpu": {"machine", "modules", "moments", "rules", "runs", "search", "sorting", "types"},
+    "cpu": {
+        "machine", "modules", "moments", "records", "rules", "runs", "search", "sorting", "types",
+    },
     "cuda": {
         "cells", "compiler", "cupy_kernels", "float_cells", "kernel", "launcher", "library",
-        "machine", "modules", "primitives", "probe", "reach", "replicas", "resident", "rules",
+        "modules", "primitives", "probe", "reach", "replicas", "resident", "rules",
         "scan", "search", "session", "simulated", "sorting", "staging", "texts", "types", "windows",
     },
 }  # fmt: skip
 
-#: What is on the host only: keys become codes there, and rows of a key are judged one by one.
-HOST_ONLY = {"cpu": {"admission", "encode", "matching"}, "cuda": set[str]()}
+#: What is on the host only: keys become codes there, and what goes through the rows of a key or a
+#: window one by one.
+HOST_ONLY = {
+    "cpu": {"admission", "encode", "matching", "merging", "panes", "running"},
+    "cuda": set[str](),
+}
 
 #: Public functions of modules of the contract that other modules of the package call.
 SHARED = {"cuda.grouping": {"groups_at", "key_begins", "none"}}

@@ -34,7 +34,7 @@ def test_every_kernel_is_its_definition(case: Case) -> None:
 
 @given(running_cases.runs(most=20))
 def test_running_kernels_are_their_definitions(case: running_cases.Runs) -> None:
-    running_cases.assert_equal(running_cases.evaluate(CPU, case), running_cases.define(case))
+    running_cases.assert_equal(running_cases.evaluate(case), running_cases.define(case))
 
 
 @given(key_cases.values(most=30))

@@ -22,8 +22,8 @@ from tests.lanes import quick
 
 pytestmark = pytest.mark.ptx
 
-#: Of named tuples, of floats, and of nearly all there is.
-ENTRIES = "assign.assign", "reduce.fold", "panes.run"
+#: With a named tuple, of floats, and with the most parameters.
+ENTRIES = "assign.assign", "reduce.fold", "combine.join_moments"
 GRID: Any = rules.sliding_grid(2, 1, 0)
 
 
@@ -199,12 +199,14 @@ def test_other_arguments_are_refused(device: Any, what: str) -> None:
 
 def test_dtypes_must_be_of_one_signature(device: Any) -> None:
     """A kernel of two lanes takes no array of each."""
-    edges, floats = ints(dtype=np.int32), ints(dtype=np.float64)
+    from gpu_windows.kernels.cuda.scan import Lane
+
+    edges, longs, floats = ints(dtype=np.int32), Lane(ints()), Lane(ints(dtype=np.float64))
     kernel = compiled(device, "scan.fold_together")
-    kernel(1, 0, 1, edges, ints(), ints(), ints())
+    kernel(1, 0, 1, edges, longs, longs, longs)
     kernel(1, 0, 1, edges, floats, floats, floats)
     with pytest.raises(TypeError, match=r" or .*, got arrays of int32, int64, float64, int64$"):
-        kernel(1, 0, 1, edges, ints(), floats, ints())
+        kernel(1, 0, 1, edges, longs, floats, longs)
 
 
 def test_a_signature_that_cannot_be_laid_out() -> None:

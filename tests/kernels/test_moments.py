@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gpu_windows import rules
 from gpu_windows.kernels import backend
+from gpu_windows.kernels.cpu import running
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.kernels.moments_cases import ACCURACY, MANY, Slices, check, slices, squares_of
 
@@ -100,4 +101,4 @@ def test_a_mean_is_finite_where_all_values_are(odd: float, place: int) -> None:
     groups = CPU.grouping.runs(np.array([100, 100]))
     parts = CPU.reduce.moments_of(groups, values, CPU.reduce.ALL)
     assert np.isfinite(parts[1]).tolist() == [place >= 100, place < 100]
-    assert not np.isfinite(CPU.running.moments(np.array([0]), *parts)[1][1])
+    assert not np.isfinite(running.moments(np.array([0]), *parts)[1][1])

@@ -113,7 +113,8 @@ def test_every_module_with_a_kernel_is_on_the_list() -> None:
 
     sources = Path(str(cuda.__file__)).parent.glob("*.py")
     decorated = sum(text.count("\n@kernel(") for text in map(Path.read_text, sources))
-    assert len(all_kernels()) == decorated > 0
+    templates = 3 * 3  # of scans: tiles, together and joins, for each kind of partial
+    assert len(all_kernels()) - templates == decorated > 0
 
 
 USAGES = [

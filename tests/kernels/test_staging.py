@@ -51,7 +51,7 @@ class Scenario:
             self._library.kernels,
             chunk_bytes=CHUNK,
             chunks=random.randint(1, 4),
-            least_bytes=LEAST,
+            min_bytes=LEAST,
             threads=random.randint(1, 3),
         )
         self._arrays: list[tuple[Array, Any]] = []
@@ -225,7 +225,7 @@ def test_every_wait_is_needed(tmp_path: Path, wait: str) -> None:
 
 def _staging(**named: Any) -> tuple[staging.Staging, Pretended]:
     library = Pretended(Pace(0.0, Random(1)))
-    sizes = {"chunk_bytes": CHUNK, "chunks": 2, "least_bytes": LEAST, "threads": 2} | named
+    sizes = {"chunk_bytes": CHUNK, "chunks": 2, "min_bytes": LEAST, "threads": 2} | named
     return staging.Staging(library, library.kernels, **sizes), library
 
 

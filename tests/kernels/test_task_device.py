@@ -176,8 +176,8 @@ def test_an_address_of_no_device_is_never_replaced(
 
 def test_a_device_that_is_left_gives_its_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[int] = []
-    monkeypatch.setattr(session._Chosen, "ordinal", 0)
-    monkeypatch.setattr(session._Chosen, "share", 1.0)
+    monkeypatch.setattr(session._Device, "ordinal", 0)
+    monkeypatch.setattr(session._Device, "share", 1.0)
     opened = {0: SimpleNamespace(release=lambda: given.append(0))}
     monkeypatch.setattr(session, "_sessions", opened)
     session.use_device(0, 0.5)
@@ -215,7 +215,7 @@ def test_the_share_of_a_task_is_what_spark_grants(amount: str | None, share: flo
 def test_errors_of_cuda_are_typed_by_what_may_come_after(
     monkeypatch: pytest.MonkeyPatch, message: str, kind: type[Exception]
 ) -> None:
-    monkeypatch.setattr(session, "_session", lambda *_: session._simulated())
+    monkeypatch.setattr(session, "_session", lambda *_: session._simulated_session())
     with pytest.raises(kind) as raised, session.working():
         raise RuntimeError(message)
     assert type(raised.value) is kind
@@ -263,7 +263,7 @@ def work(batches):
     with open(log, "a") as file:
         file.write(f"{attempt} {os.getpid()} {task.device_failure()}\\n")
     if attempt == 0 and TaskContext.get().stageId() == 1:
-        session._session = lambda *_: session._simulated()
+        session._session = lambda *_: session._simulated_session()
         with session.working():
             raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access")
     yield from batches

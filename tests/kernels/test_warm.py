@@ -38,7 +38,7 @@ def test_kernels_are_told_with_their_times(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     compiled: list[str] = []
-    pretended = {"cpu": ["reduce.fold"], "cuda": ["merging.run"]}
+    pretended = {"cpu": ["reduce.fold"], "cuda": ["joins.cover"]}
     monkeypatch.setattr(
         kernels,
         "kernels_of",
@@ -52,9 +52,9 @@ def test_kernels_are_told_with_their_times(
     told = json.loads(capsys.readouterr().out)
     assert [(kernel["backend"], kernel["kernel"]) for kernel in told] == [
         ("cpu", "reduce.fold"),
-        ("cuda", "merging.run"),
+        ("cuda", "joins.cover"),
     ]
-    assert compiled == ["reduce.fold", "merging.run"]
+    assert compiled == ["reduce.fold", "joins.cover"]
 
 
 @pytest.mark.slow

@@ -12,7 +12,11 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import DeviceMemoryError, DeviceUnavailableError
+from gpu_windows.errors import (
+    DeviceMemoryError,
+    DeviceUnavailableError,
+    UnsupportedQueryError,
+)
 from gpu_windows.kernels import task
 from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators import device
@@ -21,12 +25,14 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.device import MAX_FALLBACKS, Kernels
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.rows import JoinRows
+from gpu_windows.planning.explain import explain
+from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.vocabulary.triggers import CountTrigger
+from gpu_windows.vocabulary.options import Device, Options
+from gpu_windows.vocabulary.triggers import CountTrigger, EarlyAndLateTrigger
 from gpu_windows.vocabulary.windows import (
     EventTimeSessionWindows,
-    GlobalWindows,
     TumblingEventTimeWindows,
     WindowAssigner,
 )
@@ -161,8 +167,7 @@ def process(assigner: WindowAssigner | None, rows: int) -> tuple[list[Emission],
     if assigner is None:
         made = count_window(7, 3, aggregates=aggregates, schema=table.schema)
     else:
-        trigger = {"trigger": CountTrigger(5)} if isinstance(assigner, GlobalWindows) else {}
-        made = query(assigner, table.schema, aggregates=aggregates, **trigger)
+        made = query(assigner, table.schema, aggregates=aggregates)
     planned = plan(made, bounded=True)
     operator = build_operator(planned, device="cuda")
     emissions = list(operator.process(table.select(planned.input_columns)))
@@ -196,8 +201,8 @@ def test_a_batch_of_120_percent_of_the_memory_is_done_in_two_halves(
 
 @pytest.mark.parametrize(
     "assigner",
-    [TUMBLING, EventTimeSessionWindows(40), None, GlobalWindows()],
-    ids=["slices", "sessions", "counts", "buffer"],
+    [TUMBLING, EventTimeSessionWindows(40), None],
+    ids=["slices", "sessions", "counts"],
 )
 def test_wherever_memory_runs_out_the_results_are_the_same(
     holding: PretendDevice, assigner: WindowAssigner | None
@@ -237,16 +242,20 @@ def test_auto_keeps_small_batches_off_the_device() -> None:
 
 
 @pytest.mark.usefixtures("pretend_cuda")
-def test_auto_keeps_units_off_the_device_of_which_one_is_large() -> None:
-    def where(kernels: Kernels, *sizes: int) -> str:
-        return kernels.run_units(np.array(sizes), lambda backend, _: backend.name)
+@pytest.mark.parametrize("asked", ["auto", "cuda"])
+def test_windows_without_a_kernel_of_a_device_run_on_the_cpu(asked: Device) -> None:
+    trigger = EarlyAndLateTrigger.of(early=CountTrigger(5))
+    planned = plan(query(TUMBLING, trigger=trigger), bounded=True)
+    assert (planned.strategy, planned.calls_kernels) == (Strategy.BUFFER, False)
+    assert "device    cpu: no kernel of a device runs it" in explain(planned)
+    kernels = build_operator(planned, device=asked)._kernels  # type: ignore[attr-defined]
+    assert kernels.run(device.MIN_DEVICE_ROWS, lambda backend, _: backend.name) == "cpu"
 
-    even = [1 << 8] * 512
-    assert where(Kernels("auto"), *even) == "cuda"
-    assert where(Kernels("auto"), *even, 1 << 10) == "cpu"
-    assert where(Kernels("auto"), *even[:255]) == "cpu"  # few rows
-    assert where(Kernels("auto")) == "cpu"
-    assert where(Kernels("cuda"), *even, 1 << 10) == "cuda"
+
+def test_the_rule_names_what_no_kernel_of_a_device_runs() -> None:
+    made = query(TUMBLING, trigger=CountTrigger(5), options=Options(device="cuda"))
+    with pytest.raises(UnsupportedQueryError, match=r"no kernel of a device runs .*the trigger"):
+        plan(made, bounded=True)
 
 
 def test_cuda_without_a_device_is_refused() -> None:

@@ -16,6 +16,7 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.vocabulary.options import Options
+from tests.reference.run import reference_plan
 from tests.simulation.processes import SEEN
 
 #: Processing time at first, in ticks.
@@ -153,7 +154,7 @@ class Case:
         query = self.query
         if isinstance(query, WindowQuery):
             query = replace(query, grouping=None)
-        return _plan(replace(query, options=Options(engine="reference")))
+        return reference_plan(replace(query, options=Options()), bounded=False, spark=True)
 
     @property
     def grouping(self) -> GroupingSets | None:

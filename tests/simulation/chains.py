@@ -17,7 +17,6 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.operators.base import Emission, Operator
-from gpu_windows.operators.build import build_operator
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -30,6 +29,7 @@ from gpu_windows.spark_glue.tasks.shard_run import _in_order as in_order
 from gpu_windows.spark_glue.tasks.workers import PackRows
 from gpu_windows.vocabulary.options import Options
 from gpu_windows.vocabulary.watermarks import stage_watermarks
+from tests.reference.run import reference_operator, reference_plan
 from tests.simulation.case import MicroBatch, Segment
 from tests.simulation.differences import unmatched
 from tests.simulation.drawn_chains import Chain, chain_of
@@ -70,11 +70,9 @@ def _rows_for(planned: Plan, of: Plan, results: Iterable[pa.Table]) -> list[pa.T
 
 def expected(made: Chain) -> list[Found]:
     """Return what each segment gives: results and late rows of every stage."""
-    plans = [
-        plan(replace(query, options=Options(engine="reference")), bounded=False, spark=True)
-        for query in made.queries
-    ]
-    operators = [build_operator(each) for each in plans]
+    queries = (replace(query, options=Options()) for query in made.queries)
+    plans = [reference_plan(query, bounded=False, spark=True) for query in queries]
+    operators = [reference_operator(each) for each in plans]
     found: list[Found] = []
     for segment in made.case.segments():
         found.append(defaultdict(Counter))

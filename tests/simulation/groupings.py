@@ -14,11 +14,12 @@ from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
+from tests.reference.run import reference_operator
 
 
 def truth(planned: Plan, grouping: GroupingSets | None) -> Operator:
     """Return the operator of a plan, or of each grouping of its keys."""
-    return build_operator(planned) if grouping is None else OneByOne(planned, grouping)
+    return reference_operator(planned) if grouping is None else OneByOne(planned, grouping)
 
 
 class OneByOne(Operator):

@@ -18,6 +18,7 @@ from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.kernel import CudaKernel
 from gpu_windows.operators.columns.keys import KeyEncoder
+from tests.simulator.traffic import arrays_of
 
 CUDA = backend.select("cuda")
 
@@ -33,8 +34,7 @@ def counted(length: int) -> Iterator[Counter[str]]:
     launch = CudaKernel.__call__
 
     def size(arguments: tuple[Any, ...]) -> int:
-        arrays = [part for part in arguments if isinstance(part, np.ndarray)]
-        return sum(array.nbytes for array in arrays if len(array) == length)
+        return sum(array.nbytes for array in arrays_of(arguments) if len(array) == length)
 
     def launched(kernel: CudaKernel, count: int, *arguments: Any) -> None:
         given[kernel.name] += size(arguments)
@@ -70,7 +70,7 @@ def grouped(values: Any) -> tuple[Any, Any]:
     limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, rules.LONG_MIN)
     everyone = CUDA.reduce.ALL
     seen = CUDA.assign.assign_slices(ts, CUDA.to_device(everyone), grid, limits, slices, status)
-    groups = CUDA.grouping.group(codes, slices, KEYS, (seen.least, seen.greatest))
+    groups = CUDA.grouping.group(codes, slices, KEYS, (seen.min_slice, seen.max_slice))
     return groups, CUDA.reduce.reduce(rules.ADD, groups, values, everyone)
 
 

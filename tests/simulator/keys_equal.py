@@ -50,8 +50,8 @@ def test_many_rows(
 
     for name in ("_placed_by_value", "_placed_by_hash", "_placed_by_sort"):
         monkeypatch.setattr(keys, name, noted(name))
-    monkeypatch.setattr(keys, "_MOST_SLOTS", 1 << 5)
-    monkeypatch.setattr(keys, "_MOST_PROBES", 8)
+    monkeypatch.setattr(keys, "_MAX_SLOTS", 1 << 5)
+    monkeypatch.setattr(keys, "_MAX_PROBES", 8)
     case = random_values(3, 400, keys_, apart=apart, nulls=nulls)
     assert_equal(evaluate(CUDA, case), define(case))
     assert placed == [way]

@@ -96,7 +96,7 @@ def counting() -> Iterator[Traffic]:
 
     def launched(kernel: CudaKernel, count: int, *arguments: Any) -> None:
         if count:
-            size = sum(array.nbytes for array in _arrays(arguments))
+            size = sum(array.nbytes for array in arrays_of(arguments))
             found.launches.append(Launch(kernel.name, count, size))
         launch(kernel, count, *arguments)
 
@@ -120,12 +120,13 @@ def counting() -> Iterator[Traffic]:
         yield found
 
 
-def _arrays(arguments: tuple[Any, ...]) -> Iterator[Any]:
+def arrays_of(arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the arrays among the arguments of a kernel, those of named tuples too."""
     for argument in arguments:
         if isinstance(argument, np.ndarray):
             yield argument
         elif isinstance(argument, tuple):
-            yield from _arrays(argument)
+            yield from arrays_of(argument)
 
 
 # ---- queries

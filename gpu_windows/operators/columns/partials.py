@@ -21,6 +21,7 @@ from gpu_windows import rules
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.cpu import running
 from gpu_windows.operators.columns.numeric import (
     ALL,
     NumericColumn,
@@ -122,7 +123,7 @@ class PartialColumn(ABC):
         """Combine the slices of every window."""
 
     @abstractmethod
-    def running(self, backend: Backend, begins: Any, state: State) -> State:
+    def running(self, begins: NDArray[np.int64], state: State) -> State:
         """Return running aggregates: each entry with those before it in its run.
 
         ``begins``: index of the first entry of each run.
@@ -236,10 +237,9 @@ class FoldedColumn(PartialColumn):
         """Fold the slices of every window."""
         return (backend.to_host(backend.combine.combine(self._how, windows, prepared)),)
 
-    def running(self, backend: Backend, begins: Any, state: State) -> State:
+    def running(self, begins: NDArray[np.int64], state: State) -> State:
         """Fold each entry with those before it in its run."""
-        values = backend.to_device(state[0])
-        return (backend.to_host(backend.running.fold(self._how, begins, values)),)
+        return (running.fold(self._how, begins, np.asarray(state[0])),)
 
     def nothing(self) -> State:
         """Return the identity."""
@@ -297,10 +297,9 @@ class MomentsColumn(PartialColumn):
         """Combine the slices of every window."""
         return tuple(map(backend.to_host, backend.combine.moments(windows, prepared)))
 
-    def running(self, backend: Backend, begins: Any, state: State) -> State:
+    def running(self, begins: NDArray[np.int64], state: State) -> State:
         """Combine every entry with those before it."""
-        found = backend.running.moments(begins, *map(backend.to_device, state))
-        return tuple(map(backend.to_host, found))
+        return running.moments(begins, *map(np.asarray, state))
 
     def nothing(self) -> State:
         """Return a count of 0."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.cpu import running
 from gpu_windows.operators.columns.numeric import one_chunk, sortable, to_numeric
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State, valid_rows
 from gpu_windows.planning.plan import ARRIVAL
@@ -121,12 +122,10 @@ class PickedColumn(PartialColumn):
         pairs = zip(columns, nothing, strict=True)
         return np.where(some, candidates, 0), *(pc.if_else(there, c, null) for c, null in pairs)
 
-    def running(self, backend: Backend, begins: Any, state: State) -> State:
+    def running(self, begins: NDArray[np.int64], state: State) -> State:
         """Pick the first candidate so far."""
         candidates, *columns = state
-        rank = backend.to_device(self._rank(columns[1:]))
-        some = backend.to_device(candidates > 0)
-        picked = backend.to_host(backend.running.pick(begins, rank, some))
+        picked = running.pick(begins, self._rank(columns[1:]), candidates > 0)
         return self._take_or_null(picked, columns)
 
     def nothing(self) -> State:

@@ -145,9 +145,9 @@ class SketchColumn(PartialColumn):
                 end = last
             yield front[first] if back is None else self.merge_all([front[first], back])
 
-    def running(self, backend: Backend, begins: Any, state: State) -> State:
+    def running(self, begins: NDArray[np.int64], state: State) -> State:
         """Merge every sketch with those before it in its run."""
-        heads = set(backend.to_host(begins).tolist())
+        heads = set(begins.tolist())
         found: list[Sketch] = []
         for i, sketch in enumerate(state[0]):
             found.append(sketch if i in heads else self.merge_all([found[-1], sketch]))

@@ -104,7 +104,7 @@ class Matching:
 
         def cover(backend: Backend, each: Map) -> Flags:
             ranges = self._ranges(backend, each, left, right)
-            found: Flags = backend.to_host(backend.joins.covered(*ranges, len(right)))
+            found: Flags = backend.to_host(backend.joins.mark_covered(*ranges, len(right)))
             return found
 
         return self._kernels.run(len(left) + len(right), cover)

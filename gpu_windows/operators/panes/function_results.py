@@ -13,7 +13,6 @@ from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vector_window import WindowBatch
-from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.batch_functions import Evaluator
 from gpu_windows.operators.columns.list_aggregates import aggregate_lists
 from gpu_windows.operators.columns.lowering import lower
@@ -26,14 +25,13 @@ Ints = NDArray[np.int64]
 
 
 def run_lists(
-    backend: Backend, columns: Sequence[PartialColumn], states: Sequence[State], begins: Ints
+    columns: Sequence[PartialColumn], states: Sequence[State], begins: Ints
 ) -> tuple[State, ...]:
     """Combine every entry with those before it in its run."""
     if len(begins) == 0:
         return tuple(states)
-    runs = backend.to_device(begins)
     pairs = zip(columns, states, strict=True)
-    return tuple(column.running(backend, runs, state) for column, state in pairs)
+    return tuple(column.running(begins, state) for column, state in pairs)
 
 
 def result_columns(

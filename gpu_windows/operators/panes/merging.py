@@ -10,7 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.kernels.contract.machines import Spans
+from gpu_windows.kernels.cpu import merging
+from gpu_windows.kernels.cpu.merging import Spans
 from gpu_windows.operators.columns.keys import order_by_code, present
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.ranges import offsets, ranges
@@ -148,7 +149,7 @@ class SessionMachine(Machine):
         firsts[places] = sessions.begins[:-1] + shift
         stops[places] = sessions.begins[1:] + shift
         units = Units(pane_begins, counts, begins[:-1] + stored, begins[1:].copy(), firsts, stops)
-        done = backend.merging.run(self._program, settings, panes, elements, units, keys.spans)
+        done = merging.run(self._program, settings, panes, elements, units, keys.spans)
         before = PaneState(
             np.repeat(keys.codes[begin:end], counts + new),
             done.panes.start,

@@ -15,7 +15,7 @@ from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.kernels.machine import Run
+from gpu_windows.kernels.cpu.machine import Run
 from gpu_windows.operators.batch_functions import evaluator_of
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.partial_columns import partial_columns
@@ -297,7 +297,7 @@ class PaneResults:
         begins = np.flatnonzero(fresh)
         pairs = zip(self._columns, before.partials, new, strict=True)
         states = [c.take(c.concat([old, each]), order) for c, old, each in pairs]
-        states = list(run_lists(step.backend, self._columns, states, begins))
+        states = list(run_lists(self._columns, states, begins))
         place = np.empty(total, np.int64)
         place[order] = np.arange(total)
         lasts = np.searchsorted(pane[order], np.arange(count), side="right") - 1

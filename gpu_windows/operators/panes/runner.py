@@ -219,8 +219,8 @@ class Machine(ABC):
             ) -> list[tuple[Iterable[Outcome], PaneState]]:
                 return [*each(lambda c: self._run_units(backend, work, *c, settings), now)]
 
-            sizes = work.elements[now[0][0] : now[-1][1]]
-            for outcomes, panes in self._kernels.run_units(sizes, step):
+            elements = int(work.elements[now[0][0] : now[-1][1]].sum())
+            for outcomes, panes in self._kernels.run(elements, step):
                 parts.append(panes)
                 yield from outcomes
         self._keep(work.table, parts)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.cpu import panes
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import Found, PaneFinder
@@ -107,19 +108,13 @@ class PaneMachine(Machine):
     ) -> tuple[Iterable[Outcome], PaneState]:
         state, new = self._select(work.panes, np.arange(begin, end)), work.special
         counts = new.counts[begin:end]
-        fresh = _find_members(backend, new.order, new.firsts[begin:end], counts)
+        fresh = panes.members(new.order, new.firsts[begin:end], counts)
         begins = state.begins + offsets(counts)
         news = begins[:-1] + state.lengths
         rows = np.empty(int(begins[-1]), np.int64)
         rows[ranges(begins[:-1], state.lengths)] = state.rows
         rows[ranges(news, counts)] = fresh
         elements = Elements(rows, np.empty_like(rows), work.ts, work.delta_values)
-        done = backend.panes.run(self._program, settings, state.panes, elements, begins, news)
+        done = panes.run(self._program, settings, state.panes, elements, begins, news)
         call = Call(self._keys, work.table, (), settings)
         return self._results.make(backend, call, state, elements, done)
-
-
-def _find_members(backend: Backend, order: Ints, firsts: Ints, counts: Ints) -> Ints:
-    """Return the new rows of windows; the device has its memory back before they run."""
-    on_device = backend.to_device(order), backend.to_device(firsts)
-    return backend.to_host(backend.panes.members(*on_device, counts))

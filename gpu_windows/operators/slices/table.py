@@ -309,7 +309,7 @@ class SliceTable:
         slices = backend.empty(len(rows), np.int64)
         status = backend.empty(len(rows), np.int8)
         seen = backend.assign.assign_slices(ts, valid, lateness, limits, slices, status)
-        reach = (seen.least, seen.greatest) if seen.rejected < len(rows) else None
+        reach = (seen.min_slice, seen.max_slice) if seen.rejected < len(rows) else None
         if seen.rejected:
             return Placed(slices, reach), Rejected.of(backend.to_host(status))
         return Placed(slices, reach), Rejected.none(len(rows))

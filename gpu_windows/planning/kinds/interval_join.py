@@ -7,8 +7,13 @@ from typing import TypeAlias
 
 from gpu_windows.functions.interval_join import IntervalJoinSpec
 from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import Execution, check_watermarks_move
-from gpu_windows.planning.kinds.pairs import PairsQuery, choose_strategy
+from gpu_windows.planning.execution import (
+    Execution,
+    check_no_reference,
+    check_partials_option,
+    check_watermarks_move,
+)
+from gpu_windows.planning.kinds.pairs import PairsQuery
 from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.result_times import ResultTimes
 
@@ -54,9 +59,12 @@ _ONE_SHARD = "there is no key, so all rows go to one shard: one task joins them"
 
 def plan_interval_join(query: IntervalJoinQuery, execution: Execution) -> IntervalJoinPlan:
     """Plan a join in time."""
-    strategy, why = choose_strategy(query, Strategy.INTERVAL_JOIN, _IN_COLUMNS, execution)
-    reasons = [why] if query.has_key or not execution.spark else [why, _ONE_SHARD]
-    plan = build_plan(query, strategy, reasons, execution)
+    check_no_reference(query, "an interval join")
+    check_partials_option(query, _IN_COLUMNS, execution)
+    reasons = [_IN_COLUMNS]
+    if execution.spark and not query.has_key:
+        reasons.append(_ONE_SHARD)
+    plan = build_plan(query, Strategy.INTERVAL_JOIN, reasons, execution)
     check_watermarks_move(
         query, "an interval join on streams would store all rows for ever", execution
     )

@@ -121,7 +121,7 @@ _ONE_SHARD = "there is no key, so all rows go to one shard: one task finds patte
 
 def plan_match(query: MatchQuery, execution: Execution) -> MatchPlan:
     """Plan a search for patterns."""
-    check_options(query, "a pattern", has_reference=True)
+    check_options(query, "a pattern")
     check_watermarks_move(query, "a pattern on streams would never be found", execution)
     strategy, why = Strategy.MATCH, _IN_AUTOMATON
     if query.options.engine == "reference":

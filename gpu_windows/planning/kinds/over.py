@@ -18,7 +18,7 @@ from gpu_windows.errors import (
 )
 from gpu_windows.functions.over import Lateness, Over, OverColumn
 from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import REFERENCE, Execution, check_partials_option
+from gpu_windows.planning.execution import Execution, check_no_reference, check_partials_option
 from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import ResultTimes
@@ -196,13 +196,11 @@ def plan_over(query: OverQuery, execution: Execution) -> OverPlan:
     UnsupportedQueryError, UnsupportedAggregateError
         If streams cannot have the frames.
     """
-    strategy, why = Strategy.OVER, _IN_FRAMES
-    if query.options.engine == "reference":
-        strategy, why = Strategy.ROW_AT_A_TIME, REFERENCE
-    check_partials_option(query, why, execution)
+    check_no_reference(query, "aggregates over frames")
+    check_partials_option(query, _IN_FRAMES, execution)
     if not execution.bounded:
         _check_stream(query, spark=execution.spark)
-    return build_plan(query, strategy, [why], execution)
+    return build_plan(query, Strategy.OVER, [_IN_FRAMES], execution)
 
 
 def _check_stream(query: OverQuery, *, spark: bool) -> None:

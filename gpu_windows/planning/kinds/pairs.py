@@ -13,8 +13,6 @@ from gpu_windows.functions.interval_join import IntervalJoinSpec
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.temporal_join import TemporalJoinSpec
 from gpu_windows.functions.two_inputs import MARKS
-from gpu_windows.planning.execution import REFERENCE, Execution, check_partials_option
-from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import RESULT_TIME, ResultTimes
 from gpu_windows.vocabulary.rich_functions import Openable, opens
@@ -127,13 +125,3 @@ class PairsQuery(Query):
     def parts(self) -> Mapping[str, object]:
         """The join."""
         return {"join": self.join}
-
-
-def choose_strategy(
-    query: PairsQuery, strategy: Strategy, why: str, execution: Execution
-) -> tuple[Strategy, str]:
-    """Return the strategy of a join, and why: the given one, or the reference if asked for."""
-    if query.options.engine == "reference":
-        strategy, why = Strategy.ROW_AT_A_TIME, REFERENCE
-    check_partials_option(query, why, execution)
-    return strategy, why

@@ -7,8 +7,13 @@ from typing import TypeAlias
 
 from gpu_windows.functions.temporal_join import TemporalJoinSpec
 from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import Execution, check_watermarks_move
-from gpu_windows.planning.kinds.pairs import PairsQuery, choose_strategy
+from gpu_windows.planning.execution import (
+    Execution,
+    check_no_reference,
+    check_partials_option,
+    check_watermarks_move,
+)
+from gpu_windows.planning.kinds.pairs import PairsQuery
 from gpu_windows.planning.plan import QueryPlan, Strategy
 
 
@@ -43,6 +48,7 @@ _NEWEST = (
 
 def plan_temporal_join(query: TemporalJoinQuery, execution: Execution) -> TemporalJoinPlan:
     """Plan a join with versions."""
-    strategy, why = choose_strategy(query, Strategy.TEMPORAL_JOIN, _NEWEST, execution)
+    check_no_reference(query, "a temporal join")
+    check_partials_option(query, _NEWEST, execution)
     check_watermarks_move(query, "a temporal join on streams would emit no row", execution)
-    return build_plan(query, strategy, [why], execution)
+    return build_plan(query, Strategy.TEMPORAL_JOIN, [_NEWEST], execution)

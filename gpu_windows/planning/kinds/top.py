@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpu_windows.functions.top_changes import TopChanges
 from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import Execution, check_options
+from gpu_windows.planning.execution import Execution, check_no_reference, check_options
 from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -138,5 +138,6 @@ _FIRST_ROWS = (
 
 def plan_top(query: TopQuery, execution: Execution) -> TopPlan:
     """Plan the first rows of keys."""
-    check_options(query, "a top of keys", has_reference=False)
+    check_options(query, "a top of keys")
+    check_no_reference(query, "a top of keys")
     return build_plan(query, Strategy.TOP, [_FIRST_ROWS], execution)

@@ -54,6 +54,9 @@ def plan_windows(query: WindowQuery, execution: Execution) -> WindowPlan:
     if bounded:
         check_bounded(query)
     strategy, grid, why = _choose_strategy(query, bounded=bounded)
+    if strategy is Strategy.BUFFER and query.options.device == "cuda":
+        rule = f"device='cuda' is not possible: no kernel of a device runs these windows ({why})"
+        raise UnsupportedQueryError(rule)
     if strategy is not Strategy.SLICES:
         check_partials_option(query, why, execution)
         if query.grouping is not None:

@@ -1,9 +1,9 @@
 """The state machine of a window: Flink's WindowOperator as scalar functions.
 
-Like `gpu_windows.rules`, each function is written once and runs under CPython, ``numba.njit`` and
-``numba.cuda``. A *pane* is a key and a window; everything that it keeps is a number in an array
-(`layout`), so that a kernel can run millions of them. A trigger is a *program*: its tree of
-triggers as numbers.
+Each function is written once and runs under CPython and ``numba.njit``; CUDA kernels do not call
+them (docs/strategies.md). A *pane* is a key and a window; everything that it keeps is a number in
+an array (`layout`), so that a kernel can run millions of them. A trigger is a *program*: its tree
+of triggers as numbers.
 """
 
 from __future__ import annotations

@@ -72,15 +72,15 @@ def evict(panes: Panes, pane: int, elements: Elements, settings: Settings) -> No
 
 
 def emit(
-    cause: int, time: int, element: int, pane: int, cursor: int, fill: int,
+    cause: int, time: int, element: int, pane: int,
     panes: Panes, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
-    """Record an event with the elements of the pane's list; without ``fill`` only count.
+    """Record an event with the elements of the pane's list.
 
-    What does not fit is counted too, so that the caller can make room and run again.
+    Events that do not fit are only counted, so that the caller can allocate more and run again.
     """
-    at, place = events.cursors[2 * cursor], events.cursors[2 * cursor + 1]
-    if fill and at < events.pane.size and place + panes.listed[pane] <= events.taken.size:
+    at, place = events.cursors[0], events.cursors[1]
+    if at < events.pane.size and place + panes.listed[pane] <= events.taken.size:
         events.pane[at] = pane
         events.start[at] = panes.start[pane]
         events.last[at] = panes.last[pane]
@@ -94,12 +94,12 @@ def emit(
         for i in range(panes.listed[pane]):
             events.taken[place + i] = link
             link = elements.following[link]
-    events.cursors[2 * cursor] = at + 1
-    events.cursors[2 * cursor + 1] = place + panes.listed[pane]
+    events.cursors[0] = at + 1
+    events.cursors[1] = place + panes.listed[pane]
 
 
 def follow(
-    result: int, cause: int, time: int, element: int, pane: int, cursor: int, fill: int,
+    result: int, cause: int, time: int, element: int, pane: int,
     settings: Settings, panes: Panes, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
     """Do what the trigger said; a window without contents emits nothing."""
@@ -108,7 +108,7 @@ def follow(
             if settings.evictor != NO_EVICTOR and settings.after == after:
                 evict(panes, pane, elements, settings)
             if after == 0:
-                emit(cause, time, element, pane, cursor, fill, panes, elements, events)
+                emit(cause, time, element, pane, panes, elements, events)
         panes.fired[pane] += 1
         if not settings.takes_all:
             forget(panes, pane)

@@ -171,9 +171,8 @@ class Events(NamedTuple):
 
     Parameters
     ----------
-    cursors : int64[2 * c]
-        Where the next event goes, and its next element: one pair for all, or one for each unit
-        (pane or key), where units run at the same time.
+    cursors : int64[2]
+        Where the next event goes, and its first element.
     pane, start, last, fired : int64[e]
         Pane, window, and how often it had fired before.
     cause, time : int64[e]

@@ -176,8 +176,8 @@ def begin_unit(
 
 
 def run_unit(
-    unit: int, cursor: int, fill: int, program: Program, settings: Settings, panes: Panes,
-    elements: Elements, units: Units, sessions: Sessions, events: Events,
+    unit: int, program: Program, settings: Settings, panes: Panes, elements: Elements,
+    units: Units, sessions: Sessions, events: Events,
 ) -> None:  # fmt: skip
     """Give the sessions of a key its new rows, then fire their due timers."""
     begin_unit(unit, units, settings, panes, elements, sessions)
@@ -193,12 +193,9 @@ def run_unit(
             pane, advance = next_pane, settings.advance
             next_pane += 1
         if pane >= 0 and panes.alive[pane]:
-            run_pane(
-                pane, cursor, fill, first, element, advance,
-                program, settings, panes, elements, events,
-            )  # fmt: skip
+            run_pane(pane, first, element, advance, program, settings, panes, elements, events)
             if first == element:
-                hand_over(pane, cursor, fill, settings, panes, elements, events)
+                hand_over(pane, settings, panes, elements, events)
 
 
 #: The functions that kernels compile, each after those that it calls.

@@ -33,8 +33,8 @@ def drop_pane(pane: int, program: Program, settings: Settings, panes: Panes) -> 
 
 
 def run_pane(
-    pane: int, cursor: int, fill: int, element: int, end: int, advance: int, program: Program,
-    settings: Settings, panes: Panes, elements: Elements, events: Events,
+    pane: int, element: int, end: int, advance: int, program: Program, settings: Settings,
+    panes: Panes, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
     """Put elements [element, end) into a window, then fire its timers that are due by ``advance``.
 
@@ -61,7 +61,7 @@ def run_pane(
             drop_timer(in_processing_time, time, program, settings, panes, pane)
         if not silent:
             result = ask(how, time, row, elements, program, settings, panes, pane)
-            follow(result, how, time, by, pane, cursor, fill, settings, panes, elements, events)
+            follow(result, how, time, by, pane, settings, panes, elements, events)
         if how == ELEMENT:
             if panes.cleanup[pane] < LONG_MAX:
                 panes.timers[pane] |= CLEANUP
@@ -84,12 +84,11 @@ def begin_pane(
 
 
 def hand_over(
-    pane: int, cursor: int, fill: int,
-    settings: Settings, panes: Panes, elements: Elements, events: Events,
-) -> None:  # fmt: skip
+    pane: int, settings: Settings, panes: Panes, elements: Elements, events: Events
+) -> None:
     """Hand the elements over that no firing took."""
     if not settings.is_end and panes.alive[pane] and panes.listed[pane] > 0:
-        emit(REST, 0, -1, pane, cursor, fill, panes, elements, events)
+        emit(REST, 0, -1, pane, panes, elements, events)
 
 
 #: The functions that kernels compile, each after those that it calls.

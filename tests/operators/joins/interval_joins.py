@@ -18,7 +18,7 @@ BOUNDS = st.tuples(st.integers(-6, 6), st.integers(0, 8)).map(lambda b: (b[0], b
 
 
 def in_time(
-    left: Any, right: Any, bounds: tuple[int, int], how: Any = "inner", engine: Any = "auto",
+    left: Any, right: Any, bounds: tuple[int, int], how: Any = "inner",
     exclusive: tuple[bool, bool] = (False, False), nearest: Any = None, late: bool = False,
     null_safe: bool = False, **options: Any,
 ) -> gw.typing.Outputs:  # fmt: skip
@@ -29,11 +29,7 @@ def in_time(
     pairs = pairs if nearest is None else pairs.nearest(nearest)
     pairs = pairs.join_late() if late else pairs
     pairs = pairs.null_safe() if null_safe else pairs
-    return (
-        pairs.options(engine=engine, device="cpu")
-        .with_outputs()
-        .select(["v"], ["v"], how=how, **options)
-    )
+    return pairs.options(device="cpu").with_outputs().select(["v"], ["v"], how=how, **options)
 
 
 def seen(result: pa.Table) -> Counter[Any]:

@@ -77,9 +77,9 @@ def table(rows: list[Row], *, left: bool, instants: bool = False) -> pa.Table:
 NOTHING = [table([], left=side) for side in (True, False)]
 
 
-def planned(case: Case, engine: str = "auto") -> Plan:
+def planned(case: Case) -> Plan:
     """Return the plan of a stream."""
-    return plan(case.outputs(*NOTHING, engine=engine).plan.query, bounded=False)
+    return plan(case.outputs(*NOTHING).plan.query, bounded=False)
 
 
 def batch_of(rows: list[Row], planned: Plan) -> pa.Table:

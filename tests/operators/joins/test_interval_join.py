@@ -31,6 +31,7 @@ from tests.operators.joins.rows import (
     keyed,
     table,
 )
+from tests.reference.run import run_by
 from tests.spark_glue.stream_runs import BEGIN, SECOND, files, run_to_the_end
 
 if TYPE_CHECKING:
@@ -83,10 +84,11 @@ def test_pairs_are_those_of_nested_loops(
     try:
         for engine in ENGINES:
             outputs = in_time(
-                table(left), table(right), bounds, how, engine, exclusive, null_safe=null_safe
+                table(left), table(right), bounds, how, exclusive, null_safe=null_safe
             )
             wanted = nested_loops(left, right, within, how, null_safe=null_safe)
-            assert seen(outputs.result()) == wanted
+            with run_by(engine):
+                assert seen(outputs.result()) == wanted
             nulls = sum(row[1] is None for row in (*left, *right))
             assert outputs.rejected().num_rows == nulls
             assert outputs.metrics()["rows"].to_pylist() == [len(left) + len(right)]
@@ -137,7 +139,8 @@ def test_a_condition_is_part_of_the_match(
 ) -> None:
     where = pc.field("left_v") + pc.field("right_v") <= 8
     for engine in ENGINES:
-        found = in_time(table(left), table(right), bounds, how, engine, where=where).result()
+        with run_by(engine):
+            found = in_time(table(left), table(right), bounds, how, where=where).result()
         assert seen(found) == nested_loops(left, right, bounds, how, most=8)
 
 
@@ -167,7 +170,8 @@ def test_the_nearest_row_is_found(
         between = keyed(table(left)).interval_join(keyed(table(right))).between
         nearest: Any = between(*(timedelta(microseconds=b) for b in bounds)).nearest
         pairs = nearest(direction)
-        found = pairs.options(engine=engine, device="cpu").select(["v", "ts"], ["ts"], how=how)
+        with run_by(engine):
+            found = pairs.options(device="cpu").select(["v", "ts"], ["ts"], how=how)
         assert wanted == Counter(
             (row["k"], row["left_v"], _gap(row))
             for row in found.to_pylist()
@@ -235,11 +239,18 @@ def test_bounds_must_fit_int64() -> None:
     left = table([("a", LONG_MIN + 5, 1), ("a", LONG_MIN + 6, 2), ("a", LONG_MAX - 5, 3)])
     right = table([("a", LONG_MAX - 8, 4), ("a", LONG_MAX - 4, 5)])
     for engine in ENGINES:
-        outputs = in_time(left, right, (-5, 5), engine=engine)
-        assert seen(outputs.result()) == Counter([("a", 3, 4)])
+        outputs = in_time(left, right, (-5, 5))
+        with run_by(engine):
+            assert seen(outputs.result()) == Counter([("a", 3, 4)])
         rejected = outputs.rejected().to_pylist()
         assert [(row["left_v"], row["right_v"]) for row in rejected] == [(1, None), (None, 5)]
         assert {row["rejection_reason"] for row in rejected} == {"out_of_range_timestamp"}
+
+
+def test_nothing_runs_it_row_at_a_time() -> None:
+    pairs = keyed(ONE).interval_join(keyed(ONE)).between("0 s", "1 s")
+    with pytest.raises(errors.UnsupportedQueryError, match="engine='reference' is not possible"):
+        pairs.options(engine="reference").select(["v"])
 
 
 def test_queries_with_a_condition_compare() -> None:
@@ -304,10 +315,7 @@ def test_windows_may_be_joined_as_rows(spark: SparkSession) -> None:
     assert found.select(wanted.column_names).to_pylist() == wanted.to_pylist()
 
 
-@pytest.mark.parametrize("engine", quick(ENGINES))
-def test_streams_give_pairs_and_late_rows_of_each_side(
-    spark: SparkSession, tmp_path: Path, engine: str
-) -> None:
+def test_streams_give_pairs_and_late_rows_of_each_side(spark: SparkSession, tmp_path: Path) -> None:
     def seconds(*rows: tuple[str, int, int]) -> pa.Table:
         return instants([(key, BEGIN + at * SECOND, value) for key, at, value in rows])
 
@@ -320,7 +328,7 @@ def test_streams_give_pairs_and_late_rows_of_each_side(
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     left, right = (keyed(reader.parquet(str(tmp_path / side))) for side in "ab")
     pairs = left.interval_join(right).between("0 seconds", "2 seconds")
-    outputs = pairs.options(engine=engine).with_outputs().select(["v", "ts"], ["v"], how="full")
+    outputs = pairs.with_outputs().select(["v", "ts"], ["v"], how="full")
     run_to_the_end(outputs, tmp_path)
     found = gw.read_output(spark, tmp_path / "out")
     assert Counter((r.k, r.left_v, r.right_v) for r in found.collect()) == Counter(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 import pyarrow.compute as pc
@@ -29,6 +28,7 @@ from tests.operators.joins.interval_joins import BOUNDS, NEAREST, batch_of, in_t
 from tests.operators.joins.rows import ENGINES, HOW, STRICT, Row, table
 from tests.operators.state.counting import Counting
 from tests.operators.state.tight import with_small_blocks
+from tests.reference.run import reference_operator, run_by
 
 Step = list[tuple[bool, Row]] | int
 #: After how many steps an operator is put away, 0 for never, and whether in many small blocks.
@@ -46,13 +46,14 @@ def steps() -> st.SearchStrategy[list[Step]]:
 
 
 def _run(
-    planned: Plan, script: list[Step], *, stored: int
+    planned: Plan, script: list[Step], *, stored: int, by: str = "auto"
 ) -> Iterator[tuple[Counter[Any], list[Any], int]]:
     """Yield what each step gives: results, rows that are given back, and how many are late.
 
     ``stored``: after how many steps the operator is put away; 0 for never.
     """
-    store, operator = Counting(), build_operator(planned)
+    build = build_operator if by == "auto" else reference_operator
+    store, operator = Counting(), build(planned)
     batches = (step for step in script if not isinstance(step, int))
     has_no_end = any(row[1] == LONG_MAX for batch in batches for _, row in batch)
     for number, step in enumerate([*script, LONG_MAX]):
@@ -125,12 +126,7 @@ def test_kernels_find_the_nearest_that_the_reference_finds(
 def _compare(query: Query, script: list[Step], *, stored: tuple[int, bool]) -> None:
     planned = plan(query, bounded=False)
     assert planned.strategy is Strategy.INTERVAL_JOIN
-    by_rows = plan(
-        replace(query, options=replace(query.options, engine="reference")), bounded=False
-    )
-    assert by_rows.strategy is Strategy.ROW_AT_A_TIME
-    wanted = [*_run(by_rows, script, stored=0)]
-    assert [*_run(by_rows, script, stored=1)] == wanted
+    wanted = [*_run(planned, script, stored=0, by="reference")]
     steps_together, in_small_blocks = stored
     with with_small_blocks() if in_small_blocks else nullcontext():
         assert [*_run(planned, script, stored=steps_together)] == wanted
@@ -182,17 +178,16 @@ def test_a_call_writes_what_it_changes() -> None:
 # ---- late rows that join
 
 
-def _by(engine: str, bounds: tuple[int, int], how: str, *, late: bool = True) -> Plan:
-    query = in_time(table([]), table([]), bounds, how, engine, late=late).plan.query
-    return plan(query, bounded=False)
+def _planned(bounds: tuple[int, int], how: str, *, late: bool = True) -> Plan:
+    return plan(in_time(table([]), table([]), bounds, how, late=late).plan.query, bounded=False)
 
 
-def _given(planned: Plan, script: list[Step]) -> tuple[Counter[Any], list[Any], int]:
+def _given(by: str, planned: Plan, script: list[Step]) -> tuple[Counter[Any], list[Any], int]:
     """Return all results, all rows that are given back, and how many are late."""
     results: Counter[Any] = Counter()
     back: list[Any] = []
     late = 0
-    for step in _run(planned, script, stored=0):
+    for step in _run(planned, script, stored=0, by=by):
         results += step[0]
         back += step[1]
         late += step[2]
@@ -206,13 +201,13 @@ def test_a_late_row_joins_what_came_before_it(engine: str) -> None:
     pair, alone = [("a", 1, 2)], [("a", 1, None), ("a", None, 2)]
     for rows, inner, full in (([left, right], pair, pair), ([right, left], [], alone)):
         script: list[Step] = [105, rows]
-        results, back, late = _given(_by(engine, (-1, 10), "inner"), script)
+        results, back, late = _given(engine, _planned((-1, 10), "inner"), script)
         assert (results, late, len(back)) == (Counter(inner), 1 - len(inner), 1 - len(inner))
-        assert _given(_by(engine, (-1, 10), "full"), script)[0] == Counter[Any](full)
+        assert _given(engine, _planned((-1, 10), "full"), script)[0] == Counter[Any](full)
 
 
 def test_spark_takes_rows_in_an_order_where_some_may_be_late() -> None:
-    query = _by("auto", (0, 3), "inner").query
+    query = _planned((0, 3), "inner").query
     stream, batch = (plan(query, bounded=bounded, spark=True) for bounded in (False, True))
     assert stream.order == ("event_time", "is_left", "left_v", "right_v")
     assert "what late rows meet depends on the order of arrival" in stream.warnings[0]
@@ -230,10 +225,10 @@ def test_spark_takes_rows_in_an_order_where_some_may_be_late() -> None:
 def test_rows_in_time_are_not_given_back(engine: str) -> None:
     """A row whose partners are all over is not kept; that does not make it late."""
     script: list[Step] = [100, [(True, ("a", 103, 1)), (True, ("a", 99, 2))]]
-    results, back, late = _given(_by(engine, (-10, -5), "inner"), script)
+    results, back, late = _given(engine, _planned((-10, -5), "inner"), script)
     assert (results, late, [row[3] for row in back]) == (Counter(), 1, [2])
     at_it: list[Step] = [100, [(True, ("a", 100, 1)), (False, ("a", 100, 2))]]
-    assert _given(_by(engine, (0, 0), "full"), at_it)[0] == Counter(
+    assert _given(engine, _planned((0, 0), "full"), at_it)[0] == Counter(
         [("a", 1, None), ("a", None, 2)]
     )
 
@@ -243,14 +238,15 @@ def test_the_clock_of_sql_begins_in_1970(engine: str) -> None:
     rows: list[tuple[bool, Row]] = [
         (True, ("a", -10, 1)), (True, ("a", -1, 2)), (False, ("a", -9, 3)), (False, ("a", 1, 4))
     ]  # fmt: skip
-    results, back, late = _given(_by(engine, (0, 3), "full"), [rows])
+    results, back, late = _given(engine, _planned((0, 3), "full"), [rows])
     assert results == Counter([("a", 1, None), ("a", 2, 4), ("a", None, 3)])
     assert (back, late) == ([], 0)
-    results, back, late = _given(_by(engine, (0, 3), "inner"), [rows])
+    results, back, late = _given(engine, _planned((0, 3), "inner"), [rows])
     assert (results, late, len(back)) == (Counter([("a", 2, 4)]), 2, 2)
     ours, its = (table([row for left, row in rows if left == side]) for side in (True, False))
-    whole = in_time(ours, its, (0, 3), engine=engine, late=True)  # nothing is late there
-    assert seen(whole.result()) == Counter([("a", 1, 3), ("a", 2, 4)])
+    whole = in_time(ours, its, (0, 3), late=True)  # nothing is late there
+    with run_by(engine):
+        assert seen(whole.result()) == Counter([("a", 1, 3), ("a", 2, 4)])
 
 
 @examples(100)
@@ -266,5 +262,5 @@ def test_rows_in_time_join_alike_with_late_ones_and_without(
     for number, batch in enumerate(rows):
         script.append([(side, (key, 10 * number + at, at)) for side, key, at in batch])
         script.append(10 * number + 9)
-    plain = _given(_by("auto", bounds, how, late=False), script)
-    assert _given(_by("auto", bounds, how), script) == plain
+    plain = _given("auto", _planned(bounds, how, late=False), script)
+    assert _given("auto", _planned(bounds, how), script) == plain

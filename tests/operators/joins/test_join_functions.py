@@ -81,9 +81,9 @@ class InWindows(Told, gw.functions.FlatJoinFunction):
                 yield {"l": left["v"], "r": right["v"], "start": context.window.start}
 
 
-def in_time(left: Any, right: Any, engine: Any) -> gw.typing.IntervalJoined:
+def in_time(left: Any, right: Any) -> gw.typing.IntervalJoined:
     pairs = keyed(left).interval_join(keyed(right)).between("-2 microseconds", "4 microseconds")
-    return pairs.options(engine=engine, device="cpu")
+    return pairs.options(device="cpu")
 
 
 def in_windows(left: Any, right: Any, engine: Any) -> gw.typing.WindowedJoin:
@@ -91,9 +91,12 @@ def in_windows(left: Any, right: Any, engine: Any) -> gw.typing.WindowedJoin:
 
 
 def both_kinds(left: Any, right: Any, engine: Any, how: Any = "inner", **more: Any) -> Any:
-    """Yield each kind of join: the function, its outputs, and the pairs with their times."""
+    """Yield each kind of join: the function, its outputs, and the pairs with their times.
+
+    Joins of windows run by ``engine``.
+    """
     function: Any = InTime()
-    join: Any = in_time(left, right, engine)
+    join: Any = in_time(left, right)
     made = join.with_outputs().process(function, ["v"], ["v"], output=IN_TIME, how=how, **more)
     yield function, made, join.with_outputs().select(["v", "ts"], ["v", "ts"], how=how, **more)
     function, join = InWindows(), in_windows(left, right, engine)
@@ -172,7 +175,7 @@ class Renamed(gw.functions.ProcessJoinFunction):
 
 def test_names_are_those_of_mappings() -> None:
     """Of each side alone; in a condition they have prefixes."""
-    join = in_time(table(LEFT), table(RIGHT), "auto")
+    join = in_time(table(LEFT), table(RIGHT))
     output = pa.schema([("sum", LONG), ("same", LONG)])
     where, right = pc.field("left_price") == 2, {"v": "v", "k": "k"}
     found = join.process(Renamed(), {"price": "v", "k": "k"}, right, output=output, where=where)
@@ -181,7 +184,7 @@ def test_names_are_those_of_mappings() -> None:
 
 
 def test_the_nearest_row() -> None:
-    nearest = in_time(table(LEFT), table(RIGHT), "auto").nearest("after")
+    nearest = in_time(table(LEFT), table(RIGHT)).nearest("after")
     outputs = nearest.with_outputs().process(InTime(), ["v"], ["v"], output=IN_TIME, how="left")
     assert [(row["l"], row["r"]) for row in outputs.result().to_pylist()] == [(1, 5)]
     assert sorted(row["left"] for row in outputs.side("alone").to_pylist()) == [2, 3]
@@ -237,12 +240,9 @@ class Failing(gw.functions.ProcessJoinFunction, gw.functions.FlatJoinFunction):
 )
 def test_errors_name_function_key_and_rows(engine: Any, act: Any, error: Any, text: str) -> None:
     output = pa.schema([("n", LONG)])
-    for join in (in_time, in_windows):
-        made = (
-            join(table(LEFT), table(RIGHT), engine)
-            .with_outputs()
-            .process(Failing(act), ["v"], ["v"], output=output)
-        )
+    joins = in_time(table(LEFT), table(RIGHT)), in_windows(table(LEFT), table(RIGHT), engine)
+    for join in joins:
+        made = join.with_outputs().process(Failing(act), ["v"], ["v"], output=output)
         with pytest.raises(error, match=text) as found:
             made.result()
         assert "in Failing." in str(found.value)
@@ -250,7 +250,7 @@ def test_errors_name_function_key_and_rows(engine: Any, act: Any, error: Any, te
 
 
 def test_what_is_refused() -> None:
-    join: Any = in_time(table(LEFT), table(RIGHT), "auto")
+    join: Any = in_time(table(LEFT), table(RIGHT))
     windows: Any = in_windows(table(LEFT), table(RIGHT), "auto")
     with pytest.raises(errors.QueryError, match="process takes a ProcessJoinFunction"):
         join.process(InWindows(), output=IN_TIME)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
+from gpu_windows.operators.base import Operator
 from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.state.memory_log import MemoryLog
@@ -32,6 +33,9 @@ from tests.operators.joins.temporal_join import (
     table,
     taken,
 )
+from tests.reference.run import reference_operator, run_by
+
+BUILD: dict[str, Any] = {"auto": build_operator, "reference": reference_operator}
 
 # ---- what it gives
 
@@ -42,8 +46,9 @@ def test_tables_are_joined_with_versions(rows: list[Row], case: Case) -> None:
     left_first = sorted(rows, key=lambda row: not row[0])
     wanted = Dumb(case).call(left_first, LONG_MAX)
     for engine in ENGINES:
-        outputs = case.outputs(table(rows, left=True), table(rows, left=False), engine=engine)
-        assert [tuple(row.values()) for row in outputs.result().to_pylist()] == wanted
+        outputs = case.outputs(table(rows, left=True), table(rows, left=False))
+        with run_by(engine):
+            assert [tuple(row.values()) for row in outputs.result().to_pylist()] == wanted
         assert outputs.rejected().num_rows == sum(row[2] is None for row in rows)
         assert outputs.late().num_rows == 0
         assert outputs.metrics()["rows"].to_pylist() == [len(rows)]
@@ -58,16 +63,17 @@ def test_every_watermark_gives_what_it_reaches(
     before, join_pairs.PAIRS = join_pairs.PAIRS, chunk
     try:
         for engine in ENGINES:
-            made, store, dumb = planned(case, engine), MemoryLog(), Dumb(case)
-            operator = restore_operator(made, store)
+            made, store, dumb = planned(case), MemoryLog(), Dumb(case)
+            stored = restore_operator(made, store) if engine == "auto" else None
+            operator: Operator = stored or reference_operator(made)
             for (rows, watermark), is_saved in zip(script, saves, strict=False):
                 found = taken(operator, batch_of(rows, made), watermark)
                 assert found == dumb.call(rows, watermark)
                 kept, wanted = operator.state_size()["left"], dumb.left_in_state()
                 assert kept == wanted or (kept > wanted and engine == "auto")  # a run goes whole
-                if is_saved:
-                    operator.save()
-                    operator = restore_operator(made, store)
+                if is_saved and stored is not None:
+                    stored.save()
+                    operator = stored = restore_operator(made, store)
             assert taken(operator, None, LONG_MAX) == dumb.call([], LONG_MAX)
             assert not any(operator.state_size().values())
     finally:
@@ -86,8 +92,8 @@ def test_without_a_store_it_is_the_same(script: list[tuple[list[Row], int]], cas
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_late_rows(engine: str) -> None:
-    made = planned(Case(), engine)
-    operator = build_operator(made)
+    made = planned(Case())
+    operator = BUILD[engine](made)
 
     def call(*rows: Row, watermark: int) -> list[Any]:
         return taken(operator, batch_of([*rows], made), watermark)
@@ -110,22 +116,23 @@ def test_times_at_the_ends_of_what_is_usable(engine: str) -> None:
     times = [LONG_MIN + 1, first - 1, first, 0, last, last + 1, LONG_MAX]
     rows: list[Row] = [(True, "a", ts, i, None) for i, ts in enumerate(times)]
     rows += [(False, "a", ts, i, None) for i, ts in enumerate([first - 1, first, last + 1])]
-    outputs = Case().outputs(table(rows, left=True), table(rows, left=False), engine=engine)
-    assert outputs.result().to_pydict() == {
-        "k": ["a"] * 3, "left_v": [2, 3, 4], "right_v": [1, 1, 1]
-    }  # fmt: skip
+    outputs = Case().outputs(table(rows, left=True), table(rows, left=False))
+    with run_by(engine):
+        assert outputs.result().to_pydict() == {
+            "k": ["a"] * 3, "left_v": [2, 3, 4], "right_v": [1, 1, 1]
+        }  # fmt: skip
     assert outputs.rejected()["rejection_reason"].to_pylist() == ["out_of_range_timestamp"] * 6
     whole = Case(lives=last)
-    kept = whole.outputs(table(rows, left=True), table(rows, left=False), engine=engine).result()
+    with run_by(engine):
+        kept = whole.outputs(table(rows, left=True), table(rows, left=False)).result()
     assert kept["right_v"].to_pylist() == [1, None, None]
 
 
 # ---- what is kept
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_of_a_key_one_version_is_kept(engine: str) -> None:
-    made, store = planned(Case(), engine), MemoryLog()
+def test_of_a_key_one_version_is_kept() -> None:
+    made, store = planned(Case()), MemoryLog()
     for call in range(30):
         operator = restore_operator(made, store)
         rows: list[Row] = [(False, key, 10 * call + i, i, None) for i in range(10) for key in "ab"]
@@ -136,9 +143,8 @@ def test_of_a_key_one_version_is_kept(engine: str) -> None:
     assert timers == [(None, None)]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_versions_end(engine: str) -> None:
-    made, store = planned(Case(lives=10), engine), MemoryLog()
+def test_versions_end() -> None:
+    made, store = planned(Case(lives=10)), MemoryLog()
     operator = restore_operator(made, store)
     rows: list[Row] = [(False, "a", 5, 1, None), (False, "b", 8, 1, None)]
     taken(operator, batch_of(rows, made), 8)
@@ -156,9 +162,8 @@ def test_versions_end(engine: str) -> None:
     assert operator.state_size()["versions"] == 0
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_late_rows_wait_for_the_next_watermark(engine: str) -> None:
-    made, store = planned(Case(), engine), MemoryLog()
+def test_late_rows_wait_for_the_next_watermark() -> None:
+    made, store = planned(Case()), MemoryLog()
     operator = restore_operator(made, store)
     taken(operator, None, 20)
     taken(operator, batch_of([(True, "a", 5, 0, None)], made), None)
@@ -167,6 +172,11 @@ def test_late_rows_wait_for_the_next_watermark(engine: str) -> None:
 
 
 # ---- the API
+
+
+def test_nothing_runs_it_row_at_a_time() -> None:
+    with pytest.raises(errors.UnsupportedQueryError, match="engine='reference' is not possible"):
+        Case().outputs(*NOTHING, engine="reference").explain()
 
 
 def keyed(name: str = "k", dtype: pa.DataType | None = None) -> gw.typing.KeyedStream:

@@ -16,7 +16,7 @@ import gpu_windows as gw
 from gpu_windows.planning.kinds.over import OverQuery
 from gpu_windows.planning.planner import plan
 from gpu_windows.runners.local import run
-from gpu_windows.vocabulary.options import Engine
+from tests.reference.run import run_by
 
 SCHEMA = pa.schema(
     [
@@ -77,18 +77,19 @@ class Case:
     rows: pa.Table
     aggregates: Mapping[str, gw.typing.Aggregate | gw.typing.Framed]
 
-    def query(self, engine: Engine = "auto", **options: Any) -> OverQuery:
+    def query(self, **options: Any) -> OverQuery:
         """Return the query."""
         keyed = gw.stream(self.rows).event_time("ts", WATERMARKS).key_by("k")
-        over = keyed.over().options(engine=engine, **options)
+        over = keyed.over().options(**options)
         query = over.with_outputs().aggregate(["seq"], **self.aggregates).plan.query
         assert isinstance(query, OverQuery)
         return replace(query, schema=SCHEMA)
 
 
-def result(case: Case, engine: Engine = "auto", **options: Any) -> pa.Table:
+def result(case: Case, engine: str = "auto", **options: Any) -> pa.Table:
     """Return what a bounded query gives, in order of arrival of its rows."""
-    found = run(plan(case.query(engine, **options), bounded=True), case.rows)
+    with run_by(engine):
+        found = run(plan(case.query(**options), bounded=True), case.rows)
     return found.results.sort_by("seq")
 
 

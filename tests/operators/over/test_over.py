@@ -13,6 +13,7 @@ from gpu_windows.errors import (
     NameClashError,
     QueryError,
     UnsupportedAggregateError,
+    UnsupportedQueryError,
 )
 from tests.examples import examples
 from tests.operators.over.queries import (
@@ -102,6 +103,12 @@ def test_bad_frames() -> None:
         gw.lag("i", 0)
     with pytest.raises(InvalidFrameError, match="over takes a frame"):
         KEYED.over("1 minute")  # type: ignore[arg-type]
+
+
+def test_nothing_runs_frames_row_at_a_time() -> None:
+    over = KEYED.over(gw.Rows(1)).options(engine="reference")
+    with pytest.raises(UnsupportedQueryError, match="engine='reference' is not possible"):
+        over.aggregate(n=gw.count())
 
 
 def test_bad_queries() -> None:

@@ -17,7 +17,7 @@ import gpu_windows as gw
 from gpu_windows.cli import app
 from gpu_windows.monitoring.progress import instant
 from tests.lanes import quick
-from tests.operators.joins.rows import ENGINES, INSTANT, STRICT, keyed
+from tests.operators.joins.rows import INSTANT, STRICT, keyed
 from tests.spark_glue.stream_runs import (
     BEGIN,
     SECOND,
@@ -58,14 +58,13 @@ GIVEN: dict[JoinType, tuple[list[Any], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("engine", quick(ENGINES, "auto", nightly=["reference"]))
 @pytest.mark.parametrize("how", quick(GIVEN))
 def test_late_rows_join_what_is_kept(
-    spark: SparkSession, tmp_path: Path, sides: list[DataFrame], engine: Any, how: JoinType
+    spark: SparkSession, tmp_path: Path, sides: list[DataFrame], how: JoinType
 ) -> None:
     """In the third micro-batch the watermark is at 31 s: a right row of 30 s is late."""
     left, right = map(keyed, sides)
-    pairs = left.interval_join(right).between("-5 seconds", "2 seconds").options(engine=engine)
+    pairs = left.interval_join(right).between("-5 seconds", "2 seconds")
     run_to_the_end(pairs.join_late().with_outputs().select(["v"], ["v"], how=how), tmp_path)
     given, back = GIVEN[how]
     assert written(spark, tmp_path, "result", "k", "left_v", "right_v") == Counter(given)
@@ -220,20 +219,12 @@ def _counts(query: Any, spark: SparkSession, folder: Path) -> tuple[int, int]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("engine", "how", "kinds"),
-    [
-        ("auto", "full", {"left", "right", "left at end"}),  # right rows met others at once
-        ("reference", "inner", {"joined"}),
-    ],
-)
-def test_the_state_of_a_join(
-    tmp_path: Path, sides: list[DataFrame], engine: Any, how: JoinType, kinds: set[str]
-) -> None:  # fmt: skip
+def test_the_state_of_a_join(tmp_path: Path, sides: list[DataFrame]) -> None:
+    kinds = {"left", "right", "left at end"}  # right rows met others at once
     left, right = map(keyed, sides)
     pairs = left.interval_join(right).between("-5 seconds", "60 seconds")
     run_to_the_end(
-        pairs.options(engine=engine, shards=1).with_outputs().select(["v"], ["v"], how=how),
+        pairs.options(shards=1).with_outputs().select(["v"], ["v"], how="full"),
         tmp_path,
     )
     held = gw.read_state(tmp_path / "state")

@@ -14,7 +14,6 @@ import pytest
 import gpu_windows as gw
 from gpu_windows import errors
 from tests.lanes import quick
-from tests.operators.joins.rows import ENGINES
 from tests.operators.joins.temporal_join import Case, Dumb, Row, table
 from tests.spark_glue.stream_runs import BEGIN, SECOND, files, run_to_the_end, streamed
 
@@ -102,16 +101,13 @@ def wanted_of(case: Case) -> Counter[Any]:
     return found + Counter(dumb.call([], min(reached.values()) - 1))
 
 
-@pytest.mark.parametrize(
-    "engine", quick(ENGINES, "auto", nightly=[e for e in ENGINES if e != "auto"])
-)
 @pytest.mark.parametrize("starts", quick([1, 4], nightly=[1]))
 def test_streams_give_rows_once(
-    spark: SparkSession, tmp_path: Path, sides: list[Any], engine: str, starts: int
+    spark: SparkSession, tmp_path: Path, sides: list[Any], starts: int
 ) -> None:
     """However often the query is started again: a micro-batch, and then all that are left."""
     case = Case(has_deleted=True, lives=40 * SECOND)
-    outputs = case.outputs(*sides, engine=engine, shards=2)
+    outputs = case.outputs(*sides, shards=2)
     for _ in range(starts - 1):
         query = gw.write_stream(outputs, str(tmp_path / "out"), str(tmp_path / "state"))
         _wait_for_a_batch(query)
@@ -124,7 +120,7 @@ def test_streams_give_rows_once(
     assert gw.read_output(spark, tmp_path / "out", "late").count() == 0
     held = gw.read_state(tmp_path / "state")
     kinds = {each.table for each in held.tables}
-    assert ("versions" in kinds) == (engine == "auto")
+    assert "versions" in kinds
 
 
 def _wait_for_a_batch(query: Any) -> None:

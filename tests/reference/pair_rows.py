@@ -1,4 +1,4 @@
-"""Base class of the reference operators of time-based joins: stored rows, and their pairs."""
+"""What the reference operators of joins in time share: the rows that came, and their pairs."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from gpu_windows.operators.base import Emission, StatefulOperator
+from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.results import add_trace
-from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan
 from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan
 
-#: Indices of a left and a right row; -1 is no row.
-Pair = tuple[int, int]
+#: Places of a left and a right row; -1 is no row.
+Places = tuple[int, int]
 
 
-class PairRowsOperator(StatefulOperator[StateLog]):
-    """Stores the rows of both sides; a pair is two indices of rows.
+class PairRowsOperator(Operator):
+    """Remembers the rows of both sides, of which pairs are places.
 
     Parameters
     ----------
@@ -36,13 +34,12 @@ class PairRowsOperator(StatefulOperator[StateLog]):
         self._schema = plan.result_schema
         self._trace = trace
         self._encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
-        #: All rows so far; state refers to them by index.
+        #: All rows that came; what is kept are places in it.
         self._rows = plan.query.in_ticks(plan.input_columns).empty_table()
         self._codes: list[int] = []
-        self._table_in_log: WholeTable
 
     def _append(self, batch: pa.Table) -> int:
-        """Store rows; return the index of the first."""
+        """Remember rows; return the place of the first."""
         first = len(self._codes)
         rows = batch.select(self._rows.column_names).cast(self._rows.schema)
         self._rows = pa.concat_tables([self._rows, rows])
@@ -53,13 +50,13 @@ class PairRowsOperator(StatefulOperator[StateLog]):
         self._codes += codes.tolist()
         return first
 
-    def _sides(self, pairs: Sequence[Pair]) -> pa.Table:
-        """Return the columns of both sides of pairs."""
+    def _sides(self, pairs: Sequence[Places]) -> pa.Table:
+        """Return rows side by side."""
         sides = ([each[side] for each in pairs] for side in (0, 1))
         left, right = (pa.array([None if i < 0 else i for i in s], pa.int64()) for s in sides)
         return self._pair.table(self._rows, left, self._rows, right)
 
-    def _table(self, pairs: Sequence[Pair]) -> pa.Table:
+    def _table(self, pairs: Sequence[Places]) -> pa.Table:
         """Return the results of pairs."""
         sides = self._sides(pairs)
         one = pa.array([i if i >= 0 else j for i, j in pairs], pa.int64())
@@ -68,7 +65,7 @@ class PairRowsOperator(StatefulOperator[StateLog]):
             results = results.append_column(name, sides.column(name))
         return results.cast(self._schema)
 
-    def _emission(self, pairs: Sequence[Pair], cause: str) -> Emission:
+    def _emission(self, pairs: Sequence[Places], cause: str) -> Emission:
         table = self._table(pairs)
         results = add_trace(table, cause) if self._trace else table
         return Emission(results, pa.table({}), Counters(fired=len(table)))

@@ -1,4 +1,4 @@
-"""Types of the named tuples that the state machine works on, for both back ends."""
+"""Types of the named tuples that the state machine takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flink's IntervalJoinOperator, row at a time in plain Python: the reference of the tests."""
+"""Flink's IntervalJoinOperator, row at a time in plain Python: the truth that the tests ask."""
 
 from __future__ import annotations
 
@@ -10,22 +10,12 @@ import pyarrow as pa
 from gpu_windows import rules
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.base import Emission, Timers
+from gpu_windows.operators.base import Emission
 from gpu_windows.operators.joins.pairs import holds
 from gpu_windows.operators.rejected import Rejected, rejected_rows
-from gpu_windows.operators.row_at_a_time.pair_rows import Pair, PairRowsOperator
-from gpu_windows.operators.state.buffer_spec import KeyColumns
-from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, planned_join
-from gpu_windows.rules import LONG_MAX, LONG_MIN
-
-#: Name of the table of both sides' rows in the log.
-_NAME = "joined"
-#: Owner and names of the numbers saved in the log.
-_OWNER, _NUMBERS = "join by row", ("watermark",)
-#: Column: whether a row was matched.
-_MATCHED = "__matched"
+from gpu_windows.rules import LONG_MIN
+from tests.reference.pair_rows import PairRowsOperator, Places
 
 
 class ReferenceJoinOperator(PairRowsOperator):
@@ -40,8 +30,8 @@ class ReferenceJoinOperator(PairRowsOperator):
 
     Notes
     -----
-    Source: org.apache.flink.streaming.api.operators.co.IntervalJoinOperator. Joins other than inner
-    ones, and conditions, are additions.
+    Source: org.apache.flink.streaming.api.operators.co.IntervalJoinOperator; what is not inner, and
+    conditions, are ours.
     """
 
     def __init__(self, plan: IntervalJoinPlan, *, trace: bool = False) -> None:
@@ -53,9 +43,9 @@ class ReferenceJoinOperator(PairRowsOperator):
         self._buffers: tuple[dict[int, dict[int, list[int]]], ...] = ({}, {})
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Process rows in order of arrival; emit the pairs of each with earlier rows."""
+        """Take rows in order of arrival; a row gives its pairs with those before it."""
         status = np.zeros(len(batch), np.int8)
-        pairs: list[Pair] = []
+        pairs: list[Places] = []
         first, usable = self._append(batch), self._join.usable_ticks
         times = batch.column(TIME).cast(pa.int64()).to_pylist()
         for i, (ts, is_left) in enumerate(zip(times, batch.column(SIDE).to_pylist(), strict=True)):
@@ -68,7 +58,7 @@ class ReferenceJoinOperator(PairRowsOperator):
             else:
                 side = int(not is_left)
                 pairs += self._element(first + i, ts, side)
-                if not self._is_stored(ts, side) and first + i not in self._matched:
+                if not self._waits(ts, side) and first + i not in self._matched:
                     if self._join.emits_at_end[side]:
                         pairs.append((first + i, -1) if is_left else (-1, first + i))
                     elif ts < self._watermark:
@@ -77,10 +67,10 @@ class ReferenceJoinOperator(PairRowsOperator):
         rejected = Rejected.of(status)
         yield Emission(self._table([]), rejected_rows(batch, rejected), rejected.counts())
 
-    def _element(self, row: int, ts: int, side: int) -> Iterator[Pair]:
-        """Put a row into its buffer; yield its pairs, -1 for a right row that is absent."""
+    def _element(self, row: int, ts: int, side: int) -> Iterator[Places]:
+        """Put a row into its buffer; yield its pairs, -1 for the right row of one that is alone."""
         code = self._codes[row]
-        if self._is_stored(ts, side):
+        if self._waits(ts, side):
             self._buffers[side].setdefault(code, {}).setdefault(ts, []).append(row)
         if code < 0 or self._join.nearest is not None:
             return  # a null matches nothing, and the nearest row is not known yet
@@ -91,12 +81,12 @@ class ReferenceJoinOperator(PairRowsOperator):
                 for other in others:
                     yield from self._match((row, other) if side == 0 else (other, row))
 
-    def _is_stored(self, ts: int, side: int) -> bool:
+    def _waits(self, ts: int, side: int) -> bool:
         """Whether a new row is stored."""
         reach = self._join.reach[side]
         return not self._join.joins_late or bool(rules.waits(ts, reach, self._watermark))
 
-    def _match(self, pair: Pair) -> Iterator[Pair]:
+    def _match(self, pair: Places) -> Iterator[Places]:
         holding = holds(self._pair.condition, self._sides([pair]))
         if holding is not None and len(holding) == 0:
             return
@@ -132,7 +122,7 @@ class ReferenceJoinOperator(PairRowsOperator):
                 pairs = [(row, -1) if side == 0 else (-1, row) for row in alone]
                 yield self._emission(pairs, "event_time")
 
-    def _nearest(self, ts: int, row: int) -> Pair:
+    def _nearest(self, ts: int, row: int) -> Places:
         """Return a left row and the nearest right one: the earlier of two, the last of one time."""
         lower, upper = self._join.lower, self._join.upper
         code = self._codes[row]
@@ -151,48 +141,3 @@ class ReferenceJoinOperator(PairRowsOperator):
             for buffer in self._buffers
         )
         return dict(zip(("left", "right"), sizes, strict=True))
-
-    # ---- between calls
-
-    def _restore_state(self, log: StateLog) -> StateLog:
-        """Load all stored rows."""
-        self._table_in_log = WholeTable(log, _NAME, KeyColumns.BY_NAME)
-        (self._watermark,) = log.numbers(_OWNER, _NUMBERS) or (self._watermark,)
-        table = self._table_in_log.load()
-        if table is None:
-            return log
-        rows = table.drop_columns([_MATCHED])
-        self._append(rows)
-        times = rows.column(TIME).cast(pa.int64()).to_pylist()
-        matched = table[_MATCHED].to_pylist()
-        for row, (ts, is_left) in enumerate(zip(times, rows[SIDE].to_pylist(), strict=True)):
-            buffer = self._buffers[int(not is_left)]
-            buffer.setdefault(self._codes[row], {}).setdefault(ts, []).append(row)
-            if matched[row]:
-                self._matched.add(row)
-        return log
-
-    def _save(self, stored: StateLog) -> None:
-        """Write all stored rows."""
-        rows_left = sorted(
-            row
-            for buffer in self._buffers
-            for times in buffer.values()
-            for rows in times.values()
-            for row in rows
-        )
-        table = self._rows.take(pa.array(rows_left, pa.int64()))
-        matched = pa.array([row in self._matched for row in rows_left], pa.bool_())
-        self._table_in_log.save(table.append_column(_MATCHED, matched))
-        stored.set_numbers(_OWNER, dict(zip(_NUMBERS, (self._watermark,), strict=True)))
-
-    def _next_timers(self, stored: StateLog) -> Timers:
-        """Return the watermark at which the next row expires."""
-        ends = [
-            rules.shifted(ts, retention)
-            for buffer, retention in zip(self._buffers, self._join.retention, strict=True)
-            for times in buffer.values()
-            for ts in times
-        ]
-        first = min(ends, default=LONG_MAX)
-        return None if first == LONG_MAX else first, None
