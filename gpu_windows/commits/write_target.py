@@ -145,12 +145,12 @@ class WrittenParquet:
         ----------
         path : str
         files : tuple of str
-            Names at the path.
+            Names of the files.
         written : collection of WrittenFile
             Rows and bytes of each file.
         written_by : str
         counters : Counters, optional
-            Of the query.
+            Counters of the query.
         """
         rows, size = (sum(getattr(each, n) for each in written) for n in ("rows", "bytes"))
         if counters is None:
