@@ -194,7 +194,7 @@ def test_results_without_a_time_are_refused() -> None:
 @pytest.mark.parametrize("name", ["", "a b", "a/b", 5])
 def test_a_stage_has_a_name_for_a_folder(name: Any) -> None:
     minutes = keyed(ROWS).window(MINUTE).with_outputs().aggregate(n=gw.count())
-    with pytest.raises(QueryError, match="the name of a stage"):
+    with pytest.raises(QueryError, match="a stage's name"):
         gw.stream_results(minutes, name)
 
 
