@@ -33,11 +33,12 @@ check: test thorough lint docs neighbours-smoke ## what every change must pass; 
 neighbours-smoke:
 	@$(MAKE) neighbours MARKED='neighbours and smoke'
 
-lint: ## ruff, mypy and the layers' contracts
+lint: ## ruff, mypy, the layers' contracts and the list of words
 	@$(BOOTSTRAP) ruff check
 	@$(BOOTSTRAP) ruff format --check
 	@$(BOOTSTRAP) mypy
 	@$(BOOTSTRAP) lint-imports
+	@$(BOOTSTRAP) python -m tests.words
 
 nightly: ## all tests, the slow ones too, with many more examples of each property
 	@HYPOTHESIS_PROFILE=nightly SPARK_DRIVER_MEMORY=4g $(BOOTSTRAP) --java \

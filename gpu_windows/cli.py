@@ -41,7 +41,7 @@ def doctor(
     ] = True,
     json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Tell what is installed, what would run where, and how to mend what is missing.
+    """Report what is installed, what would run where, and how to mend what is missing.
 
     Exit status: 0, or 1 if a check failed.
     """

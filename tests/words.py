@@ -125,12 +125,16 @@ class Place:
         return f"{self.path}:{self.line}: {self.word}: say {self.instead}"
 
 
+#: Where a word of the list is the right one.
+ALLOWED = {("progress.py", "held"): "a watermark is held back by an input; also a key of JSON"}
+
+
 def places_in(path: Path) -> Iterator[Place]:
     """Yield the words of a file that are on the list."""
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         for name, is_function in _names(node):
             instead = _instead(name, is_function=is_function)
-            if instead is not None:
+            if instead is not None and (path.name, name) not in ALLOWED:
                 yield Place(path, getattr(node, "lineno", 1), name, instead)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = (ast.get_docstring(node) or "").split("\n\n")[0].replace("\n", " ")

@@ -54,7 +54,7 @@ def _type(kind: exp.DataType) -> pa.DataType:
     if kind.this == exp.DType.DECIMAL:
         return decimal_type(kind, [part.name for part in parts])
     if kind.this in _NESTED:
-        return _nested(kind)
+        return _nested_type(kind)
     supported = {**TYPES, **_MORE}
     takes_length = kind.this in (exp.DType.VARCHAR, exp.DType.CHAR)
     if kind.this not in supported or (parts and not takes_length):
@@ -62,7 +62,7 @@ def _type(kind: exp.DataType) -> pa.DataType:
     return supported[kind.this]
 
 
-def _nested(kind: exp.DataType) -> pa.DataType:
+def _nested_type(kind: exp.DataType) -> pa.DataType:
     parts = kind.expressions
     if kind.this == exp.DType.STRUCT and parts:
         return pa.struct([_field(part).with_nullable(True) for part in parts])

@@ -313,12 +313,12 @@ class KeyedProcess(RowProcess):
     output : pyarrow.Schema
     seen : tuple of str
         The columns that it is given.
-    shown : tuple of str
+    display_names : tuple of str
         The names by which it is given them.
     """
 
     seen: tuple[str, ...] = ()
-    shown: tuple[str, ...] = ()
+    display_names: tuple[str, ...] = ()
     kind = KeyedProcessFunction
 
     @property
@@ -329,7 +329,7 @@ class KeyedProcess(RowProcess):
     def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
         """Yield the handler and each row."""
         assert isinstance(self.function, KeyedProcessFunction)
-        names = dict(zip(self.shown, self.seen, strict=True))
+        names = dict(zip(self.display_names, self.seen, strict=True))
         return zip(repeat(self.function.process_element), dicts(batch, names), strict=False)
 
 

@@ -172,13 +172,13 @@ class VectorProcess(UserProcess):
     output : pyarrow.Schema
     seen : tuple of str
         The columns that it is given.
-    shown : tuple of str
+    display_names : tuple of str
         The names by which it is given them.
     """
 
     function: VectorProcessFunction
     seen: tuple[str, ...] = ()
-    shown: tuple[str, ...] = ()
+    display_names: tuple[str, ...] = ()
     kind = VectorProcessFunction
     in_batches = True
 
@@ -197,7 +197,7 @@ class VectorProcess(UserProcess):
 
     def rows(self, batch: pa.Table) -> pa.Table:
         """Return the columns that the function is given, with its names."""
-        names = zip(self.shown, self.seen, strict=True)
+        names = zip(self.display_names, self.seen, strict=True)
         return pa.table({name: batch.column(column) for name, column in names})
 
     def check_result(self, returned: Any, count: int) -> CheckedResult:

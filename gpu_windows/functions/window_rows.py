@@ -91,7 +91,7 @@ class InWindows(VectorProcess):
         """Return a description of the windows and the columns of rows."""
         function = self.function
         assert isinstance(function, WindowRows)
-        return f"rows in windows, {function.assigner.describe()}: {', '.join(self.shown)}"
+        return f"rows in windows, {function.assigner.describe()}: {', '.join(self.display_names)}"
 
 
 @dataclass(frozen=True)

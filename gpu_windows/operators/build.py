@@ -52,8 +52,8 @@ def build_operator(
     """
     plan = open_functions_of(plan)
     process = plan.query.pair_process
-    chosen = (device or plan.query.options.device) if plan.calls_kernels else "cpu"
-    kernels = partial(Kernels, chosen, threads)
+    where = (device or plan.query.options.device) if plan.calls_kernels else "cpu"
+    kernels = partial(Kernels, where, threads)
     if process is None:
         return _build(plan, kernels, trace=trace, in_order=in_order)
     joins = replace(plan, query=plan.query.without_process)

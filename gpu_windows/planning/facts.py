@@ -46,7 +46,7 @@ _PACKAGE = __name__.partition(".")[0]
 _CLASS = "class"
 #: Parameters of our classes and of queries that are durations; bounds are, in these classes only.
 _DURATIONS = {"size", "slide", "offset", "gap", "max_size", "step", "lengths", "lateness",
-              "out_of_orderness", "idleness", "most_ahead", "interval", "timeout", "time_to_live",
+              "out_of_orderness", "idleness", "max_ahead", "interval", "timeout", "time_to_live",
               "recent", "valid_for", "within"}  # fmt: skip
 _BOUNDS, _BOUNDED = {"lower", "upper"}, {"Range", "IntervalJoinSpec"}
 #: How messages call columns of our own.

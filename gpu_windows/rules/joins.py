@@ -13,7 +13,7 @@ EITHER = 2
 VERSIONED_TICKS = (-(LONG_MAX // 2), LONG_MAX // 2)
 
 
-def shifted(ts: int, by: int) -> int:
+def add_saturating(ts: int, by: int) -> int:
     """Return ``ts + by``, clamped to int64."""
     if by > 0:
         return LONG_MAX if ts > LONG_MAX - by else ts + by

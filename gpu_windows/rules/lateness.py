@@ -35,7 +35,7 @@ def is_late(max_timestamp: int, lateness: int, watermark: int) -> bool:
     return cleanup_time(max_timestamp, lateness) <= watermark
 
 
-def earliest_kept(lateness: int, watermark: int, grid: Grid) -> int:
+def first_tick_on_time(lateness: int, watermark: int, grid: Grid) -> int:
     """Tick from which on rows are not late; all rows before it are. Not compiled: made once a call.
 
     A row is late if its last window is; a row in a gap is late once ``ts + lateness <= watermark``
@@ -55,11 +55,12 @@ def earliest_kept(lateness: int, watermark: int, grid: Grid) -> int:
     return max(min(start, over + 1), LONG_MIN)
 
 
-def status_of(ts: int, index: int, kept: int, grid: Grid) -> int:
-    """Return ACCEPTED, LATE or GAP for a row of slice ``index``; ``kept`` is of `earliest_kept`.
+def status_of(ts: int, index: int, first_on_time: int, grid: Grid) -> int:
+    """Return ACCEPTED, LATE or GAP for a row of slice ``index``.
 
-    A row in a gap that is not late vanishes, so it is counted as GAP.
+    ``first_on_time`` is of `first_tick_on_time`. A row in a gap that is not late vanishes, so it is
+    counted as GAP.
     """
-    if ts < kept:
+    if ts < first_on_time:
         return LATE
     return GAP if is_gap(index, grid) else ACCEPTED

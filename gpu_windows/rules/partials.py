@@ -7,8 +7,8 @@ import math
 from gpu_windows.rules.ticks import LONG_MAX, LONG_MIN
 
 ADD = 0
-LEAST = 1
-GREATEST = 2
+MIN = 1
+MAX = 2
 
 #: After so many values about one of them it is asked whether that one `is_far`.
 BLOCK = 8
@@ -18,21 +18,21 @@ BLOCK = 8
 IDENTITIES = {
     (ADD, "int64"): 0,
     (ADD, "float64"): 0.0,
-    (LEAST, "int64"): LONG_MAX,
-    (LEAST, "float64"): float("nan"),
-    (GREATEST, "int64"): LONG_MIN,
-    (GREATEST, "float64"): float("-inf"),
+    (MIN, "int64"): LONG_MAX,
+    (MIN, "float64"): float("nan"),
+    (MAX, "int64"): LONG_MIN,
+    (MAX, "float64"): float("-inf"),
 }
 
 
 def fold(how: int, left: float, right: float) -> float:
-    """Combine two partials of one kind: ADD, LEAST or GREATEST; int64 or float64.
+    """Combine two partials of one kind: ADD, MIN or MAX; int64 or float64.
 
     NaN is larger than any number, as in Spark SQL.
     """
     if how == ADD:
         return left + right
-    if how == LEAST:
+    if how == MIN:
         if left != left:  # noqa: PLR0124 - NaN
             return right
         return right if right < left else left

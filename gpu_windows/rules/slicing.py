@@ -61,26 +61,26 @@ def slice_of(ts: Tick, grid: Grid) -> Tick:
 
     Free of branches on ``ts``, so that it can be evaluated on a Spark column too.
     """
-    shifted = ts - grid.offset
-    return slice_in(shifted // grid.slide, shifted, grid)
+    add_saturating = ts - grid.offset
+    return slice_in(add_saturating // grid.slide, add_saturating, grid)
 
 
 def slice_by_reciprocal(ts: int, grid: Grid, slide: Reciprocal) -> int:
     """Return `slice_of` of a row, given the reciprocal of ``grid.slide``; kernels call it."""
-    shifted = ts - grid.offset
-    index: int = slice_in(floor_divided(shifted, slide), shifted, grid)
+    add_saturating = ts - grid.offset
+    index: int = slice_in(floor_divided(add_saturating, slide), add_saturating, grid)
     return index
 
 
-def slice_in(period: Tick, shifted: Tick, grid: Grid) -> Tick:
-    """Number of the slice ``shifted`` ticks after the offset, which is in a slide's period.
+def slice_in(period: Tick, add_saturating: Tick, grid: Grid) -> Tick:
+    """Number of the slice ``add_saturating`` ticks after the offset, which is in a slide's period.
 
     Of two slices a period, the second begins after ``remainder`` ticks; before them the shift by
     63 gives -1, else 0.
     """
     if grid.remainder == 0:
         return period
-    return 2 * period + 1 + ((shifted - period * grid.slide - grid.remainder) >> 63)
+    return 2 * period + 1 + ((add_saturating - period * grid.slide - grid.remainder) >> 63)
 
 
 def slice_start(index: Tick, grid: Grid) -> Tick:

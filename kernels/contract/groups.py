@@ -97,7 +97,7 @@ class Sessions(Protocol[G_co]):
         Returns
         -------
         Groups
-            ``slices`` are the starts of the sessions; reduce ``ends`` by GREATEST for their ends.
+            ``slices`` are the starts of the sessions; reduce ``ends`` by MAX for their ends.
         """
 
 
@@ -122,7 +122,7 @@ class Reduce(Protocol[G_contra]):
         Parameters
         ----------
         how : int
-            ADD, LEAST or GREATEST (`gpu_windows.rules`).
+            ADD, MIN or MAX (`gpu_windows.rules`).
         groups : Groups
         values : int64[n] or float64[n]
             An entry a row.

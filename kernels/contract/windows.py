@@ -133,7 +133,7 @@ class Combine(Protocol[R, W]):
         Parameters
         ----------
         how : int
-            ADD, LEAST or GREATEST (`gpu_windows.rules`).
+            ADD, MIN or MAX (`gpu_windows.rules`).
         found : Ranges
         values : int64[m] or float64[m]
             The partial of every entry.

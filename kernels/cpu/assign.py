@@ -18,7 +18,7 @@ from gpu_windows.rules import (
     NULL,
     OUT_OF_RANGE,
     Grid,
-    earliest_kept,
+    first_tick_on_time,
     reciprocal,
 )
 
@@ -80,7 +80,7 @@ def assign_slices(
     slices: NDArray[np.int64], status: NDArray[np.int8],
 ) -> Assigned:  # fmt: skip
     """See `contract.rows.Assign.assign_slices`."""
-    earliest = earliest_kept(limits.lateness, limits.watermark, grid)
+    earliest = first_tick_on_time(limits.lateness, limits.watermark, grid)
     slide = reciprocal(grid.slide)
     accepted, min_slice, max_slice = _assign(
         ts, valid, grid, slide, limits.low, limits.high, earliest, slices, status

@@ -41,7 +41,7 @@ def _range_bounds(
 ) -> None:  # fmt: skip
     begin, end = 0, 0
     for i in range(left_codes.size):
-        low, high = rules.shifted(left_ts[i], lower), rules.shifted(left_ts[i], upper)
+        low, high = rules.add_saturating(left_ts[i], lower), rules.add_saturating(left_ts[i], upper)
         begin = search.first_from(right_codes, right_ts, left_codes[i], low, begin)
         end = search.first_after(right_codes, right_ts, left_codes[i], high, max(begin, end))
         first[i] = begin
@@ -135,10 +135,14 @@ def _find_earlier(
     end = 0
     for i in range(left_codes.size):
         code, ts = left_codes[i], left_ts[i]
-        latest = min(ts, rules.shifted(ts, upper))
+        latest = min(ts, rules.add_saturating(ts, upper))
         end = search.first_after(right_codes, right_ts, code, latest, end)
         row = end - 1
-        if row >= 0 and right_codes[row] == code and right_ts[row] >= rules.shifted(ts, lower):
+        if (
+            row >= 0
+            and right_codes[row] == code
+            and right_ts[row] >= rules.add_saturating(ts, lower)
+        ):
             out[i] = row
         else:
             out[i] = -1
@@ -151,10 +155,10 @@ def _find_later(
     row = 0
     for i in range(left_codes.size):
         code, ts = left_codes[i], left_ts[i]
-        earliest = max(ts, rules.shifted(ts, lower))
+        earliest = max(ts, rules.add_saturating(ts, lower))
         row = search.first_from(right_codes, right_ts, code, earliest, row)
         is_found = row < right_codes.size and right_codes[row] == code
-        out[i] = row if is_found and right_ts[row] <= rules.shifted(ts, upper) else -1
+        out[i] = row if is_found and right_ts[row] <= rules.add_saturating(ts, upper) else -1
 
 
 @kernel((INTS, INTS, INTS, OUT_INTS))

@@ -81,7 +81,7 @@ def run_with_room(
             break
         max_events, max_taken = count, taken_count
     parts = (part[:count] for part in events[1:-1])
-    return after, Events._make([events.cursors, *parts, events.taken[:taken_count]]), returned
+    return after, Events._make([events.cursors, *parts, events.elements[:taken_count]]), returned
 
 
 def _allocate_events(count: int, taken_count: int) -> Events:

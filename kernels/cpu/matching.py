@@ -17,8 +17,8 @@ from gpu_windows.rules import pattern_matching
 from gpu_windows.rules.pattern_matching.layout import (
     FEW_COMPLETED,
     FEW_GIVEN,
-    FEW_KEPT,
     FEW_PARTIALS,
+    FEW_STORED,
     Automaton,
     Completed,
     Found,
@@ -84,14 +84,14 @@ def run(
         How the run ended, of which variable the condition failed then, and what was found: the
         matches in the order in which they were given, and the state to store.
     """
-    keys = len(rows.known)
+    keys = len(rows.stored)
     max_branches = int(np.diff(stored.partials).max(initial=0)) * settings.branches
     pools = Pools(*(_pool(settings, _CAPACITY + max_branches) for _ in range(2)))
-    completed = _allocate_completed(settings, _CAPACITY + len(stored.waiting_starts))
+    completed = _allocate_completed(settings, _CAPACITY + len(stored.complete_starts))
     given = int(_MATCHES_A_ROW * len(rows.ts)) + _CAPACITY
     capacity = (
         len(stored.state) + keys + _CAPACITY,
-        len(stored.waiting_starts) + _CAPACITY,
+        len(stored.complete_starts) + _CAPACITY,
     )
     found = _found(settings, keys, given, *capacity)
     work = Work(automaton, program, settings, rows, _machine(depth))
@@ -106,7 +106,7 @@ def run(
         elif ended == FEW_GIVEN:
             given *= 2
             found = _larger(found, _found(settings, keys, given, *capacity))
-        elif ended == FEW_KEPT:
+        elif ended == FEW_STORED:
             capacity = (2 * capacity[0], 2 * capacity[1])
             found = _larger(found, _found(settings, keys, given, *capacity))
         else:
@@ -137,7 +137,7 @@ def _allocate_completed(settings: Settings, capacity: int) -> Completed:
         start=np.empty(capacity, np.int64),
         ends=np.empty(capacity * settings.variables, np.int64),
         new=np.empty(capacity, np.int64),
-        waiting=np.empty(capacity, np.int64),
+        pending=np.empty(capacity, np.int64),
         sizes=np.zeros(3, np.int64),
     )
 
@@ -152,13 +152,13 @@ def _found(settings: Settings, keys: int, matches: int, partials: int, pending: 
         partials=np.zeros(keys + 1, np.int64),
         state=np.empty(partials, np.int64),
         starts=np.empty(partials, np.int64),
-        kept_ends=np.empty(partials * settings.variables, np.int64),
+        partial_ends=np.empty(partials * settings.variables, np.int64),
         ints=np.empty(sums, np.int64),
         floats=np.empty(sums, np.float64),
         counts=np.empty(sums, np.int64),
-        waiting=np.zeros(keys + 1, np.int64),
-        waiting_starts=np.empty(pending, np.int64),
-        waiting_ends=np.empty(pending * settings.variables, np.int64),
+        complete=np.zeros(keys + 1, np.int64),
+        complete_starts=np.empty(pending, np.int64),
+        complete_ends=np.empty(pending * settings.variables, np.int64),
         sizes=np.zeros(3, np.int64),
     )
 
@@ -170,7 +170,7 @@ def _machine(depth: int) -> Machine:
         ints=np.zeros(depth, np.int64),
         floats=np.zeros(depth),
         tags=np.zeros(depth, np.int64),
-        known=np.zeros(2, np.int64),
+        evaluated=np.zeros(2, np.int64),
     )
 
 
@@ -188,9 +188,9 @@ def _trim(found: Found, settings: Settings) -> Found:
         **dict.fromkeys(("key", "cause", "start"), matches),
         "ends": matches * settings.variables,
         **dict.fromkeys(("state", "starts"), partials),
-        "kept_ends": partials * settings.variables,
+        "partial_ends": partials * settings.variables,
         **dict.fromkeys(("ints", "floats", "counts"), partials * settings.aggregates),
-        "waiting_starts": pending,
-        "waiting_ends": pending * settings.variables,
+        "complete_starts": pending,
+        "complete_ends": pending * settings.variables,
     }
     return found._replace(**{name: getattr(found, name)[:size] for name, size in used.items()})

@@ -84,7 +84,7 @@ def run(
 
 def _unlinked_sessions(units: Units, panes: Panes, spans: Spans) -> Sessions:
     before, after = np.full((2, len(panes.last)), -1, np.int64)
-    finger, free = np.full((2, len(units.known)), -1, np.int64)
+    finger, free = np.full((2, len(units.session_count)), -1, np.int64)
     late = np.zeros(len(spans.opens), np.int8)
     return Sessions(*spans, late, before, after, finger, free)
 
@@ -93,5 +93,5 @@ def _unlinked_sessions(units: Units, panes: Panes, spans: Spans) -> Sessions:
 def _run(
     program: Any, settings: Any, panes: Any, elements: Any, units: Any, sessions: Any, events: Any
 ) -> None:
-    for unit in range(units.known.size):
+    for unit in range(units.session_count.size):
         machine.run_unit(unit, program, settings, panes, elements, units, sessions, events)

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def fold(how: int, begins: Ints, values: NDArray[Any]) -> NDArray[Any]:
-    """Fold int64[m] or float64[m] by ADD, LEAST or GREATEST (`gpu_windows.rules`)."""
+    """Fold int64[m] or float64[m] by ADD, MIN or MAX (`gpu_windows.rules`)."""
     out = np.empty_like(values)
     _fold(how, begins, values, out)
     return out

@@ -1,9 +1,10 @@
 """Assign rows to slices, a thread a row.
 
 The kernel divides by a multiplication with the reciprocal of the slide
-(`gpu_windows.rules.division`), and tells late rows by one tick (`gpu_windows.rules.earliest_kept`):
-so it takes 28 registers on sm_90, where it took 38. It counts the rows that it did not accept: the
-statuses of rows leave the device only where there are some.
+(`gpu_windows.rules.division`), and finds late rows by one tick
+(`gpu_windows.rules.first_tick_on_time`): so it takes 28 registers on sm_90, where
+it took 38. It counts the rows that it did not accept: the statuses of rows leave the device only
+where there are some.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gpu_windows.rules import (
     NULL,
     OUT_OF_RANGE,
     Grid,
-    earliest_kept,
+    first_tick_on_time,
     reciprocal,
 )
 
@@ -69,7 +70,7 @@ def assign_slices(
     """See `contract.rows.Assign.assign_slices`."""
     if len(ts) == 0:
         return Assigned(0, LONG_MAX, LONG_MIN)
-    earliest = earliest_kept(limits.lateness, limits.watermark, grid)
+    earliest = first_tick_on_time(limits.lateness, limits.watermark, grid)
     nullable, marks = int(len(valid) > 0), reach.make_marks()
     _assign(
         len(ts), ts, nullable, valid, grid, reciprocal(grid.slide), limits.low, limits.high,

@@ -22,7 +22,7 @@ from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.replicas import fold_replicas as _together
 from gpu_windows.kernels.cuda.replicas import table as _table
 from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS, INTS32
-from gpu_windows.rules import ADD, GREATEST, LEAST, LONG_MAX
+from gpu_windows.rules import ADD, LONG_MAX, MAX, MIN
 
 #: Cells a row up to which a table of all cells is cheaper than sorting the rows.
 _CELLS_PER_ROW = 4
@@ -76,10 +76,10 @@ class Cells:
 
     def pick(self, rank: Any, valid: Any) -> Any:
         """Return int64[count]: the valid row of least rank, the first of equals; else -1."""
-        best, (replicas, table) = self._fold(LEAST, rank, valid), _table(LEAST, self.size)
+        best, (replicas, table) = self._fold(MIN, rank, valid), _table(MIN, self.size)
         masked = int(len(valid) > 0)
         _first(len(rank), self.of_rows, replicas, best, rank, masked, valid, table)
-        found = primitives.gather(_together(LEAST, replicas, table), self.occupied)
+        found = primitives.gather(_together(MIN, replicas, table), self.occupied)
         _none_is_minus_one(len(found), found)
         return found
 
@@ -150,7 +150,7 @@ def _fold(
         place = cells[i] * replicas + replica
         if how == ADD:
             cuda.atomic.add(table, place, values[i])
-        elif how == GREATEST:
+        elif how == MAX:
             if values[i] > table[place]:  # seldom, once a few rows are through
                 cuda.atomic.max(table, place, values[i])
         elif values[i] < table[place]:

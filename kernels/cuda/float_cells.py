@@ -16,7 +16,7 @@ from gpu_windows.kernels.cuda import primitives, replicas, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import BOOLS, FLOATS, INT, INTS, INTS32
-from gpu_windows.rules import ADD, GREATEST, LEAST
+from gpu_windows.rules import ADD, MAX, MIN
 
 
 def fold(
@@ -28,7 +28,7 @@ def fold(
     Parameters
     ----------
     how : int
-        ADD, LEAST or GREATEST (`gpu_windows.rules`).
+        ADD, MIN or MAX (`gpu_windows.rules`).
     of_rows : int32[n]
         The cell of every row; n is less than 2**31.
     size : int
@@ -50,9 +50,9 @@ def fold(
 
 
 def _sum(size: int, occupied: Any, cells: Any, bits: Any, masked: int, valid: Any) -> Any:
-    places, table = replicas.table(GREATEST, size)
+    places, table = replicas.table(MAX, size)
     _exponents(len(cells), cells, places, bits, masked, valid, table)
-    exponents = replicas.fold_replicas(GREATEST, places, table)
+    exponents = replicas.fold_replicas(MAX, places, table)
     (places, high), (_, middle), (_, low) = (replicas.table(ADD, size) for _ in range(3))
     words = high, middle, low
     _add_units(len(cells), cells, places, exponents, bits, masked, valid, *words)
@@ -120,7 +120,7 @@ def _fold_in_order(
         if masked and not valid[i]:
             continue
         place, order = cells[i] * replicas + replica, rules.order_of(bits[i])
-        if how == LEAST:
+        if how == MIN:
             if order < table[place]:
                 cuda.atomic.min(table, place, order)
         elif order > table[place]:

@@ -66,7 +66,10 @@ def _tile_bounds(
     """Find the range of the first left row of every tile, and that of the last row of all."""
     for tile in range(cuda.grid(1), firsts.size, cuda.gridsize(1)):
         row = min(tile * TILE, left_codes.size - 1)
-        low, high = rules.shifted(left_ts[row], lower), rules.shifted(left_ts[row], upper)
+        low, high = (
+            rules.add_saturating(left_ts[row], lower),
+            rules.add_saturating(left_ts[row], upper),
+        )
         begin = first_from(right_codes, right_ts, left_codes[row], low, 0, count)
         firsts[tile] = begin
         lasts[tile] = first_after(right_codes, right_ts, left_codes[row], high, begin, count)
@@ -80,7 +83,7 @@ def _range_bounds(
     """Search between the bounds of the tile, for both ascend with the left rows."""
     for i in range(cuda.grid(1), left_codes.size, cuda.gridsize(1)):
         code, tile = left_codes[i], i // TILE
-        low, high = rules.shifted(left_ts[i], lower), rules.shifted(left_ts[i], upper)
+        low, high = rules.add_saturating(left_ts[i], lower), rules.add_saturating(left_ts[i], upper)
         begin = first_from(right_codes, right_ts, code, low, firsts[tile], firsts[tile + 1])
         first[i] = begin
         low_row, high_row = max(begin, lasts[tile]), max(begin, lasts[tile + 1])
@@ -189,10 +192,10 @@ def _find_earlier(
 ) -> None:  # fmt: skip
     for i in range(cuda.grid(1), left_codes.size, cuda.gridsize(1)):
         code, ts = left_codes[i], left_ts[i]
-        latest = min(ts, rules.shifted(ts, upper))
+        latest = min(ts, rules.add_saturating(ts, upper))
         row = first_after(right_codes, right_ts, code, latest, 0, count) - 1
         is_found = row >= 0 and right_codes[row] == code
-        out[i] = row if is_found and right_ts[row] >= rules.shifted(ts, lower) else -1
+        out[i] = row if is_found and right_ts[row] >= rules.add_saturating(ts, lower) else -1
 
 
 @kernel((INTS, INTS, INTS, INTS, INT, INT, INT, INTS))
@@ -202,10 +205,10 @@ def _find_later(
 ) -> None:  # fmt: skip
     for i in range(cuda.grid(1), left_codes.size, cuda.gridsize(1)):
         code, ts = left_codes[i], left_ts[i]
-        earliest = max(ts, rules.shifted(ts, lower))
+        earliest = max(ts, rules.add_saturating(ts, lower))
         row = first_from(right_codes, right_ts, code, earliest, 0, count)
         is_found = row < count and right_codes[row] == code
-        out[i] = row if is_found and right_ts[row] <= rules.shifted(ts, upper) else -1
+        out[i] = row if is_found and right_ts[row] <= rules.add_saturating(ts, upper) else -1
 
 
 @kernel((INTS, INTS, INTS, INTS))

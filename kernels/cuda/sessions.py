@@ -15,7 +15,7 @@ from gpu_windows.kernels.cuda.reach import reach_of
 from gpu_windows.kernels.cuda.scan import FOLD, Lane
 from gpu_windows.kernels.cuda.sorting import sort_pairs
 from gpu_windows.kernels.cuda.types import BOOLS, INTS
-from gpu_windows.rules import GREATEST
+from gpu_windows.rules import MAX
 
 
 def group(codes: DeviceInts, starts: DeviceInts, ends: DeviceInts, key_count: int) -> Groups:
@@ -25,7 +25,7 @@ def group(codes: DeviceInts, starts: DeviceInts, ends: DeviceInts, key_count: in
         return none()
     order, codes, starts = sort_pairs(codes, starts, key_count, reach_of(starts))
     sorted_ends = primitives.gather(ends, order)
-    latest = FOLD.up_to(GREATEST, key_begins(codes), Lane(sorted_ends)).values
+    latest = FOLD.up_to(MAX, key_begins(codes), Lane(sorted_ends)).values
     heads = primitives.empty(count, np.bool_)
     _heads(count, codes, starts, latest, heads)
     return groups_at(codes, starts, order, primitives.where(heads))

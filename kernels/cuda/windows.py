@@ -180,7 +180,7 @@ def _blocks_of_values(codes: Any, values: Any, length: Any, heads: Any, tails: A
     for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
         edge = values[e] - values[e] % length
         heads[e] = first_from(codes, values, codes[e], edge, 0, e)
-        end = rules.shifted(edge, length - 1)
+        end = rules.add_saturating(edge, length - 1)
         tails[e] = first_after(codes, values, codes[e], end, e, codes.size) - 1
 
 

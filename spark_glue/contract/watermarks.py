@@ -57,10 +57,10 @@ def with_progress(
     moves = watermarks.moves and not watermarks.in_processing_time
     if not moves or isinstance(watermarks, UnionWatermarks):
         return frame
-    if watermarks.column is not None or watermarks.most_ahead is not None:
+    if watermarks.column is not None or watermarks.max_ahead is not None:
         check_reserved_columns(to_arrow_schema(frame.schema))
     columns: dict[str, Column] = {}
-    ahead = watermarks.most_ahead
+    ahead = watermarks.max_ahead
     if ahead is not None:
         columns[FUTURE] = _is_future(F.col(quote_name(time)), ahead)
     if watermarks.column is not None:

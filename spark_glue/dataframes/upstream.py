@@ -181,7 +181,7 @@ def _has_delay(watermarks: WatermarkStrategy) -> bool:
 
 def delay_ms(watermarks: WatermarkStrategy) -> int | None:
     """Return the delay of the equal Spark watermark; None if Spark has no equal one."""
-    if not watermarks.moves or watermarks.column is not None or watermarks.most_ahead is not None:
+    if not watermarks.moves or watermarks.column is not None or watermarks.max_ahead is not None:
         return None
     return -(-watermarks.out_of_orderness // _MILLISECOND)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.rows import Limits
-from gpu_windows.rules import ADD, GREATEST, LEAST, LONG_MAX, LONG_MIN, Grid
+from gpu_windows.rules import ADD, LONG_MAX, LONG_MIN, MAX, MIN, Grid
 
 Results = dict[str, NDArray[Any]]
 
@@ -21,7 +21,7 @@ Results = dict[str, NDArray[Any]]
 #: `tests.kernels.moments_cases`.
 MOMENTS = ("n", "mean", "rest", "m2")
 
-HOWS = {"add": ADD, "least": LEAST, "greatest": GREATEST}
+HOWS = {"add": ADD, "least": MIN, "greatest": MAX}
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _sessions(backend: Backend, case: Case) -> Results:
         "codes": groups.codes,
         "starts": groups.slices,
         "rows": groups.rows,
-        "ends": backend.reduce.reduce(rules.GREATEST, groups, ends, backend.reduce.ALL),
+        "ends": backend.reduce.reduce(rules.MAX, groups, ends, backend.reduce.ALL),
     }
     return {name: backend.to_host(part) for name, part in made.items()}
 

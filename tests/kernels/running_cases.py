@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.cpu import running
-from gpu_windows.rules import ADD, GREATEST, LEAST, LONG_MAX, LONG_MIN
+from gpu_windows.rules import ADD, LONG_MAX, LONG_MIN, MAX, MIN
 from tests.kernels.cases import HOWS
 from tests.kernels.definitions import add_floats, add_ints, greatest_float, least_float, moments
 
@@ -70,11 +70,11 @@ def define(case: Runs) -> Results:
         for last in range(begin, end)
     ]
     ints, floats = case.ints.tolist(), case.floats.tolist()
-    of_ints: dict[int, Callable[[list[int]], int]] = {ADD: add_ints, LEAST: min, GREATEST: max}
+    of_ints: dict[int, Callable[[list[int]], int]] = {ADD: add_ints, MIN: min, MAX: max}
     of_floats: dict[int, Callable[[list[float]], float]] = {
         ADD: add_floats,
-        LEAST: least_float,
-        GREATEST: greatest_float,
+        MIN: least_float,
+        MAX: greatest_float,
     }
     counts, means = case.counts.tolist(), case.means.tolist()
     parts = [(n, mean, float(n)) for n, mean in zip(counts, means, strict=True)]

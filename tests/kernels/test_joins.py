@@ -47,7 +47,7 @@ def test_equal_rows_stay_in_their_order(rows: list[tuple[int, int]], in_time: bo
 
 @given(_LONGS, _LONGS)
 def test_a_sum_beyond_int64_is_its_end(ts: int, by: int) -> None:
-    assert rules.shifted(ts, by) == min(max(ts + by, LONG_MIN), LONG_MAX)
+    assert rules.add_saturating(ts, by) == min(max(ts + by, LONG_MIN), LONG_MAX)
 
 
 @given(st.lists(_LONGS, min_size=3, max_size=3).map(sorted))

@@ -29,7 +29,7 @@ from tests.kernels.pretend_streams import Array, Pace, Pretended
 
 #: As late as possible, at random, as early as possible.
 CHANCES = (0.0, 0.3, 0.6, 0.9, 1.0)
-CHUNK, LEAST = 64, 32
+CHUNK, MIN = 64, 32
 DTYPES = (np.int8, np.int16, np.int32, np.int64, np.float64)
 
 
@@ -51,7 +51,7 @@ class Scenario:
             self._library.kernels,
             chunk_bytes=CHUNK,
             chunks=random.randint(1, 4),
-            min_bytes=LEAST,
+            min_bytes=MIN,
             threads=random.randint(1, 3),
         )
         self._arrays: list[tuple[Array, Any]] = []
@@ -84,7 +84,7 @@ class Scenario:
         expected = host.copy()
         there = self._staging.to_device(host)
         host[:] = 111  # its owner may do so once the call returns
-        assert (there is None) == (expected.nbytes < LEAST)
+        assert (there is None) == (expected.nbytes < MIN)
         if there is not None:
             self._arrays.append((there, expected))
 
@@ -225,7 +225,7 @@ def test_every_wait_is_needed(tmp_path: Path, wait: str) -> None:
 
 def _staging(**named: Any) -> tuple[staging.Staging, Pretended]:
     library = Pretended(Pace(0.0, Random(1)))
-    sizes = {"chunk_bytes": CHUNK, "chunks": 2, "min_bytes": LEAST, "threads": 2} | named
+    sizes = {"chunk_bytes": CHUNK, "chunks": 2, "min_bytes": MIN, "threads": 2} | named
     return staging.Staging(library, library.kernels, **sizes), library
 
 

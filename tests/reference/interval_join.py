@@ -106,7 +106,7 @@ class ReferenceJoinOperator(PairRowsOperator):
         for side, buffer in enumerate(self._buffers):
             retention, expired = self._join.retention[side], []
             for code, times in [*buffer.items()]:
-                for ts in [t for t in times if rules.shifted(t, retention) <= watermark]:
+                for ts in [t for t in times if rules.add_saturating(t, retention) <= watermark]:
                     expired += [(ts, row) for row in times.pop(ts)]
                 if not times:
                     del buffer[code]

@@ -61,7 +61,7 @@ class _Key(ABC):
         ahead = self.over.rows_after
         while self.waiting:
             kept = self.waiting[0]
-            in_time = rules.shifted(kept.ts, self.over.ticks_after) <= watermark
+            in_time = rules.add_saturating(kept.ts, self.over.ticks_after) <= watermark
             there = self.rows.index(kept) + min(ahead, LONG_MAX // 2) < final
             if watermark != LONG_MAX and not (in_time and there):
                 return

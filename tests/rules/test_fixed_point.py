@@ -130,15 +130,15 @@ def test_too_large_a_sum_is_infinite(by: Any) -> None:
 def test_integers_have_the_order_of_floats(left: float, right: float) -> None:
     orders = [rules.order_of(bits_of(value)) for value in (left, right)]
     assert orders == [compiled.order_of(bits_of(value)) for value in (left, right)]
-    for how in (rules.LEAST, rules.GREATEST):
-        chosen = (min if how == rules.LEAST else max)(orders)
+    for how in (rules.MIN, rules.MAX):
+        chosen = (min if how == rules.MIN else max)(orders)
         value, expected = float_of(rules.bits_of_order(chosen)), rules.fold(how, left, right)
         assert value == expected or (math.isnan(value) and math.isnan(expected))
         assert compiled.bits_of_order(chosen) == rules.bits_of_order(chosen)
 
 
 def test_where_there_is_no_float_is_what_changes_nothing(by: Any) -> None:
-    for how in (rules.LEAST, rules.GREATEST):
+    for how in (rules.MIN, rules.MAX):
         nothing = float_of(int(by.bits_of_order(rules.IDENTITIES[how, "int64"])))
         expected = rules.IDENTITIES[how, "float64"]
         assert nothing == expected or (math.isnan(nothing) and math.isnan(expected))

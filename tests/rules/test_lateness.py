@@ -67,7 +67,7 @@ def cases(draw: st.DrawFn) -> tuple[Grid, int, int, int]:
 @given(cases())
 def test_a_row_is_late_before_one_tick(case: tuple[Grid, int, int, int]) -> None:
     grid, ts, lateness, watermark = case
-    kept, index = rules.earliest_kept(lateness, watermark, grid), rules.slice_of(ts, grid)
+    kept, index = rules.first_tick_on_time(lateness, watermark, grid), rules.slice_of(ts, grid)
     assert LONG_MIN <= kept <= LONG_MAX
     expected = flink_status(ts, lateness, watermark, grid)
     assert rules.status_of(ts, index, kept, grid) == expected
@@ -76,13 +76,13 @@ def test_a_row_is_late_before_one_tick(case: tuple[Grid, int, int, int]) -> None
 
 def test_late_rows_end_within_a_gap() -> None:
     grid = rules.sliding_grid(3, 7, 0)  # [0, 3), gap, [7, 10)
-    kept = [rules.earliest_kept(0, watermark, grid) for watermark in range(1, 10)]
+    kept = [rules.first_tick_on_time(0, watermark, grid) for watermark in range(1, 10)]
     #               the window is over at 2; in the gap a row is over at its own tick
     assert kept == [0, 3, 4, 5, 6, 7, 7, 7, 10]
 
 
 def test_all_rows_are_late_at_the_end_of_time() -> None:
     grid = rules.sliding_grid(60, 10, 0)
-    assert rules.earliest_kept(LONG_MAX, LONG_MAX, grid) == LONG_MAX > rules.latest_tick(grid)
-    assert rules.earliest_kept(0, LONG_MIN, grid) == LONG_MIN
-    assert rules.earliest_kept(LONG_MAX, LONG_MAX - 1, grid) < 0
+    assert rules.first_tick_on_time(LONG_MAX, LONG_MAX, grid) == LONG_MAX > rules.latest_tick(grid)
+    assert rules.first_tick_on_time(0, LONG_MIN, grid) == LONG_MIN
+    assert rules.first_tick_on_time(LONG_MAX, LONG_MAX - 1, grid) < 0

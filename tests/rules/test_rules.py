@@ -126,7 +126,7 @@ def test_lateness_of_a_window_is_to_the_tick() -> None:
 
 def test_a_row_in_a_gap_is_late_by_its_own_time() -> None:
     grid = SlidingEventTimeWindows(3, 7).grid()  # [0,3) gap [3,7)
-    kept = [rules.earliest_kept(0, watermark, grid) for watermark in (4, 5)]
+    kept = [rules.first_tick_on_time(0, watermark, grid) for watermark in (4, 5)]
     status = [rules.status_of(5, rules.slice_of(5, grid), tick, grid) for tick in kept]
     assert status == [rules.GAP, rules.LATE]
 

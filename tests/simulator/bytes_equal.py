@@ -166,7 +166,7 @@ def test_windows_find_extremes_at_89_bytes_an_entry_whatever_the_span(span: int)
     places = CUDA.to_device(np.zeros(997, np.int64)), CUDA.to_device(np.arange(997))
     found = CUDA.combine.windows(*places, grid, 1 - span, 997 - span)
     with counted(997) as given:
-        least = CUDA.combine.combine(rules.LEAST, found, CUDA.to_device(values))
+        least = CUDA.combine.combine(rules.MIN, found, CUDA.to_device(values))
     # edges, values, scan, from both ends; first and last entry, halves, edges, scans, result. What
     # the totals of tiles add is a 256th of it on a device.
     assert per_item(given, 997) == {"scan.fold_tiles": 40, "combine.join_fold": 49}

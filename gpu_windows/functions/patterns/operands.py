@@ -54,8 +54,8 @@ ARITHMETIC: Mapping[type[exp.Expr], int] = {
 AGGREGATE_STATES: Mapping[type[exp.Expr], int] = {
     exp.Sum: layout.SUM,
     exp.Avg: layout.SUM,
-    exp.Min: layout.LEAST,
-    exp.Max: layout.GREATEST,
+    exp.Min: layout.MIN,
+    exp.Max: layout.MAX,
 }
 
 #: Operations that may fail for a row, such as a quotient by 0.

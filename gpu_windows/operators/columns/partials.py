@@ -31,11 +31,11 @@ from gpu_windows.operators.columns.numeric import (
     upper_words,
     values_of,
 )
-from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
+from gpu_windows.rules import ADD, IDENTITIES, MAX, MIN
 
 State = tuple[Any, ...]
 
-_HOW = {Combine.ADD: ADD, Combine.MIN: LEAST, Combine.MAX: GREATEST}
+_HOW = {Combine.ADD: ADD, Combine.MIN: MIN, Combine.MAX: MAX}
 
 
 @dataclass

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.rules import shifted
+from gpu_windows.rules import add_saturating
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -61,7 +61,7 @@ class JoinRows:
 
     def bounds(self, lower: int, upper: int) -> tuple[int, int]:
         """Return the first and the last time of possible matches."""
-        return shifted(int(self.ts.min()), lower), shifted(int(self.ts.max()), upper)
+        return add_saturating(int(self.ts.min()), lower), add_saturating(int(self.ts.max()), upper)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from gpu_windows.operators.joins.join_index import JoinIndex
 from gpu_windows.operators.joins.rows import JoinRows, Runs
 from gpu_windows.operators.joins.stored_side import KINDS, Needs, StoredSide
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.rules import LONG_MAX, shifted
+from gpu_windows.rules import LONG_MAX, add_saturating
 
 
 class Side:
@@ -49,7 +49,7 @@ class Side:
 
     def expire(self, watermark: int) -> Iterator[JoinRows]:
         """Drop the rows that the watermark expires; yield those that emit results then."""
-        limit = LONG_MAX if watermark == LONG_MAX else shifted(watermark, -self._retention)
+        limit = LONG_MAX if watermark == LONG_MAX else add_saturating(watermark, -self._retention)
         if self._stored is not None:
             yield from self._stored.expire(limit)
         yield from self._runs.expire(limit, emits_unmatched=self._needs.emits_at_end)
@@ -61,7 +61,7 @@ class Side:
         ends = [bounds[which] for bounds in self._runs.bounds]
         if self._stored is not None:
             ends += self._stored.ends
-        return min((shifted(time, self._retention) for time in ends), default=LONG_MAX)
+        return min((add_saturating(time, self._retention) for time in ends), default=LONG_MAX)
 
     # ---- in a log
 

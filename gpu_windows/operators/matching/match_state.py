@@ -114,13 +114,13 @@ class MatchState:
             partials=_offsets_of(keys, self.counts, of_keys),
             state=np.ascontiguousarray(partials[:, _STATE]),
             starts=np.ascontiguousarray(partials[:, _START]),
-            kept_ends=np.ascontiguousarray(partials[:, _ENDS:ends]).ravel(),
+            partial_ends=np.ascontiguousarray(partials[:, _ENDS:ends]).ravel(),
             ints=ints,
             floats=floats.view(np.float64),
             counts=counts,
-            waiting=_offsets_of(keys, self.pending_counts, of_keys),
-            waiting_starts=np.ascontiguousarray(pending[:, 0]),
-            waiting_ends=np.ascontiguousarray(pending[:, 1:]).ravel(),
+            complete=_offsets_of(keys, self.pending_counts, of_keys),
+            complete_starts=np.ascontiguousarray(pending[:, 0]),
+            complete_ends=np.ascontiguousarray(pending[:, 1:]).ravel(),
         )
 
     @property
@@ -153,10 +153,10 @@ def read_remaining(
     int64[k']
         Number of rows of each of these keys that expire.
     """
-    counts, pending_counts = np.diff(found.partials), np.diff(found.waiting)
+    counts, pending_counts = np.diff(found.partials), np.diff(found.complete)
     some = np.flatnonzero((counts > 0) | (pending_counts > 0))
     expired = np.minimum(
-        _find_first(found.starts, counts), _find_first(found.waiting_starts, pending_counts)
+        _find_first(found.starts, counts), _find_first(found.complete_starts, pending_counts)
     )
     expired = np.minimum(expired, rows)
     sums, ends = settings.aggregates, settings.variables
@@ -167,7 +167,7 @@ def read_remaining(
         [
             found.state,
             found.starts[:, None] - begin,
-            found.kept_ends.reshape(-1, ends) - begin,
+            found.partial_ends.reshape(-1, ends) - begin,
             found.ints.reshape(shape),
             found.floats.view(np.int64).reshape(shape),
             found.counts.reshape(shape),
@@ -175,7 +175,7 @@ def read_remaining(
     )
     first = np.repeat(expired, pending_counts)[:, None]
     pending = np.column_stack(
-        [found.waiting_starts[:, None] - first, found.waiting_ends.reshape(-1, ends) - first]
+        [found.complete_starts[:, None] - first, found.complete_ends.reshape(-1, ends) - first]
     )
     lengths = (rows - expired)[some]
     state = MatchState(

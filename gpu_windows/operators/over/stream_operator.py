@@ -26,7 +26,7 @@ from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.pending_rows import NUMBER
 from gpu_windows.planning.kinds.over import OverPlan
-from gpu_windows.rules import ACCEPTED, LONG_MAX, LONG_MIN, shifted
+from gpu_windows.rules import ACCEPTED, LONG_MAX, LONG_MIN, add_saturating
 from gpu_windows.vocabulary.frames import Frame
 
 Ints = NDArray[np.int64]
@@ -117,7 +117,7 @@ class OverOperator(StatefulOperator[StoredOver]):
             return
         before, state.watermark = state.watermark, watermark
         after = self._over.ticks_after
-        until = watermark if watermark == LONG_MAX else shifted(watermark, -after)
+        until = watermark if watermark == LONG_MAX else add_saturating(watermark, -after)
         due = [*state.buffered.take_due(until)]
         if due:
             rows = pa.concat_tables(due, promote_options="default").sort_by(NUMBER)
@@ -144,7 +144,7 @@ class OverOperator(StatefulOperator[StoredOver]):
         """Return the rows that are not due, but may be in frames of rows that are."""
         if after == 0 or until == LONG_MAX:
             return None
-        found = self._state.buffered.between(until + 1, shifted(until, after))
+        found = self._state.buffered.between(until + 1, add_saturating(until, after))
         return None if found is None else found.sort_by(NUMBER)
 
     def _make_results(self, rows: pa.Table, ahead: pa.Table | None, before: int) -> pa.Table:

@@ -62,7 +62,10 @@ class FireAtEndSessionMachine(SessionMachine):
 
     def size(self) -> dict[str, int]:
         """Return the number of entries of each kind; rows are those of the sessions in memory."""
-        return {**super().size(), "rows": int(self._state.panes.held.sum()) + self.buffered_count}
+        return {
+            **super().size(),
+            "rows": int(self._state.panes.row_count.sum()) + self.buffered_count,
+        }
 
     # ---- between calls, in a store
 
@@ -83,7 +86,7 @@ class FireAtEndSessionMachine(SessionMachine):
         """Return the sessions that end up to some time."""
         state = self._select(self._state, np.flatnonzero(self._state.panes.last <= until))
         places = hash_prefixes(self.key_hashes())[state.codes]
-        count = int(state.panes.held.sum())
+        count = int(state.panes.row_count.sum())
         return Ending(places, state.panes.start, state.panes.last, state.rows, count)
 
     def load_stored_rows(self, rows: pa.Table, until: int) -> None:

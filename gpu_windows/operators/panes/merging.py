@@ -178,7 +178,7 @@ def list_as_elements(panes: PaneState, first: int) -> PaneState:
     Empty sessions have no element. The machine merges the lists as it does with rows. The number of
     an element is ``first``, the number of rows of the call, plus the index of its session.
     """
-    holds = panes.panes.held > 0
+    holds = panes.panes.row_count > 0
     begins = offsets(holds.astype(np.int64))
     return replace(panes, begins=begins, rows=first + np.flatnonzero(holds))
 

@@ -175,8 +175,8 @@ class PaneResults:
     ) -> tuple[Iterable[Outcome], PaneState]:  # fmt: skip
         """Return the results, and the panes that remain, without their emitted windows."""
         events, after = done.events, done.panes
-        rows = elements.rows[events.taken]
-        lengths = np.diff(events.begin, append=len(events.taken))
+        rows = elements.rows[events.elements]
+        lengths = np.diff(events.begin, append=len(events.elements))
         codes = before.codes[events.pane]
         step = _Step(backend, call, codes, elements, events, rows, lengths, changes)
         at = np.flatnonzero(events.cause != REST)
@@ -303,7 +303,7 @@ class PaneResults:
         lasts = np.searchsorted(pane[order], np.arange(count), side="right") - 1
         fired = place[count:][events.cause != REST]
         found = tuple(c.take(s, fired) for c, s in zip(self._columns, states, strict=True))
-        return found, self._keep(before, after, states, np.where(after.held > 0, lasts, total))
+        return found, self._keep(before, after, states, np.where(after.row_count > 0, lasts, total))
 
     def _fold_merged(self, step: _Step, at: Ints) -> tuple[State, ...]:
         """Return the partials of the events ``at``: earlier ones of sessions combined with rows."""

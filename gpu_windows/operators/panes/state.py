@@ -21,7 +21,7 @@ from gpu_windows.rules.window_operator.layout import (
     REST,
     SET,
     SILENT,
-    WAITING,
+    TIMED,
     Events,
     Panes,
     Program,
@@ -158,10 +158,10 @@ def create_panes(start: Ints, last: Ints, nodes: int) -> Panes:
         marks=zeros(nodes, np.int8),
         timers=zeros(1, np.int8),
         fired=zeros(),
-        held=zeros(),
+        row_count=zeros(),
         head=zeros() - 1,
         tail=zeros() - 1,
-        listed=zeros(),
+        list_length=zeros(),
         alive=np.ones(count, np.int8),
     )
 
@@ -190,7 +190,7 @@ def timers(
     values, marks = panes.values.reshape(-1, nodes), panes.marks.reshape(-1, nodes)
     for node, kind in enumerate(program.nodes.reshape(nodes, -1)[:, KIND].tolist()):
         if bool(is_in_processing_time(kind)) == in_processing_time:
-            others.append(((marks[:, node] & WAITING) != 0, values[:, node]))
+            others.append(((marks[:, node] & TIMED) != 0, values[:, node]))
     for waits, at in others:
         found |= waits
         time = np.where(waits, np.minimum(time, at), time)

@@ -31,11 +31,11 @@ _COLUMNS = {
     "marks": "slotmarks",
     "timers": "slottimers",
     "fired": "slotfired",
-    "held": "slotheld",
+    "row_count": "slotheld",
     "alive": "slotalive",
 }
 #: Links of the lists of rows while a machine runs; not valid between two calls.
-_LINKS = {"head", "tail", "listed"}
+_LINKS = {"head", "tail", "list_length"}
 #: Windows with a row in the result table, of sessions that emit changes.
 _EMITTED = ("emittedstart", "emittedlast")
 assert {*_COLUMNS, *_LINKS} == {*Panes._fields}
@@ -117,14 +117,14 @@ def from_table(
     """
     count = len(table)
     none = np.zeros(count, np.int64)
-    parts = {name: none - (name != "listed") for name in _LINKS}
+    parts = {name: none - (name != "list_length") for name in _LINKS}
     for name, stored in _COLUMNS.items():
         values = table.column(stored).combine_chunks()
         flat = values.flatten() if name in WIDE else values
         parts[name] = flat.to_numpy(zero_copy_only=False).copy()
     lists = table.column(_ROWS).combine_chunks()
     lengths = _ints(lists.value_lengths())
-    keeps_rows = bool((lengths == parts["held"]).all())
+    keeps_rows = bool((lengths == parts["row_count"]).all())
     partials = (_read_partial(table, column, keeps_rows=keeps_rows) for column in columns)
     state = PaneState(
         keys.encode([table.column(f"{_KEY}{i}") for i in range(key_count)]),
@@ -160,7 +160,7 @@ def flatten_lists(windows: pa.Table) -> Ints:
 
 def count_rows(windows: pa.Table) -> int:
     """Return the number of rows in windows; ``windows``: a table of `to_table`."""
-    return int(_ints(windows.column(_COLUMNS["held"])).sum())
+    return int(_ints(windows.column(_COLUMNS["row_count"])).sum())
 
 
 def _ints(column: pa.Array | pa.ChunkedArray) -> Ints:

@@ -16,7 +16,7 @@ from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.top.top_rows import SlotRows, TopRows
 from gpu_windows.planning.kinds.top import TopPlan
-from gpu_windows.rules import LONG_MAX, shifted
+from gpu_windows.rules import LONG_MAX, add_saturating
 
 Ints = NDArray[np.int64]
 
@@ -55,7 +55,7 @@ class StoredTop:
         """Restart the time to live of some keys at a processing time."""
         self._grow()
         self._until[codes] = (
-            LONG_MAX if self._time_to_live is None else shifted(time, self._time_to_live)
+            LONG_MAX if self._time_to_live is None else add_saturating(time, self._time_to_live)
         )
 
     def expire(self, time: int) -> None:

@@ -13,7 +13,7 @@ from gpu_windows.planning.kinds.window_checks import check_bounded, check_unboun
 from gpu_windows.planning.kinds.window_partials import choose_partials_by, find_partials
 from gpu_windows.planning.plan import PartialsBy, QueryPlan, Strategy
 from gpu_windows.rules import Grid, sliding_grid
-from gpu_windows.rules.window_operator.layout import MOST_NODES
+from gpu_windows.rules.window_operator.layout import MAX_NODES
 from gpu_windows.vocabulary.evictors import CountEvictor
 from gpu_windows.vocabulary.triggers import CountTrigger, EventTimeTrigger, PurgingTrigger
 from gpu_windows.vocabulary.watermarks import stage_watermarks
@@ -161,8 +161,8 @@ def _why_row_at_a_time(query: WindowQuery) -> str | None:
     if query.has_user_parts:
         return "the assigner, the trigger or the evictor is user code"
     nodes = sum(1 for _ in query.trigger.walk())
-    if nodes > MOST_NODES:
-        return f"the trigger is made of {nodes} triggers, kernels take up to {MOST_NODES}"
+    if nodes > MAX_NODES:
+        return f"the trigger is made of {nodes} triggers, kernels take up to {MAX_NODES}"
     return None
 
 

@@ -23,9 +23,9 @@ from gpu_windows.rules.pattern_matching.layout import (
     FIRST,
     GROWS,
     IS_NULL,
-    LEAST,
     LESS,
     LESS_OR_EQUAL,
+    MIN,
     MODULO,
     MULTIPLY,
     NO_ROW,
@@ -235,7 +235,7 @@ def fold_in(
             floats[place] = float_value
         elif keeps == SUM:
             floats[place] = folded + float_value
-        elif keeps == LEAST:
+        elif keeps == MIN:
             floats[place] = float_value if are_in_order(LESS, float_value, folded) else folded
         else:
             floats[place] = float_value if are_in_order(LESS, folded, float_value) else folded
@@ -245,7 +245,7 @@ def fold_in(
         ints[place] = whole_value
     elif keeps == SUM:
         return whole(ADD, folded, whole_value, 64, ints, place)
-    elif keeps == LEAST:
+    elif keeps == MIN:
         ints[place] = min(folded, whole_value)
     else:
         ints[place] = max(folded, whole_value)

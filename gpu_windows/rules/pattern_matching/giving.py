@@ -51,11 +51,11 @@ def give(key: int, cause: int, partials: Pool, matches: Matches, settings: Setti
     completed, found = matches.completed, matches.found
     for place in range(completed.sizes[1]):
         completed.sizes[2] = push(
-            completed.waiting, completed.sizes[2], completed.new[place], completed.start
+            completed.pending, completed.sizes[2], completed.new[place], completed.start
         )
     completed.sizes[1] = 0
     while completed.sizes[2] > 0:
-        item = completed.waiting[0]
+        item = completed.pending[0]
         if partials.sizes[1] > 0 and precedes_in_heap(
             partials.start[partials.heap[0]], completed.start[item]
         ):
@@ -70,10 +70,10 @@ def give(key: int, cause: int, partials: Pool, matches: Matches, settings: Setti
             place = made * settings.variables + each
             found.ends[place] = completed.ends[item * settings.variables + each]
         found.sizes[0] = made + 1
-        completed.sizes[2] = pop(completed.waiting, completed.sizes[2], completed.start)
+        completed.sizes[2] = pop(completed.pending, completed.sizes[2], completed.start)
         partials.sizes[1] = drop_until(partials.heap, partials.sizes[1], last, partials.start)
         completed.sizes[2] = drop_until(
-            completed.waiting, completed.sizes[2], last, completed.start
+            completed.pending, completed.sizes[2], last, completed.start
         )
     if completed.sizes[2] == 0:
         completed.sizes[0] = 0

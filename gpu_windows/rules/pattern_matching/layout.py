@@ -21,7 +21,7 @@ TO_NEXT_ROW, PAST_LAST_ROW, TO_FIRST, TO_LAST = range(4)
 DONE, NO_VALUE, NOTHING_TO_SKIP_TO, FOR_EVER, NOTHING_OVER = range(5)
 #: Or that memory was too small: for partial matches, complete ones, those that are given, or for
 #: what is kept.
-FEW_PARTIALS, FEW_COMPLETED, FEW_GIVEN, FEW_KEPT = range(5, 9)
+FEW_PARTIALS, FEW_COMPLETED, FEW_GIVEN, FEW_STORED = range(5, 9)
 
 #: What an instruction does: puts a value on the stack, changes the uppermost one, chooses between
 #: two, connects two truths, takes the other one for null, or combines two values.
@@ -34,7 +34,7 @@ CHOOSE, AND, OR, FILL = range(8, 12)
 #: By how much the stack grows, by instruction.
 GROWS = (1, 1, 1, 1, 0, 0, 0, 0, -2, *(-1,) * 12)
 #: What an aggregate over the rows of a variable keeps.
-COUNT, SUM, LEAST, GREATEST = range(4)
+COUNT, SUM, MIN, MAX = range(4)
 #: How many values a sum has that does not fit: it has no value.
 OVERFLOWED = -1
 #: What a value on the stack is: there, null, or an error.
@@ -77,7 +77,7 @@ class Rows(NamedTuple):
     """The rows of some keys, one key after the other, each in order."""
 
     begins: Any  # int64[keys + 1]
-    known: Any  # int64[keys]: how many of them are known from before
+    stored: Any  # int64[keys]: how many of them were stored before
     ts: Any  # int64[rows]
     ints: Any  # int64[columns * rows], column after column; undefined where of floats
     floats: Any  # float64[columns * rows]
@@ -116,7 +116,7 @@ class Completed(NamedTuple):
     start: Any  # int64[room]
     ends: Any  # int64[room * variables]
     new: Any  # int64[room]: heap of those that have just come
-    waiting: Any  # int64[room]: heap
+    pending: Any  # int64[room]: heap
     sizes: Any  # int64[3]: of the pool and of the heaps
 
 
@@ -130,14 +130,14 @@ class Found(NamedTuple):
     partials: Any  # int64[keys + 1]: where those of a key begin among what follows
     state: Any  # int64[kept room]
     starts: Any
-    kept_ends: Any
+    partial_ends: Any
     ints: Any
     floats: Any
     counts: Any
-    waiting: Any  # int64[keys + 1]: where complete ones begin among what follows
-    waiting_starts: Any
-    waiting_ends: Any
-    sizes: Any  # int64[3]: matches; kept; waiting
+    complete: Any  # int64[keys + 1]: where complete ones begin among what follows
+    complete_starts: Any
+    complete_ends: Any
+    sizes: Any  # int64[3]: matches; partial; complete
 
 
 class Pools(NamedTuple):
@@ -163,7 +163,7 @@ class Machine(NamedTuple):
     ints: Any  # int64[depth]: the stack
     floats: Any  # float64[depth]
     tags: Any  # int64[depth]
-    known: Any  # int64[2]: variables whose condition is known, and is true, a bit each
+    evaluated: Any  # int64[2]: variables whose condition is evaluated, and is true, a bit each
 
 
 class Work(NamedTuple):

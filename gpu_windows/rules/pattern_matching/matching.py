@@ -7,8 +7,8 @@ from gpu_windows.rules.pattern_matching.layout import (
     DONE,
     FEW_COMPLETED,
     FEW_GIVEN,
-    FEW_KEPT,
     FEW_PARTIALS,
+    FEW_STORED,
     NO_ROW,
     NOTHING_OVER,
     Asked,
@@ -39,14 +39,14 @@ def short_of(pools: Pools, matches: Matches, settings: Settings) -> int:
     return DONE
 
 
-def begin(key: int, kept: Found, pool: Pool, completed: Completed, work: Work) -> int:
+def begin(key: int, stored: Found, pool: Pool, completed: Completed, work: Work) -> int:
     """Load the open matches of a key; return DONE, or the memory that is too small."""
     settings = work.settings
-    first, after = kept.partials[key], kept.partials[key + 1]
-    waiting = kept.waiting[key + 1] - kept.waiting[key]
+    first, after = stored.partials[key], stored.partials[key + 1]
+    pending = stored.complete[key + 1] - stored.complete[key]
     if after - first + 1 > pool.state.size:
         return FEW_PARTIALS
-    if waiting > completed.start.size:
+    if pending > completed.start.size:
         return FEW_COMPLETED
     base = work.rows.begins[key]
     pool.sizes[0] = pool.sizes[1] = 0
@@ -57,42 +57,42 @@ def begin(key: int, kept: Found, pool: Pool, completed: Completed, work: Work) -
         pool.sizes[0] = pool.sizes[1] = 1
     for each in range(after - first):
         old = first + each
-        pool.state[each], pool.heap[each] = kept.state[old], each
-        start = kept.starts[old]
+        pool.state[each], pool.heap[each] = stored.state[old], each
+        start = stored.starts[old]
         pool.start[each] = NO_ROW if start == NO_ROW else base + start
         for variable in range(settings.variables):
             place = each * settings.variables + variable
-            pool.ends[place] = base + kept.kept_ends[old * settings.variables + variable]
+            pool.ends[place] = base + stored.partial_ends[old * settings.variables + variable]
         for number in range(settings.aggregates):
             new, target = each * settings.aggregates + number, old * settings.aggregates + number
-            pool.ints[new], pool.floats[new] = kept.ints[target], kept.floats[target]
-            pool.counts[new] = kept.counts[target]
+            pool.ints[new], pool.floats[new] = stored.ints[target], stored.floats[target]
+            pool.counts[new] = stored.counts[target]
         pool.sizes[0] = pool.sizes[1] = each + 1
-    for each in range(waiting):
-        old = kept.waiting[key] + each
-        completed.start[each] = base + kept.waiting_starts[old]
-        completed.waiting[each] = each
+    for each in range(pending):
+        old = stored.complete[key] + each
+        completed.start[each] = base + stored.complete_starts[old]
+        completed.pending[each] = each
         for variable in range(settings.variables):
             place = each * settings.variables + variable
-            completed.ends[place] = base + kept.waiting_ends[old * settings.variables + variable]
+            completed.ends[place] = base + stored.complete_ends[old * settings.variables + variable]
         completed.sizes[0] = completed.sizes[2] = each + 1
     return DONE
 
 
 def leave(key: int, pool: Pool, matches: Matches, work: Work) -> int:
-    """Store the open matches of a key, with rows relative to its first; return DONE or FEW_KEPT.
+    """Store the open matches of a key, with rows relative to its first; return DONE or FEW_STORED.
 
     Nothing is stored for a key without open matches.
     """
     completed, found, settings = matches.completed, matches.found, work.settings
-    count, waiting = pool.sizes[1], completed.sizes[2]
-    is_idle = count == 1 and waiting == 0 and pool.start[pool.heap[0]] == NO_ROW
+    count, pending = pool.sizes[1], completed.sizes[2]
+    is_idle = count == 1 and pending == 0 and pool.start[pool.heap[0]] == NO_ROW
     if is_idle:
         count = 0
     if found.sizes[1] + count > found.state.size:
-        return FEW_KEPT
-    if found.sizes[2] + waiting > found.waiting_starts.size:
-        return FEW_KEPT
+        return FEW_STORED
+    if found.sizes[2] + pending > found.complete_starts.size:
+        return FEW_STORED
     base = work.rows.begins[key]
     for each in range(count):
         item, new = pool.heap[each], found.sizes[1] + each
@@ -101,9 +101,9 @@ def leave(key: int, pool: Pool, matches: Matches, work: Work) -> int:
         found.starts[new] = NO_ROW if start == NO_ROW else start - base
         for variable in range(settings.variables):
             place = new * settings.variables + variable
-            found.kept_ends[place] = pool.ends[item * settings.variables + variable] - base
+            found.partial_ends[place] = pool.ends[item * settings.variables + variable] - base
             if start == NO_ROW:
-                found.kept_ends[place] = 0
+                found.partial_ends[place] = 0
         for number in range(settings.aggregates):
             target, old = new * settings.aggregates + number, item * settings.aggregates + number
             found.ints[target], found.floats[target], found.counts[target] = 0, 0.0, 0
@@ -111,15 +111,15 @@ def leave(key: int, pool: Pool, matches: Matches, work: Work) -> int:
                 found.ints[target], found.floats[target] = pool.ints[old], pool.floats[old]
                 found.counts[target] = pool.counts[old]
     found.sizes[1] += count
-    for each in range(waiting):
-        item, new = completed.waiting[each], found.sizes[2] + each
-        found.waiting_starts[new] = completed.start[item] - base
+    for each in range(pending):
+        item, new = completed.pending[each], found.sizes[2] + each
+        found.complete_starts[new] = completed.start[item] - base
         for variable in range(settings.variables):
             place = new * settings.variables + variable
-            found.waiting_ends[place] = completed.ends[item * settings.variables + variable] - base
-    found.sizes[2] += waiting
+            found.complete_ends[place] = completed.ends[item * settings.variables + variable] - base
+    found.sizes[2] += pending
     found.partials[key + 1] = found.sizes[1]
-    found.waiting[key + 1] = found.sizes[2]
+    found.complete[key + 1] = found.sizes[2]
     return DONE
 
 
@@ -155,21 +155,21 @@ def finish(key: int, pools: Pools, matches: Matches, work: Work) -> int:
     return ended
 
 
-def run(kept: Found, pools: Pools, matches: Matches, work: Work) -> int:
+def run(stored: Found, pools: Pools, matches: Matches, work: Work) -> int:
     """Match the rows of all keys, from where the run was; return how it ended.
 
     Where memory was too small it goes on with more, whose contents are the same.
     """
     cursor, ended = work.machine.cursor, DONE
-    while ended == DONE and cursor[0] < work.rows.known.size:
+    while ended == DONE and cursor[0] < work.rows.stored.size:
         key = cursor[0]
         turned = pools
         if cursor[2]:
             turned = Pools(pools.after, pools.now)
         if cursor[1] < 0:
-            ended = begin(key, kept, turned.now, matches.completed, work)
+            ended = begin(key, stored, turned.now, matches.completed, work)
             if ended == DONE:
-                cursor[1] = work.rows.begins[key] + work.rows.known[key]
+                cursor[1] = work.rows.begins[key] + work.rows.stored[key]
             continue
         ended = short_of(turned, matches, work.settings)
         if ended != DONE:

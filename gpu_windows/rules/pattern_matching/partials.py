@@ -22,16 +22,16 @@ from gpu_windows.rules.pattern_matching.layout import (
 
 def may_take(variable: int, asked: Asked, work: Work) -> int:
     """Return `holds`, which is asked for once for a partial match and a row."""
-    known, bit = work.machine.known, 1 << variable
-    if known[0] & bit:
-        return 1 if known[1] & bit else 0
+    evaluated, bit = work.machine.evaluated, 1 << variable
+    if evaluated[0] & bit:
+        return 1 if evaluated[1] & bit else 0
     found = holds(variable, asked, work)
     if found < 0:
         work.machine.failed[0] = variable
         return found
-    known[0] |= bit
+    evaluated[0] |= bit
     if found:
-        known[1] |= bit
+        evaluated[1] |= bit
     return found
 
 
@@ -156,7 +156,7 @@ def take(state: int, asked: Asked, into: Pool, completed: Completed, work: Work)
 
 def follow(asked: Asked, into: Pool, completed: Completed, work: Work) -> int:
     """Take a row for a partial match in every state that accepts it; return DONE or NO_VALUE."""
-    work.machine.known[0] = work.machine.known[1] = 0
+    work.machine.evaluated[0] = work.machine.evaluated[1] = 0
     state = asked.pool.state[asked.item]
     while state not in (work.settings.final, NOWHERE):
         found = takes(state, asked, work)

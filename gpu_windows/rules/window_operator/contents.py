@@ -22,30 +22,30 @@ def forget(panes: Panes, pane: int) -> None:
     """Empty the list of a pane."""
     panes.head[pane] = -1
     panes.tail[pane] = -1
-    panes.listed[pane] = 0
+    panes.list_length[pane] = 0
 
 
 def append(panes: Panes, pane: int, elements: Elements, element: int) -> None:
     """Add an element to a pane's list."""
     elements.following[element] = -1
-    if panes.listed[pane] == 0:
+    if panes.list_length[pane] == 0:
         panes.head[pane] = element
     else:
         elements.following[panes.tail[pane]] = element
     panes.tail[pane] = element
-    panes.listed[pane] += 1
+    panes.list_length[pane] += 1
 
 
 def evict(panes: Panes, pane: int, elements: Elements, settings: Settings) -> None:
     """Drop what an evictor does not keep from a pane's list."""
     if settings.evictor == BY_COUNT:
-        for _ in range(panes.listed[pane] - settings.limit):
+        for _ in range(panes.list_length[pane] - settings.limit):
             panes.head[pane] = elements.following[panes.head[pane]]
-            panes.listed[pane] -= 1
-    elif panes.listed[pane] > 0:
+            panes.list_length[pane] -= 1
+    elif panes.list_length[pane] > 0:
         newest, element = LONG_MIN, panes.head[pane]
         untimed = elements.ts[elements.rows[element]] == LONG_MIN
-        for _ in range(panes.listed[pane]):
+        for _ in range(panes.list_length[pane]):
             newest = max(newest, elements.ts[elements.rows[element]])
             element = elements.following[element]
         everything = settings.evictor == BY_TIME and (untimed or newest < LONG_MIN + settings.limit)
@@ -54,7 +54,7 @@ def evict(panes: Panes, pane: int, elements: Elements, settings: Settings) -> No
         if settings.evictor == BY_DELTA:
             row = elements.rows[panes.tail[pane]]
             last = elements.lanes[settings.limit * elements.ts.size + row]
-        element, count = panes.head[pane], panes.listed[pane]
+        element, count = panes.head[pane], panes.list_length[pane]
         forget(panes, pane)
         for _ in range(count):
             following = elements.following[element]
@@ -67,7 +67,7 @@ def evict(panes: Panes, pane: int, elements: Elements, settings: Settings) -> No
             if stays:
                 append(panes, pane, elements, element)
             element = following
-    if panes.listed[pane] == 0:
+    if panes.list_length[pane] == 0:
         forget(panes, pane)
 
 
@@ -80,7 +80,7 @@ def emit(
     Events that do not fit are only counted, so that the caller can allocate more and run again.
     """
     at, place = events.cursors[0], events.cursors[1]
-    if at < events.pane.size and place + panes.listed[pane] <= events.taken.size:
+    if at < events.pane.size and place + panes.list_length[pane] <= events.elements.size:
         events.pane[at] = pane
         events.start[at] = panes.start[pane]
         events.last[at] = panes.last[pane]
@@ -88,14 +88,14 @@ def emit(
         events.cause[at] = cause
         events.time[at] = time
         events.element[at] = element
-        events.fresh[at] = panes.held[pane] == panes.listed[pane]
+        events.fresh[at] = panes.row_count[pane] == panes.list_length[pane]
         events.begin[at] = place
         link = panes.head[pane]
-        for i in range(panes.listed[pane]):
-            events.taken[place + i] = link
+        for i in range(panes.list_length[pane]):
+            events.elements[place + i] = link
             link = elements.following[link]
     events.cursors[0] = at + 1
-    events.cursors[1] = place + panes.listed[pane]
+    events.cursors[1] = place + panes.list_length[pane]
 
 
 def follow(
@@ -103,7 +103,7 @@ def follow(
     settings: Settings, panes: Panes, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
     """Do what the trigger said; a window without contents emits nothing."""
-    if (result & FIRE) != 0 and panes.held[pane] > 0:
+    if (result & FIRE) != 0 and panes.row_count[pane] > 0:
         for after in range(2):
             if settings.evictor != NO_EVICTOR and settings.after == after:
                 evict(panes, pane, elements, settings)
@@ -113,10 +113,10 @@ def follow(
         if not settings.takes_all:
             forget(panes, pane)
         elif settings.evictor != NO_EVICTOR:
-            panes.held[pane] = panes.listed[pane]
+            panes.row_count[pane] = panes.list_length[pane]
     if (result & PURGE) != 0:
         forget(panes, pane)
-        panes.held[pane] = 0
+        panes.row_count[pane] = 0
 
 
 #: The functions that kernels compile, each after those that it calls.

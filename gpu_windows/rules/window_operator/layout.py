@@ -13,7 +13,7 @@ KIND, AFTER, FIRST, SECOND, KEEPER = 0, 1, 2, 3, 4
 NODE = 5
 
 #: Most nodes of a program: who is asked is a bit each of an int64.
-MOST_NODES = 62
+MAX_NODES = 62
 
 #: Bits of a trigger's result.
 FIRE, PURGE = 1, 2
@@ -24,7 +24,7 @@ ELEMENT, EVENT_TIMER, PROCESSING_TIMER, REST = 0, 1, 2, 3
 
 #: Bits of `Panes.marks`: the node keeps a value, or that its window has fired at its end; its timer
 #: waits for that value.
-SET, WAITING = 1, 2
+SET, TIMED = 1, 2
 
 #: Bits of `Panes.timers`: for the window's end, in event time and in processing time; for cleanup,
 #: and for cleanup of which the trigger is not asked, for it has taken a timer of that time back.
@@ -117,14 +117,14 @@ class Panes(NamedTuple):
     values, references : int64[s * n], float64[s * n]
         What the nodes keep: counts, times that are waited for; references of deltas.
     marks : int8[s * n]
-        Bits SET and WAITING of every node.
+        Bits SET and TIMED of every node.
     timers : int8[s]
         Bits END, PROCESSING_END, CLEANUP and SILENT.
     fired : int64[s]
         Firings so far.
-    held : int64[s]
+    row_count : int64[s]
         Rows of the contents.
-    head, tail, listed : int64[s]
+    head, tail, list_length : int64[s]
         First and last of the elements that the next firing takes, and how many they are.
     alive : int8[s]
         0 once it was dropped, or merged into another.
@@ -138,10 +138,10 @@ class Panes(NamedTuple):
     marks: Any
     timers: Any
     fired: Any
-    held: Any
+    row_count: Any
     head: Any
     tail: Any
-    listed: Any
+    list_length: Any
     alive: Any
 
 
@@ -182,8 +182,8 @@ class Events(NamedTuple):
     fresh : int8[e]
         Whether the contents begin with these elements; else with those of earlier events.
     begin : int64[e]
-        Where its elements begin in ``taken``.
-    taken : int64[t]
+        Where its elements begin in ``elements``.
+    elements : int64[t]
         Elements that events took, one event after the other.
     """
 
@@ -197,7 +197,7 @@ class Events(NamedTuple):
     element: Any
     fresh: Any
     begin: Any
-    taken: Any
+    elements: Any
 
 
 class Sessions(NamedTuple):
@@ -233,7 +233,7 @@ class Units(NamedTuple):
     ----------
     panes : int64[u + 1]
         Where its panes begin, and the last ones end.
-    known : int64[u]
+    session_count : int64[u]
         How many sessions it has; its other places are free.
     news, ends : int64[u]
         Where its new elements begin and end.
@@ -242,7 +242,7 @@ class Units(NamedTuple):
     """
 
     panes: Any
-    known: Any
+    session_count: Any
     news: Any
     ends: Any
     begins: Any

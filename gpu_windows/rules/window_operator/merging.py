@@ -95,16 +95,16 @@ def next_part(
 
 def absorb(target: int, other: int, panes: Panes, elements: Elements) -> None:
     """Append the contents of a session to those of another."""
-    if panes.listed[other] > 0:
-        if panes.listed[target] > 0:
+    if panes.list_length[other] > 0:
+        if panes.list_length[target] > 0:
             elements.following[panes.tail[target]] = panes.head[other]
         else:
             panes.head[target] = panes.head[other]
         panes.tail[target] = panes.tail[other]
-        panes.listed[target] += panes.listed[other]
-    panes.held[target] += panes.held[other]
+        panes.list_length[target] += panes.list_length[other]
+    panes.row_count[target] += panes.row_count[other]
     panes.fired[target] += panes.fired[other]
-    panes.held[other] = 0
+    panes.row_count[other] = 0
     panes.alive[other] = 0
     forget(panes, other)
 
@@ -166,7 +166,7 @@ def begin_unit(
 ) -> None:  # fmt: skip
     """Link the sessions of a key in order of time."""
     first = units.panes[unit]
-    end = first + units.known[unit]
+    end = first + units.session_count[unit]
     sessions.free[unit] = end
     sessions.finger[unit] = end - 1 if end > first else -1
     for pane in range(first, end):

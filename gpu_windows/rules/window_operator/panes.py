@@ -27,7 +27,7 @@ def drop_pane(pane: int, program: Program, settings: Settings, panes: Panes) -> 
     """Drop a window and all that belongs to it."""
     clear_nodes(0, program.thresholds.size, program, settings, panes, pane)
     panes.timers[pane] = 0
-    panes.held[pane] = 0
+    panes.row_count[pane] = 0
     panes.alive[pane] = 0
     forget(panes, pane)
 
@@ -47,7 +47,7 @@ def run_pane(
             row = elements.rows[element]
             time = elements.ts[row]
             append(panes, pane, elements, element)
-            panes.held[pane] += 1
+            panes.row_count[pane] += 1
             element += 1
         else:
             how, by, found = advance, -1, False
@@ -78,7 +78,7 @@ def begin_pane(
         elements.following[element] = element + 1
     panes.head[pane] = begin
     panes.tail[pane] = end - 1
-    panes.listed[pane] = end - begin
+    panes.list_length[pane] = end - begin
     if end == begin:
         forget(panes, pane)
 
@@ -87,7 +87,7 @@ def hand_over(
     pane: int, settings: Settings, panes: Panes, elements: Elements, events: Events
 ) -> None:
     """Hand the elements over that no firing took."""
-    if not settings.is_end and panes.alive[pane] and panes.listed[pane] > 0:
+    if not settings.is_end and panes.alive[pane] and panes.list_length[pane] > 0:
         emit(REST, 0, -1, pane, panes, elements, events)
 
 

@@ -25,7 +25,7 @@ from gpu_windows.rules.window_operator.layout import (
     SECOND,
     SET,
     SILENT,
-    WAITING,
+    TIMED,
     Elements,
     Panes,
     Program,
@@ -70,8 +70,8 @@ def drop_timer(
     for i in range(count):
         at = pane * count + i
         is_clock = is_in_processing_time(program.nodes[i * NODE + KIND]) == in_processing_time
-        if is_clock and (panes.marks[at] & WAITING) != 0 and panes.values[at] == time:
-            panes.marks[at] &= ~WAITING
+        if is_clock and (panes.marks[at] & TIMED) != 0 and panes.values[at] == time:
+            panes.marks[at] &= ~TIMED
 
 
 def next_due(
@@ -90,7 +90,7 @@ def next_due(
     for i in range(count):
         at = pane * count + i
         is_clock = is_in_processing_time(program.nodes[i * NODE + KIND]) == in_processing_time
-        if is_clock and (panes.marks[at] & WAITING) != 0 and panes.values[at] <= time:
+        if is_clock and (panes.marks[at] & TIMED) != 0 and panes.values[at] <= time:
             found, time = True, panes.values[at]
     silent = (timers & SILENT) != 0 and in_processing_time != settings.is_event_time
     if silent and (panes.cleanup[pane] < time or (not found and panes.cleanup[pane] == time)):
@@ -123,7 +123,7 @@ def wait(i: int, time: int, program: Program, panes: Panes, pane: int) -> None:
     at = pane * program.thresholds.size + i
     fits = last >= LONG_MIN + interval and time <= last - interval
     panes.values[at] = time + interval if fits else last
-    panes.marks[at] = SET | WAITING
+    panes.marks[at] = SET | TIMED
 
 
 def distance_of(kind: int, old: float, new: float) -> float:
@@ -226,7 +226,7 @@ def time_out(
     if (panes.marks[at] & SET) == 0:
         timeout = program.nodes[i * NODE + FIRST]
         panes.values[at] = cleanup_time(settings.processing_time, timeout)  # or the end of time
-        panes.marks[at] = SET | WAITING
+        panes.marks[at] = SET | TIMED
     return inner
 
 
@@ -315,7 +315,7 @@ def wait_again(pane: int, program: Program, settings: Settings, panes: Panes) ->
             if panes.last[pane] > settings.processing_time:
                 panes.timers[pane] |= PROCESSING_END
         elif (panes.marks[at] & SET) != 0:
-            panes.marks[at] = SET | WAITING
+            panes.marks[at] = SET | TIMED
 
 
 #: The functions that kernels compile, each after those that it calls.

@@ -43,7 +43,7 @@ class WatermarkStrategy:
     column : str or Column, optional
         TIMESTAMP that carries the watermarks, null where a row carries none; then the time of
         rows does not move the watermark. A name in a query.
-    most_ahead : int, optional
+    max_ahead : int, optional
         How far a row of a stream may be ahead of the clock, in ticks: see `guard`.
     idleness : int, optional
         How long a stream may be inactive until it is idle, in ticks: see `with_idleness`.
@@ -62,7 +62,7 @@ class WatermarkStrategy:
 
     out_of_orderness: int = 0
     column: str | Column | None = None
-    most_ahead: int | None = None
+    max_ahead: int | None = None
     idleness: int | None = None
     closes: bool = False
     generator: Generator | None = None
@@ -237,12 +237,12 @@ class WatermarkStrategy:
         if self.in_processing_time or not self.moves:
             rule = "guard needs a watermark that follows rows, or is carried by them"
             raise QueryError(rule, value=self.describe())
-        return replace(self, most_ahead=ticks(ahead))
+        return replace(self, max_ahead=ticks(ahead))
 
     def __post_init__(self) -> None:
-        if self.most_ahead is not None and self.most_ahead < 0:
+        if self.max_ahead is not None and self.max_ahead < 0:
             rule = "how far a row may be ahead of the clock must not be negative"
-            raise InvalidDurationError(rule, value=show_ticks(self.most_ahead))
+            raise InvalidDurationError(rule, value=show_ticks(self.max_ahead))
         if self.idleness is not None and self.idleness < _TICKS_PER_MS:
             rule = "an input is idle after a millisecond or longer"
             raise InvalidDurationError(rule, value=show_ticks(self.idleness))
@@ -303,12 +303,12 @@ class WatermarkStrategy:
     @property
     def is_guarded(self) -> bool:
         """Whether rows may be rejected as too far ahead."""
-        return self.most_ahead is not None
+        return self.max_ahead is not None
 
     @property
     def in_state(self) -> WatermarkStrategy:
         """The strategy without the parameters that state does not depend on: guard and idleness."""
-        return replace(self, most_ahead=None, idleness=None, closes=False)
+        return replace(self, max_ahead=None, idleness=None, closes=False)
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
@@ -325,8 +325,8 @@ class WatermarkStrategy:
         if self.idleness is not None:
             after = ", then by the clock" if self.closes else ""
             yield f"idle after {show_ticks(self.idleness)} without rows{after}"
-        if self.most_ahead is not None:
-            yield f"on streams without rows more than {show_ticks(self.most_ahead)} ahead"
+        if self.max_ahead is not None:
+            yield f"on streams without rows more than {show_ticks(self.max_ahead)} ahead"
 
 
 class NoWatermarks(WatermarkStrategy):

@@ -54,7 +54,7 @@ def test_windows_without_their_partials_are_damaged() -> None:
     codes = keys.encode(pa.table({"k0": ["a"], "k1": pa.array([1], pa.int32())}).columns)
     starts = np.array([0])
     state = PaneState.create(codes, starts, starts, starts + 9, columns, NODES)
-    state.panes.held[:] = 2
+    state.panes.row_count[:] = 2
     table = to_table(state, keys, columns, NODES)
     from_table(table, keys, columns, 2)
     for gone in (columns[0].fields, [field for column in columns for field in column.fields]):
