@@ -227,11 +227,7 @@ def test_all_operators_of_a_process_share_what_is_open() -> None:
     assert function.told == [("k",), "close"]
 
 
-class Failing(
-    gw.functions.ProcessWindowFunction,
-    gw.functions.CoGroupFunction,
-    gw.functions.VectorWindowFunction,
-):
+class _Failing:
     """Does what it is told to."""
 
     side_outputs: ClassVar = {"large": VALUES}
@@ -239,11 +235,22 @@ class Failing(
     def __init__(self, act: Any) -> None:
         self._act = act
 
+
+class Failing(_Failing, gw.functions.ProcessWindowFunction, gw.functions.CoGroupFunction):
+    """Takes a window at a time."""
+
     def process(self, *given: Any) -> Any:
         return self._act(given[1] if len(given) > 1 else None)
 
     def co_group(self, key: Any, context: Any, left: Any, right: Any) -> Any:
         return self._act(context)
+
+
+class FailingOnBatches(_Failing, gw.functions.VectorWindowFunction):
+    """Takes many windows at once."""
+
+    def process(self, *given: Any) -> Any:
+        return self._act(given[1] if len(given) > 1 else None)
 
 
 def divided(_: Any) -> Any:
@@ -289,8 +296,10 @@ def test_errors_name_function_key_and_window(
 @pytest.mark.parametrize("engine", ENGINES)
 def test_errors_name_a_batch(engine: Any) -> None:
     windowed = keyed(ROWS).window(TUMBLING).options(engine=engine, device="cpu")
-    with pytest.raises(errors.FunctionFailedError, match=r"in Failing, at a batch of . windows"):
-        windowed.process(Failing(divided), ("v",), output=COUNT)
+    with pytest.raises(
+        errors.FunctionFailedError, match=r"in FailingOnBatches, at a batch of . windows"
+    ):
+        windowed.process(FailingOnBatches(divided), ("v",), output=COUNT)
 
 
 class Returns(gw.functions.VectorWindowFunction):

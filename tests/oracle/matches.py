@@ -57,7 +57,7 @@ def operator_of(
     skip: str | None = None,
     within_ms: int | None = None,
     partition_by: Sequence[str] = ("key",),
-    arrival_order: Sequence[str] = ("rt",),
+    order_by: Sequence[str] = ("rt",),
     nulls: bool = False,
     not_null: bool = False,
 ) -> Part:
@@ -74,7 +74,7 @@ def operator_of(
     skip : str, optional
         A word of `SKIPS`, and its variable behind a blank; none: no such clause.
     within_ms : int, optional
-    partition_by, arrival_order : sequence of str
+    partition_by, order_by : sequence of str
     nulls : bool
         Whether the table has null keys and values (`NULL_KEY`, `NULL_VALUE`).
     not_null : bool
@@ -84,7 +84,7 @@ def operator_of(
     operator: Part = {
         "kind": "sql_match",
         "partition_by": list(partition_by),
-        "arrival_order": [quoted(each) for each in arrival_order],
+        "order_by": [quoted(each) for each in order_by],
         "measures": _quoted(rows_of(elements) if measures is None else measures),
         "pattern": elements,
         "define": _quoted(define),
@@ -124,7 +124,7 @@ def statement(operator: Part, pattern: str) -> str:
             if (by := operator["partition_by"])
             else []
         ),
-        f"ORDER BY {', '.join(operator['arrival_order'])}",
+        f"ORDER BY {', '.join(operator['order_by'])}",
         f"MEASURES {', '.join(f'{each} AS {name}' for name, each in operator['measures'].items())}",
         "ONE ROW PER MATCH",
         *_after_match(operator),

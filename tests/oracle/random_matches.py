@@ -51,7 +51,7 @@ def match(rng: random.Random) -> tuple[Part, Shape, dict[str, Any]]:
         skip=_skip(rng, elements),
         within_ms=within,
         partition_by=rng.choice([("key",), ("key",), ("key",), ()]),
-        arrival_order=rng.choice([("rt",), ("rt",), ("rt",), ("rt", "value DESC")]),
+        order_by=rng.choice([("rt",), ("rt",), ("rt",), ("rt", "value DESC")]),
         nulls=nulls,
     )
     shape = Shape(

@@ -92,7 +92,7 @@ def over(rng: random.Random) -> Statement:
     operator = {
         "kind": "over",
         "partition_by": "key",
-        "arrival_order": "ts",
+        "order_by": "ts",
         "frame": frame,
         "preceding": preceding,
         "agg": ["sum", "count", "max", "min"],

@@ -344,7 +344,7 @@ def test_the_reference_engine_begins_nothing_empty() -> None:
         return stream.window(gw.TumblingEventTimeWindows(50)).options(engine="reference")
 
     query = Restarted(windows(made, **OLD))
-    with pytest.raises(StateMismatchError, match="where kernels make them"):
+    with pytest.raises(StateMismatchError, match="if kernels make them"):
         query.start(windows(made, **OLD, top=gw.max("v")))
 
 

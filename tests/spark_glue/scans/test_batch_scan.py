@@ -265,10 +265,10 @@ def test_expressions_are_sparks_where_they_would_differ(
 def test_a_column_of_another_type_in_a_task_is_sparks(spark: SparkSession, folder: Path) -> None:
     """Whatever setting makes Spark's expressions other ones."""
     source: Any = gw.scan(folder, spark).source
-    assert source.scan.alike(source.frame) is source.scan
-    other = source.scan.alike(source.frame.selectExpr("* EXCEPT (v)", "INT(v) AS v"))
+    assert source.scan.check_columns(source.frame) is source.scan
+    other = source.scan.check_columns(source.frame.selectExpr("* EXCEPT (v)", "INT(v) AS v"))
     assert (other.rows, other.reason) == (None, "column v is int32 to Spark, and double in a task")
-    fewer = source.scan.alike(source.frame.drop("v"))
+    fewer = source.scan.check_columns(source.frame.drop("v"))
     assert (fewer.rows, fewer.reason) == (None, "column v is None to Spark, and double in a task")
 
 
