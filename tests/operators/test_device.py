@@ -256,6 +256,20 @@ def test_the_rule_names_what_no_kernel_of_a_device_runs() -> None:
     made = query(TUMBLING, trigger=CountTrigger(5), options=Options(device="cuda"))
     with pytest.raises(UnsupportedQueryError, match=r"no kernel of a device runs .*the trigger"):
         plan(made, bounded=True)
+    reference = query(TUMBLING, options=Options(device="cuda", engine="reference"))
+    with pytest.raises(UnsupportedQueryError, match=r"no kernel of a device runs .*reference"):
+        plan(reference, bounded=True)
+    keyed = gw.stream(pa.table({"k": ["a"]})).key_by("k")
+    with pytest.raises(UnsupportedQueryError, match=r"device runs user functions.*Silent"):
+        keyed.process(Silent(), output="n INT", device="cuda")
+
+
+class Silent(gw.functions.KeyedProcessFunction):
+    """Returns no rows."""
+
+    def process_element(self, row: Any, context: gw.typing.KeyedContext) -> Any:
+        del row, context
+        return []
 
 
 def test_cuda_without_a_device_is_refused() -> None:

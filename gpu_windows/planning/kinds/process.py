@@ -154,6 +154,9 @@ def plan_process(query: ProcessQuery, execution: Execution) -> ProcessPlan:
     in_batches = query.process.in_batches
     why = _TO_VECTOR_FUNCTION if in_batches else _TO_FUNCTION
     check_partials_option(query, why, execution)
+    if query.options.device == "cuda":
+        rule = f"device='cuda' is not possible: no kernel of a device runs user functions ({why})"
+        raise UnsupportedQueryError(rule, value=query.process.describe())
     reasons = [why, *([_BROADCAST] if query.broadcasts else ())]
     plan = build_plan(query, Strategy.PROCESS, reasons, execution)
     return replace(plan, batches_per_call=BATCHES_PER_SCAN) if in_batches else plan

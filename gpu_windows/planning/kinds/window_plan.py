@@ -41,6 +41,10 @@ _COUNTS = (
 )
 
 
+#: Strategies that no kernel of a device runs.
+_ON_CPU_ALONE = (Strategy.BUFFER, Strategy.ROW_AT_A_TIME)
+
+
 def plan_windows(query: WindowQuery, execution: Execution) -> WindowPlan:
     """Plan windows.
 
@@ -54,7 +58,7 @@ def plan_windows(query: WindowQuery, execution: Execution) -> WindowPlan:
     if bounded:
         check_bounded(query)
     strategy, grid, why = _choose_strategy(query, bounded=bounded)
-    if strategy is Strategy.BUFFER and query.options.device == "cuda":
+    if strategy in _ON_CPU_ALONE and query.options.device == "cuda":
         rule = f"device='cuda' is not possible: no kernel of a device runs these windows ({why})"
         raise UnsupportedQueryError(rule)
     if strategy is not Strategy.SLICES:
