@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Self, get_args
 
 import pyarrow as pa
 
+from gpu_windows.datastream.configurable import ConfigurableStep
 from gpu_windows.datastream.pairs import PairsRows
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import Marked, MergedInputs, Prefixes, Selection, TwoInputs
@@ -18,7 +19,7 @@ from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.vocabulary.options import Duration, Options, change_options, show_ticks, ticks
+from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,12 @@ class IntervalJoin(LastStep[R]):
 
 
 @dataclass(frozen=True)
-class IntervalJoined(PairsRows[R]):
+class IntervalJoined(ConfigurableStep[R], PairsRows[R]):
     """Two streams whose rows are joined if they are near in time. Bounds are in ticks.
 
     Late is a row whose time is before the watermark: unlike in windows, one that is at it is not.
-    Late rows are given back, or joined: `join_late`.
+    Late rows are given back, or joined: `join_late`; then the order of arrival matters, because a
+    late row joins what came before it.
 
     Examples
     --------
@@ -91,8 +93,6 @@ class IntervalJoined(PairsRows[R]):
     excludes_upper: bool = False
     nearest_: Nearest | None = None
     joins_late: bool = False
-    order: tuple[str, ...] = ()
-    options_: Options = Options()  # noqa: RUF009 - frozen
 
     def lower_bound_exclusive(self) -> Self:
         """Do not join rows that are exactly the lower bound apart.
@@ -160,28 +160,6 @@ class IntervalJoined(PairsRows[R]):
         1970 are late from the start, as in Flink's SQL. On a bounded input nothing is late.
         """
         return replace(self, joins_late=True)
-
-    def arrival_order(self, *columns: str) -> Self:
-        """Name the columns of both inputs that give the order of arrival, which Spark loses.
-
-        It matters to `join_late` only: a late row joins what came before it.
-
-        Parameters
-        ----------
-        *columns : str
-            Most significant first.
-        """
-        return replace(self, order=columns)
-
-    def options(self, **options: Any) -> Self:
-        """Change how the query runs, not what it gives: see `Options`.
-
-        Parameters
-        ----------
-        **options
-            Fields of `Options`, such as ``device="cpu"``.
-        """
-        return replace(self, options_=change_options(self.options_, options))
 
     pairs = IntervalPairs
 

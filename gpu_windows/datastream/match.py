@@ -14,8 +14,9 @@ from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.aggregates.built_in import count
 from gpu_windows.aggregates.definitions import bind
+from gpu_windows.datastream.configurable import ConfigurableStep
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.steps import LastStep, R
+from gpu_windows.datastream.steps import R
 from gpu_windows.errors import (
     InvalidDurationError,
     InvalidPatternError,
@@ -44,7 +45,7 @@ _SKIPS_TO: Mapping[str, Skip] = {"skip to first ": Skip.TO_FIRST, "skip to last 
 
 
 @dataclass(frozen=True)
-class MatchStream(LastStep[R]):
+class MatchStream(ConfigurableStep[R]):
     """A pattern in the rows of keys, before `measures` selects results of a match.
 
     Flink: MATCH_RECOGNIZE. A result is a match, and comes when the watermark has passed its rows.
@@ -66,20 +67,6 @@ class MatchStream(LastStep[R]):
     within: int | None
     after: After
     then: tuple[tuple[str | Column, bool], ...] = ()
-    order: tuple[str | Column, ...] = ()
-    options_: Options = Options()  # noqa: RUF009 - frozen
-
-    def arrival_order(self, *columns: str | Column) -> Self:
-        """Name the columns that tell the order of rows of one time, which a shuffle in Spark loses.
-
-        Ignored on an Arrow table, whose order is its order of arrival.
-
-        Parameters
-        ----------
-        *columns : str or Column
-            Most significant first.
-        """
-        return replace(self, order=columns)
 
     def then_by(self, *columns: str | Column, descending: bool | Sequence[bool] = False) -> Self:
         """Order rows of one time by other columns (SQL: ORDER BY time, others).
@@ -109,16 +96,6 @@ class MatchStream(LastStep[R]):
         """
         pairs = zip(columns, directions(descending, len(columns)), strict=True)
         return replace(self, then=(*self.then, *pairs))
-
-    def options(self, **options: Any) -> Self:
-        """Change how the query runs, not what it gives: see `Options`.
-
-        Parameters
-        ----------
-        **options
-            Fields of `Options`, such as ``device="cpu"``.
-        """
-        return replace(self, options_=change_options(self.options_, options))
 
     def measures(self, /, **measures: str) -> R:
         """Return a row for every match (SQL: MEASURES ... ONE ROW PER MATCH).

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.columns import as_list, name_arguments, no_aggregate
+from gpu_windows.datastream.configurable import ConfigurableStep
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.steps import LastStep, R
+from gpu_windows.datastream.steps import R
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.over import Over, OverColumn
 from gpu_windows.planning.kinds.over import OverQuery
 from gpu_windows.planning.query import OWN
 from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.vocabulary.frames import Frame
-from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -27,7 +27,7 @@ OverAggregate: TypeAlias = Aggregate | Framed
 
 
 @dataclass(frozen=True)
-class OverStream(LastStep[R]):
+class OverStream(ConfigurableStep[R]):
     """Rows of keys, before `aggregate` computes something over the frame of each.
 
     Flink: OverWindow. A result is a row of the input, with its time, and comes when the watermark
@@ -44,30 +44,6 @@ class OverStream(LastStep[R]):
 
     keyed: KeyedInput
     frame: Frame | None = None
-    order: tuple[str | Column, ...] = ()
-    options_: Options = Options()  # noqa: RUF009 - frozen
-
-    def arrival_order(self, *columns: str | Column) -> Self:
-        """Name the columns that tell the order of rows of one time, which a shuffle in Spark loses.
-
-        Ignored on an Arrow table, whose order is its order of arrival.
-
-        Parameters
-        ----------
-        *columns : str or Column
-            Most significant first.
-        """
-        return replace(self, order=columns)
-
-    def options(self, **options: Any) -> Self:
-        """Change how the query runs, not what it gives: see `Options`.
-
-        Parameters
-        ----------
-        **options
-            Fields of `Options`, such as ``device="cpu"``.
-        """
-        return replace(self, options_=change_options(self.options_, options))
 
     def aggregate(
         self, columns: Sequence[str | Column] | None = None, /, **aggregates: OverAggregate

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from gpu_windows.datastream.configurable import ConfigurableStep
 from gpu_windows.datastream.pairs import PairsRows
 from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.two_inputs import Marked, MergedInputs, Prefixes, Selection, TwoInputs
@@ -20,15 +21,16 @@ from gpu_windows.functions.two_inputs import DELETED, TIME
 from gpu_windows.planning.kinds.temporal_join import TemporalJoinQuery
 from gpu_windows.rules import VERSIONED_TICKS
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.vocabulary.options import Duration, Options, change_options, show_ticks, ticks
+from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 
 
 @dataclass(frozen=True)
-class TemporalJoin(PairsRows[R]):
+class TemporalJoin(ConfigurableStep[R], PairsRows[R]):
     """A stream whose rows are joined with versions: right rows, each the next of its key.
 
     A left row is joined with the right row of its key that has the greatest time up to its own, and
-    comes when the watermark reaches its time. No row is late: see docs/joins.md.
+    comes when the watermark reaches its time; of several versions of one time the last that arrived
+    counts. No row is late: see docs/joins.md.
 
     Examples
     --------
@@ -48,8 +50,6 @@ class TemporalJoin(PairsRows[R]):
     both: TwoInputs
     deleted: str | None = None
     valid_for_: int | None = None
-    order: tuple[str, ...] = ()
-    options_: Options = Options()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         if self.deleted is None:
@@ -96,28 +96,6 @@ class TemporalJoin(PairsRows[R]):
             rule = "a version is valid for a positive time that fits 62 bits"
             raise InvalidDurationError(rule, value=show_ticks(lives))
         return replace(self, valid_for_=lives)
-
-    def arrival_order(self, *columns: str) -> Self:
-        """Name the columns of both inputs that give the order of arrival, which Spark loses.
-
-        Of several versions of one time it is the last.
-
-        Parameters
-        ----------
-        *columns : str
-            Most significant first.
-        """
-        return replace(self, order=columns)
-
-    def options(self, **options: Any) -> Self:
-        """Change how the query runs, not what it gives: see `Options`.
-
-        Parameters
-        ----------
-        **options
-            Fields of `Options`, such as ``device="cpu"``.
-        """
-        return replace(self, options_=change_options(self.options_, options))
 
     pairs = IntervalPairs
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 
-from gpu_windows.datastream.steps import LastStep, R
+from gpu_windows.datastream.configurable import ConfigurableStep
+from gpu_windows.datastream.steps import R
 from gpu_windows.errors import QueryError
 from gpu_windows.vocabulary.evictors import Evictor
-from gpu_windows.vocabulary.options import Duration, Options, change_options, ticks
+from gpu_windows.vocabulary.options import Duration, ticks
 from gpu_windows.vocabulary.triggers import Trigger
 from gpu_windows.vocabulary.windows import WindowAssigner
 
-if TYPE_CHECKING:
-    from gpu_windows.annotations import Column
-
 
 @dataclass(frozen=True, kw_only=True)
-class Windowed(LastStep[R]):
+class Windowed(ConfigurableStep[R]):
     """Rows of one input or two in windows. Every method returns a new one."""
 
     assigner: WindowAssigner
@@ -26,8 +24,6 @@ class Windowed(LastStep[R]):
     lateness: int = 0
     firing: bool = False
     changes: bool = False
-    order: tuple[str | Column, ...] = ()
-    options_: Options = Options()  # noqa: RUF009 - frozen
 
     def trigger(self, trigger: Trigger) -> Self:
         """Say when a window fires; default: at its end (a global window: never).
@@ -121,28 +117,6 @@ class Windowed(LastStep[R]):
         [('on_time', (0,)), ('late', (0, 2)), ('on_time', (1,))]
         """
         return replace(self, lateness=ticks(lateness))
-
-    def arrival_order(self, *columns: str | Column) -> Self:
-        """Name the columns that give the order of arrival, which a shuffle in Spark loses.
-
-        Ignored on an Arrow table, whose order is its order of arrival.
-
-        Parameters
-        ----------
-        *columns : str or Column
-            Most significant first.
-        """
-        return replace(self, order=columns)
-
-    def options(self, **options: Any) -> Self:
-        """Change how the query runs, not what it gives: see `Options`.
-
-        Parameters
-        ----------
-        **options
-            Fields of `Options`, such as ``device="cpu"``.
-        """
-        return replace(self, options_=change_options(self.options_, options))
 
 
 def check_assigner(assigner: object) -> None:
