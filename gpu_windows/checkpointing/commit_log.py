@@ -49,7 +49,7 @@ class CommitLog:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the commits: tasks do not sweep."""
-        return {"files": self.files, "_known": {}}
+        return {**vars(self), "_cached_files": {}}
 
     def last(self) -> StateCommit | None:
         """Return the last commit, or None.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +56,17 @@ def test_it_reads_what_was_committed_last(log: CommitLog) -> None:
     assert not log.is_delivered(second)
     log.mark_delivered(second)
     assert log.is_delivered(second)
+
+
+def test_a_pickled_log_commits_and_sweeps(log: CommitLog) -> None:
+    """As Spark Connect pickles what a micro-batch calls."""
+    log.add(FIRST)
+    log.sweep(FIRST)
+    copy = pickle.loads(pickle.dumps(log))
+    second = following(copy, FIRST)
+    copy.mark_delivered(second)
+    copy.sweep(second)
+    assert copy.last() == second
 
 
 def test_of_two_drivers_one_ends(log: CommitLog) -> None:
