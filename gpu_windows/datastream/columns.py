@@ -134,7 +134,7 @@ def as_list(columns: Sequence[str | Column]) -> Any:
     given: Any = columns
     several = isinstance(given, Sequence) and not isinstance(given, str)
     if not several or any(isinstance(column, list | tuple) for column in columns):
-        rule = "columns are a sequence of names or Columns (collect_lists takes them one by one)"
+        rule = "columns are a sequence of names or Columns, such as ['value']"
         raise QueryError(rule, value=repr(columns))
     return tuple(columns)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, get_args
 
@@ -38,6 +39,11 @@ class IntervalJoin(LastStep[R]):
     """
 
     both: TwoInputs
+
+    @staticmethod
+    def _later() -> Mapping[str, type]:
+        """Return the call that comes next, and the step that it returns."""
+        return {"between(lower, upper)": IntervalJoined}
 
     def between(self, lower: Duration, upper: Duration) -> IntervalJoined[R]:
         """Join rows with ``left time + lower <= right time <= left time + upper``.

@@ -180,6 +180,9 @@ def _check_streaming(outputs: Any) -> None:
     if isinstance(outputs, Outputs) and not outputs.is_streaming:
         rule = "the input of what write_stream takes is a stream: read it with spark.readStream"
         raise QueryError(rule, value=outputs.input_kind)
+    if type(outputs).__name__ == "SqlQuery":
+        rule = "write_stream takes the outputs of a query in SQL: say .outputs() of it"
+        raise QueryError(rule, value=type(outputs).__name__)
     if not isinstance(outputs, Outputs):
         rule = (
             "write_stream takes all outputs of a query on streaming DataFrames: say "

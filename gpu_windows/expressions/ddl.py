@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from gpu_windows.errors import SqlError
 from gpu_windows.expressions.sql_text import parse_ddl, sql_error
-from gpu_windows.expressions.types import TYPES, decimal_type
+from gpu_windows.expressions.types import TYPES, decimal_type, is_day_time
 
 #: Types that casts over Arrow tables do not cover.
 _MORE = {exp.DType.BINARY: pa.binary(), exp.DType.VARBINARY: pa.binary()}
@@ -55,10 +55,12 @@ def _type(kind: exp.DataType) -> pa.DataType:
         return decimal_type(kind, [part.name for part in parts])
     if kind.this in _NESTED:
         return _nested_type(kind)
+    if is_day_time(kind.this):
+        return pa.duration("us")
     supported = {**TYPES, **_MORE}
     takes_length = kind.this in (exp.DType.VARCHAR, exp.DType.CHAR)
     if kind.this not in supported or (parts and not takes_length):
-        raise sql_error(kind, _RULE)
+        raise sql_error(kind, _RULE, getattr(kind.this, "name", None))
     return supported[kind.this]
 
 

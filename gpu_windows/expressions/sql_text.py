@@ -56,22 +56,22 @@ def parse_ddl(text: str) -> list[exp.Expr]:
     """
     _require_sqlglot()
     from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
+    from sqlglot.errors import ParseError, SqlglotError
 
     rule = "output= as a string must be DDL, such as 'total DOUBLE, n INT'"
-    try:
-        tree = parse_one(f"CREATE TABLE output (\n{text}\n)", dialect="spark")
+    if not text.strip():
+        return []
+    try:  # the fields of a struct, which may have colons and comments as columns have
+        tree = parse_one(f"CAST(output AS STRUCT<\n{text}\n>)", dialect="spark")
+    except ParseError as error:
+        found = error.errors[0] if error.errors else {}
+        value, line = found.get("highlight") or _shorten(text), (found.get("line") or 2) - 1
+        raise SqlError(rule, value=value, line=line, position=found.get("col")) from None
     except (SqlglotError, ValueError, RecursionError):
         raise SqlError(rule, value=_shorten(text)) from None
-    columns = tree.this
-    ends_open = text.rstrip().endswith(",")
-    if ends_open or not isinstance(columns, exp.Schema) or _given(tree) - {"this", "kind"}:
+    if not isinstance(tree, exp.Cast) or text.rstrip().endswith(","):
         raise SqlError(rule, value=_shorten(text))
-    return list(columns.expressions)
-
-
-def _given(tree: exp.Expr) -> set[str]:
-    return {name for name, value in tree.args.items() if value}
+    return list(tree.args["to"].expressions)
 
 
 def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -> exp.Expr:

@@ -49,14 +49,14 @@ def arrow_type(cast: exp.Cast) -> pa.DataType:
     to = cast.args["to"]
     if to.this == exp.DType.DECIMAL:
         return decimal_type(cast, [each.name for each in to.expressions])
-    if _is_day_time(to.this):
+    if is_day_time(to.this):
         return pa.duration("us")
     if to.this not in TYPES or to.expressions:
         raise sql_error(cast, "over Arrow tables this type is not supported")
     return TYPES[to.this]
 
 
-def _is_day_time(of: object) -> bool:
+def is_day_time(of: object) -> bool:
     """Whether a type is INTERVAL DAY TO SECOND."""
     return isinstance(of, exp.Interval) and of.sql().upper() == "INTERVAL DAY TO SECOND"
 

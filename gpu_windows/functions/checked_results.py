@@ -144,11 +144,19 @@ def checked_column(values: Sequence[object], field: pa.Field, owner: str) -> pa.
         With the first value that is not of the declared type.
     """
     try:
-        return as_array(values, field.type)
+        column = as_array(values, field.type)
     except CONVERSION_ERRORS as error:
         wrong = next((v for v in values if not _is_of(v, field.type)), error)
         rule = f"{owner} must return {field.type}"
         raise InvalidFunctionError(rule, value=repr(wrong), column=field.name) from error
+    _check_nulls(column, field, owner)
+    return column
+
+
+def _check_nulls(column: pa.Array | pa.ChunkedArray, field: pa.Field, owner: str) -> None:
+    if column.null_count and not field.nullable:
+        rule = f"{owner} must return a value in each row: the column is declared NOT NULL"
+        raise InvalidFunctionError(rule, value="None", column=field.name)
 
 
 def _is_of(value: object, dtype: pa.DataType) -> bool:
@@ -224,11 +232,18 @@ def checked_table(
         rule = f"{owner} must return ascending places below {count}"
         wrong = int(np.flatnonzero(~inside | (np.diff(places, prepend=places[:1]) < 0))[0])
         raise InvalidFunctionError(rule, value=f"{places[wrong]} at row {wrong}")
+    for field in output:
+        _check_nulls(table.column(field.name), field, owner)
     try:
         return copy_table(table.cast(output)), places
     except CONVERSION_ERRORS as error:
         rule = f"{owner} must return columns of the declared types"
-        raise InvalidFunctionError(rule, value=str(table.schema)) from error
+        difference = ", ".join(
+            f"{a.name}: {a.type}, declared {b.type}"
+            for a, b in zip(table.schema, output, strict=True)
+            if a.type != b.type
+        )
+        raise InvalidFunctionError(rule, value=difference or str(error)) from error
 
 
 def _with_places(returned: Any, count: int, owner: str) -> tuple[Any, NDArray[np.int64]]:

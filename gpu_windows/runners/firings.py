@@ -226,7 +226,10 @@ def _follow(
 
 def _check(outputs: object, sample: object) -> None:
     if not (isinstance(outputs, Outputs) and isinstance(sample, pa.Table)):
-        rule = "firings are shown of the outputs of windows over a pyarrow.Table: with_outputs()"
+        rule = (
+            "firings are shown of outputs of windows over a pyarrow.Table, such as "
+            "windowed.with_outputs().aggregate(n=gw.count())"
+        )
         raise QueryError(rule, value=f"{type(outputs).__name__}, {type(sample).__name__}")
 
 

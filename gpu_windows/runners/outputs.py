@@ -215,7 +215,10 @@ class Outputs(WritesParquet):
             """Raise `MissingStepError`, an `AttributeError`: it is the result that has rows."""
             if name.startswith("_") or name in dir(type(self)):
                 object.__getattribute__(self, name)  # raises what it has raised
-            rule = f"outputs may be several tables: call .result() before .{name}"
+            if self.is_streaming:
+                rule = f"outputs of a stream go to gpu_windows.write_stream: they have no .{name}"
+            else:
+                rule = f"outputs may be several tables: call .result() before .{name}"
             raise MissingStepError(rule, value=type(self).__name__)
 
     def explain(self) -> str:

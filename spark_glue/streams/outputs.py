@@ -207,9 +207,9 @@ class StreamOutputs(SparkOutputs):
 
 def _is_written(output: str) -> UnsupportedQueryError:
     rule = (
-        "outputs of a stream are written together: gpu_windows.write_stream(outputs, path, "
-        "checkpoint), and read from the path by read_output or read_output_stream; for windows "
-        "over them: gpu_windows.stream_results(outputs)"
+        "a stream has no table of results: say .with_outputs() before the verb that ends it, and "
+        "give what that returns to gpu_windows.write_stream(outputs, path, checkpoint), or to "
+        "gpu_windows.stream_results(outputs) for windows over it"
     )
     return UnsupportedQueryError(rule, value=f"{output} of a stream")
 

@@ -10,7 +10,7 @@ from pyspark.sql import types as spark_types
 
 import gpu_windows as gw
 from gpu_windows.datastream.output_schema import output_schema
-from gpu_windows.errors import QueryError, SqlError
+from gpu_windows.errors import InvalidFunctionError, QueryError, SqlError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +22,7 @@ TEXTS = (
     "d TIMESTAMP_NTZ, `e f` STRING COMMENT 'as it came', t TIMESTAMP_LTZ, u TIMESTAMP",
     "a CHAR(3), b VARCHAR(7), v BINARY, dd DATE, bb BOOLEAN NOT NULL",
     "s STRUCT<x INT, y STRUCT<z: STRING>>",
+    "a: int, b: long, d INTERVAL DAY TO SECOND",
 )
 ROWS = pa.table({"k": ["a", "a", "b"], "v": [1.0, 2.0, 4.0]})
 
@@ -44,13 +45,13 @@ def test_ddl_is_what_spark_reads(spark: SparkSession, text: str) -> None:
     ("text", "rule"),
     [
         ("", "at least one column"),
-        ("a", "a name and a type"),
+        ("a", "is DDL|be DDL"),
         ("INT", "a name and a type"),
         ("a FOO", "must be DDL"),
         ("a INT,", "must be DDL"),
         ("a INT) COMMENT 'x' --", "must be DDL"),
         ("a INT); DROP TABLE x (b INT", "must be DDL"),
-        ("a INT, PRIMARY KEY (a)", "a name and a type"),
+        ("a INT, PRIMARY KEY (a)", "PRIMARY KEY .line 1"),
         ("a INT DEFAULT 3", "NOT NULL alone"),
         ("a INT,\nb ARRAY", r"such as ARRAY<INT>, got ARRAY \(line 2, position 1 "),
         ("a DECIMAL(40, 2)", "up to 38 digits"),
@@ -90,3 +91,26 @@ def test_a_function_declares_by_any_of_them() -> None:
         ("a", 3.0, 2),
         ("b", 4.0, 1),
     ]
+
+
+class Total(gw.functions.ProcessWindowFunction):
+    """Nothing where something is declared."""
+
+    def process(self, key: Any, context: Any, rows: Any) -> Any:
+        del key, context, rows
+        yield {"total": None}
+
+
+class Totals(gw.functions.VectorWindowFunction):
+    """The same, of many windows at once."""
+
+    def process(self, batch: gw.typing.WindowBatch) -> Any:
+        return pa.table({"total": pa.nulls(len(batch), pa.float64())})
+
+
+@pytest.mark.parametrize("function", [Total(), Totals()])
+def test_a_null_is_refused_where_a_column_is_declared_not_null(function: Any) -> None:
+    windows = gw.stream(ROWS).key_by("k").count_window(1)
+    assert windows.process(function, ["v"], output="total DOUBLE")["total"].null_count == 3
+    with pytest.raises(InvalidFunctionError, match=r"Total.* declared NOT NULL, got None .*total"):
+        windows.process(function, ["v"], output="total DOUBLE NOT NULL")

@@ -61,6 +61,9 @@ WINDOWED = KEYED.window(gw.TumblingEventTimeWindows.of("1 s"))
             "explain",
             "say .with_outputs(), the verb, and explain() of its outputs for .explain",
         ),
+        (KEYED, "processed", "say .with_outputs().process for .processed"),
+        (WINDOWED, "with_changes", "say .with_firing_columns(changes=True) for .with_changes"),
+        (KEYED.interval_join(KEYED), "select", "say .between(lower, upper) before .select"),
         (KEYED, "outputs", "say .with_outputs() and the verb after it for .outputs"),
         (
             WINDOWED.with_outputs().aggregate(n=gw.count()),

@@ -77,7 +77,7 @@ def _check_ranking(query: WindowQuery, ranking: Ranking) -> None:
         Unless all keys have the same windows, which fire once, and each gives one result.
     """
     if not query.function.has_one_result:
-        rule = "top_keys is for one result of each key: by aggregate, collect or reduce"
+        rule = "top_keys is for one result of each key: by aggregate, collect_lists or reduce"
         raise QueryError(rule, value=query.function.describe())
     if not query.has_key:
         rule = "top_keys is for windows of keys; of all rows there is one result"

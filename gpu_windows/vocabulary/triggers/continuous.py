@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidTriggerError
 from gpu_windows.rules import interval_start
-from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
+from gpu_windows.vocabulary.options import Duration, is_whole, show_ticks, ticks
 from gpu_windows.vocabulary.triggers.base import (
     AnyWindow,
     Row,
@@ -196,6 +196,9 @@ class ContinuousProcessingTimeTrigger(_Continuous):
 
 def check_interval(interval: int, name: str) -> None:
     """Refuse an interval that is not positive."""
+    if not is_whole(interval):
+        rule = f"a {name} is made by of('1 minute'), or takes ticks"
+        raise InvalidTriggerError(rule, value=repr(interval))
     if interval <= 0:
         rule = f"the interval of a {name} must be positive"
         raise InvalidTriggerError(rule, value=show_ticks(interval))

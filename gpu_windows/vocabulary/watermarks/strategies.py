@@ -17,7 +17,7 @@ from gpu_windows.errors import (
 )
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.user_values import as_read_only, to_tick
-from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
+from gpu_windows.vocabulary.options import Duration, is_whole, show_ticks, ticks
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -240,6 +240,11 @@ class WatermarkStrategy:
         return replace(self, max_ahead=ticks(ahead))
 
     def __post_init__(self) -> None:
+        if not is_whole(self.out_of_orderness):
+            rule = (
+                "a WatermarkStrategy is made by for_bounded_out_of_orderness('5 seconds') and alike"
+            )
+            raise QueryError(rule, value=repr(self.out_of_orderness))
         if self.max_ahead is not None and self.max_ahead < 0:
             rule = "how far a row may be ahead of the clock must not be negative"
             raise InvalidDurationError(rule, value=show_ticks(self.max_ahead))
