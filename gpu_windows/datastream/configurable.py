@@ -1,4 +1,4 @@
-"""What steps with verbs have in common that is not about results: order of arrival and options."""
+"""Order of arrival and options, which steps with verbs have in common."""
 
 from __future__ import annotations
 

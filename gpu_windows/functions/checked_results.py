@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import types
 
+from gpu_windows.column_types.logical import logical_type
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.user_values import copy_table, to_tick
 from gpu_windows.vocabulary.triggers.base import Row
@@ -234,16 +235,40 @@ def checked_table(
         raise InvalidFunctionError(rule, value=f"{places[wrong]} at row {wrong}")
     for field in output:
         _check_nulls(table.column(field.name), field, owner)
+    rule = f"{owner} must return columns of the declared types"
+    unlike = [
+        f"{given.name}: {given.type}, declared {wanted.type}"
+        for given, wanted in zip(table.schema, output, strict=True)
+        if not _may_become(given.type, wanted.type)
+    ]
+    if unlike:
+        raise InvalidFunctionError(rule, value="; ".join(unlike))
     try:
         return copy_table(table.cast(output)), places
     except CONVERSION_ERRORS as error:
-        rule = f"{owner} must return columns of the declared types"
-        difference = ", ".join(
-            f"{a.name}: {a.type}, declared {b.type}"
-            for a, b in zip(table.schema, output, strict=True)
-            if a.type != b.type
-        )
-        raise InvalidFunctionError(rule, value=difference or str(error)) from error
+        raise InvalidFunctionError(rule, value=str(error)) from error
+
+
+#: Families of types whose values may become those of another one, where that is exact.
+_EXACT = {
+    "floating": ("integer", "decimal"),
+    "integer": ("floating", "decimal"),
+    "decimal": ("integer", "floating"),
+}
+
+
+def _may_become(given: pa.DataType, wanted: pa.DataType) -> bool:
+    family = _family(wanted)
+    return _family(given) in ("null", family, *_EXACT.get(family, ()))
+
+
+def _family(dtype: pa.DataType) -> str:
+    """Return what values a type has: numbers never become texts or truths."""
+    logical = logical_type(dtype)
+    for family in ("integer", "floating", "decimal", "boolean", "string", "binary", "timestamp"):
+        if getattr(types, f"is_{family}")(logical):
+            return family
+    return "list" if types.is_list(logical) else str(logical).partition("<")[0].partition("[")[0]
 
 
 def _with_places(returned: Any, count: int, owner: str) -> tuple[Any, NDArray[np.int64]]:

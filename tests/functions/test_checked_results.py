@@ -12,7 +12,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.functions.checked_results import checked_column, is_cut
+from gpu_windows.functions.checked_results import checked_column, checked_table, is_cut
 from gpu_windows.functions.process import Process
 from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.planning.planner import plan
@@ -244,3 +244,22 @@ def test_fractions_are_found_at_any_depth(value: Any, dtype: pa.DataType) -> Non
 def test_what_is_whole_is_taken(value: Any, dtype: pa.DataType) -> None:
     made = checked_column([None, value], pa.field("n", dtype), "Mine")
     assert made.equals(pa.array([None, value], dtype))
+
+
+@pytest.mark.parametrize(
+    ("given", "declared"),
+    [
+        (pa.array([1, 2]), pa.string()),
+        (pa.array(["7", "8"]), pa.int32()),
+        (pa.array([1, 2]), pa.bool_()),
+        (pa.array([True, False]), pa.int64()),
+        (pa.array(["2026-01-01", "2026-01-02"]), pa.timestamp("us", "UTC")),
+    ],
+)
+def test_columns_of_other_kinds_are_refused_not_converted(given: Any, declared: Any) -> None:
+    table = pa.table({"n": given})
+    with pytest.raises(errors.InvalidFunctionError, match=r"declared types, got n: .*, declared"):
+        checked_table(table, 2, pa.schema({"n": declared}), "Own")
+    wider = pa.table({"n": pa.array([1, None], pa.int8())})
+    found, _ = checked_table(wider, 2, pa.schema({"n": pa.float64()}), "Own")
+    assert found["n"].to_pylist() == [1.0, None]
