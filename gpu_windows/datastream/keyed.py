@@ -252,11 +252,11 @@ class KeyedStream(KeyedTop[R]):
             Stream with keys of the same types, or ``.broadcast()`` of a stream.
         """
         if isinstance(right, BroadcastStream):
-            return self._next(BroadcastConnectedStream(self, right))
+            return self._next(BroadcastConnectedStream(self, right), right)
         if not isinstance(right, KeyedInput):
             rule = "connect takes a stream with the same key, or .broadcast() of one without"
             raise QueryError(rule, value=type(right).__name__)
-        return self._next(ConnectedStreams(TwoInputs(self, right)))
+        return self._next(ConnectedStreams(TwoInputs(self, right)), right)
 
     def join(self, right: KeyedStream) -> JoinedStreams[R]:
         """Join rows with those of another stream that have the same key and window.
@@ -266,7 +266,7 @@ class KeyedStream(KeyedTop[R]):
         right : KeyedStream
             Stream with keys of the same types, in the same order.
         """
-        return self._next(JoinedStreams(TwoInputs(self, right)))
+        return self._next(JoinedStreams(TwoInputs(self, right)), right)
 
     def interval_join(self, right: KeyedStream) -> IntervalJoin[R]:
         """Join rows with those of another stream that have the same key and are near in time.
@@ -276,7 +276,7 @@ class KeyedStream(KeyedTop[R]):
         right : KeyedStream
             Stream with keys of the same types, in the same order.
         """
-        return self._next(IntervalJoin(TwoInputs(self, right)))
+        return self._next(IntervalJoin(TwoInputs(self, right)), right)
 
     def temporal_join(self, right: KeyedStream, deleted: str | None = None) -> TemporalJoin[R]:
         """Join rows with the version of their key at their time.
@@ -308,7 +308,7 @@ class KeyedStream(KeyedTop[R]):
         >>> sales.temporal_join(prices).select(["count"], ["price"])["right_price"].to_pylist()
         [3.0, 4.0]
         """
-        return self._next(TemporalJoin(TwoInputs(self, right), deleted))
+        return self._next(TemporalJoin(TwoInputs(self, right), deleted), right)
 
     def co_group(self, right: KeyedStream) -> CoGroupedStreams[R]:
         """Give the rows of two streams that have the same key and window to a function.
@@ -318,7 +318,7 @@ class KeyedStream(KeyedTop[R]):
         right : KeyedStream
             Stream with keys of the same types, in the same order.
         """
-        return self._next(CoGroupedStreams(TwoInputs(self, right)))
+        return self._next(CoGroupedStreams(TwoInputs(self, right)), right)
 
     if TYPE_CHECKING:
 

@@ -74,7 +74,7 @@ class Step:
             missing = None if name.startswith("_") else next(later, None)
             if missing is None:
                 object.__getattribute__(self, name)  # raises what it has raised
-            raise MissingStepError(f"say .{missing} before .{own_name}", value=kind.__name__)
+            raise MissingStepError(f"say .{missing} before .{call}", value=kind.__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +111,10 @@ class LastStep(Step, Generic[R]):
         """Return what a verb returns: results, or all outputs after `with_outputs`."""
         return outputs if self.returns_outputs else outputs.result()  # type: ignore[return-value]
 
-    def _next(self, step: _S) -> _S:
-        """Return the step that comes next, whose verbs return what those of this step do."""
-        return replace(step, returns_outputs=True) if self.returns_outputs else step
+    def _next(self, step: _S, right: object = None) -> _S:
+        """Return the step that comes next, whose verbs return what those of this step do.
+
+        ``right``: the other step that it comes after, if there is one.
+        """
+        either = self.returns_outputs or getattr(right, "returns_outputs", False)
+        return replace(step, returns_outputs=True) if either else step

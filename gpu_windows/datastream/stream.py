@@ -32,7 +32,7 @@ from gpu_windows.vocabulary.watermarks import (
     WatermarkStrategy,
     check_union_watermarks,
 )
-from gpu_windows.vocabulary.windows import WindowAssigner
+from gpu_windows.vocabulary.windows import EventTimeSessionWindows, WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column, DataFrame
@@ -358,7 +358,8 @@ class TimedStream(UnkeyedStream):
         >>> outputs.result().select(["user", "window_start"]).to_pylist()
         [{'user': 'ann', 'window_start': 0}, {'user': 'bob', 'window_start': 60000000}]
         """
-        keyed = self.key_by(*as_list(partition_by)) if partition_by else self._all_rows
+        is_keyed = partition_by and isinstance(assigner, EventTimeSessionWindows)
+        keyed = self.key_by(*as_list(partition_by)) if is_keyed else self._all_rows
         return with_windows(
             self._rows, keyed, assigner, columns, partition_by, arrival_order, options
         )

@@ -1,4 +1,4 @@
-"""The API for two streams: window join and co-group (interval joins: `interval_joins`)."""
+"""The API for two streams: window join and co-group (interval joins: `interval_join`)."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Windowed(ConfigurableStep[R]):
         >>> windows.with_firing_columns().aggregate(n=gw.count())["firing"].to_pylist()
         [0, 1]
         """
-        return replace(self, firing=True, changes=changes)
+        return replace(self, firing=True, changes=self.changes or changes)
 
     def allowed_lateness(self, lateness: Duration) -> Self:
         """Keep windows for late rows after they fired; each late row fires its window again.

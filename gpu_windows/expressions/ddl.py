@@ -35,7 +35,7 @@ def read_ddl(text: str) -> pa.Schema:
 
 def _field(column: exp.Expr) -> pa.Field:
     kind = column.args.get("kind") if isinstance(column, exp.ColumnDef) else None
-    if not isinstance(kind, exp.DataType):
+    if not isinstance(kind, exp.DataType) or not isinstance(column.this, exp.Identifier):
         raise sql_error(column, "a column of DDL needs a name and a type: 'total DOUBLE'")
     is_nullable = True
     for constraint in column.args.get("constraints") or ():

@@ -249,26 +249,12 @@ def checked_table(
         raise InvalidFunctionError(rule, value=str(error)) from error
 
 
-#: Families of types whose values may become those of another one, where that is exact.
-_EXACT = {
-    "floating": ("integer", "decimal"),
-    "integer": ("floating", "decimal"),
-    "decimal": ("integer", "floating"),
-}
-
-
 def _may_become(given: pa.DataType, wanted: pa.DataType) -> bool:
-    family = _family(wanted)
-    return _family(given) in ("null", family, *_EXACT.get(family, ()))
-
-
-def _family(dtype: pa.DataType) -> str:
-    """Return what values a type has: numbers never become texts or truths."""
-    logical = logical_type(dtype)
-    for family in ("integer", "floating", "decimal", "boolean", "string", "binary", "timestamp"):
-        if getattr(types, f"is_{family}")(logical):
-            return family
-    return "list" if types.is_list(logical) else str(logical).partition("<")[0].partition("[")[0]
+    """Whether values of a type may be cast to another one: texts and truths are never numbers."""
+    kinds = logical_type(given), logical_type(wanted)
+    if types.is_null(given) or kinds[0] == kinds[1]:
+        return True
+    return not any(types.is_string(kind) or types.is_boolean(kind) for kind in kinds)
 
 
 def _with_places(returned: Any, count: int, owner: str) -> tuple[Any, NDArray[np.int64]]:

@@ -18,7 +18,7 @@ from gpu_windows.spark_glue.contract.times import follows_clock
 
 #: Version of the format and of the meaning of facts. In 1 there were only descriptions; in 2
 #: interval joins were windows; in 3 names of partials were numbers.
-FORMAT = 4
+FORMAT = 5
 
 #: Pairs of strategies; the second can read the state of the first.
 _COMPATIBLE = {(Strategy.BUFFER.value, Strategy.COUNTS.value)}

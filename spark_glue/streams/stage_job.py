@@ -93,7 +93,7 @@ class StageJob:
     reader : ResultReader
         Of its results; it has the plan.
     make_rows : callable
-        See `gpu_windows.spark_glue.dataframes.stage_rows.StageRows.make`.
+        See `gpu_windows.spark_glue.dataframes.stage_rows.StageRows.of_stream`.
     log : CommitLog
     packing : PackRows
         With the ids of shards in the shuffle.

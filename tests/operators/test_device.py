@@ -260,7 +260,7 @@ def test_the_rule_names_what_no_kernel_of_a_device_runs() -> None:
     with pytest.raises(UnsupportedQueryError, match=r"no kernel of a device runs .*reference"):
         plan(reference, bounded=True)
     keyed = gw.stream(pa.table({"k": ["a"]})).key_by("k")
-    with pytest.raises(UnsupportedQueryError, match=r"device runs user functions.*Silent"):
+    with pytest.raises(UnsupportedQueryError, match=r"device runs it .*Silent"):
         keyed.process(Silent(), output="n INT", device="cuda")
 
 

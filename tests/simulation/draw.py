@@ -9,6 +9,7 @@ from typing import Any
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.kinds.grouping import GroupingSets
+from gpu_windows.planning.kinds.match import MatchQuery
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.query import Query
 from gpu_windows.vocabulary.options import Device, Options
@@ -39,9 +40,10 @@ def _case(seed: int, rng: Random, device: Device) -> Case:
     step = rng.choice([1, 1, 7])
     query = with_changes(_query(rng), Random(f"changes of {seed}"))
     _check(query)
+    has_reference = isinstance(query, WindowQuery | MatchQuery)
     options = Options(
         device=device,
-        engine="reference" if rng.random() < 0.2 else "auto",
+        engine="reference" if rng.random() < 0.2 and has_reference else "auto",
         shards=rng.choice([1, 1, 2, 3]),
         batch_rows=rng.choice([1, 4, 1 << 17, 1 << 17]),
     )

@@ -289,7 +289,7 @@ def test_what_cannot_be_read_is_told(spark: SparkSession, tmp_path: Path) -> Non
     text = owner.read_text()
     owner.with_name(f".{owner.name}.crc").unlink()
     later = text.replace('"format": 1', '"format": 9')
-    for broken, told in ((later, "got 9"), ("{", "must be what")):
+    for broken, told in ((later, "got 9"), ("{", "must be those")):
         owner.write_text(broken)
         with pytest.raises(errors.OutputError, match=told):
             gw.read_output(spark, tmp_path / "out")

@@ -31,6 +31,8 @@ Flags = NDArray[np.bool_]
 
 #: Bytes of rows in memory, about, whose windows fire at once; of more, keys fire in parts.
 FIRE_BYTES = 1 << 28
+#: Maximum number of parts, because each reads all due rows.
+MAX_PARTS = 16
 #: Table name of the rows in a log.
 ROWS = "buffered rows"
 
@@ -95,7 +97,8 @@ class FireAtEndOperator(MachineOperator[StoredBuffer]):
         last = self._finder.last_due(watermark)
         slices = self._finder.first_slice(self._watermark), self._finder.last_slice(last)
         keys = self._plan.query.keys
-        count = 1 + buffer.bytes_between(*slices) // FIRE_BYTES if self._plan.query.has_key else 1
+        parts = 1 + buffer.bytes_between(*slices) // FIRE_BYTES
+        count = min(parts, MAX_PARTS) if self._plan.query.has_key else 1
         if count == 1:
             self._load(buffer.between(*slices), last)
             yield from self._run(EVENT_TIMER, watermark)

@@ -191,8 +191,9 @@ class RowBuffer(LogTable):
             rows = rows.filter(pa.array((times >= first) & (times <= last)))
             return rows.filter(pa.array(select(rows))) if len(rows) else rows
 
-        found = []
-        for run, blocks in self._blocks_between(first, last):
+        found, due = [], [*self._blocks_between(first, last)]
+        self.log.fetch_blocks(due)
+        for run, blocks in due:
             sizes = np.cumsum(self.log.block_index(run).sizes[blocks])
             cuts = np.searchsorted(sizes, np.arange(_PART_BYTES, int(sizes[-1]), _PART_BYTES))
             loaded = (self._load(run, part) for part in np.split(blocks, np.unique(cuts)))

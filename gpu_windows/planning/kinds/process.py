@@ -155,7 +155,7 @@ def plan_process(query: ProcessQuery, execution: Execution) -> ProcessPlan:
     why = _TO_VECTOR_FUNCTION if in_batches else _TO_FUNCTION
     check_partials_option(query, why, execution)
     if query.options.device == "cuda":
-        rule = f"device='cuda' is not possible: no kernel of a device runs user functions ({why})"
+        rule = f"device='cuda' is not possible: no kernel of a device runs it ({why})"
         raise UnsupportedQueryError(rule, value=query.process.describe())
     reasons = [why, *([_BROADCAST] if query.broadcasts else ())]
     plan = build_plan(query, Strategy.PROCESS, reasons, execution)

@@ -72,10 +72,10 @@ def windowed(source: Any) -> gw.typing.WindowedStream:
     return made.arrival_order("seq").options(device="cpu", shards=3)
 
 
-def joined(source: Any, **options: Any) -> gw.typing.Outputs:
+def joined(source: Any) -> gw.typing.Outputs:
     sides = [gw.stream(source).event_time("ts", WATERMARKS).key_by("k") for _ in range(2)]
     pairs = sides[0].interval_join(sides[1]).between("-3 seconds", "20 seconds")
-    made = pairs.options(device="cpu", shards=3, **options)
+    made = pairs.options(device="cpu", shards=3)
     return made.with_outputs().select(["when", "deep", "seq"], ["when"], how="full")
 
 
@@ -94,7 +94,6 @@ QUERIES: dict[str, Callable[[Any], gw.typing.Outputs]] = {
     ),
     "reduce": lambda source: windowed(source).with_outputs().reduce(latest, ("when", "deep")),
     "join": joined,
-    "join, row at a time": lambda source: joined(source, engine="reference"),
 }
 
 
