@@ -318,8 +318,8 @@ def test_reworded_descriptions_do_not_matter(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("text", "kind", "rule"),
     [
-        ('{"window": "tumbling 10 us", "shards": "4"}', StateVersionError, "format 4 .*, got 1$"),
-        ('{"format": 5, "facts": {}}', StateVersionError, "format 4 .*, got 5$"),
+        ('{"window": "tumbling 10 us", "shards": "4"}', StateVersionError, "format 5 .*, got 1$"),
+        ('{"format": 6, "facts": {}}', StateVersionError, "format 5 .*, got 6$"),
         ("{", StateCorruptedError, "what gpu_windows wrote"),
         ("[]", StateCorruptedError, "what gpu_windows wrote"),
     ],
@@ -392,7 +392,7 @@ def test_what_user_code_changes_as_it_runs_is_no_fact() -> None:
     assert fact_of(one) == fact_of(other)
 
 
-@pytest.mark.parametrize("text", ['{"format": 4}', '{"format": 4, "facts": 3, "described": {}}'])
+@pytest.mark.parametrize("text", ['{"format": 5}', '{"format": 5, "facts": 3, "described": {}}'])
 def test_a_manifest_without_its_parts_is_told(text: str) -> None:
     with pytest.raises(StateCorruptedError, match="must be what gpu_windows wrote"):
         Manifest.from_text(text)

@@ -101,7 +101,7 @@ def test_outputs_of_a_stream_are_written_and_not_asked_for(
         .aggregate(n=gw.count())
     )
     for name in ("result", "late", "rejected"):
-        rule = rf"write_stream.*read_output or read_output_stream.*, got {name} of a stream"
+        rule = rf"with_outputs.*write_stream.*stream_results.*, got {name} of a stream"
         with pytest.raises(errors.UnsupportedQueryError, match=rule):
             getattr(outputs, name)()
     with pytest.raises(errors.UnsupportedQueryError, match=r"watch\(query\).*MetricsListener, got"):
