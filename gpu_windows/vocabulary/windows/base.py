@@ -17,7 +17,7 @@ Row = Mapping[str, object]
 class TimeWindow(NamedTuple):
     """The window ``[start, end)``.
 
-    Parameters
+    Attributes
     ----------
     start, end : int
         In ticks (microseconds since 1970); ``end`` is after its last tick.
@@ -40,7 +40,7 @@ class TimeWindow(NamedTuple):
 class GlobalWindow(NamedTuple):
     """The one window of `GlobalWindows`; it has no bounds.
 
-    Parameters
+    Attributes
     ----------
     start, end : None
         It has none.
