@@ -167,7 +167,7 @@ class IntervalJoined(ConfigurableStep[R], PairsRows[R]):
         """
         return replace(self, joins_late=True)
 
-    pairs = IntervalPairs
+    _pairs = IntervalPairs
 
     def _with_marks(self) -> tuple[Self, str, str]:
         return self, self.both.left.time, self.both.right.time

@@ -21,7 +21,9 @@ def output_schema(output: Any) -> pa.Schema:
     Parameters
     ----------
     output : pyarrow.Schema, str or StructType
-        A text has columns as in Spark's DDL: ``"total DOUBLE, names ARRAY<STRING>"``.
+        A text has columns as in Spark's DDL: ``"total DOUBLE, names ARRAY<STRING>"``. A column
+        that is NOT NULL must have a value in each row; parts of structs and lists are nullable,
+        as in what functions of Spark's return.
 
     Raises
     ------
@@ -36,10 +38,16 @@ def output_schema(output: Any) -> pa.Schema:
         from gpu_windows.expressions.ddl import read_ddl
 
         return read_ddl(output)
-    if type(output).__name__ == "StructType":
+    if _is_spark_struct(output):
         return _from_spark(output)
     rule = "output= is a pyarrow.Schema, a StructType or DDL such as 'total DOUBLE'"
     raise QueryError(rule, value=repr(output))
+
+
+def _is_spark_struct(value: Any) -> bool:
+    """Whether a value is a StructType of PySpark's, which need not be installed."""
+    kind = type(value)
+    return kind.__module__ == "pyspark.sql.types" and kind.__name__ == "StructType"
 
 
 def _from_spark(output: StructType) -> pa.Schema:

@@ -42,7 +42,7 @@ class PairsRows(LastStep[R], ABC):
     """Joins of rows, whatever makes two of them a pair."""
 
     #: What a function over its pairs is.
-    pairs: ClassVar[type[PairProcess]]
+    _pairs: ClassVar[type[PairProcess]]
     null_safe_: bool = False
 
     def null_safe(self) -> Self:
@@ -163,7 +163,7 @@ class PairsRows(LastStep[R], ABC):
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
         """
         how, schema = join_type(how), output_schema(output)
-        check_function(function, self.pairs.kind)
+        check_function(function, self._pairs.kind)
         marked, *columns = self._with_marks()
         left_side, right_side = (
             Marked(selection, mark, column)
@@ -174,7 +174,7 @@ class PairsRows(LastStep[R], ABC):
         merged = marked._merge_inputs(left_side, right_side, PREFIXES)
         pair, pairs = self._pair(merged, how, where)
         seen = (names[:-1] for names in merged.seen(PREFIXES))
-        outputs = marked._join_outputs(merged, pair, pairs, self.pairs(function, schema, *seen))
+        outputs = marked._join_outputs(merged, pair, pairs, self._pairs(function, schema, *seen))
         return self._end(outputs)
 
     def _pair(

@@ -29,11 +29,6 @@ _HABITS = {
 _CALLS = {
     "rollup": ("grouping_sets", "grouping_sets('rollup')"),
     "cube": ("grouping_sets", "grouping_sets('cube')"),
-    "aggregated": ("with_outputs", "with_outputs().aggregate"),
-    "processed": ("with_outputs", "with_outputs().process"),
-    "topped": ("with_outputs", "with_outputs().top"),
-    "with_changes": ("with_firing_columns", "with_firing_columns(changes=True)"),
-    "outputs": ("with_outputs", "with_outputs() and the verb after it"),
     "explain": ("with_outputs", "with_outputs(), the verb, and explain() of its outputs"),
 }
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gpu_windows.datastream.columns import as_list
 from gpu_windows.datastream.event_times import with_time
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.keyed_input import KeyedInput
@@ -32,7 +31,7 @@ from gpu_windows.vocabulary.watermarks import (
     WatermarkStrategy,
     check_union_watermarks,
 )
-from gpu_windows.vocabulary.windows import EventTimeSessionWindows, WindowAssigner
+from gpu_windows.vocabulary.windows import WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column, DataFrame
@@ -358,11 +357,8 @@ class TimedStream(UnkeyedStream):
         >>> outputs.result().select(["user", "window_start"]).to_pylist()
         [{'user': 'ann', 'window_start': 0}, {'user': 'bob', 'window_start': 60000000}]
         """
-        is_keyed = partition_by and isinstance(assigner, EventTimeSessionWindows)
-        keyed = self.key_by(*as_list(partition_by)) if is_keyed else self._all_rows
-        return with_windows(
-            self._rows, keyed, assigner, columns, partition_by, arrival_order, options
-        )
+        rows = self._rows
+        return with_windows(self, rows, assigner, columns, partition_by, arrival_order, options)
 
     def _check_plain(self, step: str) -> None:
         if self.watermarks.column is not None:

@@ -97,7 +97,7 @@ class TemporalJoin(ConfigurableStep[R], PairsRows[R]):
             raise InvalidDurationError(rule, value=show_ticks(lives))
         return replace(self, valid_for_=lives)
 
-    pairs = IntervalPairs
+    _pairs = IntervalPairs
 
     def _with_marks(self) -> tuple[Self, str, str]:
         return self, self.both.left.time, self.both.right.time

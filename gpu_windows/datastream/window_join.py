@@ -199,7 +199,7 @@ class WindowedJoin(_WindowedInputs[R], PairsRows[R]):
     [{'item': 'oil', 'left_count': 3}]
     """
 
-    pairs = WindowPairs
+    _pairs = WindowPairs
 
     def _with_marks(self) -> tuple[Self, str, str]:
         return replace(self, both=self.both.with_constant(HERE)), HERE, HERE

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.datastream.columns import as_list
-from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.unkeyed import UnkeyedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.window_rows import (
     WINDOW_COLUMNS,
@@ -36,8 +36,8 @@ _NAMES = "rows in windows have window_start, window_end and window_time: rename 
 
 
 def with_windows(
+    stream: UnkeyedStream,
     timed: KeyedInput,
-    keyed: KeyedStream,
     assigner: WindowAssigner,
     columns: Sequence[str] | None,
     partition_by: Sequence[str],
@@ -46,7 +46,7 @@ def with_windows(
 ) -> Outputs:
     """Return the outputs of `TimedStream.with_windows`.
 
-    ``timed`` has no keys; ``keyed`` are the same rows by the keys of sessions.
+    ``timed`` are the rows of ``stream``, without keys.
     """
     if timed.time == NO_TIME:
         rule = "rows in windows need a time: say event_time(column, watermarks)"
@@ -62,7 +62,7 @@ def with_windows(
     for name in seen:
         require_column(timed.source.schema, name)
     if isinstance(assigner, EventTimeSessionWindows):
-        outputs = _in_sessions(keyed, assigner, seen, partition_by, arrival_order, options)
+        outputs = _in_sessions(stream, timed, assigner, seen, partition_by, arrival_order, options)
     else:
         assert isinstance(assigner, SlicedAssigner)
         outputs = _in_slices(timed, assigner, seen, partition_by, options)
@@ -95,18 +95,23 @@ def _in_slices(
 
 
 def _in_sessions(
-    keyed: KeyedStream,
+    stream: UnkeyedStream,
+    timed: KeyedInput,
     assigner: WindowAssigner,
     names: tuple[str, ...],
     partition_by: Sequence[str],
     arrival_order: Sequence[str],
     options: Mapping[str, Any],
 ) -> Outputs:
-    instant = _instant(keyed)
-    rest = [name for name in names if name not in partition_by] or [keyed.time]
-    fields = (keyed.source.schema.field(name).with_nullable(True) for name in rest)
+    instant = _instant(timed)
+    rest = [name for name in names if name not in partition_by] or [timed.time]
+    fields = (timed.source.schema.field(name).with_nullable(True) for name in rest)
     output = pa.schema([*fields, pa.field(WINDOW_COLUMNS[2], instant)])
-    ordered = keyed.window(assigner).arrival_order(*arrival_order).options(**options)
+    if partition_by:
+        windowed = stream.key_by(*partition_by).window(assigner)
+    else:
+        windowed = stream.window_all(assigner)
+    ordered = windowed.arrival_order(*arrival_order).options(**options)
     outputs: Outputs = ordered.with_outputs().process(
         MergedWindowRows(instant), rest, output=output
     )

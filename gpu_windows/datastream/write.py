@@ -180,7 +180,7 @@ def _check_streaming(outputs: Any) -> None:
     if isinstance(outputs, Outputs) and not outputs.is_streaming:
         rule = "the input of what write_stream takes is a stream: read it with spark.readStream"
         raise QueryError(rule, value=outputs.input_kind)
-    if type(outputs).__name__ == "SqlQuery":
+    if callable(getattr(outputs, "outputs", None)):
         rule = "write_stream takes the outputs of a query in SQL: say .outputs() of it"
         raise QueryError(rule, value=type(outputs).__name__)
     if not isinstance(outputs, Outputs):

@@ -251,10 +251,17 @@ def checked_table(
 
 def _may_become(given: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether values of a type may be cast to another one: texts and truths are never numbers."""
-    kinds = logical_type(given), logical_type(wanted)
-    if types.is_null(given) or kinds[0] == kinds[1]:
+    given, wanted = logical_type(given), logical_type(wanted)
+    if types.is_null(given) or given == wanted:
         return True
-    return not any(types.is_string(kind) or types.is_boolean(kind) for kind in kinds)
+    if types.is_nested(given) and types.is_nested(wanted):
+        parts = zip(_parts_of(given), _parts_of(wanted), strict=False)
+        return all(_may_become(one, other) for one, other in parts)
+    return not any(types.is_string(kind) or types.is_boolean(kind) for kind in (given, wanted))
+
+
+def _parts_of(dtype: pa.DataType) -> list[pa.DataType]:
+    return [dtype.field(i).type for i in range(dtype.num_fields)]
 
 
 def _with_places(returned: Any, count: int, owner: str) -> tuple[Any, NDArray[np.int64]]:

@@ -47,7 +47,7 @@ def join_type(how: str) -> JoinType:
     kinds: dict[str, JoinType] = {**{each: each for each in get_args(JoinType)}, **_SPARK_NAMES}
     kind = kinds.get(str(how).lower().replace("_", ""))
     if kind is None:
-        raise InvalidOptionError(f"how is one of {', '.join(get_args(JoinType))}", value=how)
+        raise InvalidOptionError(f"how is one of {', '.join(get_args(JoinType))}", value=repr(how))
     return kind
 
 

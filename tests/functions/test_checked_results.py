@@ -254,6 +254,12 @@ def test_what_is_whole_is_taken(value: Any, dtype: pa.DataType) -> None:
         (pa.array([1, 2]), pa.bool_()),
         (pa.array([True, False]), pa.int64()),
         (pa.array(["2026-01-01", "2026-01-02"]), pa.timestamp("us", "UTC")),
+        (pa.array([[1], [2]]), pa.list_(pa.string())),
+        (pa.array([{"a": [1]}, {"a": [2]}]), pa.struct({"a": pa.list_(pa.string())})),
+        (
+            pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int64())),
+            pa.map_(pa.string(), pa.bool_()),
+        ),
     ],
 )
 def test_columns_of_other_kinds_are_refused_not_converted(given: Any, declared: Any) -> None:
