@@ -28,7 +28,7 @@ thorough: ## what `make test` leaves out: the other cases, the other examples of
 		-m '(thorough or hypothesis) and not slow and not connect and not neighbours' \
 		-n $(WORKERS) --dist load --maxschedchunk 1 $(ARGS)
 
-check: test thorough lint docs neighbours-smoke ## what every change must pass; `.ci/run` does so, but for neighbours
+check: test thorough lint docs connect neighbours-smoke ## what every change must pass; `.ci/run` does so, but for neighbours
 
 neighbours-smoke:
 	@$(MAKE) neighbours MARKED='neighbours and smoke'

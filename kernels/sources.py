@@ -49,7 +49,7 @@ def relocate_source(function: Callable[..., Any], folder: Path) -> Callable[...,
     code = function.__code__
     text = "".join(linecache.getlines(code.co_filename, function.__globals__))
     path = folder / "sources" / f"{function.__module__}.py"
-    if not text or not _written(path, text.encode()):
+    if not text or not _write_once(path, text.encode()):
         return function
     moved = FunctionType(
         code.replace(co_filename=str(path)),
@@ -62,7 +62,7 @@ def relocate_source(function: Callable[..., Any], folder: Path) -> Callable[...,
     return moved
 
 
-def _written(path: Path, text: bytes) -> bool:
+def _write_once(path: Path, text: bytes) -> bool:
     """Write a text to a path, at once or not at all; return whether it is there."""
     try:
         if _is_there(path, text):
@@ -70,7 +70,7 @@ def _written(path: Path, text: bytes) -> bool:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(text)
-        _put(Path(file.name), path, text)
+        _link_once(Path(file.name), path, text)
     except OSError:
         return False
     return True
@@ -80,7 +80,7 @@ def _is_there(path: Path, text: bytes) -> bool:
     return path.is_file() and path.read_bytes() == text
 
 
-def _put(temporary: Path, path: Path, text: bytes) -> None:
+def _link_once(temporary: Path, path: Path, text: bytes) -> None:
     """Move a file to a path, unless another process has put one there meanwhile.
 
     Numba holds what was compiled from it for stale once the time of the file is another one.

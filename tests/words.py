@@ -73,6 +73,10 @@ PARTS = {
 
 #: A function is a verb with its noun, or a noun: no participle alone.
 _PARTICIPLE = re.compile(r"^[a-z]{2,}ed$")
+_IRREGULAR = {
+    "begun", "broken", "built", "drawn", "found", "given", "gone", "made", "seen", "sent",
+    "written",
+}  # fmt: skip
 _NO_PARTICIPLES = {
     "embed",
     "exceed",
@@ -168,7 +172,8 @@ def _instead(name: str, *, is_function: bool) -> str | None:
         for hump in _HUMP.findall(part):
             if hump.lower() in PARTS:
                 return PARTS[hump.lower()]
-    if is_function and _PARTICIPLE.match(bare) and bare not in _NO_PARTICIPLES:
+    is_participle = bare in _IRREGULAR or _PARTICIPLE.match(bare)
+    if is_function and is_participle and bare not in _NO_PARTICIPLES:
         return "a verb and its noun, or a noun: no participle alone"
     return None
 

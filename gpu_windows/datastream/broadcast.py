@@ -120,7 +120,7 @@ class BroadcastConnectedStream(LastStep[R]):
         both = _Inputs(self.keyed, KeyedInput(small.source, small.time, small.watermarks, ()))
         selections = prefix_names(columns, broadcast, _PREFIXES)
         merged = both.merge(*selections, _PREFIXES, as_list(arrival_order))
-        seen, is_timed = merged.seen(_PREFIXES), both.is_timed
+        seen, is_timed = merged.names_of_sides(_PREFIXES), both.is_timed
         process = KeyedBroadcastProcess(function, output_schema(output), *seen, is_timed=is_timed)
         source = merged.source.add_constant(COPY, pa.scalar(value=False))
         return self._end(replace(merged, source=source).outputs(process, options))

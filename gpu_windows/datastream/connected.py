@@ -121,7 +121,7 @@ class ConnectedStreams(LastStep[R]):
         """
         selections = prefix_names(left, right, _PREFIXES)
         merged = self.both.merge(*selections, _PREFIXES, as_list(arrival_order))
-        seen, is_timed = merged.seen(_PREFIXES), self.both.is_timed
+        seen, is_timed = merged.names_of_sides(_PREFIXES), self.both.is_timed
         process = KeyedCoProcess(function, output_schema(output), *seen, is_timed=is_timed)
         return self._end(merged.outputs(process, options))
 

@@ -346,7 +346,7 @@ class _Results:
         aggregate = count() if text is None else function(self.added.name(text))
         column = str(aggregate.column)
 
-        def made(name: str) -> Measure:
+        def make(name: str) -> Measure:
             schema = self.added.source.schema
             kind = None if text is None else schema.field(column).type
             if aggregate.function in ("min", "max") and not is_ordered(kind):
@@ -356,7 +356,7 @@ class _Results:
                 variable, replace(bind(name, aggregate, schema), nullable=True)
             )
 
-        return self._add((variable, aggregate.describe()), wanted, made)
+        return self._add((variable, aggregate.describe()), wanted, make)
 
     def _add(self, key: object, wanted: str | None, made: Callable[[str], Measure]) -> str:
         if wanted is None and key in self._names:

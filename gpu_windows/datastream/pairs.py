@@ -173,7 +173,7 @@ class PairsRows(LastStep[R], ABC):
         )
         merged = marked._merge_inputs(left_side, right_side, PREFIXES)
         pair, pairs = self._pair(merged, how, where)
-        seen = (names[:-1] for names in merged.seen(PREFIXES))
+        seen = (names[:-1] for names in merged.names_of_sides(PREFIXES))
         outputs = marked._join_outputs(merged, pair, pairs, self._pairs(function, schema, *seen))
         return self._end(outputs)
 

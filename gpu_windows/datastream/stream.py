@@ -67,14 +67,14 @@ def stream(
     >>> clicks = gw.stream(pa.table({"user": ["ann"]}), name="clicks")
     """
     if name is None:
-        return _begun(source_of(source))
+        return _begin(source_of(source))
     given: object = name
     if not isinstance(given, str) or not given.strip():
         raise QueryError("the name of an input is a text that is not empty", value=repr(given))
-    return _begun(source_of(source).with_input_name(name))
+    return _begin(source_of(source).with_input_name(name))
 
 
-def _begun(source: Source) -> Stream:
+def _begin(source: Source) -> Stream:
     check_reserved(source.schema.names)
     return Stream(source)
 

@@ -96,7 +96,7 @@ class MergedInputs:
     right: tuple[str, ...]
     order: tuple[str, ...]
 
-    def seen(self, prefixes: Prefixes) -> tuple[Names, Names]:
+    def names_of_sides(self, prefixes: Prefixes) -> tuple[Names, Names]:
         """Return for each side what a function calls its columns, and what they are called here."""
         return _without(prefixes[0], self.left), _without(prefixes[1], self.right)
 

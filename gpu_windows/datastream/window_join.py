@@ -320,7 +320,7 @@ class WindowedCoGroup(_WindowedInputs[R]):
         elif rows != "arrow":
             raise QueryError("a VectorCoGroupFunction takes rows as Arrow", value=rows)
         merged = self._merge_inputs(*prefix_names(left, right, _PREFIXES), _PREFIXES)
-        own = ({here: name for name, here in side} for side in merged.seen(_PREFIXES))
+        own = ({here: name for name, here in side} for side in merged.names_of_sides(_PREFIXES))
         columns = (SIDE, *merged.left, *merged.right)
         vectorised = Vectorised(SplitSides(function, *own), columns, schema)
         return self._end(self._outputs(merged, vectorised))

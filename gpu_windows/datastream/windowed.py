@@ -188,7 +188,7 @@ class WindowedStream(Windowed[R]):
         ['shop', 'window_start', 'window_end', 'n', 'total']
         """
         check_named(unnamed)
-        source, function = self._bound(aggregates)
+        source, function = self._bind(aggregates)
         results = (each.name for each in function.bound)
         check_distinct((*self.keyed.keys, "window_start", "window_end", *results))
         return self._apply(source, function)
@@ -298,7 +298,7 @@ class WindowedStream(Windowed[R]):
             return self._apply(source, Vectorised(function, names, schema))
         check_function(function, ProcessWindowFunction, VectorWindowFunction)
         if aggregates is not None:
-            source, bound = self._bound(aggregates)
+            source, bound = self._bind(aggregates)
             return self._apply(source, Process(function, (), schema, rows, bound, reduce))
         source, names = self._name_columns(as_list(columns))
         return self._apply(source, Process(function, names, schema, rows, reduce=reduce))
@@ -348,7 +348,7 @@ class WindowedStream(Windowed[R]):
         check_distinct((*keys, "window_start", "window_end", *function.output.names))
         return self._apply(source, function)
 
-    def _bound(
+    def _bind(
         self, aggregates: Mapping[str, Aggregate | UserAggregate]
     ) -> tuple[Source, Aggregates]:
         """Return the source with all columns named, and the aggregates bound to their types."""

@@ -93,7 +93,7 @@ def run(
         len(stored.state) + keys + _CAPACITY,
         len(stored.complete_starts) + _CAPACITY,
     )
-    found = _found(settings, keys, given, *capacity)
+    found = _allocate_found(settings, keys, given, *capacity)
     work = Work(automaton, program, settings, rows, _machine(depth))
     call: Callable[..., int] = _run if compiled else pattern_matching.matching.run
     while True:
@@ -105,17 +105,17 @@ def run(
             completed = _larger(completed, _allocate_completed(settings, 2 * len(completed.start)))
         elif ended == FEW_GIVEN:
             given *= 2
-            found = _larger(found, _found(settings, keys, given, *capacity))
+            found = _larger(found, _allocate_found(settings, keys, given, *capacity))
         elif ended == FEW_STORED:
             capacity = (2 * capacity[0], 2 * capacity[1])
-            found = _larger(found, _found(settings, keys, given, *capacity))
+            found = _larger(found, _allocate_found(settings, keys, given, *capacity))
         else:
             return ended, int(work.machine.failed[0]), _trim(found, settings)
 
 
 def nothing(settings: Settings, keys: int) -> Found:
     """Return the state of new keys."""
-    return _trim(_found(settings, keys, 0, 0, 0), settings)
+    return _trim(_allocate_found(settings, keys, 0, 0, 0), settings)
 
 
 def _pool(settings: Settings, capacity: int) -> Pool:
@@ -142,7 +142,9 @@ def _allocate_completed(settings: Settings, capacity: int) -> Completed:
     )
 
 
-def _found(settings: Settings, keys: int, matches: int, partials: int, pending: int) -> Found:
+def _allocate_found(
+    settings: Settings, keys: int, matches: int, partials: int, pending: int
+) -> Found:
     sums = partials * settings.aggregates
     return Found(
         key=np.empty(matches, np.int64),

@@ -86,7 +86,7 @@ class ParquetWriter(SinkWriter):
             self._check_not_taken_over(batch.session)
             planned_ms = batch.planned_ms
             commit = Commit(self._owner.generation, batch.number, batch.rows, parts, planned_ms)
-            if not self._put(batch.session, commit):
+            if not self._write_commit(batch.session, commit):
                 rule = (
                     f"another process has just written micro-batch {batch.number} of the same query"
                 )
@@ -121,7 +121,7 @@ class ParquetWriter(SinkWriter):
         elif read_local_markers(self._here / self._owner.next_folder):
             raise taken_over(self._path)
 
-    def _put(self, session: SparkSession, commit: Commit) -> bool:
+    def _write_commit(self, session: SparkSession, commit: Commit) -> bool:
         """Write the commit of a micro-batch unless there is one; return whether this call did."""
         if self._here is not None:
             try:

@@ -45,17 +45,17 @@ def run(outputs: gw.typing.Outputs, sink: Any, checkpoint: str | Path) -> None:
 
 def die_at(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool) -> None:
     """Have the writer die in a micro-batch, before or after it says that it is complete."""
-    put = ParquetWriter._put
+    put = ParquetWriter._write_commit
 
     def dying(writer: ParquetWriter, session: SparkSession, commit: Commit) -> bool:
         if commit.number != number:
             return put(writer, session, commit)
-        monkeypatch.setattr(ParquetWriter, "_put", put)
+        monkeypatch.setattr(ParquetWriter, "_write_commit", put)
         if after:
             put(writer, session, commit)
         raise KeyError("dies here")
 
-    monkeypatch.setattr(ParquetWriter, "_put", dying)
+    monkeypatch.setattr(ParquetWriter, "_write_commit", dying)
 
 
 def fails(outputs: gw.typing.Outputs, sink: Any, checkpoint: Path, text: str) -> None:

@@ -34,7 +34,7 @@ class Nearest:
         self._best = np.zeros(len(ts), np.int64)
 
     @property
-    def found(self) -> NDArray[np.bool_]:
+    def has_match(self) -> NDArray[np.bool_]:
         """Whether a left row has a nearest row."""
         return self._run >= 0
 
@@ -45,7 +45,7 @@ class Nearest:
         """
         some = np.flatnonzero(indices >= 0)
         ts = right.ts[indices[some]]
-        has_best, best = self.found[some], self._best[some]
+        has_best, best = self.has_match[some], self._best[some]
         better = some[~has_best | self._is_better(ts, best, self._ts[some])]
         self._run[better] = len(self._runs)
         self._index[better] = indices[better]

@@ -152,7 +152,7 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
         bounds = self._join.lower, self._join.upper
         for right in () if self._join.is_empty else self._right.find_candidates(left, *bounds):
             best.offer(right, self._matching.find_nearest(left, right, best.direction))
-        found = best.found
+        found = best.has_match
         i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found)
         if not found.any():
             return self._results.fill_unmatched(left.take(i).by_time())

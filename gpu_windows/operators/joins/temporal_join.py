@@ -167,7 +167,7 @@ class TemporalJoinOperator(StatefulOperator[StateLog]):
         best = Nearest(left.ts, rules.BEFORE)
         for rows in versions:
             best.offer(rows, self._matching.find_nearest(left, rows, best.direction))
-        found = best.found
+        found = best.has_match
         if found.any():
             right_rows, places = best.rows(self._join.right)
             self._drop_unfit(found, left, right_rows, places)

@@ -116,7 +116,7 @@ class StepChanges:
         """Return the names of the changes of some firings."""
         return change_names(self.kinds[at])
 
-    def gone(self, at: Ints) -> tuple[Windows, Ints]:
+    def find_deleted(self, at: Ints) -> tuple[Windows, Ints]:
         """Return the windows whose rows some consecutive firings delete, and the event of each."""
         by = self.changes.by
         begin, end = np.searchsorted(by, at[:1]), np.searchsorted(by, at[-1:], side="right")

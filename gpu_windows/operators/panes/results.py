@@ -239,7 +239,7 @@ class PaneResults:
 
     def _make_deletions(self, step: _Step, changes: StepChanges, at: Ints) -> tuple[pa.Table, Ints]:
         """Return a deletion for each row that the events ``at`` remove, and its event."""
-        windows, by = changes.gone(at)
+        windows, by = changes.find_deleted(at)
         fired = replace(
             self._describe_firings(step.events, by, _now(step.call.settings)),
             start=windows.start,

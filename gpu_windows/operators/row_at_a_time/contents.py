@@ -52,7 +52,7 @@ class ContentsFormat:
         match self._empty():
             case StoredRows():
                 row = pa.struct(
-                    [("row", self._row), ("timestamp", pa.int64()), ("seen", self._seen)]
+                    [("row", self._row), ("timestamp", pa.int64()), ("seen", self._seen_type)]
                 )
                 return {"rows": pa.list_(row)}
             case Reduced():
@@ -98,7 +98,7 @@ class ContentsFormat:
         return self._struct(query.function.read_columns, as_python=query.function.takes_rows)
 
     @property
-    def _seen(self) -> pa.DataType:
+    def _seen_type(self) -> pa.DataType:
         return self._struct(self.query.part_columns, as_python=self.query.has_user_parts)
 
     def _struct(self, names: Sequence[str], *, as_python: bool) -> pa.DataType:

@@ -133,7 +133,7 @@ def divide(one: int, other: int) -> int:
     return value
 
 
-def broken(does: int, one: float, other: float, out: Any, place: int) -> int:
+def compute_floats(does: int, one: float, other: float, out: Any, place: int) -> int:
     """Compute with floats; return THERE, or ERROR where there is no value."""
     if does == ADD:
         out[place] = one + other
@@ -198,7 +198,7 @@ def combine(does: int, at: int, top: int, program: Program, machine: Machine) ->
         else:
             ints[top] = compare(does, ints[top], ints[top + 1])
     elif program.second[at]:
-        tags[top] = broken(does, floats[top], floats[top + 1], floats, top)
+        tags[top] = compute_floats(does, floats[top], floats[top + 1], floats, top)
     else:
         tags[top] = whole(does, ints[top], ints[top + 1], program.first[at], ints, top)
 
@@ -341,6 +341,7 @@ def holds(candidate: int, asked: Asked, work: Work) -> int:
 
 #: The functions that kernels compile, each after those that it calls.
 COMPILED = (
-    first_row, end_row, row_of, fits, divide, is_over_64, whole, broken, are_in_order, compare,
+    first_row, end_row, row_of, fits, divide, is_over_64, whole, compute_floats, are_in_order,
+    compare,
     connect, combine, apply_unary, fold_in, aggregate, push_row_value, fill_null, choose, holds,
 )  # fmt: skip

@@ -15,6 +15,7 @@ from gpu_windows.functions.top import Top
 from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.panes import fire_at_end
 from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator
+from gpu_windows.operators.panes.fire_at_end_machine import FireAtEndMachine
 from gpu_windows.operators.state import row_buffer
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
@@ -27,7 +28,7 @@ from gpu_windows.vocabulary.windows import (
 )
 from tests.examples import examples
 from tests.operators.panes.queries import run
-from tests.operators.state.put_away import put_away_after_each, rows
+from tests.operators.state.put_away import call, put_away_after_each, rows
 from tests.operators.state.tight import with_small_blocks
 from tests.planning.queries import query
 
@@ -116,6 +117,29 @@ def test_keys_fire_in_parts_where_rows_are_many(
         planned, end = asked(assigner, evicts=evicts), ("watermark", LONG_MAX)
         assert not any(put_away_after_each(planned, [*given_, end]).values())
         assert not any(put_away_after_each(of_top(assigner), [*given_, end]).values())
+
+
+def test_many_rows_are_loaded_by_groups_of_keys_and_few_at_once() -> None:
+    """A sixteenth of the keys at a time, whatever the rows of all are."""
+    planned, log = asked(TumblingEventTimeWindows(10)), MemoryLog()
+    loaded: list[int] = []
+
+    def load(machine: FireAtEndMachine, table: pa.Table) -> None:
+        loaded.append(len(table))
+        whole(machine, table)
+
+    whole = FireAtEndMachine.load_stored_rows
+    keys = [f"k{i}" for i in range(4_000)]
+    with patch.object(FireAtEndMachine, "load_stored_rows", load):
+        for limit, count in ((1 << 28, 1), (1_000, fire_at_end.MAX_PARTS)):
+            loaded.clear()
+            with patch.object(fire_at_end, "FIRE_BYTES", limit):
+                call(planned, log, rows_of_keys([(key, 5) for key in keys]))
+                fired = call(planned, log, 100)
+            assert len(fired) == len(keys)
+            assert len(loaded) == count
+            assert max(loaded) <= 2 * len(keys) // count
+            log = MemoryLog()
 
 
 def test_a_segment_that_spans_what_is_due_and_has_nothing_due() -> None:
