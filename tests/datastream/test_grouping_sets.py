@@ -243,3 +243,17 @@ def test_on_streams(spark: SparkSession, tmp_path: Path) -> None:
     wanted = one_by_one(source, "sliding", some)
     assert got == Counter({row: n for row, n in wanted.items() if row[end] <= until})
     assert len(got) > 100
+
+
+def test_a_cube_of_many_keys_is_refused_before_its_sets_are_made() -> None:
+    names = [f"k{i}" for i in range(40)]
+    table = pa.table({name: [1] for name in names} | {"ts": pa.array([0])})
+    keyed = gw.stream(table).event_time("ts", WATERMARKS).key_by(*names)
+    windows = keyed.window(WINDOWS["tumbling"])
+    with pytest.raises(errors.QueryError, match=r"at most 12 keys.*, got 40"):
+        windows.grouping_sets("cube")
+    assert len(windows.grouping_sets("rollup").aggregate(n=gw.count())) == 41
+    text = f"""SELECT COUNT(*) AS n, window_start FROM TUMBLE(TABLE t, DESCRIPTOR(ts),
+        INTERVAL '1' MINUTE) GROUP BY window_start, window_end, CUBE({", ".join(names)})"""
+    with pytest.raises(errors.SqlError, match=r"CUBE is of at most 12 columns, got 40"):
+        gw.sql(text, t=gw.stream(table).event_time("ts", WATERMARKS))

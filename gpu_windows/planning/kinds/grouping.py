@@ -13,6 +13,8 @@ from gpu_windows.errors import ColumnNotFoundError, QueryError
 #: The result column that identifies the grouping of a result (SQL: GROUPING_ID): a bit for each
 #: key, the lowest for the last key, set if the grouping leaves the key out.
 GROUPING_ID = pa.field("grouping_id", pa.int64(), nullable=False)
+#: Maximum number of keys of a cube, which has 4,096 sets then.
+MAX_CUBE_KEYS = 12
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,16 @@ class GroupingSets:
 
     @classmethod
     def cube(cls, keys: Sequence[str]) -> GroupingSets:
-        """Return all subsets of the keys."""
+        """Return all subsets of the keys.
+
+        Raises
+        ------
+        QueryError
+            If there are more than `MAX_CUBE_KEYS` keys, each of which doubles the sets.
+        """
+        if len(keys) > MAX_CUBE_KEYS:
+            rule = f"a cube is of at most {MAX_CUBE_KEYS} keys: name the grouping sets"
+            raise QueryError(rule, value=len(keys))
         indices, counts = range(len(keys)), range(len(keys), -1, -1)
         return cls(tuple(some for count in counts for some in combinations(indices, count)))
 

@@ -12,6 +12,7 @@ from gpu_windows.expressions.sql_text import canonical_text, errors_at, sql_erro
 from gpu_windows.planning.kinds.grouping import GROUPING_ID
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.kinds.aggregates import build_aggregate
+from gpu_windows.sql.syntax.grouping_sets import expand_sets
 from gpu_windows.sql.syntax.statement import Item, Statement, is_aggregate, name_of
 from gpu_windows.sql.syntax.window_functions import AUXILIARY_FUNCTIONS, read_group_window
 from gpu_windows.sql.tables.inputs import Columns, Input, Window, check_timed
@@ -278,9 +279,9 @@ class WindowAggregation:
             if isinstance(each, exp.GroupingSets | exp.Rollup | exp.Cube):
                 if sets is not None:
                     raise sql_error(each, "GROUP BY can have one list of grouping sets")
-                sets = [*_sets_of(each)]
+                sets = [*expand_sets(each)]
                 if not each.expressions:  # WITH ROLLUP applies to all expressions before it
-                    sets, plain = [*_sets_of(type(each)(expressions=plain))], []
+                    sets, plain = [*expand_sets(type(each)(expressions=plain))], []
             else:
                 plain.append(self._resolve_item(each))
         resolved = None if sets is None else [tuple(map(self._resolve_item, some)) for some in sets]
@@ -390,29 +391,3 @@ class WindowAggregation:
 
 
 _COUNT = exp.Count(this=exp.Star())
-
-
-def _sets_of(node: exp.Expr) -> list[tuple[exp.Expr, ...]]:
-    """Expand GROUPING SETS, ROLLUP or CUBE to its sets."""
-    parts = [_parts(each) for each in node.expressions]
-    if isinstance(node, exp.GroupingSets):
-        return parts
-    if isinstance(node, exp.Rollup):
-        return [
-            tuple(one for part in parts[:count] for one in part)
-            for count in range(len(parts), -1, -1)
-        ]
-    subsets = range(2 ** len(parts) - 1, -1, -1)
-    indices = range(len(parts))
-    return [
-        tuple(one for i in indices if bits >> (len(parts) - 1 - i) & 1 for one in parts[i])
-        for bits in subsets
-    ]
-
-
-def _parts(node: exp.Expr) -> tuple[exp.Expr, ...]:
-    if isinstance(node, exp.Tuple):
-        return tuple(node.expressions)
-    if isinstance(node, exp.Paren):
-        return (node.this,)
-    return (node,)
