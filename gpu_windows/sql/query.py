@@ -13,6 +13,7 @@ from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
     from gpu_windows.sql.api_call import ApiCall
+    from gpu_windows.sql.tables.inputs import Input
 
 _WHERE = "\nWHERE: rows that it filters out do not advance the watermark, as they do in Flink"
 
@@ -143,13 +144,13 @@ class SqlQuery:
 
         return self._translate(without_rows(tables_by_name(self.streams)))
 
-    def _translate(self, tables: Mapping[str, ApiCall]) -> ApiCall:
+    def _translate(self, tables: Mapping[str, Input]) -> ApiCall:
         from gpu_windows.sql.syntax.parse import parse_statement
         from gpu_windows.sql.tables.results import Settings
         from gpu_windows.sql.translate import translate
 
         settings = Settings(self.order, self.options_ or {})
-        on_arrow = not any(each.value.source.is_of_spark for each in tables.values())
+        on_arrow = not any(each.timed_stream.source.is_of_spark for each in tables.values())
         tree = parse_statement(self.text, on_arrow=on_arrow)
         return translate(tree, tables, settings).outputs
 

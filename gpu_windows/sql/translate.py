@@ -17,7 +17,7 @@ from gpu_windows.sql.translator import Reader, Translator
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from gpu_windows.sql.api_call import ApiCall
+    from gpu_windows.sql.tables.inputs import Input
     from gpu_windows.sql.tables.results import Results, Settings
 
 #: The first that recognizes a statement reads it.
@@ -31,7 +31,7 @@ READERS = (
 )
 
 
-def translate(tree: exp.Expr, tables: Mapping[str, ApiCall], settings: Settings) -> Results:
+def translate(tree: exp.Expr, tables: Mapping[str, Input], settings: Settings) -> Results:
     """Return the results of a statement over tables, by their names in lower case.
 
     Raises

@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from gpu_windows.expressions.dialect import TableArgument, WindowFunction
 from gpu_windows.expressions.sql_text import errors_at, sql_error
-from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.syntax.statement import Statement
 from gpu_windows.sql.syntax.window_functions import read_window_function
 from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window, check_timed
@@ -59,7 +58,7 @@ class Translator:
         The kinds of SELECT: the first that recognizes a statement reads it.
     read_rows : callable
         Reads a statement that no reader recognizes: it selects columns and filters rows alone.
-    tables : mapping of str to ApiCall of TimedStream
+    tables : mapping of str to Input
         By name in lower case.
     settings : Settings
     views : mapping of str to View
@@ -70,7 +69,7 @@ class Translator:
 
     readers: Sequence[Reader]
     read_rows: Callable[[Statement, Translator], Results]
-    tables: Mapping[str, ApiCall]
+    tables: Mapping[str, Input]
     settings: Settings
     views: Mapping[str, View] = field(default_factory=dict)
     stages: Stages = field(default_factory=Stages)
@@ -146,11 +145,12 @@ class Translator:
             translator = replace(self, views=view.views)
             return translator._query(view.tree, node.alias or node.this.name)
         if name not in self.tables:
-            table_names = ", ".join(each.code for each in self.tables.values()) or "none"
+            table_names = ", ".join(each.alias for each in self.tables.values()) or "none"
             rule = f"there is no such table; sql() is given {table_names}"
             raise sql_error(node, rule)
-        self.stages.read(self.tables[name].value.source, node)
-        return Input(node.alias or node.this.name, self.tables[name])
+        table = self.tables[name]
+        self.stages.read(table.timed_stream.source, node)
+        return replace(table, alias=node.alias or node.this.name)
 
     def table(self, node: exp.Expr) -> Input:
         """Return a table of FROM; the results of a subquery become rows with an event time.

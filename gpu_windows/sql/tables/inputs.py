@@ -79,6 +79,13 @@ class Input:
         return stream
 
     @property
+    def without_rows(self) -> Input:
+        """The same table without rows, so that nothing is computed."""
+        stream = self.timed_stream
+        without = replace(stream, source=stream.source.without_rows())
+        return replace(self, stream=replace(self.stream, value=without))
+
+    @property
     def names(self) -> ColumnNames:
         """The names of its columns in the text."""
         return column_names(
@@ -245,15 +252,15 @@ class Columns:
                 raise
 
 
-def tables_by_name(streams: Mapping[str, Any]) -> dict[str, ApiCall]:
-    """Return streams by name in lower case; those without an event time have `NO_TIME`.
+def tables_by_name(streams: Mapping[str, Any]) -> dict[str, Input]:
+    """Return streams as tables, by name in lower case; without an event time, of `NO_TIME`.
 
     Raises
     ------
     QueryError
         If one is not a stream, or two names differ in case alone.
     """
-    tables: dict[str, ApiCall] = {}
+    tables: dict[str, Input] = {}
     for name, stream in streams.items():
         if isinstance(stream, Stream):
             stream = stream._without_time
@@ -263,16 +270,13 @@ def tables_by_name(streams: Mapping[str, Any]) -> dict[str, ApiCall]:
         if name.lower() in tables:
             raise QueryError("names of tables must differ in more than case", value=name)
         table = replace(stream, source=stream.source.with_input_name(name))
-        tables[name.lower()] = ApiCall(table, name)
+        tables[name.lower()] = Input(name, ApiCall(table, name))
     return tables
 
 
-def without_rows(tables: Mapping[str, ApiCall]) -> dict[str, ApiCall]:
+def without_rows(tables: Mapping[str, Input]) -> dict[str, Input]:
     """Return the same tables with their rows removed."""
-    return {
-        name: replace(table, value=replace(table.value, source=table.value.source.without_rows()))
-        for name, table in tables.items()
-    }
+    return {name: table.without_rows for name, table in tables.items()}
 
 
 def check_timed(table: Input, node: exp.Expr, column: str | None = None) -> None:
