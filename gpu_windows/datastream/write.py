@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
 from gpu_windows.checkpointing.commit_log import MIN_COMMITS
 from gpu_windows.errors import QueryError, UnsupportedQueryError
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from gpu_windows.annotations import StreamingQuery
     from gpu_windows.spark_glue.streams.outputs import StreamOutputs
 
+AnySink: TypeAlias = "str | PathLike[str] | Sink | Callable[..., None]"
 #: What `pyspark.sql.streaming.DataStreamWriter.trigger` may be told.
 _WITHOUT_MICRO_BATCHES = {"continuous", "realTime"}
 _TRIGGERS = {"availableNow", "continuous", "once", "processingTime", "realTime"}
 
 
 def write_stream(
-    outputs: Outputs,
-    sink: str | PathLike[str] | Sink | Callable[..., None],
+    outputs: Outputs | Mapping[str, Outputs],
+    sink: AnySink | Mapping[str, AnySink],
     checkpoint: str | PathLike[str],
     *,
     trigger: Mapping[str, Any] | None = None,
@@ -46,9 +47,12 @@ def write_stream(
 
     Parameters
     ----------
-    outputs : Outputs
-        ``windowed.with_outputs().aggregate(...)`` of a streaming DataFrame.
-    sink : str, os.PathLike, Sink or callable
+    outputs : Outputs or mapping of str to Outputs
+        ``windowed.with_outputs().aggregate(...)`` of a streaming DataFrame. Several by name run as
+        one query: each micro-batch has the results of all of them, or of none. Names
+        have letters, digits, ``_`` and ``-``.
+    sink : str, os.PathLike, Sink or callable, or a mapping of such
+        With several outputs a sink for each, by the same names. One sink is
         A path, for Parquet, or `ParquetSink` of one; or a function of the results, the late and
         rejected rows with their ``rejection_reason``, and the number of the micro-batch (and,
         where the query has some, ``sides``: tags of side outputs to DataFrames; where it has such a
@@ -113,24 +117,21 @@ def write_stream(
     >>> query = gw.write_stream(counts, "/data/minutes", "/checkpoints/minutes")  # doctest: +SKIP
     """
     _check_keywords(unknown)
-    _check_streaming(outputs)
-    checked = _as_sink(sink)
+    by_name, sinks = _by_name(outputs, sink)
     if not isinstance(trigger, Mapping | None):
         rule = 'a trigger is a mapping, such as {"availableNow": True}'
         raise QueryError(rule, value=repr(trigger))
     _check_kind(trigger or {})
     _check_keep(keep)
-    from gpu_windows.spark_glue.streams.outputs import StreamOutputs
     from gpu_windows.spark_glue.streams.start import start
+    from gpu_windows.spark_glue.streams.targets import combine_sinks, combine_targets
 
-    folder = fspath(checkpoint).rstrip("/")
-    if isinstance(checked, ParquetSink) and checked.path == folder:
-        raise QueryError("results and checkpoint must be in two folders", value=folder)
-    checked.check(outputs.plan)
-    assert isinstance(outputs, StreamOutputs), "all outputs of streams are of Spark's"
-    _check_begin_empty(begin_empty, outputs)
+    _check_folders(sinks.values(), fspath(checkpoint).rstrip("/"))
+    whole, checked = combine_targets(by_name), sinks.get(_ALONE) or combine_sinks(by_name, sinks)
+    checked.check(whole.plan)
+    _check_begin_empty(begin_empty, whole)
     return start(
-        outputs,
+        whole,
         checked,
         fspath(checkpoint),
         trigger=trigger,
@@ -138,6 +139,41 @@ def write_stream(
         keep=keep,
         begin_empty=begin_empty,
     )
+
+
+#: Name of outputs that were given without one.
+_ALONE = ""
+
+
+def _by_name(outputs: Any, sink: Any) -> tuple[dict[str, StreamOutputs], dict[str, Sink]]:
+    """Return outputs and sinks by name.
+
+    Raises
+    ------
+    QueryError
+        If one is of another kind, or several outputs have one sink.
+    """
+    if isinstance(outputs, Mapping) and isinstance(sink, Mapping):
+        if _ALONE in outputs:
+            raise QueryError("outputs by name have names", value=repr(_ALONE))
+        for each in outputs.values():
+            _check_streaming(each)
+        return {**outputs}, {name: _as_sink(each) for name, each in sink.items()}
+    if isinstance(outputs, Mapping) or isinstance(sink, Mapping):
+        rule = "several outputs have a sink for each, by the same names"
+        raise QueryError(rule, value=type(sink).__name__)
+    _check_streaming(outputs)
+    return {_ALONE: outputs}, {_ALONE: _as_sink(sink)}
+
+
+def _check_folders(sinks: Collection[Sink], checkpoint: str) -> None:
+    """Refuse a path that is used twice."""
+    paths = [each.path for each in sinks if isinstance(each, ParquetSink)]
+    if checkpoint in paths:
+        raise QueryError("results and checkpoint must be in two folders", value=checkpoint)
+    twice = sorted({str(path) for path in paths if paths.count(path) > 1})
+    if twice:
+        raise QueryError("two outputs must be in two folders", value=twice[0])
 
 
 def _check_keywords(unknown: Mapping[str, Any]) -> None:

@@ -331,6 +331,10 @@ class Source(ABC):
         del name
         return self
 
+    def with_shared_rows(self) -> Source:
+        """Return a source whose rows are read once by all queries that run as one."""
+        return self
+
     @abstractmethod
     def convert_time(self, column: str, role: str) -> Source:
         """Return this source with a column of times in microseconds.

@@ -244,6 +244,12 @@ class SparkSource(Source):
             lambda frame: frame.withColumn(column, instants), ConvertLocalTime(column, zone, "UTC")
         )
 
+    def with_shared_rows(self) -> Source:
+        """Return this source; of a stream that Spark reads, changes are made in micro-batches."""
+        if self.scan is not None or self.stage_rows is not None or not self.frame.isStreaming:
+            return self
+        return replace(self, stage_rows=StageRows.of_stream(self.frame))
+
     def with_input_name(self, name: str) -> Source:
         """Return this source with a name for its input, if it has one input without a name."""
         return replace(self, inputs=name_inputs(self.inputs, name))
@@ -330,7 +336,7 @@ def _union_fields(parts: Sequence[SparkSource]) -> dict[str, Any]:
     changed = [(source.earlier[-1].name, source.changes) for source in parts if source.changes]
     changes = (f"{name}: {each}" for name, changes in changed for each in changes)
     rows = None
-    if earlier:
+    if any(each.stage_rows is not None for each in parts):
         rows = StageRows.union(
             StageRows.of_stream(each.frame) if each.stage_rows is None else each.stage_rows
             for each in parts

@@ -37,12 +37,15 @@ class MicroBatchJob:
     log : CommitLog
     facts : str
         See `StateCommit`.
+    shares_rows : bool
+        Whether several stages read one stream, whose rows are then computed once.
     """
 
     stages: tuple[StageJob, ...]
     streams: tuple[str, ...]
     log: CommitLog
     facts: str
+    shares_rows: bool = False
 
     def run(
         self, rows: DataFrame, last: StateCommit, number: int, digest: str, planned_ms: int
@@ -64,7 +67,13 @@ class MicroBatchJob:
             number=number,
             now_ms=planned_ms,
         )
-        finished = self._run_stages(rows, last, times)
+        if self.shares_rows:
+            rows.persist()
+        try:
+            finished = self._run_stages(rows, last, times)
+        finally:
+            if self.shares_rows:
+                rows.unpersist()
         metrics = _with_seconds(finished, time.perf_counter() - began)
         calls = [e.next_call_ms for e in finished.values() if e.next_call_ms is not None]
         return StateCommit(
@@ -91,7 +100,7 @@ class MicroBatchJob:
             watermarks = {name: each.state.watermark for name, each in finished.items()}
             done = job.run(job.make_rows(frames), before, watermarks, times)
             finished[job.name] = done
-            if job.name:
+            if job.is_read:
                 batch = StagedResults(rows.sparkSession, self.log.files, done.staged_files)
                 frames[job.name] = job.reader.stage_rows(batch)
         return finished

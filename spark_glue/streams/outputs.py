@@ -165,7 +165,9 @@ class StreamOutputs(SparkOutputs):
         selection = "; ".join(each.describe() for each in self.selections)
         own = self.stages[-1]
         manifest = own.manifest.with_facts({"selection": selection} if selection else {})
-        earlier = replace(own, name=stage.name, manifest=manifest, keeps_results=stage.keep)
+        earlier = replace(
+            own, name=stage.name, manifest=manifest, keeps_results=stage.keep, is_read=True
+        )
         frame = own.reader.as_stage_rows(placeholder(self.session, own.reader))
         return StreamSource(
             frame, earlier=(*self.earlier, earlier), stage_rows=StageRows.of_stage(stage.name)

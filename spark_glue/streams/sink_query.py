@@ -37,10 +37,7 @@ def make_sink_query(
 
     ``files``: of its commits; ``lineage``: the one in them.
     """
-    reader, query = outputs.reader, outputs.plan.query
-
-    keys = tuple(reader.public.get(name, name) for name in query.keys if query.has_key)
-    windows = tuple(reader.public.get(name, name) for name in query.window_columns)
+    reader = outputs.reader
 
     def schemas() -> dict[str, StructType]:
         nothing = StagedResults(outputs.session, files, ())
@@ -50,23 +47,33 @@ def make_sink_query(
         session=outputs.session,
         checkpoint=checkpoint,
         plan=outputs.plan,
-        key_columns=keys,
-        window_columns=windows,
+        key_columns=key_columns(outputs),
+        window_columns=window_columns(outputs),
         read_schemas=schemas,
         identity=lineage,
-        lacking=_lacking(outputs, (*keys, *windows)),
+        lacking=lacking_columns(outputs),
     )
 
 
-def _lacking(outputs: StreamOutputs, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that identify results and that a selection left out or changed.
+def key_columns(outputs: StreamOutputs) -> tuple[str, ...]:
+    """Return the names of the result columns with the keys."""
+    query, public = outputs.plan.query, outputs.reader.public
+    return tuple(public.get(name, name) for name in query.keys if query.has_key)
 
-    ``names``: keys and bounds of windows.
-    """
+
+def window_columns(outputs: StreamOutputs) -> tuple[str, ...]:
+    """Return the names of the result columns with the bounds of the window."""
+    public = outputs.reader.public
+    return tuple(public.get(name, name) for name in outputs.plan.query.window_columns)
+
+
+def lacking_columns(outputs: StreamOutputs) -> tuple[str, ...]:
+    """Return the columns that identify results and that a selection left out or changed."""
     columns, query = outputs.unchanged_columns, outputs.plan.query
     if columns is None:
         return ()
     firings = (field.name for field in FIRING if field.name in query.result_names)
     change = () if query.change_column is None else (query.change_column,)
+    names = (*key_columns(outputs), *window_columns(outputs))
     identifying = (*names, *query.number_columns, *firings, *change)
     return tuple(name for name in identifying if name not in columns)

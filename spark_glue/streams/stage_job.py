@@ -103,6 +103,8 @@ class StageJob:
         How much of a GPU is a task's.
     scan : StreamScan, optional
         Reads the files that rows are the paths of.
+    is_read : bool
+        Whether another stage reads its results.
     """
 
     name: str
@@ -114,6 +116,7 @@ class StageJob:
     partitions: int
     gpu_share: float = 1.0
     scan: StreamScan | None = None
+    is_read: bool = False
     _controls: list[DataFrame] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property

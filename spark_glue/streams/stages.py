@@ -51,6 +51,8 @@ class QueryStage:
         Whether its results are an output of the query.
     scan : StreamScan, optional
         Reads the files that ``rows`` are the paths of.
+    is_read : bool
+        Whether another stage reads its results.
     """
 
     name: str
@@ -62,6 +64,7 @@ class QueryStage:
     steps_before: tuple[str, ...] = ()
     keeps_results: bool = True
     scan: StreamScan | None = None
+    is_read: bool = False
 
 
 def with_stages(reader: ResultReader, earlier: Iterable[QueryStage]) -> ResultReader:
@@ -92,6 +95,15 @@ def check_stage(query: Query) -> None:
     ------
     UnsupportedQueryError
     """
+    check_has_no_clock(query)
+    watermarks = query.watermarks
+    if not watermarks.moves:
+        rule = "results need a watermark that moves: use event_time(column, watermarks)"
+        raise UnsupportedQueryError(rule, value=watermarks.describe())
+
+
+def check_has_no_clock(query: Query) -> None:
+    """Raise `UnsupportedQueryError` for a query of processing time among several stages."""
     advice = "write the results with gpu_windows.write_stream and read them by read_output_stream"
     watermarks = query.watermarks
     if query.uses_processing_time or watermarks.in_processing_time:
@@ -99,9 +111,6 @@ def check_stage(query: Query) -> None:
         raise UnsupportedQueryError(rule, value=query.time_dependent_part)
     if any(each.closes for each in watermarks.inputs):
         rule = f"in a query of several stages the clock cannot advance event time: {advice}"
-        raise UnsupportedQueryError(rule, value=watermarks.describe())
-    if not watermarks.moves:
-        rule = "results need a watermark that moves: use event_time(column, watermarks)"
         raise UnsupportedQueryError(rule, value=watermarks.describe())
 
 

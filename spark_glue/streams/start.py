@@ -90,6 +90,7 @@ def start(
         streams=tuple(streams),
         log=opened.log,
         facts=manifest.text,
+        shares_rows=len(streams) < sum(len(stage.rows.streams) for stage in stages),
     )
     has_steps = any(stage.steps_before for stage in stages)
     engine = Engine(job, outputs.reader, writer, opened.files, has_steps, keep)
@@ -166,6 +167,7 @@ def _stage_job(
         partitions=partitions,
         gpu_share=gpu_share(session.conf),
         scan=stage.scan,
+        is_read=stage.is_read,
     )
 
 

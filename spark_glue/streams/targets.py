@@ -1,0 +1,115 @@
+"""Several queries as one: they are stages of it, and share streams, micro-batches and commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import replace
+from itertools import chain
+
+from gpu_windows.errors import QueryError
+from gpu_windows.runners.sink import Sink, SinkQuery
+from gpu_windows.runners.stages import Stage, check_distinct_stages, stage_output
+from gpu_windows.runners.targets import Target, TargetsSink
+from gpu_windows.spark_glue.contract.output_kinds import kinds_of
+from gpu_windows.spark_glue.streams.outputs import StreamOutputs
+from gpu_windows.spark_glue.streams.sink_query import key_columns, lacking_columns, window_columns
+from gpu_windows.spark_glue.streams.stages import QueryStage, check_has_no_clock
+
+
+def combine_targets(targets: Mapping[str, StreamOutputs]) -> StreamOutputs:
+    """Return outputs of one query that computes those of several.
+
+    All but the last are its earlier stages, by their names here.
+
+    Parameters
+    ----------
+    targets : mapping of str to StreamOutputs
+        By names that folders can have. Names of the stages before each of them differ, too.
+
+    Raises
+    ------
+    QueryError
+        If there are none, or names are not distinct or no names of folders.
+    UnsupportedQueryError
+        If one of several depends on processing time.
+    """
+    if not targets:
+        raise QueryError("write_stream takes at least one query", value=str(targets))
+    *others, last = targets
+    if others:
+        for outputs in targets.values():
+            check_has_no_clock(outputs.plan.query)
+    stages = [*chain.from_iterable(_as_stages(name, targets[name]) for name in others)]
+    combined = copy(targets[last])
+    combined.earlier = (*stages, *combined.earlier)
+    for each in combined.earlier:
+        Stage(each.name)  # checks it
+    check_distinct_stages(each.name for each in combined.earlier)
+    return combined
+
+
+def combine_sinks(targets: Mapping[str, StreamOutputs], sinks: Mapping[str, Sink]) -> Sink:
+    """Return a sink that gives each query of `combine_targets` to its own.
+
+    Raises
+    ------
+    QueryError
+        If queries and sinks have different names.
+    """
+    if [*targets] != [*sinks] and set(targets) != set(sinks):
+        odd = sorted({*targets} ^ {*sinks})
+        rule = "each query has a sink, by the same name"
+        raise QueryError(rule, value=", ".join(map(str, odd)))
+    last = [*targets][-1]
+    return TargetsSink(
+        {
+            name: Target(
+                sinks[name],
+                outputs.plan,
+                dict(_output_names("" if name == last else name, outputs)),
+                _SeesQuery(outputs),
+            )
+            for name, outputs in targets.items()
+        }
+    )
+
+
+class _SeesQuery:
+    """Makes the query of a target of the whole query.
+
+    Parameters
+    ----------
+    outputs : StreamOutputs
+        Of the target.
+    """
+
+    def __init__(self, outputs: StreamOutputs) -> None:
+        self._outputs = outputs
+
+    def __call__(self, query: SinkQuery) -> SinkQuery:
+        """Return it."""
+        outputs = self._outputs
+        return replace(
+            query,
+            plan=outputs.plan,
+            key_columns=key_columns(outputs),
+            window_columns=window_columns(outputs),
+            lacking=lacking_columns(outputs),
+        )
+
+
+def _as_stages(name: str, outputs: StreamOutputs) -> Iterable[QueryStage]:
+    """Return the stages of a query, of which the last has a name and gives its results."""
+    own = outputs.stages[-1]
+    selection = "; ".join(each.describe() for each in outputs.selections)
+    manifest = own.manifest.with_facts({"selection": selection} if selection else {})
+    return (*outputs.earlier, replace(own, name=name, manifest=manifest, keeps_results=True))
+
+
+def _output_names(name: str, outputs: StreamOutputs) -> Iterable[tuple[str, str]]:
+    """Yield the names of a query's outputs in the whole, and its own."""
+    for own in kinds_of(outputs.plan):
+        yield (stage_output(name, own) if name else own), own
+    for each in outputs.reader.earlier:
+        yield each, each
