@@ -130,6 +130,23 @@ class Stream(UnkeyedStream):
         _check_columns(self.source, columns)
         return Stream(self.source.add_columns(columns))
 
+    def where(self, condition: str) -> Stream:
+        """Take the rows only for which a condition is true.
+
+        Parameters
+        ----------
+        condition : str
+            In SQL, over the columns; see `TimedStream.where`.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "amount": [5, 50, 90]}))
+        >>> pairs = sales.where("amount > 10").key_by("shop").count_window(2)
+        >>> pairs.aggregate(amount=gw.sum("amount"))["amount"].to_pylist()
+        [140]
+        """
+        return Stream(self.source.filter_rows(condition))
+
     def event_time(
         self,
         column: str | Column,
