@@ -39,10 +39,10 @@ def select(
     )
     for name in unchanged:
         require_column(source.schema, name)
-    chosen = _compute(source, selected, unchanged)
-    outputs = _outputs(rows, chosen)
-    if rows.time not in (NO_TIME, *chosen.columns.values()):
-        outputs.in_time = _with_time(rows, chosen)
+    selection = _compute(source, selected, unchanged)
+    outputs = _outputs(rows, selection)
+    if rows.time not in (NO_TIME, *selection.columns.values()):
+        outputs.in_time = _with_time(rows, selection)
     return outputs
 
 
@@ -64,24 +64,24 @@ def _compute(source: Source, selected: Mapping[str, str], unchanged: set[str]) -
     return _Columns(source.add_columns(added) if added else source, columns, texts)
 
 
-def _outputs(rows: KeyedInput, chosen: _Columns) -> Outputs:
-    source = chosen.source.add_constant(NO_KEY, pa.scalar(value=True))
+def _outputs(rows: KeyedInput, selection: _Columns) -> Outputs:
+    source = selection.source.add_constant(NO_KEY, pa.scalar(value=True))
     query = SelectQuery(
         schema=source.schema,
         time=rows.time,
         watermarks=rows.watermarks,
         keys=(NO_KEY,),
-        columns=chosen.columns,
-        expressions=chosen.expressions,
+        columns=selection.columns,
+        expressions=selection.expressions,
     )
     return source.outputs(query)
 
 
-def _with_time(rows: KeyedInput, chosen: _Columns) -> Callable[[], Outputs]:
+def _with_time(rows: KeyedInput, selection: _Columns) -> Callable[[], Outputs]:
     """Return what makes the same outputs with the event time of each row, for a later stage."""
 
     def in_time() -> Outputs:
-        columns = {**chosen.columns, rows.time: rows.time}
-        return _outputs(rows, replace(chosen, columns=columns))
+        columns = {**selection.columns, rows.time: rows.time}
+        return _outputs(rows, replace(selection, columns=columns))
 
     return in_time

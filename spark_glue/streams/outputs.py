@@ -117,10 +117,10 @@ class StreamOutputs(SparkOutputs):
         schema = self._source.frame.schema
         query = self.plan.query
         keys = StructType([schema[name] for name in query.keys])
-        passed = StructType(
+        input_types = StructType(
             [StructField(name, schema[of].dataType) for name, of in query.passed_columns.items()]
         )
-        return ResultReader(self.plan, self._source.public, keys, passed, self.selections)
+        return ResultReader(self.plan, self._source.public, keys, input_types, self.selections)
 
     @property
     def stages(self) -> tuple[QueryStage, ...]:

@@ -41,7 +41,7 @@ class ResultReader:
         Names of columns of expressions to the names that the user gave them.
     keys : StructType
         Spark's types of the keys.
-    passed : StructType
+    input_types : StructType
         Spark's types of the results that have the values of an input column.
     selections : tuple of Selection
         Of the results.
@@ -54,7 +54,7 @@ class ResultReader:
     plan: Plan
     public: Mapping[str, str]
     keys: StructType
-    passed: StructType
+    input_types: StructType
     selections: tuple[Selection, ...] = ()
     first: int = 0
     earlier: Mapping[str, tuple[ResultReader, str]] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class ResultReader:
     @property
     def result_types(self) -> StructType:
         """Spark's types of the results of an operator."""
-        return to_spark_schema(self.plan.result_schema, self.passed)
+        return to_spark_schema(self.plan.result_schema, self.input_types)
 
     def _read_results(self, batch: StagedResults, files: int | None) -> DataFrame:
         return batch.rows(self.first + RESULT, self.plan.result_schema, self.result_types, files)

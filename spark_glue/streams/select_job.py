@@ -75,8 +75,8 @@ class SelectStageJob(StageJob):
         report = self._combine(
             reports, before, dict(self._stage_watermarks(stage_watermarks)), times
         )
-        staged = self._staged_files([each.staged_file for each in reports], inline, times)
-        return self._finish([report], staged, before, times)
+        staged_files = self._staged_files([each.staged_file for each in reports], inline, times)
+        return self._finish([report], staged_files, before, times)
 
     def _combine(
         self,

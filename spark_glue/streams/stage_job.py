@@ -153,8 +153,8 @@ class StageJob:
             shards = shards.sortWithinPartitions(SHARD, NUMBER)
         run = self._shard_task(before, combined, stage_watermarks, times)
         output = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
-        reports, staged = self._shard_reports(output, times)
-        return self._finish(reports, staged, before, times)
+        reports, staged_files = self._shard_reports(output, times)
+        return self._finish(reports, staged_files, before, times)
 
     def _stamp_arrivals(self, rows: DataFrame, times: MicroBatchTimes) -> DataFrame:
         """Raise ingestion times to the time of the micro-batch: Spark's clock may be set back."""
@@ -215,12 +215,12 @@ class StageJob:
         times: MicroBatchTimes,
     ) -> list[StagedFile]:
         """Return the files of results, with one for those that came with the reports."""
-        staged = [each for each in files if each is not None]
+        staged_files = [each for each in files if each is not None]
         if inline:
             name = self.log.results_file(times.sequence, uuid4().hex)
             sizes = write_staged_file(self.log.files, name, inline)
-            staged.append(StagedFile(name, tuple(sizes.items())))
-        return staged
+            staged_files.append(StagedFile(name, tuple(sizes.items())))
+        return staged_files
 
     def _finish(
         self,
