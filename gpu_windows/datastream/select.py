@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.planning.kinds.select import SelectQuery
-from gpu_windows.planning.query import NO_KEY, NO_TIME
-from gpu_windows.planning.validation import require_column
+from gpu_windows.planning.query import NO_KEY, NO_TIME, OWN
+from gpu_windows.planning.validation import check_distinct, check_reserved, require_column
 from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.runners.selection import selected_columns
+
+_STAYS = "columns have different names, also from the event time, which stays"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,27 @@ def select(
     if rows.time not in (NO_TIME, *selection.columns.values()):
         outputs.in_time = _with_time(rows, selection)
     return outputs
+
+
+def project(
+    source: Source,
+    columns: Sequence[str | Mapping[str, str]],
+    renamed: Mapping[str, str],
+    needed: Sequence[str] = (),
+) -> tuple[Source, dict[str, str]]:
+    """Return a source with some of its columns alone, and their new names by the old ones.
+
+    ``needed``: columns that stay, under their own names if they are not among the others.
+    """
+    names = selected_columns(columns, renamed)
+    for column in names.values():
+        require_column(source.schema, column)
+    after = {old: new for new, old in reversed(names.items())}
+    stay = {name: name for name in needed if name not in after}
+    check_distinct([*names, *stay], _STAYS)
+    after |= stay
+    check_reserved({*names} - {*OWN})
+    return source.project({**names, **{new: old for old, new in stay.items()}}), after
 
 
 def _compute(source: Source, selected: Mapping[str, str], unchanged: set[str]) -> _Columns:

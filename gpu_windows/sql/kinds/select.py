@@ -36,9 +36,7 @@ def read_select(statement: Statement, table: Input, settings: Settings) -> Resul
         raise sql_error(statement.having, "HAVING needs GROUP BY: filter rows with WHERE")
     if statement.has_aggregates:
         raise sql_error(statement.select, _NO_AGGREGATE)
-    if settings.options.get("device") == "cuda":
-        rule = "device='cuda' is not possible: no kernel of a device selects rows"
-        raise sql_error(statement.select, rule)
+    settings.check_selects(statement.select)
     rows = table.where(statement.where)
     items = items_by_name(_expand(statement, rows), lambda node: node)
     texts = {name: _text(rows, name, node) for name, node in items.items()}

@@ -39,6 +39,12 @@ class Settings:
         """Return the settings for these tables: results of a query have no order of arrival."""
         return replace(self, order=()) if any(each.is_results for each in inputs) else self
 
+    def check_selects(self, node: exp.Expr) -> None:
+        """Raise `SqlError` at a node that selects rows if options ask for a device."""
+        if self.options.get("device") == "cuda":
+            rule = "device='cuda' is not possible: no kernel of a device selects rows"
+            raise sql_error(node, rule)
+
     def apply(self, step: ApiCall) -> ApiCall:
         """Apply order and options to a step of the API."""
         if self.order:
