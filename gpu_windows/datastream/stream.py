@@ -14,6 +14,7 @@ import pyarrow as pa
 from gpu_windows.datastream.event_times import with_time
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.select import project
 from gpu_windows.datastream.sources import source_of
 from gpu_windows.datastream.unkeyed import UnkeyedStream
 from gpu_windows.datastream.window_rows import with_windows
@@ -129,6 +130,71 @@ class Stream(UnkeyedStream):
         """
         _check_columns(self.source, columns)
         return Stream(self.source.add_columns(columns))
+
+    def where(self, condition: str) -> Stream:
+        """Take the rows only for which a condition is true.
+
+        Parameters
+        ----------
+        condition : str
+            In SQL, over the columns; see `TimedStream.where`.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": ["a"] * 3, "amount": [5, 50, 90]}))
+        >>> pairs = sales.where("amount > 10").key_by("shop").count_window(2)
+        >>> pairs.aggregate(amount=gw.sum("amount"))["amount"].to_pylist()
+        [140]
+        """
+        return Stream(self.source.filter_rows(condition))
+
+    def project(self, /, *columns: str | Mapping[str, str], **renamed: str) -> Stream:
+        """Take some columns of the rows alone, some under new names; see `TimedStream.project`.
+
+        Parameters
+        ----------
+        *columns : str or mapping of str to str
+            Names of columns; new names to columns, in their place.
+        **renamed : str
+            New name to a column.
+
+        Examples
+        --------
+        >>> clicks = gw.stream(pa.table({"user": ["ann"], "page": [1], "agent": ["x"]}))
+        >>> clicks.project("page", who="user").select().result().to_pylist()
+        [{'page': 1, 'who': 'ann'}]
+        """
+        return Stream(project(self.source, columns, renamed)[0])
+
+    def union(self, *others: Stream) -> Stream:
+        """Take the rows of several inputs together: all have the same columns.
+
+        To give each input watermarks of its own, give each an event time before; the union of
+        `TimedStream` has the least of them.
+
+        Parameters
+        ----------
+        *others : Stream
+            Inputs of the same kind, with the same columns.
+
+        Raises
+        ------
+        QueryError
+            If columns differ, or an input is of another kind.
+
+        Examples
+        --------
+        >>> web = gw.stream(pa.table({"user": ["ann"]}))
+        >>> web.union(gw.stream(pa.table({"user": ["bob"]}))).select().result()["user"].to_pylist()
+        ['ann', 'bob']
+        """
+        for each in others:
+            if not isinstance(each, Stream):
+                rule = "the union of streams without a time takes others without one"
+                raise QueryError(rule, value=type(each).__name__)
+        no_watermarks = WatermarkStrategy.no_watermarks()
+        inputs = [UnionInput(each.source, NO_TIME, no_watermarks) for each in (self, *others)]
+        return Stream(self.source.union(inputs))
 
     def event_time(
         self,
@@ -314,6 +380,38 @@ class TimedStream(UnkeyedStream):
         _check_columns(self.source, columns)
         return replace(self, source=self.source.add_columns(columns))
 
+    def project(self, /, *columns: str | Mapping[str, str], **renamed: str) -> TimedStream:
+        """Take some columns of the rows alone, some under new names, as for a `union`.
+
+        The event time stays: under its new name, or under its own if it is not among the columns.
+
+        Parameters
+        ----------
+        *columns : str or mapping of str to str
+            Names of columns; new names to columns, in their place.
+        **renamed : str
+            New name to a column.
+
+        Raises
+        ------
+        QueryError
+            If a column does not exist, or two have the same name.
+
+        Examples
+        --------
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> clicks = pa.table({"user": ["ann"], "page": [1], "ts": [0]})
+        >>> timed = gw.stream(clicks).event_time("ts", in_order).project("page", at="ts")
+        >>> timed.window_all(gw.TumblingEventTimeWindows.of("1 hour")).aggregate(
+        ...     pages=gw.count_distinct("page")
+        ... )["pages"].to_pylist()
+        [1]
+        """
+        self._check_plain("project")
+        needed = () if self.time == NO_TIME else (self.time,)
+        source, names = project(self.source, columns, renamed, needed)
+        return replace(self, source=source, time=names.get(self.time, self.time))
+
     def with_windows(
         self,
         assigner: WindowAssigner,
@@ -394,7 +492,12 @@ class TimedStream(UnkeyedStream):
             if not isinstance(each, TimedStream):
                 rule = "union takes streams with a time: gw.stream(...).event_time(...)"
                 raise QueryError(rule, value=type(each).__name__)
+            if (each.time == NO_TIME) != (self.time == NO_TIME):
+                rule = "all inputs of a union have an event time, or none has one"
+                raise QueryError(rule, value=each.watermarks.describe())
         inputs = [UnionInput(each.source, each.time, each.watermarks) for each in (self, *others)]
+        if self.time == NO_TIME:
+            return replace(self, source=self.source.union(inputs))
         check_union_watermarks(each.watermarks for each in inputs)
         watermarks = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
         return TimedStream(self.source.union(inputs), self.time, watermarks)

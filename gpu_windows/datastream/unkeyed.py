@@ -13,6 +13,7 @@ from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.match import MatchStream
+from gpu_windows.datastream.select import select
 from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream
@@ -23,6 +24,7 @@ from gpu_windows.vocabulary.windows import WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
+    from gpu_windows.runners.outputs import Outputs
 
 
 class UnkeyedStream(Step, ABC):
@@ -32,6 +34,50 @@ class UnkeyedStream(Step, ABC):
     @abstractmethod
     def _rows(self) -> KeyedInput:
         """The rows without keys, with a time that may be null."""
+
+    @abstractmethod
+    def where(self, condition: str) -> UnkeyedStream:
+        """Take the rows only for which a condition is true."""
+
+    def select(
+        self, /, *columns: str | Mapping[str, str], where: str | None = None, **expressions: str
+    ) -> Outputs:
+        """Return rows as they are: some of their columns, expressions, a condition; no windows.
+
+        ``stream.select("user", total="price * quantity", where="price > 10")``. Rows come at once,
+        and nothing is kept of them: none is late, and one without a time is a result as any other.
+        On streams `gpu_windows.write_stream` writes them once, as results of all queries;
+        `gpu_windows.stream_results` goes on from them with the time that they have.
+
+        Parameters
+        ----------
+        *columns : str or mapping of str to str
+            Names of columns; expressions by name, in their place, of which one may be called
+            ``where``. Without any column all are taken.
+        where : str, optional
+            A condition in SQL over the rows: see `where`.
+        **expressions : str
+            Name of a result to an expression in SQL over the rows, such as Spark computes; over
+            Arrow tables those that Arrow computes alike (extra ``sql``).
+
+        Returns
+        -------
+        Outputs
+
+        Raises
+        ------
+        QueryError
+            If a column does not exist, an expression or the condition is invalid.
+
+        Examples
+        --------
+        >>> sales = pa.table({"shop": ["a", "b"], "price": [2.0, 3.0], "quantity": [4, 1]})
+        >>> totals = gw.stream(sales).select("shop", total="price * quantity", where="price < 3")
+        >>> totals.result().to_pylist()
+        [{'shop': 'a', 'total': 8.0}]
+        """
+        stream = self if where is None else self.where(where)
+        return select(stream._rows, columns, expressions)
 
     def key_by(self, *columns: str | Column) -> KeyedStream:
         """Give every row a key: one or several columns; null is a key of its own.

@@ -15,6 +15,7 @@ from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, IntervalJ
 from gpu_windows.planning.kinds.match import MatchPlan, MatchQuery
 from gpu_windows.planning.kinds.over import OverPlan, OverQuery
 from gpu_windows.planning.kinds.process import ProcessPlan, ProcessQuery
+from gpu_windows.planning.kinds.select import SelectPlan, SelectQuery
 from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan, TemporalJoinQuery
 from gpu_windows.planning.kinds.top import TopPlan, TopQuery
 from gpu_windows.planning.kinds.window import WindowQuery
@@ -71,6 +72,8 @@ def _build(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
         return _top(plan, trace=trace)
     if is_plan_of(plan, MatchQuery):
         return _match(plan, trace=trace, in_order=in_order, compiled=not by_row)
+    if is_plan_of(plan, SelectQuery):
+        return _select(plan, trace=trace)
     if is_plan_of(plan, ProcessQuery):
         return _process(plan, trace=trace)
     if is_plan_of(plan, OverQuery):
@@ -130,6 +133,13 @@ def _match(plan: MatchPlan, **options: bool) -> Operator:
     from gpu_windows.operators.matching.operator import MatchOperator
 
     return MatchOperator(plan, **options)
+
+
+def _select(plan: SelectPlan, *, trace: bool) -> Operator:
+    """Build the operator of a selection of rows."""
+    from gpu_windows.operators.select import SelectOperator
+
+    return SelectOperator(plan, trace=trace)
 
 
 def _process(plan: ProcessPlan, *, trace: bool) -> Operator:

@@ -43,6 +43,7 @@ class Strategy(Enum):
     TOP = "top of keys"
     MATCH = "match"
     PROCESS = "process function"
+    SELECT = "select"
     ROW_AT_A_TIME = "row at a time"
 
 
@@ -55,7 +56,8 @@ class PartialsBy(Enum):
 
 #: Strategies without a kernel for a device.
 _CPU_ONLY = (
-    Strategy.BUFFER, Strategy.PROCESS, Strategy.TOP, Strategy.MATCH, Strategy.ROW_AT_A_TIME
+    Strategy.BUFFER, Strategy.PROCESS, Strategy.TOP, Strategy.MATCH, Strategy.SELECT,
+    Strategy.ROW_AT_A_TIME,
 )  # fmt: skip
 
 

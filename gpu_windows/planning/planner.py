@@ -11,6 +11,7 @@ from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery, plan_int
 from gpu_windows.planning.kinds.match import MatchQuery, plan_match
 from gpu_windows.planning.kinds.over import OverQuery, plan_over
 from gpu_windows.planning.kinds.process import ProcessQuery, plan_process
+from gpu_windows.planning.kinds.select import SelectQuery, plan_select
 from gpu_windows.planning.kinds.temporal_join import TemporalJoinQuery, plan_temporal_join
 from gpu_windows.planning.kinds.top import TopQuery, plan_top
 from gpu_windows.planning.kinds.window import WindowQuery
@@ -27,6 +28,7 @@ _PLANNERS: Mapping[type[Query], Callable[[Any, Execution], QueryPlan[Any]]] = {
     OverQuery: plan_over,
     TopQuery: plan_top,
     MatchQuery: plan_match,
+    SelectQuery: plan_select,
 }
 
 

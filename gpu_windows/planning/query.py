@@ -309,6 +309,11 @@ class Query(ABC):
         return tuple(self.schema.field(name) for name in self.keys)
 
     @property
+    def passed_columns(self) -> Mapping[str, str]:
+        """Results with the values of an input column, as they are, by name: the keys."""
+        return {name: name for name in self.keys}
+
+    @property
     def shard_keys(self) -> tuple[str, ...]:
         """The keys by whose values rows are sharded; none: all rows go to one shard."""
         return self.keys

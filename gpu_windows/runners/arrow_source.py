@@ -27,7 +27,7 @@ from gpu_windows.operators.columns.top_n import select_top_results
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.planning.query import REASON, Query
+from gpu_windows.planning.query import OWN, REASON, Query
 from gpu_windows.planning.validation import check_free, check_time, require_column, union_schema
 from gpu_windows.runners.arrow_selection import add_columns, apply_selections, filter_table
 from gpu_windows.runners.common_types import cast_rows, rows_of_side, schema_of_sides
@@ -140,6 +140,11 @@ class ArrowSource(Source):
     def filter_rows(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
         return self._map_rows(lambda data: filter_table(data, condition))
+
+    def project(self, columns: Mapping[str, str]) -> Source:
+        """Return this source with some of its columns, by their new names."""
+        names = {**columns, **{name: name for name in self.schema.names if name in OWN}}
+        return self._map_rows(lambda data: data.select([*names.values()]).rename_columns([*names]))
 
     def add_columns(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""

@@ -385,6 +385,16 @@ class Source(ABC):
         """
 
     @abstractmethod
+    def project(self, columns: Mapping[str, str]) -> Source:
+        """Return this source with some of its columns, by their new names, and internal ones.
+
+        Parameters
+        ----------
+        columns : mapping of str to str
+            New names to columns that exist.
+        """
+
+    @abstractmethod
     def add_constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with an internal column that has one value, or is null.
 

@@ -10,11 +10,13 @@ from sqlglot import exp
 from gpu_windows.expressions.dialect import TableArgument, WindowFunction
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.syntax.statement import Statement
+from gpu_windows.sql.syntax.unions import selects_of_union, with_names
 from gpu_windows.sql.syntax.window_functions import read_window_function
 from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window, check_timed
 from gpu_windows.sql.tables.projection import project
 from gpu_windows.sql.tables.results import Results, Settings, select_from_results
 from gpu_windows.sql.tables.stages import Stages, as_stage
+from gpu_windows.sql.tables.unions import Branch, read_all, unite
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,14 @@ class Translator:
         """Return the results of a statement; see `gpu_windows.sql.translate.translate`."""
         if isinstance(tree, exp.Subquery) and not tree.args.get("joins"):
             return self.results(tree.this)
+        if isinstance(tree, exp.SetOperation):
+            return self._read_union(tree)
         if not isinstance(tree, exp.Select):
             raise sql_error(tree, "a query must be one SELECT")
         with errors_at(tree):
             return self.in_scope(tree)._read(Statement(tree))
 
-    def in_scope(self, tree: exp.Select) -> Translator:
+    def in_scope(self, tree: exp.Query) -> Translator:
         """Return a translator that also knows the queries of a statement's own WITH."""
         with_ = tree.args.get("with_")
         if with_ is None:
@@ -178,10 +182,38 @@ class Translator:
         rows = self._rows_of_projection(tree, alias)
         return self.results(tree) if rows is None else rows
 
+    # ---- UNION ALL
+
+    def _read_union(self, tree: exp.SetOperation) -> Results:
+        """Return the rows of UNION ALL as results."""
+        table = self._unite(tree, "")
+        self.settings.check_selects(tree)
+        times = frozenset(table.time_names)
+        return Results(read_all(table, tree), tuple(table.names.names), times=times)
+
+    def _unite(self, tree: exp.SetOperation, alias: str) -> Input:
+        """Return the rows of UNION ALL as a table."""
+        translator = self.in_scope(tree)
+        selects = selects_of_union(tree)
+        branches = [translator._branch(each, is_first=each is selects[0]) for each in selects]
+        return unite(branches, alias)
+
+    def _branch(self, node: exp.Expr, *, is_first: bool) -> Branch:
+        """Return the rows of one SELECT of a union."""
+        query = with_names(node, is_first=is_first)
+        rows = self._query(query, "")
+        if isinstance(rows, Input) and rows.window is not None:  # in windows they are results
+            rows = self.results(query)
+        if isinstance(rows, Results):
+            rows = as_stage(rows, self.stages.free_name(""), "", node)
+        return Branch(rows, node)
+
     def _rows_of_projection(self, tree: exp.Expr, alias: str) -> Input | Results | None:
-        """Return the rows or results of a subquery that projects and filters; None for others."""
+        """Return the rows or results of a subquery that projects, filters, unites; else None."""
         if isinstance(tree, exp.Subquery):
             return self._rows_of_projection(tree.this, alias or tree.alias)
+        if isinstance(tree, exp.SetOperation):
+            return self._unite(tree, alias)
         if not isinstance(tree, exp.Select) or tree.args.get("with_"):
             return None
         statement = Statement(tree)

@@ -10,7 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.functions.two_inputs import DELETED, MARKS
+from gpu_windows.planning.kinds.select import SelectQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.plan import is_plan_of
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import NO_KEY, REASON, SPREAD, Query
 from gpu_windows.runners.outputs import Outputs, Source
@@ -25,6 +27,7 @@ from gpu_windows.spark_glue.batch.job import (
     total_counters,
     total_user_counters,
 )
+from gpu_windows.spark_glue.batch.selected_rows import row_counts, selected_rows
 from gpu_windows.spark_glue.batch.spark_results import (
     finishes_in_spark,
     results,
@@ -64,7 +67,7 @@ class BatchOutputs(SparkOutputs):
         self.plan = plan(
             query, bounded=True, spark=True, crosses_quickly=quickly, reads_in_task=in_task
         )
-        if in_task and not packs_rows(self.plan):
+        if in_task and (is_plan_of(self.plan, SelectQuery) or not packs_rows(self.plan)):
             self._scanned = None
             self.plan = plan(query, bounded=True, spark=True, crosses_quickly=quickly)
         if source.scan is not None:
@@ -99,7 +102,9 @@ class BatchOutputs(SparkOutputs):
 
     def _all_results(self, observation: Observation | None = None) -> DataFrame:
         """Return the results before selections."""
-        if finishes_in_spark(self.plan):
+        if is_plan_of(self.plan, SelectQuery):
+            found = selected_rows(self._rows, self.plan, observation)
+        elif finishes_in_spark(self.plan):
             found = self._finish_in_spark(self.plan, observation)
         else:
             frame = self._tagged_results
@@ -154,7 +159,8 @@ class BatchOutputs(SparkOutputs):
     def rejected(self) -> DataFrame:
         """Return the rows with an unusable time or value, and the reason."""
         query = self.plan.query
-        if not (query.needs_time or query.row_checks):
+        rejects = query.needs_time and not is_plan_of(self.plan, SelectQuery)
+        if not (rejects or query.row_checks):
             return self._user_frame().withColumn(REASON, F.lit(None).cast("string")).limit(0)
         frame = self._rows.withColumn(REASON, reason_of_row(query))
         frame = frame.where(F.col(REASON).isNotNull())
@@ -162,6 +168,8 @@ class BatchOutputs(SparkOutputs):
 
     def metrics(self) -> DataFrame:
         """Return one row of counters."""
+        if is_plan_of(self.plan, SelectQuery):
+            return self._rows.select(*row_counts(), no_user_counters().alias("user"))
         if finishes_in_spark(self.plan):
             partials = partials_in_spark(self._rows, self.plan)
             totals = partials.select(*totals_of_partials(self.plan))

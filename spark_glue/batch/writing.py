@@ -17,7 +17,8 @@ from gpu_windows.commits.parquet_files import ParquetEncoding, count_written, wr
 from gpu_windows.commits.write_target import WriteTarget, WrittenFile, WrittenParquet
 from gpu_windows.errors import GpuWindowsError, OutputError
 from gpu_windows.operators.counters import Counters
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.kinds.select import SelectQuery
+from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.planning.query import NO_KEY, SPREAD
 from gpu_windows.runners.arrow_selection import apply_selections
 from gpu_windows.runners.selection import Selection
@@ -128,7 +129,7 @@ class ResultWriter:
     def why_by_spark(self, compression: str | None = None) -> str | None:
         """Return why Spark must write the results; None if the tasks that compute them do."""
         plan = self.results.plan
-        if finishes_in_spark(plan):
+        if finishes_in_spark(plan) or is_plan_of(plan, SelectQuery):
             return "it computes the results"
         if plan.query.ranking is not None:
             return "the first results of a window are found after another shuffle"

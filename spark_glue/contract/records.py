@@ -1,10 +1,11 @@
-"""Records that shard tasks return to the driver: blobs of results, and a report per shard."""
+"""Records that tasks return to the driver: blobs of results, and a report per shard or task."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -18,6 +19,15 @@ from gpu_windows.vocabulary.watermarks import CombinedWatermark
 #: The kind of the report of a shard, in addition to those of `output_kinds`.
 REPORT = -1
 SCHEMA = pa.schema([("shard", pa.int64()), ("kind", pa.int32()), ("blob", pa.binary())])
+
+
+def to_records(task: int, results: Sequence[tuple[int, bytes]], report: bytes) -> pa.RecordBatch:
+    """Return the rows of a shard or task: results, each with its kind, then the report."""
+    kinds, blobs = [*(kind for kind, _ in results), REPORT], [blob for _, blob in results]
+    columns = [[task] * len(kinds), kinds, [*blobs, report]]
+    return pa.record_batch(
+        [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+    )
 
 
 @dataclass(frozen=True)
@@ -53,14 +63,60 @@ class ShardReport:
     def from_bytes(cls, data: bytes) -> Self:
         """Read a report."""
         found = json.loads(data)
-        counters, staged_file = found["counters"], found["staged_file"]
         event, processing = found["next_times"]
         return cls(
             state=ShardState(found["state"]["newest"], tuple(found["state"]["files"])),
             combined=from_json(found["combined"]),
-            counters=Counters(**{**counters, "user": tuple(map(tuple, counters["user"]))}),
+            counters=_read_counters(found["counters"]),
             measures=Measures(**found["measures"]),
             next_times=(event, processing),
-            staged_file=staged_file
-            and StagedFile(staged_file["name"], tuple(map(tuple, staged_file["sizes"]))),
+            staged_file=_read_staged_file(found["staged_file"]),
         )
+
+
+@dataclass(frozen=True)
+class SelectReport:
+    """Report of a task that selected rows in a micro-batch.
+
+    Parameters
+    ----------
+    watermarks : mapping of int to int
+        Numbers of inputs to the greatest watermarks that its rows reported, in ticks.
+    counters : Counters
+    seconds : float
+        In the operator.
+    staged_file : StagedFile, optional
+        The file of its results, where they are not among the rows that the task returns.
+    """
+
+    watermarks: Mapping[int, int]
+    counters: Counters
+    seconds: float
+    staged_file: StagedFile | None = None
+
+    @property
+    def as_bytes(self) -> bytes:
+        """The report as JSON; `from_bytes` reads it."""
+        watermarks = [*self.watermarks.items()]
+        return json.dumps({**asdict(self), "watermarks": watermarks}).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read a report."""
+        found = json.loads(data)
+        return cls(
+            watermarks=dict(found["watermarks"]),
+            counters=_read_counters(found["counters"]),
+            seconds=found["seconds"],
+            staged_file=_read_staged_file(found["staged_file"]),
+        )
+
+
+def _read_counters(found: dict[str, Any]) -> Counters:
+    return Counters(**{**found, "user": tuple(map(tuple, found["user"]))})
+
+
+def _read_staged_file(found: dict[str, Any] | None) -> StagedFile | None:
+    if found is None:
+        return None
+    return StagedFile(found["name"], tuple(map(tuple, found["sizes"])))

@@ -15,7 +15,7 @@ from pyspark.sql.types import TimestampType
 
 from gpu_windows.column_types.local_times import check_local
 from gpu_windows.errors import ColumnTypeError, QueryError
-from gpu_windows.planning.query import OWN
+from gpu_windows.planning.query import NO_TIME, OWN
 from gpu_windows.planning.validation import (
     check_free,
     check_time,
@@ -190,6 +190,15 @@ class SparkSource(Source):
         )
         return changed._with_change(Selection(columns, frozenset()))
 
+    def project(self, columns: Mapping[str, str]) -> Source:
+        """Return this source with some of its columns, by their new names."""
+        own = {name: name for name in self.schema.names if name in OWN}
+        names = {**columns, **own}
+        schema = pa.schema([self.schema.field(old).with_name(new) for new, old in names.items()])
+        pairs = [F.col(quote_name(old)).alias(new) for new, old in names.items()]
+        changed = self._then(lambda frame: frame.select(*pairs), ProjectRows(schema, names, {}))
+        return changed._with_change(Selection(columns, frozenset()))
+
     def _in_task(self, texts: Iterable[str], change: RowChange) -> RowChange | str:
         """Return a change, or why a task would compute other values than Spark."""
         if self.scan is None or self.scan.rows is None:
@@ -294,7 +303,7 @@ class SparkSource(Source):
         ``combined``: the watermarks of the union; ``first``: the number of this input in it.
         """
         columns = [in_type(self.frame, field) for field in schema]
-        if not self.frame.isStreaming:
+        if not self.frame.isStreaming or part.time == NO_TIME:
             alike = ProjectRows(schema, {name: name for name in schema.names}, {})
             return self._then(lambda frame: frame.select(*columns), alike)
         watermarks = part.watermarks

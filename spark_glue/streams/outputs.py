@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from gpu_windows.commits.write_target import WriteTarget
 from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.planning.kinds.select import SelectQuery
+from gpu_windows.planning.plan import is_plan_of
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query
 from gpu_windows.runners.outputs import Outputs
@@ -26,6 +28,7 @@ from gpu_windows.spark_glue.session.settings import crosses_quickly
 from gpu_windows.spark_glue.session.shuffles import shuffle_partitions
 from gpu_windows.spark_glue.session.worker_python import warn_of_other_python
 from gpu_windows.spark_glue.streams.result_reader import ResultReader
+from gpu_windows.spark_glue.streams.select_job import check_crosses
 from gpu_windows.spark_glue.streams.stages import (
     QueryStage,
     check_stage,
@@ -64,6 +67,8 @@ class StreamOutputs(SparkOutputs):
         query = replace(query, options=options, display_names=source.public)
         quickly = crosses_quickly(session.conf)
         planned = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
+        if is_plan_of(planned, SelectQuery):
+            check_crosses(planned.query)
         self.session = session
         self._source = source
         reasons = [*planned.reasons, *self.adopted.notes]
@@ -110,8 +115,12 @@ class StreamOutputs(SparkOutputs):
     @property
     def _own_reader(self) -> ResultReader:
         schema = self._source.frame.schema
-        keys = StructType([schema[name] for name in self.plan.query.keys])
-        return ResultReader(self.plan, self._source.public, keys, self.selections)
+        query = self.plan.query
+        keys = StructType([schema[name] for name in query.keys])
+        input_types = StructType(
+            [StructField(name, schema[of].dataType) for name, of in query.passed_columns.items()]
+        )
+        return ResultReader(self.plan, self._source.public, keys, input_types, self.selections)
 
     @property
     def stages(self) -> tuple[QueryStage, ...]:

@@ -41,6 +41,8 @@ class ResultReader:
         Names of columns of expressions to the names that the user gave them.
     keys : StructType
         Spark's types of the keys.
+    input_types : StructType
+        Spark's types of the results that have the values of an input column.
     selections : tuple of Selection
         Of the results.
     first : int
@@ -52,6 +54,7 @@ class ResultReader:
     plan: Plan
     public: Mapping[str, str]
     keys: StructType
+    input_types: StructType
     selections: tuple[Selection, ...] = ()
     first: int = 0
     earlier: Mapping[str, tuple[ResultReader, str]] = field(default_factory=dict)
@@ -69,7 +72,7 @@ class ResultReader:
 
     def results(self, batch: StagedResults, files: int | None = None) -> DataFrame:
         """Return the results, in at most ``files`` partitions."""
-        return self.as_results(self._read(batch, RESULT, self.plan.result_schema, files), files)
+        return self.as_results(self._read_results(batch, files), files)
 
     def as_results(self, rows: DataFrame, files: int | None = None) -> DataFrame:
         """Return rows of the plan's results as users see them."""
@@ -77,7 +80,7 @@ class ResultReader:
 
     def stage_rows(self, batch: StagedResults) -> DataFrame:
         """Return the results as the rows of another stage."""
-        return self.as_stage_rows(self._read(batch, RESULT, self.plan.result_schema, None))
+        return self.as_stage_rows(self._read_results(batch, None))
 
     def as_stage_rows(self, rows: DataFrame) -> DataFrame:
         """Return rows of the plan's results as another stage reads them: with their time."""
@@ -141,6 +144,14 @@ class ResultReader:
             return public_rows(rows, self.public, [query.time], OWN)
         tags = {side_name(tag): schema for tag, schema in query.side_outputs.items()}
         return public_rows(batch.table(kind, tags[name]), self.public, (), (NO_KEY,))
+
+    @property
+    def result_types(self) -> StructType:
+        """Spark's types of the results of an operator."""
+        return to_spark_schema(self.plan.result_schema, self.input_types)
+
+    def _read_results(self, batch: StagedResults, files: int | None) -> DataFrame:
+        return batch.rows(self.first + RESULT, self.plan.result_schema, self.result_types, files)
 
     def _read(
         self, batch: StagedResults, kind: int, schema: pa.Schema, files: int | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -156,7 +156,8 @@ class StageJob:
             shards = shards.sortWithinPartitions(SHARD, NUMBER)
         run = self._shard_task(before, combined, stage_watermarks, times)
         output = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
-        return self._finish(output, before, times)
+        reports, staged_files = self._shard_reports(output, times)
+        return self._finish(reports, staged_files, before, times)
 
     def _stamp_arrivals(self, rows: DataFrame, times: MicroBatchTimes) -> DataFrame:
         """Raise ingestion times to the time of the micro-batch: Spark's clock may be set back."""
@@ -198,19 +199,39 @@ class StageJob:
                 if watermark is not None:
                     yield number, max(watermark - each.behind, LONG_MIN)
 
-    def _finish(
-        self, output: pa.Table, before: StageState, times: MicroBatchTimes
-    ) -> FinishedStage:
-        reports, inline = _split(output)
+    def _shard_reports(
+        self, output: pa.Table, times: MicroBatchTimes
+    ) -> tuple[list[ShardReport], list[StagedFile]]:
+        """Return the reports of all shards, in their order, and the files of their results."""
+        rows, inline = split_reports(output)
+        reports = {shard: ShardReport.from_bytes(blob) for shard, blob in rows}
         if sorted(reports) != list(range(len(self._ids))):
             rule = "every shard reports in every micro-batch"
             raise StateCorruptedError(rule, value=f"reports of {sorted(reports)}")
         in_order = [reports[shard] for shard in sorted(reports)]
-        staged_files = [each.staged_file for each in in_order if each.staged_file is not None]
+        return in_order, self._staged_files([e.staged_file for e in in_order], inline, times)
+
+    def _staged_files(
+        self,
+        files: Iterable[StagedFile | None],
+        inline: list[tuple[int, bytes]],
+        times: MicroBatchTimes,
+    ) -> list[StagedFile]:
+        """Return the files of results, with one for those that came with the reports."""
+        staged_files = [each for each in files if each is not None]
         if inline:
             name = self.log.results_file(times.sequence, uuid4().hex)
             sizes = write_staged_file(self.log.files, name, inline)
             staged_files.append(StagedFile(name, tuple(sizes.items())))
+        return staged_files
+
+    def _finish(
+        self,
+        in_order: Sequence[ShardReport],
+        staged_files: Sequence[StagedFile],
+        before: StageState,
+        times: MicroBatchTimes,
+    ) -> FinishedStage:
         query, combined = self.plan.query, in_order[0].combined
         watermark = watermark_after(query, combined, before.watermark, times.now_ms)
         shards = tuple(each.state for each in in_order)
@@ -267,14 +288,14 @@ class StageJob:
         return self._controls[0]
 
 
-def _split(output: pa.Table) -> tuple[dict[int, ShardReport], list[tuple[int, bytes]]]:
-    """Return the reports of shards, by shard, and the results that came with them."""
-    reports: dict[int, ShardReport] = {}
+def split_reports(output: pa.Table) -> tuple[list[tuple[int, bytes]], list[tuple[int, bytes]]]:
+    """Return the reports among the rows of `records.SCHEMA`, by task, and results, by kind."""
+    reports: list[tuple[int, bytes]] = []
     inline: list[tuple[int, bytes]] = []
     columns = [output[name].to_pylist() for name in SCHEMA.names]
     for shard, kind, blob in zip(*columns, strict=True):
         if kind == REPORT:
-            reports[shard] = ShardReport.from_bytes(blob)
+            reports.append((shard, blob))
         else:
             inline.append((kind, blob))
     return reports, inline

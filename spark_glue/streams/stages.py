@@ -15,7 +15,6 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.planning.query import Query
 from gpu_windows.runners.stages import stage_output
-from gpu_windows.spark_glue.columns.types import to_spark_schema
 from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.contract.output_kinds import first_kind
 from gpu_windows.spark_glue.dataframes.stage_rows import StageRows
@@ -120,5 +119,5 @@ def placeholder(session: SparkSession, reader: ResultReader) -> DataFrame:
     Spark checks selections of results with it. It is never started.
     """
     nothing = session.readStream.format("rate").load().where(F.lit(False))
-    schema = to_spark_schema(reader.plan.result_schema, reader.keys)
-    return nothing.select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in schema))
+    fields = reader.result_types.fields
+    return nothing.select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in fields))

@@ -13,6 +13,8 @@ from gpu_windows.checkpointing.locations import open_checkpoint
 from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
 from gpu_windows.errors import QueryError
 from gpu_windows.monitoring.queries import last_delivered, watch_commits
+from gpu_windows.planning.kinds.select import SelectQuery
+from gpu_windows.planning.plan import is_plan_of
 from gpu_windows.runners.sink import Sink
 from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.contract.output_kinds import first_kind
@@ -27,6 +29,7 @@ from gpu_windows.spark_glue.streams.engine import Engine
 from gpu_windows.spark_glue.streams.job import MicroBatchJob
 from gpu_windows.spark_glue.streams.outputs import StreamOutputs
 from gpu_windows.spark_glue.streams.resume import read_resumed_commit
+from gpu_windows.spark_glue.streams.select_job import SelectStageJob
 from gpu_windows.spark_glue.streams.sink_query import make_sink_query, open_writer
 from gpu_windows.spark_glue.streams.stage_job import StageJob
 from gpu_windows.spark_glue.streams.stages import QueryStage
@@ -157,7 +160,8 @@ def _stage_job(
     partitions = min(shards, shuffle_partitions(session))
     packing = PackRows(plan, shard_ids(shards, partitions), fragment_bytes(session.conf))
     is_last = number == len(stages) - 1
-    return StageJob(
+    make = SelectStageJob if is_plan_of(plan, SelectQuery) else StageJob
+    return make(
         name=stage.name,
         number=number,
         reader=replace(stage.reader, first=0 if is_last else first_kind(number)),

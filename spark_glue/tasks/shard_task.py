@@ -18,7 +18,7 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT, SIDES
 from gpu_windows.spark_glue.contract.progress import watermark_after
-from gpu_windows.spark_glue.contract.records import REPORT, SCHEMA, ShardReport
+from gpu_windows.spark_glue.contract.records import ShardReport, to_records
 from gpu_windows.spark_glue.contract.reported_watermarks import (
     ReportedWatermarks,
     holds_watermarks,
@@ -36,7 +36,7 @@ from gpu_windows.vocabulary.watermarks import CombinedWatermark
 CONTROL = b"control"
 #: Bytes of results that all shards together return to the driver, and the share of each at least; a
 #: shard writes more than its share to a file of its own.
-_MAX_INLINE_BYTES, _MIN_INLINE_BYTES = 1 << 20, 1 << 14
+_MAX_INLINE_BYTES, MIN_INLINE_BYTES = 1 << 20, 1 << 14
 #: Bytes of a blob of results, which goes to the JVM as one batch of rows.
 _MAX_BLOB_BYTES = 1 << 24
 
@@ -112,7 +112,9 @@ class RunMicroBatch:
         emissions = run.emissions(
             tables, lambda: watermark_after(query, combine(), self.previous_watermark, self.now_ms)
         )
-        inline, staged_file = self._stage(_to_blobs(emissions, self.first_kind))
+        max_bytes = max(_MAX_INLINE_BYTES // len(self.ids), MIN_INLINE_BYTES)
+        blobs = to_blobs(emissions, self.first_kind)
+        inline, staged_file = stage_blobs(self.log, self.sequence, blobs, max_bytes)
         finished = run.finish(self._file(shard))
         report = ShardReport(
             state=ShardState(log.newest, log.live_files),
@@ -122,28 +124,27 @@ class RunMicroBatch:
             next_times=finished.next_times,
             staged_file=staged_file,
         )
-        kinds, results = [*(kind for kind, _ in inline), REPORT], [blob for _, blob in inline]
-        columns = [[shard] * len(kinds), kinds, [*results, report.as_bytes]]
-        return pa.record_batch(
-            [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
-        )
+        return to_records(shard, inline, report.as_bytes)
 
     def _file(self, shard: int) -> str:
         """Return a name for a state file."""
         return self.log.state_file(self.sequence, self.stage, shard, uuid4().hex)
 
-    def _stage(self, blobs: Iterator[Blob]) -> tuple[list[Blob], StagedFile | None]:
-        """Return few results as they are; write more to a file of the shard's own."""
-        inline: list[Blob] = []
-        size = 0
-        for blob in blobs:
-            inline.append(blob)
-            size += len(blob[1])
-            if size > max(_MAX_INLINE_BYTES // len(self.ids), _MIN_INLINE_BYTES):
-                name = self.log.results_file(self.sequence, uuid4().hex)
-                sizes = write_staged_file(self.log.files, name, chain(inline, blobs))
-                return [], StagedFile(name, tuple(sizes.items()))
-        return inline, None
+
+def stage_blobs(
+    log: CommitLog, sequence: int, blobs: Iterator[Blob], max_bytes: int
+) -> tuple[list[Blob], StagedFile | None]:
+    """Return few results as they are; write more than ``max_bytes`` to a file of the task's own."""
+    inline: list[Blob] = []
+    size = 0
+    for blob in blobs:
+        inline.append(blob)
+        size += len(blob[1])
+        if size > max_bytes:
+            name = log.results_file(sequence, uuid4().hex)
+            sizes = write_staged_file(log.files, name, chain(inline, blobs))
+            return [], StagedFile(name, tuple(sizes.items()))
+    return inline, None
 
 
 def _read_tables(messages: Iterable[pa.Buffer], reported: ReportedWatermarks) -> Iterator[pa.Table]:
@@ -156,7 +157,7 @@ def _read_tables(messages: Iterable[pa.Buffer], reported: ReportedWatermarks) ->
             yield from_ipc(message)
 
 
-def _to_blobs(emissions: Iterable[Emission], first_kind: int) -> Iterator[Blob]:
+def to_blobs(emissions: Iterable[Emission], first_kind: int) -> Iterator[Blob]:
     """Yield the outputs of an operator as Arrow IPC streams, each with its kind."""
     for emission in emissions:
         tables = [(RESULT, emission.results), (LATE, emission.late)]

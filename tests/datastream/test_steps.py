@@ -28,7 +28,7 @@ BY_TIME = "event_time(column, watermarks)"
         (TIMED, "process", BY_KEY),
         (TIMED, "interval_join", BY_KEY),
         (TIMED, "trigger", f"{BY_KEY}.window(assigner)"),
-        (BEGUN, "union", BY_TIME),
+        (BEGUN, "with_windows", BY_TIME),
         (BEGUN, "window", f"{BY_TIME}.{BY_KEY}"),
         (BEGUN, "aggregate", f"{BY_TIME}.{BY_KEY}.window(assigner)"),
     ],

@@ -97,3 +97,32 @@ def test_results_of_streams_are_written(spark: SparkSession, tmp_path: Path) -> 
         first.result()
     with pytest.raises(errors.QueryError, match="the inputs of a union are all streams"):
         union(stream, spark.createDataFrame(rows(1, time="when")))
+
+
+def test_projected_rows_have_these_columns_and_their_time() -> None:
+    timed = gw.stream(rows(1, 12)).event_time("ts", STRICT)
+    again = timed.project({"k": "v"}, at="ts").project("k")
+    assert (again.time, again.source.user_columns) == ("at", ("k", "at"))
+    hours = again.window_all(gw.TumblingEventTimeWindows.of("1 hour")).aggregate(s=gw.sum("k"))
+    assert hours["s"].to_pylist() == [13.0]
+    untimed = gw.stream(rows(1).to_reader()).project(a="k", b="k")
+    assert untimed.select().result().to_pylist() == [{"a": 1, "b": 1}]
+    with pytest.raises(errors.NameClashError, match="also from the event time"):
+        timed.project(ts="v")
+    with pytest.raises(errors.ColumnNotFoundError, match="nosuch"):
+        timed.project("nosuch")
+
+
+def test_rows_without_a_time_are_united_before_they_have_one(spark: SparkSession) -> None:
+    left, right = rows(1, 12), rows(3).select(["v", "ts", "k"])
+    for one, other in ((left, right), (spark.createDataFrame(left), spark.createDataFrame(right))):
+        both = gw.stream(one).union(gw.stream(other))
+        found = counts(both.event_time("ts", STRICT)).result()
+        table = found if isinstance(found, pa.Table) else found.toArrow()
+        wanted = counts(gw.stream(rows(1, 12, 3)).event_time("ts", STRICT)).result()
+        assert rows_of(table) == rows_of(wanted)
+    with pytest.raises(errors.QueryError, match="takes others without one"):
+        gw.stream(left).union(gw.stream(right).event_time("ts", STRICT))  # type: ignore[arg-type]
+    none: Any = gw.stream(left)._without_time
+    with pytest.raises(errors.QueryError, match="all inputs of a union have an event time"):
+        gw.stream(right).event_time("ts", STRICT).union(none)

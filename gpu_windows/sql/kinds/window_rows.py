@@ -1,4 +1,4 @@
-"""Projections: rows of a window function with their windows, or columns of results."""
+"""Projections: rows as they are, with the windows of a window function, or columns of results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from gpu_windows.expressions.sql_text import errors_at, sql_error
+from gpu_windows.sql.kinds.select import read_select
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
 from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Columns, Input
 from gpu_windows.sql.tables.results import (
@@ -19,26 +20,22 @@ from gpu_windows.sql.tables.results import (
 )
 from gpu_windows.sql.translator import Translator
 
-_NO_WINDOWS = (
-    "a query needs windows, OVER, ROW_NUMBER, MATCH_RECOGNIZE or a join in time; for others use "
-    "spark.sql"
-)
 _NOT_IN_RESULT = "results can have columns of the row, and of its window"
 
 
 def read_rows(statement: Statement, translator: Translator) -> Results:
-    """Return rows with their windows, or a selection of results.
+    """Return rows, with their windows if there are any, or a selection of results.
 
     Raises
     ------
     SqlError
-        With the position of what is not covered, such as rows without windows.
+        With the position of what is not covered.
     """
     table = translator.input(statement.source)
     if isinstance(table, Results):
         return select_from_results(statement, table, statement.where)
     if table.window is None:
-        raise sql_error(statement.select, _NO_WINDOWS)
+        return read_select(statement, table, translator.settings)
     return _WindowRows(statement, table, translator.settings).results()
 
 

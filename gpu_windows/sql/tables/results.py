@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from keyword import iskeyword
 from typing import Any
 
 from sqlglot import exp
@@ -37,6 +38,12 @@ class Settings:
     def for_inputs(self, *inputs: Input) -> Settings:
         """Return the settings for these tables: results of a query have no order of arrival."""
         return replace(self, order=()) if any(each.is_results for each in inputs) else self
+
+    def check_selects(self, node: exp.Expr) -> None:
+        """Raise `SqlError` at a node that selects rows if options ask for a device."""
+        if self.options.get("device") == "cuda":
+            rule = "device='cuda' is not possible: no kernel of a device selects rows"
+            raise sql_error(node, rule)
 
     def apply(self, step: ApiCall) -> ApiCall:
         """Apply order and options to a step of the API."""
@@ -118,16 +125,8 @@ class Results:
         if selected_names == self.names and len(as_is) == len(items):
             outputs = self.outputs.call("select", **condition) if condition else self.outputs
             return replace(self, outputs=outputs, before=before, steps=steps, types=types)
-        columns: list[str | dict[str, str]] = []
-        for name, expression in items.items():
-            if name in as_is:
-                columns.append(name)
-            elif columns and isinstance(columns[-1], dict):
-                columns[-1][name] = to_spark_sql(expression)
-            else:
-                columns.append({name: to_spark_sql(expression)})
-        last = columns.pop() if isinstance(columns[-1], dict) and "where" not in columns[-1] else {}
-        assert isinstance(last, dict)
+        texts = {n: None if n in as_is else to_spark_sql(e) for n, e in items.items()}
+        columns, last = select_arguments(texts)
         try:
             outputs = self.outputs.call("select", *columns, **condition, **last)
         except QueryError:
@@ -144,6 +143,32 @@ class Results:
         for name, expression in items.items():
             with errors_at(expression):
                 self.outputs.call("select", {name: to_spark_sql(expression)})
+
+
+def select_arguments(
+    items: Mapping[str, str | None],
+) -> tuple[list[str | dict[str, str]], dict[str, str]]:
+    """Return the positional and keyword arguments of a ``select`` of the API.
+
+    Parameters
+    ----------
+    items : mapping of str to (str or None)
+        Expressions by name, in order; None: the column of this name.
+    """
+    columns: list[str | dict[str, str]] = []
+    for name, text in items.items():
+        if text is None:
+            columns.append(name)
+        elif columns and isinstance(columns[-1], dict):
+            columns[-1][name] = text
+        else:
+            columns.append({name: text})
+    last = columns[-1]
+    words = not isinstance(last, str) and all(n.isidentifier() and not iskeyword(n) for n in last)
+    if not words or "where" in last:
+        return columns, {}
+    assert isinstance(last, dict)
+    return columns[:-1], last
 
 
 def result_column(name: str) -> exp.Column:

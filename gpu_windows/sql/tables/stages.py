@@ -107,7 +107,8 @@ class _Rows:
 
     def __init__(self, stream: ApiCall, results: Results) -> None:
         self._stream, self._results = stream, results
-        self._columns = {name: name for name in results.base_names}
+        time = self._timed_stream.time
+        self._columns = {n: time if n in results.times else n for n in results.base_names}
         self._bounds = {} if results.window is None else {name: name for name in _BOUNDS}
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from gpu_windows.spark_glue.streams.start import start
 from tests.lanes import quick
 from tests.operators.joins.rows import STRICT
 from tests.planning.queries import rows_of
+from tests.spark_glue.deaths import dying_after, dying_before
 from tests.spark_glue.stream_runs import (
     BEGIN,
     SECOND,
@@ -39,33 +40,6 @@ from tests.spark_glue.stream_runs import (
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-class DeathError(Exception):
-    """Of a driver, between two steps."""
-
-
-def dying_before(owner: type, name: str) -> Callable[[pytest.MonkeyPatch], None]:
-    def patch(patched: pytest.MonkeyPatch) -> None:
-        def die(*_: Any) -> None:
-            raise DeathError
-
-        patched.setattr(owner, name, die)
-
-    return patch
-
-
-def dying_after(owner: type, name: str) -> Callable[[pytest.MonkeyPatch], None]:
-    def patch(patched: pytest.MonkeyPatch) -> None:
-        whole = getattr(owner, name)
-
-        def die(*arguments: Any) -> None:
-            whole(*arguments)
-            raise DeathError
-
-        patched.setattr(owner, name, die)
-
-    return patch
 
 
 #: Steps of a micro-batch; a driver dies before or after one.

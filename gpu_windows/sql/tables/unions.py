@@ -1,0 +1,170 @@
+"""UNION ALL: the rows of several tables, by position, with the names of the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyarrow import types
+from sqlglot import exp
+
+from gpu_windows.column_types.widening import common_type
+from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
+from gpu_windows.planning.query import NO_TIME
+from gpu_windows.sql.api_call import ApiCall
+from gpu_windows.sql.tables.inputs import Input
+from gpu_windows.sql.tables.results import result_column, select_arguments
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A SELECT of a union.
+
+    Parameters
+    ----------
+    table : Input
+        Its rows.
+    node : sqlglot.exp.Expr
+        For the position of errors.
+    """
+
+    table: Input
+    node: exp.Expr
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Its names in the text, in order, with the columns of the stream."""
+        if self.table.columns is None:
+            return tuple((name, name) for name in self.table.names.names)
+        return tuple(self.table.columns.items())
+
+    def type_of(self, position: int) -> pa.DataType:
+        """Return the type of a column."""
+        schema: pa.Schema = self.table.timed_stream.source.schema
+        return schema.field(self.columns[position][1]).type
+
+    def is_time(self, position: int) -> bool:
+        """Whether a column is the event time."""
+        return self.columns[position][1] == self.table.time
+
+
+def unite(branches: Sequence[Branch], alias: str) -> Input:
+    """Return the rows of several tables as those of one.
+
+    Its event time is the column that is the event time of every table. Watermarks are the least of
+    theirs.
+
+    Raises
+    ------
+    SqlError
+        If the tables differ in the number of columns, in types that no type holds, or in whether
+        they have an event time.
+    """
+    first, *others = branches
+    names = [name for name, _ in first.columns]
+    for each in others:
+        _check_alike(first, each)
+    shared = [i for i in range(len(names)) if all(each.is_time(i) for each in branches)]
+    time = names[shared[0]] if shared else _free_name(first, names)
+    projected = [_project(each, branches, names, shared[:1], time) for each in branches]
+    head, *rest = projected
+    with errors_at(first.node):
+        stream = head.call("union", *(each.on_one_line() for each in rest))
+    return Input(
+        alias,
+        stream,
+        columns={name: name for name in names},
+        is_results=any(each.table.is_results for each in branches),
+    )
+
+
+def _check_alike(first: Branch, other: Branch) -> None:
+    count, wanted = len(other.columns), len(first.columns)
+    if count != wanted:
+        rule = f"the SELECTs of UNION ALL have the same number of columns: the first has {wanted}"
+        raise sql_error(other.node, rule, count)
+    if (first.table.time == NO_TIME) != (other.table.time == NO_TIME):
+        rule = (
+            "the tables of UNION ALL all have an event time, or none has one: "
+            "gw.stream(...).event_time(column, watermarks)"
+        )
+        raise sql_error(other.node, rule)
+    for position, (name, _) in enumerate(first.columns):
+        own, wanted = other.type_of(position), first.type_of(position)
+        if common_type(wanted, own) is None and not (_is_number(own) and _is_number(wanted)):
+            rule = (
+                f"no type holds the values of both in column {position + 1} of UNION ALL, {name}: "
+                f"CAST one; it is {wanted} in the first SELECT"
+            )
+            raise sql_error(other.node, rule, str(own))
+
+
+def _free_name(first: Branch, names: Sequence[str]) -> str:
+    """Return a name for the event time that is not among the columns."""
+    used = {name.lower() for name in names}
+    own = first.table.time
+    if own == NO_TIME:
+        return own
+    numbered = (own, *(f"{own}_{i}" for i in range(2, len(used) + 3)))
+    return next(each for each in numbered if each.lower() not in used)
+
+
+def _project(
+    branch: Branch,
+    branches: Sequence[Branch],
+    names: Sequence[str],
+    shared: Sequence[int],
+    time: str,
+) -> ApiCall:
+    """Return a table's stream with the columns of the union, and its event time as ``time``.
+
+    ``shared``: the position of the event time, if it is a column of the union.
+    """
+    table, columns, added = branch.table, dict[str, str](), dict[str, str]()
+    used = {name.lower() for name in (*table.timed_stream.source.schema.names, *names, time)}
+    for position, name in enumerate(names):
+        column = branch.columns[position][1]
+        cast = _cast_to([each.type_of(position) for each in branches], branch.type_of(position))
+        is_copied = column in columns.values() or (branch.is_time(position) and not shared)
+        if (is_copied or cast is not None or branch.is_time(position)) and position not in shared:
+            node: exp.Expr = result_column(column)
+            node = node if cast is None else exp.cast(node, cast)
+            numbered = (f"{name}_{i}" for i in range(2, len(used) + 3))
+            column = next(each for each in numbered if each.lower() not in used)
+            used.add(column.lower())
+            added[column] = to_spark_sql(node)
+        columns[name] = column
+    with errors_at(branch.node):
+        stream = table.stream.call("with_columns", **added) if added else table.stream
+        if not shared and table.time != NO_TIME:
+            columns[time] = table.time
+        positional, keywords = select_arguments(
+            {name: None if name == column else column for name, column in columns.items()}
+        )
+        return stream.call("project", *positional, **keywords)
+
+
+def _cast_to(dtypes: Sequence[pa.DataType], own: pa.DataType) -> str | None:
+    """Return the type to which numbers are cast where others of the column are floats.
+
+    As in Flink the common type of whole numbers and floats is the float, of decimals and floats
+    DOUBLE. Other types have the one of `gpu_windows.column_types.widening.common_type`.
+    """
+    if not any(map(types.is_floating, dtypes)) or types.is_null(own):
+        return None
+    if any(map(types.is_decimal, dtypes)) or pa.float64() in dtypes:
+        return None if own == pa.float64() or not _is_number(own) else "DOUBLE"
+    return "FLOAT" if types.is_integer(own) else None
+
+
+def _is_number(dtype: pa.DataType) -> bool:
+    kinds = (types.is_integer, types.is_floating, types.is_decimal)
+    return any(is_of(dtype) for is_of in kinds)
+
+
+def read_all(table: Input, node: exp.Expr) -> ApiCall:
+    """Return the outputs of all columns of a union."""
+    assert table.columns is not None
+    with errors_at(node):
+        return table.stream.call("select", *table.columns)
