@@ -11,19 +11,17 @@ import gpu_windows.aggregates.built_in as gw
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.kinds.group_by import Ranking, WindowAggregation
-from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
-from gpu_windows.sql.tables.inputs import Columns, Input
+from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts, names_of
+from gpu_windows.sql.tables.inputs import Columns, Input, result_column, window_bound
 from gpu_windows.sql.tables.results import (
     Results,
     check_keeps_changes,
     expand_star,
     find_result,
     items_by_name,
-    result_column,
     rewrite_over_results,
     select_checked,
     select_from_results,
-    window_bound,
 )
 from gpu_windows.sql.translator import Translator
 
@@ -146,14 +144,17 @@ class _Top:
         self._table = table.where(numbering.inner.where)
         self._columns = Columns(self._table)
         self._settings = translator.settings.for_inputs(table)
-        self._inner = {(i.alias or i.node.name).lower(): i.node for i in numbering.inner.items}
         self._has_star = any(self._table.is_star(item.node) for item in numbering.inner.items)
+        items = self._inner_items()
+        names = names_of(items)
+        self._inner_names = names
+        self._inner = {n.lower(): item.node for n, item in zip(names, items, strict=True)}
 
     def results(self) -> Results:
         """Return the results."""
         call = self._numbering.inner.window(self._numbering.call)
         by = [*(call.args.get("partition_by") or ())]
-        windows = {name for name in map(self._table.window_column, by) if name}
+        windows = {name for name in map(self._table.window_bound, by) if name}
         if self._table.window is not None and not {*_BOUNDS} <= windows:
             rule = "PARTITION BY needs window_start and window_end for rows in windows"
             raise sql_error(self._numbering.call, rule)
@@ -262,14 +263,18 @@ class _Top:
             if not self._statement.is_all(item.node):
                 items.append(item)
                 continue
-            if self._has_star:
-                items += (Item(result_column(name), None) for name in self._table.names.names)
-                items += (Item(result_column(name), None) for name in self._table.window_names)
-            items += (
-                Item(result_column(i.alias or i.node.name), None)
-                for i in self._numbering.inner.items
-                if not self._table.is_star(i.node)
-            )
+            items += (Item(result_column(name), None) for name in self._inner_names)
+        return items
+
+    def _inner_items(self) -> list[Item]:
+        """Return the list of SELECT of the subquery with ``*`` expanded."""
+        items: list[Item] = []
+        for item in self._numbering.inner.items:
+            if self._table.is_star(item.node):
+                names = (*self._table.names.names, *self._table.window_names)
+                items += (Item(result_column(name), None) for name in names)
+            else:
+                items.append(item)
         return items
 
     def _used_columns(self, keys: list[str]) -> list[str]:
@@ -302,10 +307,12 @@ class _Top:
 
         window = self._table.window
         assigner, change = (None, CHANGE) if window is None else (window.assigner, None)
-        results = Results(outputs, names, assigner, change=change)
+        start = None if window is None else window.start
+        results = Results(outputs, names, assigner, change=change, start=start)
         items, condition = self._items(), self._numbering.rest
         selected = items_by_name(tuple(items), rewrite)
-        rest = None if condition is None else rewrite(condition)
+        of_windows = self._table.window_conditions
+        rest = conjunction([*conjuncts(condition and rewrite(condition)), *of_windows])
         check_keeps_changes(results, rest, condition)
         return select_checked(results, self._statement, items, selected, rest)
 

@@ -12,9 +12,9 @@ from sqlglot import exp
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.sql.syntax.statement import Item, Statement, name_of
+from gpu_windows.sql.syntax.statement import Item, Statement, names_of
 from gpu_windows.sql.syntax.value_types import apply_type_rules, infer_type, value_type
-from gpu_windows.sql.tables.inputs import Input
+from gpu_windows.sql.tables.inputs import Input, result_column
 
 #: Returns the result that an expression stands for; None if it is not a result itself.
 ToResult = Callable[[exp.Expr], "exp.Expr | None"]
@@ -73,6 +73,9 @@ class Results:
         The column with the kind of change, which every selection keeps.
     types : mapping of str to str or None, optional
         Types of the columns; default: those of the plan.
+    start : str, optional
+        The original result with the start of windows, if it is not that of ``window``; see
+        `gpu_windows.sql.tables.inputs.Window`.
     """
 
     outputs: ApiCall
@@ -83,6 +86,7 @@ class Results:
     steps: tuple[tuple[Mapping[str, exp.Expr], exp.Expr | None], ...] = ()
     change: str | None = None
     types: Mapping[str, str | None] | None = None
+    start: str | None = None
 
     def type_of(self, column: exp.Column) -> str | None:
         """Return the type of a result column; None if it is not known."""
@@ -171,19 +175,6 @@ def select_arguments(
     return columns[:-1], last
 
 
-def result_column(name: str) -> exp.Column:
-    """Return a result column as an expression."""
-    return exp.column(exp.to_identifier(name, quoted=True))
-
-
-def window_bound(column: str) -> exp.Expr:
-    """Return a window's start, end or time as an expression over results."""
-    if column != "window_time":
-        return result_column(column)
-    tick = exp.Interval(this=exp.Literal.string("0.000001"), unit=exp.Var(this="SECOND"))
-    return exp.Sub(this=result_column("window_end"), expression=tick)
-
-
 def rewrite_over_results(node: exp.Expr, to_result: ToResult, rule: str) -> exp.Expr:
     """Rewrite an expression over rows to one over results.
 
@@ -230,13 +221,13 @@ def items_by_name(
     Raises
     ------
     SqlError
-        If two items have the same name.
+        If names of two items differ in case alone.
     """
     by_name: dict[str, exp.Expr] = {}
-    for item in items:
-        name = name_of(item)
+    for name, item in zip(names_of(items), items, strict=True):
         if name.lower() in (other.lower() for other in by_name):
-            raise sql_error(item.node, "two results have the same name: rename one with AS", name)
+            rule = "names of two results differ in case alone: rename one with AS"
+            raise sql_error(item.node, rule, name)
         with errors_at(item.node):
             by_name[name] = rewrite(item.node)
     return by_name
