@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyarrow import types
 
 from gpu_windows.column_types.local_times import check_zone
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.planning.query import CARRIER
 from gpu_windows.runners.outputs import Source
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
@@ -34,6 +34,12 @@ def with_time(
     if time_zone is not None:
         source = source.convert_local_time(name, check_zone(time_zone))
     source = source.convert_time(name, "event time")
+    if has_no_zone(source, name) and (watermarks.is_guarded or watermarks.closes):
+        rule = (
+            "a clock is compared with instants: name the zone of these times, as "
+            "event_time(..., time_zone='Europe/Zurich')"
+        )
+        raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
     if watermarks.column is not None:
         source, carrier = source.bind_column(watermarks.column, "watermark")
         if time_zone is not None and has_no_zone(source, carrier):
