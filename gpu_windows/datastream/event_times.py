@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyarrow import types
 
 from gpu_windows.column_types.local_times import check_zone
+from gpu_windows.column_types.uses import name_of
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.planning.query import CARRIER
 from gpu_windows.runners.outputs import Source
@@ -45,8 +46,21 @@ def with_time(
         if time_zone is not None and has_no_zone(source, carrier):
             source = source.convert_local_time(carrier, time_zone)
         source = source.convert_time(carrier, CARRIER)
+        _check_carrier(source, name, carrier)
         watermarks = replace(watermarks, column=carrier)
     return source, name, watermarks
+
+
+def _check_carrier(source: Source, time: str, carrier: str) -> None:
+    """Refuse watermarks that are instants where event times are not, and the other way round."""
+    if has_no_zone(source, time) == has_no_zone(source, carrier):
+        return
+    of_time, of_carrier = (source.schema.field(each).type for each in (time, carrier))
+    rule = (
+        f"event times are {name_of(of_time)}: watermarks are compared with them, and are times "
+        "with or without a zone as they are"
+    )
+    raise ColumnTypeError(rule, value=name_of(of_carrier), column=carrier)
 
 
 def has_no_zone(source: Source, column: str) -> bool:

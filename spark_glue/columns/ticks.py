@@ -14,6 +14,7 @@ from gpu_windows.spark_glue.columns.names import quote_name
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _DAY, _SECOND = 86_400_000_000, 1_000_000
 
 
@@ -44,7 +45,16 @@ def times_of(ticks: Column, dtype: pa.DataType | DataType) -> Column:
     days = F.call_function("div", ticks - of_day, F.lit(_DAY)).cast("int")  # of whole numbers
     seconds = (of_day.cast("decimal(18,0)") / F.lit(_SECOND)).cast("decimal(18,6)")
     since = F.make_dt_interval(days, zero, zero, seconds)
-    return F.expr("TIMESTAMP_NTZ '1970-01-01 00:00:00'") + since
+    return F.expr(_EPOCH) + since
+
+
+def time_in_sql(ticks: int, dtype: pa.DataType | DataType) -> str:
+    """Return ticks as a constant in SQL of the type of `times_of`."""
+    if not _has_no_zone(dtype):
+        return f"timestamp_micros({ticks}L)"
+    days, of_day = divmod(ticks, _DAY)
+    seconds, micros = divmod(of_day, _SECOND)
+    return f"({_EPOCH} + make_dt_interval({days}, 0, 0, {seconds}.{micros:06d}BD))"
 
 
 def _has_no_zone(dtype: pa.DataType | DataType) -> bool:
