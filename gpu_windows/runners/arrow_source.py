@@ -337,6 +337,11 @@ class ArrowOutputs(Outputs):
         """Return the results, in order of firing."""
         return apply_selections(self._results(self._run), self.selections)
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of `result`."""
+        return self._no_results().schema
+
     def _results(self, found: LocalRun) -> pa.Table:
         results, query = without_own(found.results), self.plan.query
         if query.ranking is None:

@@ -122,6 +122,18 @@ class Outputs(WritesParquet):
     def result(self) -> ResultTable:
         """Return keys, ``window_start``, ``window_end`` and the results."""
 
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns of `result`, in Arrow's types; nothing is computed.
+
+        Examples
+        --------
+        >>> users = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
+        >>> users.count_window(2).with_outputs().aggregate(n=gw.count()).schema.names
+        ['user', 'window_start', 'window_end', 'n']
+        """
+
     @abstractmethod
     def rows(self, stage: Stage) -> Source:
         """Return the results as the rows of another query, as they were selected, and their time.

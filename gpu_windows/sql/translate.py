@@ -12,7 +12,7 @@ from gpu_windows.sql.kinds.over import has_over, is_ordered, read_ordered, read_
 from gpu_windows.sql.kinds.top import is_top, read_top
 from gpu_windows.sql.kinds.window_rows import read_rows
 from gpu_windows.sql.tables.stages import Stages
-from gpu_windows.sql.translator import Reader, Translator
+from gpu_windows.sql.translator import Reader, Translator, View
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -31,12 +31,22 @@ READERS = (
 )
 
 
-def translate(tree: exp.Expr, tables: Mapping[str, Input], settings: Settings) -> Results:
-    """Return the results of a statement over tables, by their names in lower case.
+def translate(
+    tree: exp.Expr,
+    tables: Mapping[str, Input],
+    settings: Settings,
+    views: Mapping[str, View] | None = None,
+    stages: Stages | None = None,
+) -> Results:
+    """Return the results of a statement over tables and views, by their names in lower case.
+
+    ``stages``: has the names that stages of other statements have.
 
     Raises
     ------
     SqlError
         With the position of what is not covered.
     """
-    return Translator(READERS, read_rows, tables, settings, stages=Stages()).results(tree)
+    return Translator(
+        READERS, read_rows, tables, settings, views or {}, stages or Stages()
+    ).results(tree)

@@ -149,7 +149,7 @@ class Translator:
             translator = replace(self, views=view.views)
             return translator._query(view.tree, node.alias or node.this.name)
         if name not in self.tables:
-            table_names = ", ".join(each.alias for each in self.tables.values()) or "none"
+            table_names = ", ".join(self.tables) or "none"
             rule = f"there is no such table; sql() is given {table_names}"
             raise sql_error(node, rule)
         table = self.tables[name]

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
@@ -14,6 +15,7 @@ from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.selection import Selection
 from gpu_windows.spark_glue.columns.expressions import refusals_as_query_errors
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.types import to_arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -88,6 +90,11 @@ class SparkOutputs(Outputs):
     @abstractmethod
     def _analyzed_results(self) -> DataFrame:
         """Return a DataFrame with the schema of the results; it is analyzed, never run."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of `result`, in Arrow's types."""
+        return to_arrow_schema(self._analyzed_results().schema)
 
     def _check_selection(self) -> None:
         """Let Spark analyze the selected results."""
