@@ -90,7 +90,8 @@ def test_json_and_csv_are_read_as_flink_writes_them(spark: SparkSession, tmp_pat
     for kind in ("json", "csv"):
         null = ", 'csv.null-literal' = 'NULL'" if kind == "csv" else ""
         text = f"""CREATE TABLE t (k STRING, ts TIMESTAMP(3), n INT) WITH ('connector' =
-          'filesystem', 'path' = '{tmp_path}/a.{kind}', 'format' = '{kind}'{null}); SELECT * FROM t"""
+          'filesystem', 'path' = '{tmp_path}/a.{kind}', 'format' = '{kind}'{null});
+          SELECT * FROM t"""
         found = gw.sql_script(text).on_spark(spark).results()["result"].collect()
         expected = gw.sql_script(text).results()["result"].to_pylist()
         assert [row.asDict() for row in found] == expected
