@@ -81,7 +81,8 @@ def without_comments(text: str) -> str:
 
 def insert_targets(text: str) -> list[str]:
     """Return the tables that a script writes, in the order of its INSERTs."""
-    return list(dict.fromkeys(_name(m[1]) for m in _TARGET.finditer(without_comments(text))))
+    text = re.sub(r"'(?:[^']|'')*'", "''", without_comments(text))
+    return list(dict.fromkeys(_name(m[1]) for m in _TARGET.finditer(text)))
 
 
 def read_tables(text: str) -> list[Table]:
