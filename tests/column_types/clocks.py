@@ -164,6 +164,7 @@ QUERIES: Mapping[str, Callable[[Any], gw.typing.Outputs]] = {
     ),
     "sessions": lambda s: (
         _windowed(s, gw.EventTimeSessionWindows.with_gap("40 seconds"))
+        .arrival_order("i")
         .with_outputs()
         .aggregate(n=gw.count(), first=gw.min("ts"), t=gw.first("ts"))
     ),
@@ -176,10 +177,17 @@ QUERIES: Mapping[str, Callable[[Any], gw.typing.Outputs]] = {
     "by the time": lambda s: (
         timed(s).key_by("ts").window(HOUR).with_outputs().aggregate(n=gw.count(), t=gw.max("ts"))
     ),
-    "trigger": lambda s: _windowed(s).trigger(OnSecond()).with_outputs().aggregate(n=gw.count()),
+    "trigger": lambda s: (
+        _windowed(s)
+        .trigger(OnSecond())
+        .arrival_order("i")
+        .with_outputs()
+        .aggregate(n=gw.count(), t=gw.max("ts"))
+    ),
     "evictor": lambda s: (
         _windowed(s)
         .evictor(gw.TimeEvictor.of("1 minute"))
+        .arrival_order("i")
         .with_outputs()
         .aggregate(n=gw.count(), t=gw.min("ts"))
     ),
@@ -192,6 +200,7 @@ QUERIES: Mapping[str, Callable[[Any], gw.typing.Outputs]] = {
     "over": lambda s: (
         _keyed(s)
         .over()
+        .arrival_order("i")
         .with_outputs()
         .aggregate(["i", "ts"], n=gw.count().over(gw.Range("10 minutes")), t=gw.lag("ts"))
     ),
