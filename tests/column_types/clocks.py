@@ -194,6 +194,7 @@ QUERIES: Mapping[str, Callable[[Any], gw.typing.Outputs]] = {
     "continuous": lambda s: (
         _windowed(s)
         .trigger(gw.ContinuousEventTimeTrigger.of("2 minutes"))
+        .arrival_order("i")
         .with_outputs()
         .aggregate(n=gw.count())
     ),
