@@ -15,6 +15,7 @@ from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.query import OWN, Query
+from gpu_windows.runners.arrangement import ArrangesResults
 from gpu_windows.runners.selection import Selection, check_selection, selected_columns
 from gpu_windows.runners.stages import Stage
 from gpu_windows.runners.writes_parquet import WritesParquet
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 ResultTable = Any
 
 
-class Outputs(WritesParquet):
+class Outputs(WritesParquet, ArrangesResults):
     """The outputs of one query.
 
     Examples
@@ -317,6 +318,8 @@ class Source(ABC):
 
     #: Whether Spark computes expressions over rows; it has more of them than Arrow.
     is_of_spark = False
+    #: Whether rows arrive over time, without an end.
+    is_streaming = False
 
     @property
     @abstractmethod

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpu_windows.sql.kinds.group_by import is_grouped, read_group_by
 from gpu_windows.sql.kinds.joins import has_join, read_join
 from gpu_windows.sql.kinds.match import is_match, read_match
-from gpu_windows.sql.kinds.over import has_over, is_ordered, read_ordered, read_over
+from gpu_windows.sql.kinds.over import has_over, read_ordered, read_over
 from gpu_windows.sql.kinds.top import is_top, read_top
 from gpu_windows.sql.kinds.window_rows import read_rows
 from gpu_windows.sql.tables.stages import Stages
@@ -27,7 +27,6 @@ READERS = (
     Reader(is_top, read_top),
     Reader(is_grouped, read_group_by),
     Reader(has_over, read_over),
-    Reader(is_ordered, read_ordered),
 )
 
 
@@ -48,5 +47,5 @@ def translate(
         With the position of what is not covered.
     """
     return Translator(
-        READERS, read_rows, tables, settings, views or {}, stages or Stages()
+        READERS, read_rows, read_ordered, tables, settings, views or {}, stages or Stages()
     ).results(tree)
