@@ -101,9 +101,17 @@ def test_an_inner_join_may_have_its_bounds_in_where(bounds: str) -> None:
     assert sorted((row["x"], row["y"]) for row in found) == chosen
 
 
-def test_bounds_in_where_leave_an_outer_join_refused() -> None:
+@pytest.mark.parametrize("how", ["LEFT", "RIGHT", "FULL OUTER"])
+def test_bounds_in_where_of_an_outer_join_make_it_inner(how: str) -> None:
     near = "a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' MINUTE"
-    text = f"SELECT a.v AS x, b.v AS y FROM t AS a LEFT JOIN t AS b ON a.v = b.v WHERE {near}"
+    text = f"SELECT a.v AS x, b.v AS y FROM t AS a {{}} JOIN t AS b ON a.v = b.v WHERE {near}"
+    inner, outer = (gw.sql(text.format(each), t=stream(table())) for each in ("", how))
+    assert outer.explain() == inner.explain()
+    assert len(inner.result())
+
+
+def test_one_bound_in_where_is_refused() -> None:
+    text = "SELECT a.v AS x FROM t AS a LEFT JOIN t AS b ON a.v = b.v WHERE a.ts > b.ts"
     with pytest.raises(SqlError, match="a lower and an upper bound of time"):
         gw.sql(text, t=stream(table()))
 

@@ -14,9 +14,9 @@ from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.sql.api_call import ApiCall
+from gpu_windows.sql.kinds.join_sides import Sides
 from gpu_windows.sql.kinds.temporal_join import check_temporal_join, table_of_join, version_of
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
-from gpu_windows.sql.syntax.time_bounds import TimeComparisons
 from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
 from gpu_windows.sql.syntax.window_functions import duration_call
 from gpu_windows.sql.tables.inputs import Columns, Input, check_timed
@@ -76,6 +76,7 @@ class _Join:
             rule = "both sides of the join have the same name: rename one with AS"
             raise sql_error(self._join.this, rule, self._right.alias)
         self._join_type = _join_type(self._join)
+        self._sides = Sides(self._left, self._right)
         self._columns = Columns(self._left), Columns(self._right)
         self._picked: tuple[dict[str, str], dict[str, str]] = {}, {}
 
@@ -88,7 +89,7 @@ class _Join:
         check_timed(self._left, self._statement.source)
         check_timed(self._right, self._join.this)
         conditions, after = self._conditions()
-        keys, rest = self._keys(conditions)
+        keys, rest = self._sides.keys(conditions)
         if version_of(self._join) is not None:
             step, where = self._temporal_join(keys), rest
         elif self._left.window is not None:
@@ -102,79 +103,29 @@ class _Join:
         on, where = self._join.args.get("on"), conjuncts(self._statement.where)
         if self._join.args.get("using"):
             raise sql_error(self._join, "USING is not covered: use ON a.key = b.key")
-        if on is not None:
-            return self._with_times(conjuncts(on), where)
-        if self._join_type != "inner":
+        if on is None and self._join_type != "inner":
             raise sql_error(self._join, "an outer join needs ON")
-        return where, []
+        return self._with_times(conjuncts(on), where)
 
     def _with_times(
         self, on: list[exp.Expr], where: list[exp.Expr]
     ) -> tuple[list[exp.Expr], list[exp.Expr]]:
-        """Return the same; comparisons of times in WHERE of an inner join move to ON."""
-        is_near = self._join_type == "inner" and version_of(self._join) is None
-        if not is_near or self._left.window is not None:
+        """Return the same; comparisons of times in WHERE move to ON, for inner joins keys, too.
+
+        A comparison in WHERE of an outer join is never true for a missing row: the join is inner.
+        """
+        is_temporal = version_of(self._join) is not None
+        if self._join_type in LEFT_ALONE or is_temporal:
             return on, where
-        others = TimeComparisons(self._side_of_time).bounds(where)[2]
-        return [*on, *(each for each in where if each not in others)], others
-
-    def _side_of(self, node: exp.Expr) -> int | None:
-        """Return the side that owns all columns of an expression; None for both or no side."""
-        sides = {self._owner(column) for column in node.find_all(exp.Column)}
-        return sides.pop() if len(sides) == 1 else None
-
-    def _owner(self, column: exp.Column) -> int:
-        owners = [i for i, side in enumerate((self._left, self._right)) if side.owns(column)]
-        if len(owners) == 1:
-            return owners[0]
-        both = f"{self._left.alias} and {self._right.alias}"
-        if owners:
-            raise sql_error(column, f"{both} have a column of this name: write the table before it")
-        rule = f"neither {self._left.alias} nor {self._right.alias} has a column of this name"
-        raise sql_error(column, rule)
-
-    def _keys(
-        self, conditions: Sequence[exp.Expr]
-    ) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
-        """Return the equated expressions of both sides, and all other conditions."""
-        keys, rest = [], []
-        for each in conditions:
-            pair = self._equal(each)
-            if pair is None or self._has_window_columns(each) or self._are_times(*pair):
-                rest.append(each)
-            else:
-                keys.append(pair)
-        return keys, rest
-
-    def _equal(self, node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
-        """Return both sides of an equation between the tables, the left table's first."""
-        if not isinstance(node, exp.EQ):
-            return None
-        sides = self._side_of(node.this), self._side_of(node.expression)
-        if sides == (0, 1):
-            return node.this, node.expression
-        return (node.expression, node.this) if sides == (1, 0) else None
-
-    def _has_window_columns(self, node: exp.Expr) -> bool:
-        return any(
-            side.window_column(column) is not None
-            for column in node.find_all(exp.Column)
-            for side in (self._left, self._right)
-        )
-
-    def _are_times(self, left: exp.Expr, right: exp.Expr) -> bool:
-        if self._left.window is not None:
-            return False
-        return self._is_time(0, left) and self._is_time(1, right)
-
-    def _is_time(self, side: int, node: exp.Expr) -> bool:
-        side_table = (self._left, self._right)[side]
-        plain = isinstance(node, exp.Column) and self._owner(node) == side
-        return plain and side_table.column(node) == side_table.time  # type: ignore[arg-type]
-
-    def _side_of_time(self, column: exp.Column) -> int | None:
-        side = self._owner(column)
-        return side if self._is_time(side, column) else None
+        if self._left.window is None:
+            others = self._sides.time_bounds(where)[2]
+            if len(others) < len(where):
+                self._join_type = "inner"
+                on, where = [*on, *(each for each in where if each not in others)], others
+        if self._join_type == "inner":
+            pairs = [each for each in where if self._sides.equal(each) is not None]
+            on, where = [*on, *pairs], [each for each in where if each not in pairs]
+        return on, where
 
     # ---- the step of the API
 
@@ -191,14 +142,14 @@ class _Join:
     ) -> tuple[Any, list[exp.Expr]]:
         same, others = set(), []
         for each in rest:
-            pair = self._equal(each)
+            pair = self._sides.equal(each)
             pair_columns = pair and [
                 side.window_column(one)
                 for side, one in zip((self._left, self._right), pair, strict=True)
             ]
             if pair_columns and pair_columns[0] == pair_columns[1] and pair_columns[0] is not None:
                 same.add(pair_columns[0])
-            elif self._has_window_columns(each):
+            elif self._sides.has_window_columns(each):
                 raise sql_error(each, "a window join needs equal window_start and window_end")
             else:
                 others.append(each)
@@ -239,7 +190,7 @@ class _Join:
     def _interval_join(
         self, keys: Sequence[tuple[exp.Expr, exp.Expr]], rest: Sequence[exp.Expr]
     ) -> tuple[Any, list[exp.Expr]]:
-        lower, upper, others = TimeComparisons(self._side_of_time).bounds(rest)
+        lower, upper, others = self._sides.time_bounds(rest)
         if not lower or not upper:
             rule = (
                 "a join without windows needs a lower and an upper bound of time: ON a.key = b.key "
@@ -347,7 +298,7 @@ class _Join:
     def _to_result(self, node: exp.Expr) -> exp.Expr | None:
         if not isinstance(node, exp.Column):
             return None
-        side = self._owner(node)
+        side = self._sides.owner(node)
         side_table = (self._left, self._right)[side]
         window = side_table.window_column(node)
         if window is None:
@@ -359,7 +310,7 @@ class _Join:
 
     def _conjunction_by_side(self, conditions: Sequence[exp.Expr]) -> exp.Expr | None:
         """Return the conjunction of conditions, ordered: left side, right side, both."""
-        each = [(self._side_of(node), node) for node in conditions]
+        each = [(self._sides.side_of(node), node) for node in conditions]
         one_sided = (conjunction([node for side, node in each if side == i]) for i in (0, 1))
         both = [node for side, node in each if side is None]
         return conjunction([*(node for node in one_sided if node is not None), *both])
@@ -370,8 +321,8 @@ class _Join:
         if found is not None or not self._left.timed_stream.source.is_of_spark:
             return found
         is_constant = isinstance(node, exp.Cast) and node.find(exp.Column) is None
-        side = 0 if is_constant else self._side_of(node)
-        if side is None or isinstance(node, exp.Interval) or self._has_window_columns(node):
+        side = 0 if is_constant else self._sides.side_of(node)
+        if side is None or isinstance(node, exp.Interval) or self._sides.has_window_columns(node):
             return None
         return self._column_result(side, self._columns[side].name(node))
 

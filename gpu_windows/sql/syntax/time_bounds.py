@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,15 @@ class _Difference:
 
     lower: int | None = None
     upper: int | None = None
+
+
+#: The comparison that holds where one does not; times are never null.
+_NEGATED: Mapping[type[exp.Expr], type[exp.Expr]] = {
+    exp.GT: exp.LTE,
+    exp.LTE: exp.GT,
+    exp.LT: exp.GTE,
+    exp.GTE: exp.LT,
+}
 
 
 class TimeComparisons:
@@ -51,6 +60,12 @@ class TimeComparisons:
             high = exp.LTE(this=node.this, expression=node.args["high"])
             both = [*self._compare(low), *self._compare(high)]
             return both if len(both) == 2 else []
+        if isinstance(node, exp.Not):
+            inner = node.this
+            while isinstance(inner, exp.Paren):
+                inner = inner.this
+            kind = _NEGATED.get(type(inner))
+            return [] if kind is None else self._compare(kind(**inner.args))
         return self._compare(node)
 
     def _compare(self, node: exp.Expr) -> list[_Difference]:

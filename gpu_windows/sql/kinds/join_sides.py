@@ -1,0 +1,91 @@
+"""The two sides of a join: which of them owns a column, and what conditions say about both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from gpu_windows.expressions.sql_text import sql_error
+from gpu_windows.sql.syntax.time_bounds import TimeComparisons
+from gpu_windows.sql.tables.inputs import Input
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The tables of a join.
+
+    Parameters
+    ----------
+    left, right : Input
+    """
+
+    left: Input
+    right: Input
+
+    def side_of(self, node: exp.Expr) -> int | None:
+        """Return the side that owns all columns of an expression; None for both or no side."""
+        sides = {self.owner(column) for column in node.find_all(exp.Column)}
+        return sides.pop() if len(sides) == 1 else None
+
+    def owner(self, column: exp.Column) -> int:
+        """Return the side that owns a column.
+
+        Raises
+        ------
+        SqlError
+            If both sides do, or none.
+        """
+        owners = [i for i, side in enumerate((self.left, self.right)) if side.owns(column)]
+        if len(owners) == 1:
+            return owners[0]
+        both = f"{self.left.alias} and {self.right.alias}"
+        if owners:
+            raise sql_error(column, f"{both} have a column of this name: write the table before it")
+        rule = f"neither {self.left.alias} nor {self.right.alias} has a column of this name"
+        raise sql_error(column, rule)
+
+    def keys(
+        self, conditions: Sequence[exp.Expr]
+    ) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
+        """Return the equated expressions of both sides, and all other conditions."""
+        keys, rest = [], []
+        for each in conditions:
+            pair = self.equal(each)
+            if pair is None or self.has_window_columns(each) or self._compares_times(each):
+                rest.append(each)
+            else:
+                keys.append(pair)
+        return keys, rest
+
+    def equal(self, node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+        """Return both sides of an equation between the tables, the left table's first."""
+        if not isinstance(node, exp.EQ):
+            return None
+        sides = self.side_of(node.this), self.side_of(node.expression)
+        if sides == (0, 1):
+            return node.this, node.expression
+        return (node.expression, node.this) if sides == (1, 0) else None
+
+    def has_window_columns(self, node: exp.Expr) -> bool:
+        """Whether an expression names a column of windows."""
+        return any(
+            side.window_column(column) is not None
+            for column in node.find_all(exp.Column)
+            for side in (self.left, self.right)
+        )
+
+    def time_bounds(
+        self, conditions: Sequence[exp.Expr]
+    ) -> tuple[list[int], list[int], list[exp.Expr]]:
+        """Return bounds of right time - left time, and other conditions: `TimeComparisons`."""
+        return TimeComparisons(self._side_of_time).bounds(conditions)
+
+    def _compares_times(self, node: exp.Expr) -> bool:
+        return self.left.window is None and not self.time_bounds([node])[2]
+
+    def _side_of_time(self, column: exp.Column) -> int | None:
+        side = self.owner(column)
+        table = (self.left, self.right)[side]
+        return side if table.column(column) == table.time else None
