@@ -314,6 +314,7 @@ class FlinkDialect(Spark):
         QUOTES: ClassVar = ["'"]
         STRING_ESCAPES: ClassVar = ["'"]
         RAW_STRINGS: ClassVar = []
+        VAR_SINGLE_TOKENS: ClassVar = {"$"}  # of names: EXPR$1
         UNICODE_STRINGS: ClassVar = [("U&'", "'"), ("u&'", "'")]
         KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, **_KEYWORDS}
 

@@ -28,10 +28,11 @@ _INTERVAL_JOINS = {
         WHERE R.rt <= L.rt + INTERVAL '3' SECOND AND R.`value` IS NOT NULL""",
     "interval_left_where": f"""{_PAIR} L LEFT JOIN R ON L.`key` = R.`key`
         WHERE R.rt BETWEEN L.rt AND L.rt + INTERVAL '3' SECOND""",
-    "interval_left_none": f"""SELECT L.idx AS l FROM L LEFT JOIN R ON L.`key` = R.`key`
+    "interval_left_none": """SELECT L.idx AS l FROM L LEFT JOIN R ON L.`key` = R.`key`
         AND R.rt BETWEEN L.rt AND L.rt + INTERVAL '1' SECOND WHERE R.idx IS NULL""",
     "interval_cross": f"""{_PAIR} L CROSS JOIN R
-        WHERE L.`key` = R.`key` AND L.rt = R.rt + INTERVAL '1' SECOND""",
+        WHERE L.`key` = R.`key` AND L.rt >= R.rt + INTERVAL '1' SECOND
+        AND L.rt <= R.rt + INTERVAL '2' SECOND""",
     "interval_null_keys": f"""{_PAIR} L JOIN R ON NULLIF(L.`key`, 'a') = NULLIF(R.`key`, 'a')
         WHERE L.rt BETWEEN R.rt AND R.rt + INTERVAL '4' SECOND""",
     "interval_cast_where": f"""{_PAIR} L JOIN R ON L.`key` = R.`key` AND L.idx > 3
@@ -82,8 +83,8 @@ _SEMI = {
     "window_not_exists": f"""SELECT idx, window_start FROM (SELECT * FROM {_L}) L WHERE NOT EXISTS (
         SELECT 1 FROM (SELECT * FROM {_R}) R WHERE L.`key` = R.`key` AND {_SAME}
         AND R.`value` > L.`value` AND R.`value` > 1)""",
-    "window_in_grouped": f"""SELECT L.idx, L.window_end FROM (SELECT * FROM {_L}) L WHERE L.`key` IN (
-        SELECT `key` FROM ({_COUNTS.format(_R)}) R WHERE {_SAME} AND R.n > 1)""",
+    "window_in_grouped": f"""SELECT L.idx, L.window_end FROM (SELECT * FROM {_L}) L
+        WHERE L.`key` IN (SELECT `key` FROM ({_COUNTS.format(_R)}) R WHERE {_SAME} AND R.n > 1)""",
 }
 _WINDOWS = {
     "where_window_start": f"""SELECT `key`, window_start, COUNT(*) AS n FROM {_T}
@@ -130,12 +131,15 @@ _OF_JOINS = {
         WHERE rn <= 2""",
 }
 _NAMES = {
-    "names_of_two_stars": f"SELECT L.*, R.* FROM L JOIN R ON {_NEAR}",
-    "names_of_star": f"SELECT * FROM L JOIN R ON {_NEAR}",
+    "names_of_two_stars": f"""SELECT R.*, 1, L.* FROM ({_COUNTS.format(_L)}) L
+        JOIN ({_COUNTS.format(_R)}) R ON L.`key` = R.`key` AND {_SAME}""",
+    "names_of_star": f"""SELECT *, L.n + R.n FROM ({_COUNTS.format(_L)}) L
+        JOIN ({_COUNTS.format(_R)}) R ON L.`key` = R.`key` AND {_SAME}""",
     "names_twice": f"SELECT `key`, `key`, idx, idx AS `key`, idx AS key0, `value` AS idx FROM {_T}",
     "names_without_as": f"""SELECT `key`, COUNT(*), SUM(`value`), MAX(idx) + 1, window_end, 1
         FROM {_T} GROUP BY `key`, window_start, window_end""",
-    "names_without_as_twice": f"SELECT `key`, `key`, `value` + 1, idx + 1, idx, UPPER(`key`) FROM {_T}",
+    "names_without_as_twice": f"""SELECT `key`, `key`, `value` + 1, idx + 1, idx, UPPER(`key`)
+        FROM {_T}""",
     "names_of_expressions": f"""SELECT (`key`), CAST(idx AS BIGINT), idx, -idx, window_start,
         window_start, (`value` + 1) FROM {_T}""",
     "names_of_subquery": f"""SELECT EXPR$1, EXPR$2 + 1, `key` FROM (SELECT `key`, COUNT(*),
@@ -148,17 +152,15 @@ _DEDUP = {
     "first_rows_hop": f"""SELECT `key`, window_end, COUNT(*) AS n FROM
         HOP(TABLE q, DESCRIPTOR(rt), INTERVAL '5' SECOND, INTERVAL '10' SECOND)
         WHERE `value` > 0 {_BY}, `key`""",
-    "first_rows_group_window": """SELECT `key`, COUNT(*) AS n, TUMBLE_START(rt, INTERVAL '10' SECOND)
-        AS s FROM q GROUP BY `key`, TUMBLE(rt, INTERVAL '10' SECOND)""",
-}
-_UNNEST = {
-    "unnest": f"""SELECT `key`, e, window_start, COUNT(*) AS n FROM TUMBLE(TABLE u, DESCRIPTOR(rt),
-        INTERVAL '10' SECOND) GROUP BY `key`, e, window_start, window_end""",
+    "first_rows_group_window": """SELECT `key`, COUNT(*) AS n,
+        TUMBLE_START(rt, INTERVAL '10' SECOND) AS s FROM q
+        GROUP BY `key`, TUMBLE(rt, INTERVAL '10' SECOND)""",
 }
 _MORE = {
     "listagg": f"""SELECT window_start, LISTAGG(`key`) AS a, LISTAGG(CAST(idx AS STRING), '-') AS b
         FROM {_T} {_BY}""",
-    "listagg_null": f"""SELECT window_start, LISTAGG(NULLIF(`key`, 'a'), '') AS a FROM {_T} {_BY}""",
+    "listagg_null": f"""SELECT window_start, LISTAGG(NULLIF(`key`, 'a'), '') AS a
+        FROM {_T} {_BY}""",
     "listagg_none": f"""SELECT window_start, `key`, LISTAGG(NULLIF(`key`, 'a')) AS a FROM {_T}
         {_BY}, `key`""",
     "distinct_in_sets": f"""SELECT window_start, `key`, COUNT(DISTINCT `value`) AS n, COUNT(*) AS c

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 import gpu_windows as gw
+from gpu_windows.sql.query import SqlQuery
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 INSTANT = pa.timestamp("us", "UTC")
@@ -46,9 +47,7 @@ def tables(scenario: Scenario) -> dict[str, pa.Table]:
     }
 
 
-def ask(
-    scenario: Scenario, as_source: Callable[[pa.Table], Any] = lambda rows: rows
-) -> gw.SqlQuery:
+def ask(scenario: Scenario, as_source: Callable[[pa.Table], Any] = lambda rows: rows) -> SqlQuery:
     """Return the statement over its tables."""
     streams = {
         name: gw.stream(as_source(rows)).event_time("rt", MONOTONOUS)

@@ -96,7 +96,9 @@ def test_a_query_around_takes_what_one_within_has_chosen(tables: Any) -> None:
     wanted = wanted.select(["k", "w", "window_end", "window_start"])
     assert alone.column_names == ["key", "w", "e", "window_start"]
     assert rows_of(alone) == rows_of(wanted)
-    with pytest.raises(SqlError, match="two columns have the same name: rename one with AS, got K"):
+    with pytest.raises(
+        SqlError, match="two columns differ in case alone: rename one with AS, got K"
+    ):
         gw.sql(f"SELECT e FROM (SELECT k, v AS K, window_end AS e FROM {HOP})", **tables)
     with pytest.raises(SqlError, match="GROUP BY needs both"):
         gw.sql(f"SELECT e FROM ({inner}) GROUP BY e", **tables)

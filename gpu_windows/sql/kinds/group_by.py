@@ -13,7 +13,7 @@ from gpu_windows.planning.kinds.grouping import GROUPING_ID
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.kinds.aggregates import build_aggregate
 from gpu_windows.sql.syntax.grouping_sets import expand_sets
-from gpu_windows.sql.syntax.statement import Item, Statement, is_aggregate, name_of
+from gpu_windows.sql.syntax.statement import Statement, is_aggregate, names_of
 from gpu_windows.sql.syntax.window_functions import AUXILIARY_FUNCTIONS, read_group_window
 from gpu_windows.sql.tables.inputs import Columns, Input, Window, check_timed
 from gpu_windows.sql.tables.results import (
@@ -125,8 +125,8 @@ class WindowAggregation:
         grouping, statement = self._grouping_clause, self._statement
         check_timed(self._table, statement.select)
         keys = [self._columns.name(each) for each in grouping.keys]
-        for item in statement.items:
-            self._collect_aggregates(item.node, item)
+        for name, item in zip(names_of(statement.items), statement.items, strict=True):
+            self._collect_aggregates(item.node, name)
         if statement.having is not None:
             self._collect_aggregates(statement.having, None)
         aggregates = dict(self._aggregates.values())
@@ -182,8 +182,9 @@ class WindowAggregation:
 
     def _base_result(self, node: exp.Expr) -> str:
         """Return the original result that an outer query names."""
-        for item in self._statement.items:
-            if isinstance(node, exp.Column) and name_of(item).lower() == node.name.lower():
+        items = self._statement.items
+        for name, item in zip(names_of(items), items, strict=True):
+            if isinstance(node, exp.Column) and name.lower() == node.name.lower():
                 found = rewrite_over_results(item.node, self._to_result, _NOT_GROUPED)
                 if isinstance(found, exp.Column):
                     return found.name
@@ -303,7 +304,8 @@ class WindowAggregation:
 
     # ---- results
 
-    def _collect_aggregates(self, node: exp.Expr, item: Item | None) -> None:
+    def _collect_aggregates(self, node: exp.Expr, label: str | None) -> None:
+        """Build the aggregates of an expression; ``label``: its name, of an item of SELECT."""
         if isinstance(node, exp.GroupingId | exp.Grouping):
             return
         if isinstance(node, exp.Window):
@@ -314,8 +316,7 @@ class WindowAggregation:
             text = canonical_text(node)
             if text not in self._aggregates:
                 used = {name.lower() for name, _ in self._aggregates.values()}
-                whole = item is not None and item.node is node
-                name = name_of(item) if item is not None and whole else f"sql_result_{len(used)}"
+                name = label or f"sql_result_{len(used)}"
                 if name.lower() in used or name.lower() in self._key_names:
                     name = f"sql_result_{len(used)}"
                 self._aggregates[text] = (name, build_aggregate(node, self._columns))

@@ -12,7 +12,7 @@ from gpu_windows.expressions.intervals import interval_ticks
 from gpu_windows.expressions.sql_text import canonical_text, errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.kinds.aggregates import build_aggregate
-from gpu_windows.sql.syntax.statement import Item, Statement, name_of, outermost_parts
+from gpu_windows.sql.syntax.statement import Item, Statement, names_of, outermost_parts
 from gpu_windows.sql.syntax.window_functions import duration_call
 from gpu_windows.sql.tables.inputs import Columns, Input, check_timed
 from gpu_windows.sql.tables.results import (
@@ -123,12 +123,12 @@ class _Over:
         """Return the aggregates with their frames, by name."""
         aggregates: dict[str, ApiCall] = {}
         used = {name.lower() for name in self._table.names.names}
-        for item in items:
+        for label, item in zip(names_of(items), items, strict=True):
             for call in item.node.find_all(exp.Window):
                 text = canonical_text(call)
                 if text in self._calls:
                     continue
-                name = name_of(item) if item.node is call else ""
+                name = label if item.node is call else ""
                 if not name or name.lower() in {*used, *map(str.lower, aggregates)}:
                     name = f"sql_result_{len(aggregates)}"
                 self._calls[text] = name

@@ -11,7 +11,7 @@ import gpu_windows.aggregates.built_in as gw
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.kinds.group_by import Ranking, WindowAggregation
-from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
+from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts, names_of
 from gpu_windows.sql.tables.inputs import Columns, Input
 from gpu_windows.sql.tables.results import (
     Results,
@@ -146,8 +146,11 @@ class _Top:
         self._table = table.where(numbering.inner.where)
         self._columns = Columns(self._table)
         self._settings = translator.settings.for_inputs(table)
-        self._inner = {(i.alias or i.node.name).lower(): i.node for i in numbering.inner.items}
         self._has_star = any(self._table.is_star(item.node) for item in numbering.inner.items)
+        items = self._inner_items()
+        names = names_of(items)
+        self._inner_names = names
+        self._inner = {n.lower(): item.node for n, item in zip(names, items, strict=True)}
 
     def results(self) -> Results:
         """Return the results."""
@@ -262,14 +265,18 @@ class _Top:
             if not self._statement.is_all(item.node):
                 items.append(item)
                 continue
-            if self._has_star:
-                items += (Item(result_column(name), None) for name in self._table.names.names)
-                items += (Item(result_column(name), None) for name in self._table.window_names)
-            items += (
-                Item(result_column(i.alias or i.node.name), None)
-                for i in self._numbering.inner.items
-                if not self._table.is_star(i.node)
-            )
+            items += (Item(result_column(name), None) for name in self._inner_names)
+        return items
+
+    def _inner_items(self) -> list[Item]:
+        """Return the list of SELECT of the subquery with ``*`` expanded."""
+        items: list[Item] = []
+        for item in self._numbering.inner.items:
+            if self._table.is_star(item.node):
+                names = (*self._table.names.names, *self._table.window_names)
+                items += (Item(result_column(name), None) for name in names)
+            else:
+                items.append(item)
         return items
 
     def _used_columns(self, keys: list[str]) -> list[str]:

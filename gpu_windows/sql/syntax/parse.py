@@ -21,7 +21,7 @@ from gpu_windows.expressions.dialect import (
 from gpu_windows.expressions.sql_text import parse_tree, sql_error
 from gpu_windows.functions.patterns.navigation import IN_PATTERNS
 from gpu_windows.sql.syntax.functions import FUNCTIONS, SPECIAL, UnsupportedCallError
-from gpu_windows.sql.syntax.statement import AGGREGATES_BY_NAME, DEFAULT_NAME, Item, name_of
+from gpu_windows.sql.syntax.statement import AGGREGATES_BY_NAME
 from gpu_windows.sql.syntax.window_functions import AUXILIARY_FUNCTIONS
 
 _CODE = re.compile(r"[0-9A-Fa-f]{4}")
@@ -71,7 +71,6 @@ def parse_statement(text: str, *, on_arrow: bool = False) -> exp.Expr:
     """
     _check_is_query(text)
     tree = parse_tree(text)
-    _store_default_names(tree)
     rewriter = _Rewriter(on_arrow)
     for node in reversed([*tree.walk(bfs=True)]):  # inner nodes first
         found = rewriter.rewrite(node)
@@ -105,14 +104,6 @@ def _check_is_query(text: object) -> None:
         position = word.start(1) - before
         rule = f"a query must be one SELECT: {instead}"
         raise SqlError(rule, value=word[1].upper(), line=line, position=position)
-
-
-def _store_default_names(tree: exp.Expr) -> None:
-    """Store the names of items without AS, before they are rewritten."""
-    for select in tree.find_all(exp.Select):
-        for item in select.expressions:
-            if not isinstance(item, exp.Alias | exp.Column | exp.Star):
-                item.meta[DEFAULT_NAME] = name_of(Item(item, None))
 
 
 @dataclass(frozen=True)

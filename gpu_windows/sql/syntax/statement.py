@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +23,6 @@ _INSTEAD = {
     "hint": "hints are not covered: use .options(...)",
 }
 
-#: Metadata of an item of SELECT: its name without AS.
-DEFAULT_NAME = "default_name"
-
 
 @dataclass(frozen=True)
 class Item:
@@ -35,20 +33,25 @@ class Item:
 
 
 def name_of(item: Item) -> str:
-    """Return the name of an item of SELECT; without AS, Spark's default."""
-    if item.alias is not None:
-        return item.alias
+    """Return the name of an item of SELECT: that of AS, or of the column; else an empty string."""
     node = item.node
-    if DEFAULT_NAME in node.meta:
-        return str(node.meta[DEFAULT_NAME])
     while isinstance(node, exp.Paren):
         node = node.this
-    if isinstance(node, exp.Column):
-        return node.name
-    if isinstance(node, exp.Count) and (node.this is None or isinstance(node.this, exp.Star)):
-        return "count(1)"
-    text = node.sql(dialect="spark", normalize_functions="lower", identify=False)
-    return text.replace("`", "")
+    return item.alias or (node.name if isinstance(node, exp.Column) else "")
+
+
+def names_of(items: Iterable[Item]) -> tuple[str, ...]:
+    """Return the names of a list of SELECT without stars, made unique as Flink does.
+
+    Expressions without AS are ``EXPR$2`` by their index, the second ``id`` is ``id0``.
+    """
+    names: dict[str, None] = {}
+    for index, item in enumerate(items):
+        wanted = name_of(item) or f"EXPR${index}"
+        others = (f"{wanted}{number}" for number in itertools.count())
+        free = (each for each in itertools.chain([wanted], others) if each not in names)
+        names[next(free)] = None
+    return tuple(names)
 
 
 def is_star(node: exp.Expr, table: str) -> bool:

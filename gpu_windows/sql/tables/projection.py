@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from sqlglot import exp
-
 from gpu_windows.expressions.sql_text import errors_at, sql_error
-from gpu_windows.sql.syntax.statement import Statement
+from gpu_windows.sql.syntax.statement import Item, Statement, names_of
 from gpu_windows.sql.tables.inputs import Columns, Input
 from gpu_windows.sql.tables.results import result_column
 
@@ -19,14 +16,16 @@ def project(statement: Statement, table: Input) -> Input:
     Raises
     ------
     SqlError
-        If two columns have the same name, or one is computed from columns of a window.
+        If names of two columns differ in case alone, or one is computed from columns of a window.
     """
     columns: dict[str, str] = {}
     windows: dict[str, str] = {}
     computed = Columns(table)
-    for name, node in _items_by_name(statement, table):
+    items = _expand_star(statement, table)
+    for name, node in zip(names_of(items), (item.node for item in items), strict=True):
         if name.lower() in {each.lower() for each in (*columns, *windows)}:
-            raise sql_error(node, "two columns have the same name: rename one with AS", name)
+            rule = "names of two columns differ in case alone: rename one with AS"
+            raise sql_error(node, rule, name)
         window_column = table.window_column(node)
         if window_column is not None:
             windows[name] = window_column
@@ -37,12 +36,13 @@ def project(statement: Statement, table: Input) -> Input:
         return replace(table, stream=computed.stream, window=window, columns=columns)
 
 
-def _items_by_name(statement: Statement, table: Input) -> Iterator[tuple[str, exp.Expr]]:
-    """Yield the items of SELECT with their names, ``*`` expanded."""
+def _expand_star(statement: Statement, table: Input) -> list[Item]:
+    """Return the items of SELECT, ``*`` expanded."""
+    items: list[Item] = []
     for item in statement.items:
         if table.is_star(item.node):
-            yield from ((n, result_column(n)) for n in (*table.names.names, *table.window_names))
-            continue
-        if item.alias is None and not isinstance(item.node, exp.Column):
-            raise sql_error(item.node, "an expression needs a name: add AS")
-        yield item.alias or item.node.name, item.node
+            names = (*table.names.names, *table.window_names)
+            items += (Item(result_column(name), None) for name in names)
+        else:
+            items.append(item)
+    return items

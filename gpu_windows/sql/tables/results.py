@@ -12,7 +12,7 @@ from sqlglot import exp
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.sql.syntax.statement import Item, Statement, name_of
+from gpu_windows.sql.syntax.statement import Item, Statement, names_of
 from gpu_windows.sql.syntax.value_types import apply_type_rules, infer_type, value_type
 from gpu_windows.sql.tables.inputs import Input
 
@@ -230,13 +230,13 @@ def items_by_name(
     Raises
     ------
     SqlError
-        If two items have the same name.
+        If names of two items differ in case alone.
     """
     by_name: dict[str, exp.Expr] = {}
-    for item in items:
-        name = name_of(item)
+    for name, item in zip(names_of(items), items, strict=True):
         if name.lower() in (other.lower() for other in by_name):
-            raise sql_error(item.node, "two results have the same name: rename one with AS", name)
+            rule = "names of two results differ in case alone: rename one with AS"
+            raise sql_error(item.node, rule, name)
         with errors_at(item.node):
             by_name[name] = rewrite(item.node)
     return by_name
