@@ -75,10 +75,10 @@ def of_ours(table: pa.Table) -> tuple[list[str], Counter[str]]:
 
 
 def _text(row: Mapping[str, Any]) -> str:
-    return json.dumps([[name, _shown(value)] for name, value in row.items()])
+    return json.dumps([[name, _plain_value(value)] for name, value in row.items()])
 
 
-def _shown(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if isinstance(value, datetime):
         return float(pa.scalar(value, INSTANT).cast(pa.int64()).as_py() // 1_000)
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
