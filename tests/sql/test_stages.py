@@ -214,9 +214,9 @@ MISTAKES = {
         f"{OF_TEN.replace('TUMBLE', '#TUMBLE')} {BY}",
         "rename it in the subquery with AS",
     ),
-    "the same windows of HOP": (
-        f"SELECT SUM(n) AS n FROM ({COUNTS}) GROUP BY #k".replace("TUMBLE(", "HOP(").replace(
-            "INTERVAL", "INTERVAL '1' SECOND, INTERVAL"
+    "the same windows of SESSION": (
+        f"SELECT SUM(n) AS n FROM ({COUNTS}) GROUP BY #k".replace(
+            "TUMBLE(TABLE t", "SESSION(TABLE t PARTITION BY k"
         ),
         "FROM TUMBLE(TABLE q, DESCRIPTOR(window_time)",
     ),

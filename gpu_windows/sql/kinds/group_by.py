@@ -34,7 +34,7 @@ _NO_WINDOWS = (
 )
 _NOT_SAME_WINDOWS = (
     "group results by windows of their time, FROM TUMBLE(TABLE q, DESCRIPTOR(window_time), "
-    "INTERVAL '1' HOUR); only results of TUMBLE can be grouped by their own windows"
+    "INTERVAL '1' HOUR); results of SESSION cannot be grouped by their own windows"
 )
 _NOT_GROUPED = "this is neither an aggregate nor in GROUP BY"
 
@@ -140,7 +140,7 @@ class WindowAggregation:
         key_names = [self._table.timed_stream.source.display_name(key) for key in keys]
         number = () if self._ranking is None else (self._ranking.number,)
         names = (*key_names, *_BOUNDS, *aggregates, *group_id, *number)
-        results = Results(outputs, names, grouping.window.assigner)
+        results = Results(outputs, names, grouping.window.assigner, start=self._start)
         selected = items_by_name(
             statement.items, lambda node: rewrite_over_results(node, self._to_result, _NOT_GROUPED)
         )
@@ -172,6 +172,7 @@ class WindowAggregation:
             rule = "HAVING would leave gaps in the numbers: filter in the outer query instead"
             raise sql_error(self._statement.having, rule)
         per = [*map(self._base_result, ranking.partition_by)]
+        per = [_BOUNDS[0] if name == self._start else name for name in per]
         if not {*_BOUNDS} <= {*per}:
             raise sql_error(ranking.node, "PARTITION BY needs window_start and window_end")
         per = [name for name in per if name not in _BOUNDS]
@@ -179,6 +180,12 @@ class WindowAggregation:
         arguments = {"descending": ranking.descending, "per": per, "number": ranking.number}
         with errors_at(ranking.node):
             return windowed.call("top_keys", ranking.count, by, **arguments)
+
+    @property
+    def _start(self) -> str | None:
+        """The key that is the start of windows; see `Window`."""
+        start = self._grouping_clause.window.start
+        return None if start is None else self._table.timed_stream.source.display_name(start)
 
     def _base_result(self, node: exp.Expr) -> str:
         """Return the original result that an outer query names."""
@@ -206,7 +213,7 @@ class WindowAggregation:
         window = table.window
         if window is None:
             raise sql_error(group, _NOT_SAME_WINDOWS if table.is_results else _NO_WINDOWS)
-        bounds_in_group = {name for name in map(self._table.window_column, plain) if name}
+        bounds_in_group = {name for name in map(self._table.window_bound, plain) if name}
         if sets is not None and not bounds_in_group:
             plain, sets, bounds_in_group = self._bounds_of_sets(plain, sets)
         if not {*_BOUNDS} <= bounds_in_group:

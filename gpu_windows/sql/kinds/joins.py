@@ -153,6 +153,11 @@ class _Join:
                 raise sql_error(each, "a window join needs equal window_start and window_end")
             else:
                 others.append(each)
+        starts = [side.window and side.window.start for side in (self._left, self._right)]
+        if starts[0] is not None and starts in [
+            [self._columns[i].name(one) for i, one in enumerate(pair)] for pair in keys
+        ]:
+            same.add(_BOUNDS[0])
         if not {*_BOUNDS} <= same:
             rule = "a window join needs window_start and window_end of both sides in ON"
             raise sql_error(self._join, rule)
@@ -249,7 +254,15 @@ class _Join:
         window, time_columns = self._left.window, (self._left.time, self._right.time)
         times = times_of_pairs(self._join_type, self._span, (left, right), time_columns)
         assigner = None if window is None else window.assigner
-        results = Results(outputs, tuple(public.get(name, name) for name in names), assigner, times)
+        start = None if window is None else window.start
+        starts = [name for name, column in left.items() if column == start]
+        results = Results(
+            outputs,
+            tuple(public.get(name, name) for name in names),
+            assigner,
+            times,
+            start=starts[0] if starts else None,
+        )
         with errors_at(self._statement.select):
             return results.select(selected, condition)
 

@@ -156,7 +156,7 @@ class _Top:
         """Return the results."""
         call = self._numbering.inner.window(self._numbering.call)
         by = [*(call.args.get("partition_by") or ())]
-        windows = {name for name in map(self._table.window_column, by) if name}
+        windows = {name for name in map(self._table.window_bound, by) if name}
         if self._table.window is not None and not {*_BOUNDS} <= windows:
             rule = "PARTITION BY needs window_start and window_end for rows in windows"
             raise sql_error(self._numbering.call, rule)
@@ -309,7 +309,8 @@ class _Top:
 
         window = self._table.window
         assigner, change = (None, CHANGE) if window is None else (window.assigner, None)
-        results = Results(outputs, names, assigner, change=change)
+        start = None if window is None else window.start
+        results = Results(outputs, names, assigner, change=change, start=start)
         items, condition = self._items(), self._numbering.rest
         selected = items_by_name(tuple(items), rewrite)
         rest = None if condition is None else rewrite(condition)

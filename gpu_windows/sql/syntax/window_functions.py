@@ -124,8 +124,13 @@ def _cumulate(lengths: Sequence[int]) -> ApiCall:
     return _assigner_call(kinds.CumulativeEventTimeWindows, "of", (size, step, *offset))
 
 
+def tumbling_windows(lengths: Sequence[int]) -> ApiCall:
+    """Return the windows of TUMBLE by their size, and maybe their offset, in ticks."""
+    return _assigner_call(kinds.TumblingEventTimeWindows, "of", lengths)
+
+
 _ASSIGNERS: Mapping[str, Callable[[Sequence[int]], ApiCall]] = {
-    "TUMBLE": lambda lengths: _assigner_call(kinds.TumblingEventTimeWindows, "of", lengths),
+    "TUMBLE": tumbling_windows,
     "HOP": _hop,
     "CUMULATE": _cumulate,
     "SESSION": lambda lengths: _assigner_call(kinds.EventTimeSessionWindows, "with_gap", lengths),

@@ -38,11 +38,15 @@ class Window:
         The keys of sessions, if PARTITION BY names them.
     columns : mapping of str to str, optional
         Names in the text to `WINDOW_COLUMNS`; default: the same names.
+    start : str, optional
+        The column of the rows that holds the start of their windows, if ``assigner`` has windows
+        with the same ends, but other starts: those of results of HOP and CUMULATE.
     """
 
     assigner: ApiCall
     partition_by: tuple[str, ...] | None = None
     columns: Mapping[str, str] | None = None
+    start: str | None = None
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,15 @@ class Input:
             columns = {each.lower(): column for each, column in self.window.columns.items()}
             return columns.get(name)
         return None if name not in WINDOW_COLUMNS or self.names.has(node) else name
+
+    def window_bound(self, node: exp.Expr) -> str | None:
+        """Return the same as `window_column`, and ``window_start`` for `Window.start`, a column."""
+        found = self.window_column(node)
+        start = None if self.window is None else self.window.start
+        if found is not None or start is None or not isinstance(node, exp.Column):
+            return found
+        is_start = self.owns(node) and self.column(node) == start
+        return WINDOW_COLUMNS[0] if is_start else None
 
     @property
     def window_names(self) -> tuple[str, ...]:

@@ -73,6 +73,9 @@ class Results:
         The column with the kind of change, which every selection keeps.
     types : mapping of str to str or None, optional
         Types of the columns; default: those of the plan.
+    start : str, optional
+        The original result with the start of windows, if it is not that of ``window``; see
+        `gpu_windows.sql.tables.inputs.Window`.
     """
 
     outputs: ApiCall
@@ -83,6 +86,7 @@ class Results:
     steps: tuple[tuple[Mapping[str, exp.Expr], exp.Expr | None], ...] = ()
     change: str | None = None
     types: Mapping[str, str | None] | None = None
+    start: str | None = None
 
     def type_of(self, column: exp.Column) -> str | None:
         """Return the type of a result column; None if it is not known."""

@@ -14,9 +14,14 @@ from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.runners.outputs import Source
 from gpu_windows.runners.row_stream import READ_TWICE
 from gpu_windows.sql.api_call import ApiCall
+from gpu_windows.sql.syntax.window_functions import tumbling_windows
 from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window
 from gpu_windows.sql.tables.results import Results, result_column, window_bound
-from gpu_windows.vocabulary.windows import TumblingEventTimeWindows
+from gpu_windows.vocabulary.windows import (
+    CumulativeEventTimeWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 
 _BOUNDS = ("window_start", "window_end")
 _TWICE = (
@@ -102,6 +107,18 @@ def _stage_code(text: str, name: str) -> str:
     return f"gw.stream_results(\n    {inner},\n    {name!r},\n)"
 
 
+def windows_by_end(windows: ApiCall) -> ApiCall | None:
+    """Return the windows of TUMBLE with the ends of those of HOP or CUMULATE; None for others."""
+    assigner = windows.value
+    if isinstance(assigner, SlidingEventTimeWindows):
+        size, offset = assigner.slide, (assigner.offset + assigner.size) % assigner.slide
+    elif isinstance(assigner, CumulativeEventTimeWindows):
+        size, offset = assigner.step, assigner.offset % assigner.step
+    else:
+        return None
+    return tumbling_windows([size, offset] if offset else [size])
+
+
 class _Rows:
     """The rows of a stage, and the names that the subquery gives to their columns."""
 
@@ -109,7 +126,10 @@ class _Rows:
         self._stream, self._results = stream, results
         time = self._timed_stream.time
         self._columns = {n: time if n in results.times else n for n in results.base_names}
-        self._bounds = {} if results.window is None else {name: name for name in _BOUNDS}
+        start = results.start or _BOUNDS[0]
+        windows = {start: _BOUNDS[0], _BOUNDS[1]: _BOUNDS[1]}
+        self._bounds = {} if results.window is None else windows
+        self._ends = None if results.window is None else windows_by_end(results.window)
 
     @property
     def _timed_stream(self) -> TimedStream:
@@ -127,9 +147,12 @@ class _Rows:
         added: dict[str, str] = {}
         for name, node in items.items():
             column = self._column(node)
-            if column is None or (column in _BOUNDS and column != name):
-                column = self._free_column(name, added)
-                added[column] = self._spark_text(node)
+            is_key = column == _BOUNDS[0] and self._ends is not None
+            if column is None or (column in _BOUNDS and column != name) or is_key:
+                text = self._spark_text(node)
+                known = (one for one, other in added.items() if other == text)
+                column = next(known, None) or self._free_column(name, added)
+                added[column] = text
             columns[name] = column
         if added:
             self._stream = self._stream.call("with_columns", **added)
@@ -152,13 +175,19 @@ class _Rows:
     def _result_windows(self) -> Window | None:
         """Return the windows of results, if rows can be grouped by them again."""
         windows = self._results.window
-        if windows is None or not isinstance(windows.value, TumblingEventTimeWindows):
+        if windows is None:
             return None
         times = (
             name for name, column in self._columns.items() if column == self._timed_stream.time
         )
         columns = {**self._bounds, **dict.fromkeys(times, WINDOW_COLUMNS[2])}
-        return Window(windows, columns=columns)
+        starts = [name for name, bound in self._bounds.items() if bound == _BOUNDS[0]]
+        if self._ends is None and self._results.start is None:
+            is_tumbling = isinstance(windows.value, TumblingEventTimeWindows)
+            return Window(windows, columns=columns) if is_tumbling else None
+        start = self._columns[starts[0]] if starts else None
+        columns = {name: bound for name, bound in columns.items() if bound != _BOUNDS[0]}
+        return Window(self._ends or windows, columns=columns, start=start)
 
     def _column(self, node: exp.Expr) -> str | None:
         """Return the column of the rows that holds a result; None for other expressions."""
@@ -188,7 +217,7 @@ def in_same_windows(
     result_windows = left.in_result_windows, right.in_result_windows
 
     def is_bound(column: exp.Expr) -> bool:
-        return any(side.window_column(column) in _BOUNDS for side in result_windows)
+        return any(side.window_bound(column) in _BOUNDS for side in result_windows)
 
     bounds = [
         each
