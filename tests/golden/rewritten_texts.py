@@ -108,9 +108,6 @@ _WINDOWS = {
     "where_window_join": f"""SELECT L.idx AS l, R.idx AS r FROM (SELECT * FROM {_L}
         WHERE window_start > TIMESTAMP '1970-01-01 00:00:10') L
         JOIN (SELECT * FROM {_R}) R ON L.`key` = R.`key` AND {_SAME}""",
-    "where_window_left_join": f"""SELECT L.idx AS l, R.idx AS r FROM (SELECT * FROM {_L}) L
-        LEFT JOIN (SELECT * FROM {_R} WHERE window_start > TIMESTAMP '1970-01-01 00:00:10') R
-        ON L.`key` = R.`key` AND {_SAME}""",
 }
 _NEAR = "L.`key` = R.`key` AND R.rt BETWEEN L.rt AND L.rt + INTERVAL '3' SECOND"
 _OF_JOINS = {

@@ -118,7 +118,7 @@ MISTAKES = {
     "nested aggregate": (f"SELECT SUM(#COUNT(*)) AS n {IN} {BY}", "in the list of SELECT"),
     "aggregate in WHERE": (f"SELECT SUM(v) {IN} WHERE #SUM(v) > 1 {BY}", "and in HAVING"),
     "window in WHERE": (
-        f"SELECT SUM(v) {IN} WHERE #window_start IS NULL {BY}",
+        f"SELECT SUM(v) {IN} WHERE #window_start > ts {BY}",
         "allowed in results",
     ),
     "one name twice": (

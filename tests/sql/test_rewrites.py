@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +12,12 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
+from gpu_windows.errors import SqlError
 from tests.lanes import quick
+from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import files
 from tests.sql.rewrites import ask, of_flink, of_ours, scenarios, tables
+from tests.sql.texts import rows, stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,3 +68,45 @@ def _stream(spark: SparkSession, folder: Path, rows: pa.Table) -> Any:
     source = reader.option("maxFilesPerTrigger", 1).parquet(str(folder))
     waits = gw.WatermarkStrategy.for_bounded_out_of_orderness("1 hour")
     return gw.stream(source).event_time("rt", waits)
+
+
+HALF = "(SELECT * FROM TUMBLE(TABLE {0}, DESCRIPTOR(ts), INTERVAL '5' SECOND){1}) {0}"
+LATE = " WHERE window_start > TIMESTAMP '1970-01-01 00:00:10'"
+
+
+@pytest.mark.parametrize(
+    ("how", "side", "runs"),
+    [
+        *(("JOIN", side, True) for side in "tu"),
+        *(("LEFT JOIN", side, side == "t") for side in "tu"),
+        *(("RIGHT JOIN", side, side == "u") for side in "tu"),
+        *(("FULL JOIN", side, False) for side in "tu"),
+        *(("LEFT SEMI JOIN", side, True) for side in "tu"),
+        *(("LEFT ANTI JOIN", side, side == "t") for side in "tu"),
+    ],
+)
+def test_a_side_of_a_join_is_filtered_by_its_windows(how: str, side: str, runs: bool) -> None:
+    rng = random.Random(3)
+    streams = {name: stream(rows(rng, 100)) for name in "tu"}
+    left, right = (HALF.format(name, LATE if name == side else "") for name in "tu")
+    same = "t.k = u.k AND t.window_start = u.window_start AND t.window_end = u.window_end"
+    item = "u.n" if how == "RIGHT JOIN" else "t.n"
+    text = f"SELECT {item}, {{}}.window_start AS s FROM {left} {how} {right} ON {same}"
+    text = text.format(item[0])
+    if not runs:
+        with pytest.raises(SqlError, match="side of this join cannot be filtered by its windows"):
+            gw.sql(text, **streams)
+        return
+    found = gw.sql(text, **streams).result()
+    whole = gw.sql(text.replace(LATE, ""), **streams).result()
+    late = [
+        row for row in whole.to_pylist() if row["s"] > datetime(1970, 1, 1, 0, 0, 10, tzinfo=UTC)
+    ]
+    assert late
+    assert rows_of(found) == rows_of(pa.Table.from_pylist(late, whole.schema))
+
+
+def test_a_difference_of_times_of_windows() -> None:
+    text = f"SELECT n, window_end - window_time AS d FROM {HALF.format('t', '')}"
+    found = gw.sql(text, t=stream(rows(random.Random(1), 20))).result()
+    assert {*found["d"].to_pylist()} == {timedelta(microseconds=1)}

@@ -19,14 +19,18 @@ from gpu_windows.sql.kinds.temporal_join import check_temporal_join, table_of_jo
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
 from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
 from gpu_windows.sql.syntax.window_functions import duration_call
-from gpu_windows.sql.tables.inputs import Columns, Input, check_timed
+from gpu_windows.sql.tables.inputs import (
+    Columns,
+    Input,
+    check_timed,
+    result_column,
+    window_bound,
+)
 from gpu_windows.sql.tables.results import (
     Results,
     Settings,
     items_by_name,
-    result_column,
     rewrite_over_results,
-    window_bound,
 )
 from gpu_windows.sql.tables.stages import in_same_windows, times_of_pairs
 from gpu_windows.sql.translator import Translator
@@ -106,6 +110,22 @@ class _Join:
         if on is None and self._join_type != "inner":
             raise sql_error(self._join, "an outer join needs ON")
         return self._with_times(conjuncts(on), where)
+
+    def _window_conditions(self) -> list[exp.Expr]:
+        """Return the conditions on windows of both sides, which filter results.
+
+        Raises
+        ------
+        SqlError
+            If results have rows of the other side alone, which such a condition is not for.
+        """
+        sides = ("left", "right")
+        for index, side in enumerate((self._left, self._right)):
+            keeps_other = self._join_type in (sides[1 - index], "full", *("anti",) * index)
+            if side.window_conditions and keeps_other:
+                rule = f"the {sides[index]} side of this join cannot be filtered by its windows"
+                raise sql_error(self._join, rule)
+        return [*self._left.window_conditions, *self._right.window_conditions]
 
     def _with_times(
         self, on: list[exp.Expr], where: list[exp.Expr]
@@ -232,7 +252,8 @@ class _Join:
                 lambda node: rewrite_over_results(node, self._to_result, _NO_COLUMN),
             )
         rest, pairs = conjunction([*after]), self._conjunction_by_side(where)
-        condition = rest and rewrite_over_results(rest, self._to_result, _NO_COLUMN)
+        outer = rest and rewrite_over_results(rest, self._to_result, _NO_COLUMN)
+        condition = conjunction([*conjuncts(outer), *self._window_conditions()])
         inner = pairs and rewrite_over_results(pairs, self._to_pair_result, _NO_COLUMN)
         left, right = self._picked
         if self._join_type in LEFT_ALONE and inner is None:

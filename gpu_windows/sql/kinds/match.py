@@ -11,8 +11,8 @@ from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.syntax.statement import Statement
 from gpu_windows.sql.syntax.value_types import apply_type_rules
 from gpu_windows.sql.syntax.window_functions import duration_call
-from gpu_windows.sql.tables.inputs import Columns, Input, check_timed
-from gpu_windows.sql.tables.results import Results, result_column, select_from_results
+from gpu_windows.sql.tables.inputs import Columns, Input, check_timed, result_column
+from gpu_windows.sql.tables.results import Results, select_from_results
 from gpu_windows.sql.translator import Translator
 
 _ONE_ROW = "ONE ROW PER MATCH"

@@ -14,12 +14,11 @@ from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.kinds.aggregates import build_aggregate
 from gpu_windows.sql.syntax.statement import Item, Statement, names_of, outermost_parts
 from gpu_windows.sql.syntax.window_functions import duration_call
-from gpu_windows.sql.tables.inputs import Columns, Input, check_timed
+from gpu_windows.sql.tables.inputs import Columns, Input, check_timed, result_column
 from gpu_windows.sql.tables.results import (
     Results,
     Settings,
     items_by_name,
-    result_column,
     rewrite_over_results,
 )
 from gpu_windows.sql.translator import Translator

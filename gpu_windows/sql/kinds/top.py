@@ -12,18 +12,16 @@ from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.kinds.group_by import Ranking, WindowAggregation
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts, names_of
-from gpu_windows.sql.tables.inputs import Columns, Input
+from gpu_windows.sql.tables.inputs import Columns, Input, result_column, window_bound
 from gpu_windows.sql.tables.results import (
     Results,
     check_keeps_changes,
     expand_star,
     find_result,
     items_by_name,
-    result_column,
     rewrite_over_results,
     select_checked,
     select_from_results,
-    window_bound,
 )
 from gpu_windows.sql.translator import Translator
 
@@ -313,7 +311,8 @@ class _Top:
         results = Results(outputs, names, assigner, change=change, start=start)
         items, condition = self._items(), self._numbering.rest
         selected = items_by_name(tuple(items), rewrite)
-        rest = None if condition is None else rewrite(condition)
+        of_windows = self._table.window_conditions
+        rest = conjunction([*conjuncts(condition and rewrite(condition)), *of_windows])
         check_keeps_changes(results, rest, condition)
         return select_checked(results, self._statement, items, selected, rest)
 

@@ -9,12 +9,11 @@ from sqlglot import exp
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.kinds.select import read_select
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
-from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Columns, Input
+from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Columns, Input, result_column
 from gpu_windows.sql.tables.results import (
     Results,
     Settings,
     items_by_name,
-    result_column,
     rewrite_over_results,
     select_from_results,
 )
@@ -58,8 +57,8 @@ class _WindowRows:
         if statement.having is not None:
             raise sql_error(statement.having, "HAVING needs GROUP BY")
         selected = items_by_name(tuple(self._items()), self._rewrite)
-        after = conjunction(self._window_conditions)
-        where = None if after is None else self._rewrite(after)
+        after = [*map(self._rewrite, self._window_conditions), *self._table.window_conditions]
+        where = conjunction(after)
         window, options = self._table.window, dict(self._settings.options)
         assert window is not None
         arguments: dict[str, Any] = {"columns": [*self._used]}

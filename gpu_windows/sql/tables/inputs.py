@@ -14,7 +14,7 @@ from gpu_windows.expressions.column_names import ColumnNames, column_names
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.planning.query import NO_TIME
 from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.sql.syntax.statement import is_star
+from gpu_windows.sql.syntax.statement import conjunction, conjuncts, is_star
 from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
 
 #: Columns that a window function adds.
@@ -66,6 +66,8 @@ class Input:
         Whether the rows are results of a subquery.
     result_windows : Window, optional
         The windows of these results, if rows can be grouped by them again.
+    window_conditions : tuple of sqlglot.exp.Expr
+        Conditions on `WINDOW_COLUMNS` of results, for those who read rows in windows.
     """
 
     alias: str
@@ -74,6 +76,7 @@ class Input:
     columns: Mapping[str, str] | None = None
     is_results: bool = False
     result_windows: Window | None = None
+    window_conditions: tuple[exp.Expr, ...] = ()
 
     @property
     def timed_stream(self) -> TimedStream:
@@ -179,7 +182,10 @@ class Input:
             if not isinstance(each, exp.Column):
                 return each
             if self.window_column(each) is not None and not self.names.has(each):
-                rule = "columns of windows are allowed in results, GROUP BY and PARTITION BY alone"
+                rule = (
+                    "columns of windows are allowed in results, GROUP BY, PARTITION BY, and in "
+                    "conditions without columns of rows"
+                )
                 raise sql_error(each, rule)
             return exp.column(exp.to_identifier(self.column(each), quoted=True))
 
@@ -193,11 +199,46 @@ class Input:
         return None if at < 0 else value_type(schema.field(at).type)
 
     def where(self, condition: exp.Expr | None) -> Input:
-        """Return it with the rows for which a condition is true."""
-        if condition is None:
-            return self
+        """Return it with the rows for which a condition is true.
+
+        Parts of it on columns of windows alone become `window_conditions`.
+        """
+        parts = conjuncts(condition)
+        of_windows = [each for each in parts if self._is_of_windows(each)]
+        rows = conjunction([each for each in parts if each not in of_windows])
+        conditions = (*self.window_conditions, *map(self._over_windows, of_windows))
+        table = replace(self, window_conditions=conditions)
+        if rows is None or condition is None:
+            return table
         with errors_at(condition):
-            return replace(self, stream=self.stream.call("where", self.spark_text(condition)))
+            return replace(table, stream=self.stream.call("where", self.spark_text(rows)))
+
+    def _is_of_windows(self, condition: exp.Expr) -> bool:
+        columns = [*condition.find_all(exp.Column)]
+        return bool(columns) and all(self.window_column(each) is not None for each in columns)
+
+    def _over_windows(self, condition: exp.Expr) -> exp.Expr:
+        """Return a condition on columns of windows as one on `WINDOW_COLUMNS` of results."""
+
+        def resolve(node: exp.Expr) -> exp.Expr:
+            column = self.window_column(node)
+            return node if column is None else window_bound(column)
+
+        check_scalar(condition)
+        return condition.copy().transform(resolve)
+
+
+def result_column(name: str) -> exp.Column:
+    """Return a result column as an expression."""
+    return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def window_bound(column: str) -> exp.Expr:
+    """Return a window's start, end or time as an expression over results."""
+    if column != "window_time":
+        return result_column(column)
+    tick = exp.Interval(this=exp.Literal.string("0.000001"), unit=exp.Var(this="SECOND"))
+    return exp.Sub(this=result_column("window_end"), expression=tick)
 
 
 def check_scalar(node: exp.Expr) -> None:

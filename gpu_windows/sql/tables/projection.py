@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.syntax.statement import Item, Statement, names_of
-from gpu_windows.sql.tables.inputs import Columns, Input
-from gpu_windows.sql.tables.results import result_column
+from gpu_windows.sql.tables.inputs import Columns, Input, result_column
 
 
 def project(statement: Statement, table: Input) -> Input:

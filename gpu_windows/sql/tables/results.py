@@ -14,7 +14,7 @@ from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.syntax.statement import Item, Statement, names_of
 from gpu_windows.sql.syntax.value_types import apply_type_rules, infer_type, value_type
-from gpu_windows.sql.tables.inputs import Input
+from gpu_windows.sql.tables.inputs import Input, result_column
 
 #: Returns the result that an expression stands for; None if it is not a result itself.
 ToResult = Callable[[exp.Expr], "exp.Expr | None"]
@@ -173,19 +173,6 @@ def select_arguments(
         return columns, {}
     assert isinstance(last, dict)
     return columns[:-1], last
-
-
-def result_column(name: str) -> exp.Column:
-    """Return a result column as an expression."""
-    return exp.column(exp.to_identifier(name, quoted=True))
-
-
-def window_bound(column: str) -> exp.Expr:
-    """Return a window's start, end or time as an expression over results."""
-    if column != "window_time":
-        return result_column(column)
-    tick = exp.Interval(this=exp.Literal.string("0.000001"), unit=exp.Var(this="SECOND"))
-    return exp.Sub(this=result_column("window_end"), expression=tick)
 
 
 def rewrite_over_results(node: exp.Expr, to_result: ToResult, rule: str) -> exp.Expr:

@@ -15,8 +15,14 @@ from gpu_windows.runners.outputs import Source
 from gpu_windows.runners.row_stream import READ_TWICE
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.syntax.window_functions import tumbling_windows
-from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window
-from gpu_windows.sql.tables.results import Results, result_column, window_bound
+from gpu_windows.sql.tables.inputs import (
+    WINDOW_COLUMNS,
+    Input,
+    Window,
+    result_column,
+    window_bound,
+)
+from gpu_windows.sql.tables.results import Results
 from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
     SlidingEventTimeWindows,

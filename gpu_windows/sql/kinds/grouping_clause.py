@@ -1,0 +1,164 @@
+"""The clause GROUP BY of a window aggregation: keys, windows, grouping sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from gpu_windows.expressions.dialect import WindowFunction
+from gpu_windows.expressions.sql_text import sql_error
+from gpu_windows.sql.syntax.grouping_sets import expand_sets
+from gpu_windows.sql.syntax.statement import Statement
+from gpu_windows.sql.syntax.window_functions import read_group_window
+from gpu_windows.sql.tables.inputs import Columns, Input, Window, check_timed
+
+_BOUNDS = ("window_start", "window_end")
+_NO_WINDOWS = (
+    "GROUP BY without windows never ends on a stream: use a window function, FROM "
+    "TUMBLE(TABLE t, DESCRIPTOR(time), INTERVAL '10' MINUTES); in batch, use spark.sql"
+)
+_NOT_SAME_WINDOWS = (
+    "group results by windows of their time, FROM TUMBLE(TABLE q, DESCRIPTOR(window_time), "
+    "INTERVAL '1' HOUR); results of SESSION cannot be grouped by their own windows"
+)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The clause GROUP BY: distinct keys, windows, the window function, grouping sets of keys."""
+
+    keys: tuple[exp.Expr, ...]
+    window: Window
+    call: WindowFunction | None
+    sets: tuple[tuple[exp.Expr, ...], ...] | None
+
+
+class GroupingClause:
+    """Reads GROUP BY.
+
+    Parameters
+    ----------
+    statement : Statement
+    table : Input
+    columns : Columns
+        Of the table.
+    """
+
+    def __init__(self, statement: Statement, table: Input, columns: Columns) -> None:
+        self._statement, self._columns = statement, columns
+        self.table = table
+
+    def read(self) -> Grouping:
+        """Return the clause; ``table`` is in its result windows if it is grouped by them.
+
+        Raises
+        ------
+        SqlError
+            With the position of what is not covered.
+        """
+        group = self._statement.group
+        if group is None:
+            rule = "an aggregate over a window function needs GROUP BY window_start, window_end"
+            raise sql_error(self._statement.select, rule)
+        plain, sets = self._expand_sets(group)
+        calls = [each for each in plain if isinstance(each, WindowFunction)]
+        if calls:
+            return self._group_by_function(calls, plain, sets)
+        self.table = table = self.table.in_result_windows
+        window = table.window
+        if window is None:
+            raise sql_error(group, _NOT_SAME_WINDOWS if table.is_results else _NO_WINDOWS)
+        bounds_in_group = {name for name in map(self.table.window_bound, plain) if name}
+        if sets is not None and not bounds_in_group:
+            plain, sets, bounds_in_group = self._bounds_of_sets(plain, sets)
+        if not {*_BOUNDS} <= bounds_in_group:
+            raise sql_error(group, "GROUP BY needs both window_start and window_end")
+        keys = [each for each in plain if not self.table.window_column(each)]
+        return self._make_grouping(group, keys, window, None, sets)
+
+    def _bounds_of_sets(
+        self, plain: list[exp.Expr], sets: list[tuple[exp.Expr, ...]]
+    ) -> tuple[list[exp.Expr], list[tuple[exp.Expr, ...]], set[str]]:
+        """Return the same without the bounds of windows, where each set has them."""
+        bounds = [{self.table.window_column(each) or "" for each in some} for some in sets]
+        bounds_in_group = set.intersection(*bounds) if bounds else set()
+        without = [
+            tuple(each for each in some if not self.table.window_column(each)) for some in sets
+        ]
+        return plain, without, bounds_in_group
+
+    def _group_by_function(
+        self,
+        calls: list[WindowFunction],
+        plain: list[exp.Expr],
+        sets: list[tuple[exp.Expr, ...]] | None,
+    ) -> Grouping:
+        if len(calls) > 1 or self.table.window is not None:
+            raise sql_error(calls[-1], "rows can be assigned to windows once")
+        time, assigner = read_group_window(calls[0])
+        check_timed(self.table, time, self.table.column(time))
+        keys = [each for each in plain if each is not calls[0]]
+        return self._make_grouping(calls[0], keys, Window(assigner), calls[0], sets)
+
+    def _make_grouping(
+        self,
+        node: exp.Expr,
+        keys: list[exp.Expr],
+        window: Window,
+        call: WindowFunction | None,
+        sets: list[tuple[exp.Expr, ...]] | None,
+    ) -> Grouping:
+        if sets is not None:
+            texts: dict[str, exp.Expr] = {self.table.spark_text(each): each for each in keys}
+            whole = [(*keys, *some) for some in sets]
+            for some in whole:
+                texts.update((self.table.spark_text(each), each) for each in some)
+            keys = [*texts.values()]
+            unique = [tuple({self.table.spark_text(e): e for e in some}.values()) for some in whole]
+            return Grouping(tuple(keys), window, call, tuple(unique))
+        unique_keys = tuple({self.table.spark_text(each): each for each in keys}.values())
+        by = window.partition_by
+        if by is not None:
+            key_names = [self._columns.name(each).lower() for each in unique_keys]
+            if sorted(key_names) != sorted(name.lower() for name in by):
+                rule = "GROUP BY and PARTITION BY of SESSION must have the same keys"
+                raise sql_error(node, rule)
+        return Grouping(unique_keys, window, call, None)
+
+    def _expand_sets(
+        self, group: exp.Group
+    ) -> tuple[list[exp.Expr], list[tuple[exp.Expr, ...]] | None]:
+        """Return the expressions in all grouping sets, and the sets of the others, if any."""
+        plain: list[exp.Expr] = []
+        sets: list[tuple[exp.Expr, ...]] | None = None
+        grouped = [
+            each for n in ("grouping_sets", "rollup", "cube") for each in group.args.get(n) or []
+        ]
+        if group.args.get("all") is not None or group.args.get("totals"):
+            raise sql_error(group, "GROUP BY takes expressions, GROUPING SETS, ROLLUP and CUBE")
+        for each in (*group.expressions, *grouped):
+            if isinstance(each, exp.GroupingSets | exp.Rollup | exp.Cube):
+                if sets is not None:
+                    raise sql_error(each, "GROUP BY can have one list of grouping sets")
+                sets = [*expand_sets(each)]
+                if not each.expressions:  # WITH ROLLUP applies to all expressions before it
+                    sets, plain = [*expand_sets(type(each)(expressions=plain))], []
+            else:
+                plain.append(self._resolve_item(each))
+        resolved = None if sets is None else [tuple(map(self._resolve_item, some)) for some in sets]
+        return plain, resolved
+
+    def _resolve_item(self, node: exp.Expr) -> exp.Expr:
+        """Return the item of SELECT that a number or an alias stands for."""
+        items = self._statement.items
+        if isinstance(node, exp.Literal) and node.is_int:
+            position = int(node.name)
+            if not 1 <= position <= len(items):
+                raise sql_error(node, f"the list of SELECT has {len(items)} items")
+            return items[position - 1].node
+        if isinstance(node, exp.Column) and not node.table and not self.table.owns(node):
+            aliased = [i.node for i in items if (i.alias or "").lower() == node.name.lower()]
+            if aliased:
+                return aliased[0]
+        return node
