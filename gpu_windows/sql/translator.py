@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from gpu_windows.expressions.dialect import TableArgument, WindowFunction
-from gpu_windows.expressions.sql_text import errors_at, sql_error
+from gpu_windows.expressions.sql_text import errors_at, position_meta, sql_error
 from gpu_windows.sql.syntax.statement import Statement
 from gpu_windows.sql.syntax.unions import selects_of_union, with_names
 from gpu_windows.sql.syntax.window_functions import read_window_function
@@ -67,6 +67,8 @@ class Translator:
         The queries of WITH, by name in lower case.
     stages : Stages
         The subqueries whose results are rows of an outer query.
+    bound : mapping of str to Input
+        Tables that a reader has made of parts of a statement, by the names that it gave to them.
     """
 
     readers: Sequence[Reader]
@@ -75,6 +77,7 @@ class Translator:
     settings: Settings
     views: Mapping[str, View] = field(default_factory=dict)
     stages: Stages = field(default_factory=Stages)
+    bound: Mapping[str, Input] = field(default_factory=dict)
 
     def results(self, tree: exp.Expr) -> Results:
         """Return the results of a statement; see `gpu_windows.sql.translate.translate`."""
@@ -144,6 +147,8 @@ class Translator:
         if not isinstance(node.this, exp.Identifier) or node.args.get("db"):
             raise sql_error(node, f"a table must be one of {', '.join(self.tables)}")
         name = node.this.name.lower()
+        if name in self.bound:
+            return self.bound[name]
         if name in self.views:
             view = self.views[name]
             translator = replace(self, views=view.views)
@@ -155,6 +160,24 @@ class Translator:
         table = self.tables[name]
         self.stages.read(table.timed_stream.source, node)
         return replace(table, alias=node.alias or node.this.name)
+
+    def bind(self, *tables: tuple[Input, exp.Expr]) -> tuple[list[exp.Table], Translator]:
+        """Return tables of FROM for inputs, and a translator that knows them and no others.
+
+        Each with the part of the statement that it is made of, for the position of errors.
+        """
+        bound: dict[str, Input] = {}
+        nodes = []
+        for table, made_of in tables:
+            name = exp.to_identifier(table.alias or f"table {len(bound)}", quoted=True)
+            name.meta.update(position_meta(made_of))
+            bound[name.name.lower()] = table
+            nodes.append(exp.Table(this=name))
+        return nodes, replace(self, bound=bound)
+
+    def read(self, statement: Statement) -> Results:
+        """Return the results of a statement in the scope of this translator."""
+        return self._read(statement)
 
     def table(self, node: exp.Expr) -> Input:
         """Return a table of FROM; the results of a subquery become rows with an event time.

@@ -128,7 +128,7 @@ MISTAKES = {
     "aggregate of text": (f"SELECT #SUM(s) AS x {IN} {BY}", "sum takes integers, floats"),
     "unknown aggregate": (f"SELECT #LISTAGG(s) AS x {IN} {BY}", "this aggregate is not covered"),
     "unknown scalar": (f"SELECT #PROCTIME() AS p, COUNT(*) {IN} {BY}", "would depend on when"),
-    "query in WHERE": (f"SELECT SUM(v) {IN} WHERE k IN (SELECT #k FROM u) {BY}", "join it"),
+    "query in WHERE": (f"SELECT SUM(v) {IN} WHERE k IN (SELECT #k FROM u) {BY}", "windows on both"),
     "join without time": (
         "SELECT t.k FROM t JOIN #u ON t.k = u.k",
         "a lower and an upper bound of time",

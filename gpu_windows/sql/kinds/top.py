@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -11,6 +11,7 @@ import gpu_windows.aggregates.built_in as gw
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.kinds.group_by import Ranking, WindowAggregation
+from gpu_windows.sql.kinds.pairs import stage_pairs
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts, names_of
 from gpu_windows.sql.tables.inputs import Columns, Input, result_column, window_bound
 from gpu_windows.sql.tables.results import (
@@ -56,11 +57,7 @@ def _find_numbering(statement: Statement, translator: Translator) -> _Numbering 
     if found is None or statement.where is None:
         return None
     inner, within = found
-    numbers = {
-        (item.alias or "").lower(): item.node
-        for item in inner.items
-        if isinstance(item.node, exp.Window) and isinstance(item.node.this, exp.RowNumber)
-    }
+    numbers = _row_numbers(inner)
     for index, each in enumerate(parts := conjuncts(statement.where)):
         for name, call in numbers.items():
             count = _count_of(each, name)
@@ -68,6 +65,21 @@ def _find_numbering(statement: Statement, translator: Translator) -> _Numbering 
                 rest = conjunction([*parts[:index], *parts[index + 1 :]])
                 return _Numbering(inner, within, name, call, count, rest)
     return None
+
+
+def _row_numbers(inner: Statement) -> dict[str, exp.Window]:
+    """Return the calls of ROW_NUMBER in the list of SELECT, by name in lower case."""
+    return {
+        (item.alias or "").lower(): item.node
+        for item in inner.items
+        if isinstance(item.node, exp.Window) and isinstance(item.node.this, exp.RowNumber)
+    }
+
+
+def _in_query(numbering: _Numbering, inner: Statement, within: Translator) -> _Numbering:
+    """Return the same numbering in another form of its subquery."""
+    call = _row_numbers(inner)[numbering.alias]
+    return replace(numbering, inner=inner, within=within, call=call)
 
 
 def _count_of(condition: exp.Expr, name: str) -> int | None:
@@ -106,13 +118,24 @@ def read_top(statement: Statement, translator: Translator) -> Results:
     if numbering.inner.group is not None:
         rule = "number the results of GROUP BY in an outer query"
         raise sql_error(numbering.call, rule)
-    rule = "ROW_NUMBER takes rows from one table, with WHERE as the only other clause"
-    numbering.inner.refuse(rule, "having", "order", "joins")
+    rule = "ROW_NUMBER takes rows of FROM, with WHERE as the only other clause"
+    numbering.inner.refuse(rule, "having", "order")
+    if numbering.inner.joins:
+        inner, within = stage_pairs(numbering.inner, numbering.within)
+        numbering = _in_query(numbering, inner, within)
     grouped = _find_group_by(numbering)
     if grouped is not None:
         return _top_of_results(statement, numbering, *grouped)
-    table = numbering.within.table(numbering.inner.source)
+    table = _in_windows(numbering, numbering.within.table(numbering.inner.source))
     return _Top(statement, numbering, table, translator).results()
+
+
+def _in_windows(numbering: _Numbering, table: Input) -> Input:
+    """Return a table in its result windows if both bounds of them are in PARTITION BY."""
+    call = numbering.inner.window(numbering.call)
+    windowed = table.in_result_windows
+    by = {windowed.window_bound(each) for each in call.args.get("partition_by") or ()}
+    return windowed if {*_BOUNDS} <= by else table
 
 
 def _orders(call: exp.Window) -> list[exp.Ordered]:
