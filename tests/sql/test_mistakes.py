@@ -65,7 +65,7 @@ MISTAKES = {
     "HAVING of rows": ("SELECT k FROM t HAVING #k = 'a'", "filter rows with WHERE"),
     "no such column of rows": ("SELECT k, #nosuch FROM t", "there is no such column"),
     "an expression of rows": ("SELECT k, v AS a, #k + 1 AS b FROM t", "this takes numbers"),
-    "a name twice": ("SELECT k, #k FROM t", "two results have the same name"),
+    "a name twice": ("SELECT k, #v AS K FROM t", "differ in case alone"),
     "ORDER BY": (f"SELECT COUNT(*) AS n {IN} {BY} ORDER BY #n", "ORDER BY is not covered"),
     "LIMIT": (f"SELECT COUNT(*) AS n {IN} {BY} LIMIT #3", "LIMIT is not covered"),
     "DISTINCT": ("SELECT DISTINCT k FROM t", "SELECT DISTINCT is not covered"),

@@ -49,7 +49,7 @@ def test_columns_expressions_and_conditions(name: str) -> None:
         f"'x' AS `where` FROM {name}",
         [
             {
-                "v + n": None if None in (row["v"], row["n"]) else row["v"] + row["n"],
+                "EXPR$0": None if None in (row["v"], row["n"]) else row["v"] + row["n"],
                 "said": {True: "yes", False: "no", None: None}[row["ok"]],
                 "one": 1,
                 "where": "x",

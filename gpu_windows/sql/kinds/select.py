@@ -9,12 +9,11 @@ from sqlglot import exp
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.syntax.statement import Item, Statement
-from gpu_windows.sql.tables.inputs import Input
+from gpu_windows.sql.tables.inputs import Input, result_column
 from gpu_windows.sql.tables.results import (
     Results,
     Settings,
     items_by_name,
-    result_column,
     select_arguments,
 )
 
