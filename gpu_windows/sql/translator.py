@@ -69,6 +69,8 @@ class Translator:
         The subqueries whose results are rows of an outer query.
     bound : mapping of str to Input
         Tables that a reader has made of parts of a statement, by the names that it gave to them.
+    for_stage : bool
+        Whether results become the rows of an outer query, so that they must not change later.
     """
 
     readers: Sequence[Reader]
@@ -78,6 +80,7 @@ class Translator:
     views: Mapping[str, View] = field(default_factory=dict)
     stages: Stages = field(default_factory=Stages)
     bound: Mapping[str, Input] = field(default_factory=dict)
+    for_stage: bool = False
 
     def results(self, tree: exp.Expr) -> Results:
         """Return the results of a statement; see `gpu_windows.sql.translate.translate`."""
@@ -187,7 +190,7 @@ class Translator:
         SqlError
             If results have no time, or are used twice.
         """
-        found = self.input(node)
+        found = replace(self, for_stage=True).input(node)
         return self._as_stage(found, node) if isinstance(found, Results) else found
 
     def _as_stage(self, results: Results, node: exp.Expr) -> Input:

@@ -160,6 +160,12 @@ _DEDUP = {
         TUMBLE_START(rt, INTERVAL '10' SECOND) AS s FROM q
         GROUP BY `key`, TUMBLE(rt, INTERVAL '10' SECOND)""",
 }
+_TOP = "SELECT idx, rn, window_end FROM (SELECT *, ROW_NUMBER() OVER ("
+_RANKED = f"PARTITION BY window_start, window_end ORDER BY `value` DESC, idx) AS rn FROM {_T})"
+_NUMBERS = {
+    "number_two": f"{_TOP}{_RANKED} WHERE rn = 2",
+    "number_between": f"{_TOP}{_RANKED} WHERE rn BETWEEN 2 AND 3 AND `value` > 0",
+}
 _MORE = {
     "listagg": f"""SELECT window_start, LISTAGG(`key`) AS a, LISTAGG(CAST(idx AS STRING), '-') AS b
         FROM {_T} {_BY}""",
@@ -167,8 +173,6 @@ _MORE = {
         FROM {_T} {_BY}""",
     "listagg_none": f"""SELECT window_start, `key`, LISTAGG(NULLIF(`key`, 'a')) AS a FROM {_T}
         {_BY}, `key`""",
-    "distinct_in_sets": f"""SELECT window_start, `key`, COUNT(DISTINCT `value`) AS n, COUNT(*) AS c
-        FROM {_T} GROUP BY window_start, window_end, GROUPING SETS ((`key`), ())""",
 }
 STATEMENTS = {
     **_INTERVAL_JOINS,
@@ -178,6 +182,6 @@ STATEMENTS = {
     **_OF_JOINS,
     **_NAMES,
     **{name: f"WITH q AS ({_FIRST}) {sql}" for name, sql in _DEDUP.items()},
-    "first_rows_alone": _FIRST,
+    **_NUMBERS,
     **_MORE,
 }

@@ -131,3 +131,38 @@ def test_mistakes_are_told_with_their_place(tables: Any, wrong: str) -> None:
     with pytest.raises(SqlError, match=rule) as caught:
         gw.sql(text, **tables)
     assert (caught.value.line, caught.value.position) == (1, place)
+
+
+TOP = "SELECT k, v FROM (SELECT *, {} OVER ({} ORDER BY v DESC) AS r FROM {}) WHERE {}"
+
+
+@pytest.mark.parametrize("condition", ["r = 2", "2 = r", "r IN (2)", "r BETWEEN 2 AND 2"])
+def test_one_number_of_a_top(tables: Any, condition: str) -> None:
+    by = "PARTITION BY window_start, window_end"
+    found = gw.sql(TOP.format("ROW_NUMBER()", by, T, condition), **tables).result()
+    wanted = TOP.format("ROW_NUMBER()", by, T, "r <= 2 AND r > 1")
+    assert rows_of(found) == rows_of(gw.sql(wanted, **tables).result())
+    assert len(found)
+
+
+@pytest.mark.parametrize(
+    ("function", "by", "table", "condition", "rule"),
+    [
+        ("RANK()", "PARTITION BY k", "t", "r <= 2", "for top-N use ROW_NUMBER"),
+        ("DENSE_RANK()", "PARTITION BY k", "t", "r = 1", "for top-N use ROW_NUMBER"),
+        ("ROW_NUMBER()", "PARTITION BY k", "t", "r > 2", "WHERE number <= 3"),
+        ("ROW_NUMBER()", "PARTITION BY k", "t", "r = 0", "WHERE number <= 3"),
+        ("RANK()", "PARTITION BY window_start, window_end", T, "r <= 2", "WHERE number <= 3"),
+        ("ROW_NUMBER()", "", T, "r <= 2", "PARTITION BY needs window_start and window_end"),
+    ],
+)  # fmt: skip
+def test_other_numbers_are_refused_with_advice(
+    tables: Any, function: str, by: str, table: str, condition: str, rule: str
+) -> None:
+    with pytest.raises(SqlError, match=rule):
+        gw.sql(TOP.format(function, by, table, condition), **tables)
+
+
+def test_a_top_of_all_rows_needs_no_keys(tables: Any) -> None:
+    found = gw.sql(TOP.format("ROW_NUMBER()", "", "t", "r <= 3"), **tables).result()
+    assert found["change"].to_pylist() == ["insert"] * 3
