@@ -101,10 +101,9 @@ USES: Mapping[str, Use] = {
     "key": Use("a key, of windows and of joins", (*_SIMPLE, "STRUCT<x INT>"), "its type", _SINGLE),
     "event_time": Use(
         "event time",
-        ("TIMESTAMP", "TIMESTAMP of ns", "BIGINT"),
+        ("TIMESTAMP", "TIMESTAMP of ns", "TIMESTAMP_NTZ", "BIGINT"),
         "its type; of ns what is finer than a microsecond is refused",
-        "say time_zone= of a TIMESTAMP_NTZ; make a TIMESTAMP of others with to_timestamp, "
-        "timestamp_seconds or timestamp_millis",
+        "make a TIMESTAMP of it with to_timestamp, timestamp_seconds or timestamp_millis",
     ),
     "order": Use("the order of `top`", _SIMPLE, "exact", _SINGLE),
     "count": Use("`count`", tuple(LOGICAL), "BIGINT, exact"),

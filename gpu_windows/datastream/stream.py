@@ -208,19 +208,22 @@ class Stream(UnkeyedStream):
         Parameters
         ----------
         column : str or Column
-            TIMESTAMP; int64 microseconds since the epoch in an Arrow table too. Rows where it
-            is null are counted and kept apart, unless no part of the query needs a time.
+            TIMESTAMP; TIMESTAMP_NTZ, whose windows are of the times that clocks show, and results
+            have no zone either, as in Flink; in an Arrow table int64 microseconds since the epoch,
+            too. Rows where it is null are counted and kept apart, unless no part of the query needs
+            a time.
         watermarks : WatermarkStrategy
             How long to wait for rows that come late. A bounded input is waited for to the end.
         time_zone : str, optional
-            Of a column without a zone, TIMESTAMP_NTZ: where the clocks were that show it, such as
+            Makes instants of TIMESTAMP_NTZ: where the clocks were that show it, such as
             ``"Europe/Zurich"``. A time that they show twice is the first of both instants, and one
             that they leave out is as much later as they go forward: so does Spark cast them.
 
         Raises
         ------
         QueryError
-            If a column is not there, its type is no instant, or has a zone besides ``time_zone``.
+            If a column is not there, its type is no time, or has a zone besides ``time_zone``; if
+            times without a zone are to be compared with a clock.
         PrecisionError
             If a time of an Arrow table is no whole microsecond.
 

@@ -124,6 +124,16 @@ class Query(ABC):
     def _check_parts(self) -> None:  # noqa: B027 - most have none
         """Refuse parts that do not fit together."""
 
+    @property
+    def time_type(self) -> pa.DataType:
+        """The type of event times, which bounds of windows have too."""
+        return self.schema.field(self.time).type
+
+    @property
+    def window_types(self) -> dict[str, pa.DataType]:
+        """The types of the result columns with bounds of windows."""
+        return dict.fromkeys(self.window_columns, self.time_type)
+
     # ---- different for each kind of query
 
     @property

@@ -159,13 +159,6 @@ def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
     """Refuse a column that cannot be the event time, or carry watermarks."""
     require_column(schema, name)
     dtype = schema.field(name).type
-    if types.is_timestamp(dtype) and dtype.tz is None:
-        rule = (
-            f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: name the time zone that it "
-            "was written in, as event_time(..., time_zone='Europe/Zurich'), or --time-zone of the "
-            "command"
-        )
-        raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
     if not (types.is_timestamp(dtype) or types.is_int64(dtype)):
         raise not_a_timestamp(role, dtype, str(dtype), name)
 

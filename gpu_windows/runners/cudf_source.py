@@ -93,8 +93,10 @@ class CudfSource(ArrowSource):
         if dtype.unit == "ns":
             _check_whole(numbers, dtype, column, role)
         ticks = _microseconds(numbers, dtype.unit)
-        instants = ticks.astype("datetime64[us]").dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
-        return CudfSource(self.frame.assign(**{column: instants}))
+        times = ticks.astype("datetime64[us]")
+        if dtype.tz is not None:
+            times = times.dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
+        return CudfSource(self.frame.assign(**{column: times}))
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""

@@ -34,7 +34,7 @@ from gpu_windows.spark_glue.batch.spark_results import (
     totals_of_partials,
 )
 from gpu_windows.spark_glue.batch.writing import PublicResults, ResultWriter
-from gpu_windows.spark_glue.columns.projections import as_timestamps, with_user_names
+from gpu_windows.spark_glue.columns.projections import with_times, with_user_names
 from gpu_windows.spark_glue.columns.result_time import with_result_time
 from gpu_windows.spark_glue.columns.row_reasons import reason_of_row
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
@@ -110,7 +110,7 @@ class BatchOutputs(SparkOutputs):
             frame = self._tagged_results
             if observation is not None:
                 frame = frame.observe(observation, *total_counters())
-            found = as_timestamps(drop_counters(frame), self.plan.query.window_columns)
+            found = with_times(drop_counters(frame), self.plan.query)
         return rank_results(
             with_user_names(found.drop(NO_KEY, SPREAD), self._source.public), self.plan.query
         )

@@ -17,6 +17,7 @@ from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.ticks import ticks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +120,7 @@ def _lane(name: str, plan: WindowPlan) -> Column:
     if name == plan.query.time:
         return column  # projected to ticks before
     if types.is_timestamp(dtype):
-        return F.unix_micros(column)
+        return ticks_of(column, dtype)
     if types.is_date32(dtype):
         return F.datediff(column, epoch()).cast("long")
     return column.cast("double" if types.is_floating(dtype) else "long")

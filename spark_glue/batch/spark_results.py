@@ -24,6 +24,7 @@ from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, is_plan_of
 from gpu_windows.spark_glue.batch.partials import Ticks, epoch
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.ticks import times_of
 from gpu_windows.spark_glue.columns.types import to_spark
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def results(partials: DataFrame, plan: WindowPlan) -> DataFrame:
     }
     return partials.where(~_is_unused(plan)).select(
         *(_key(name, plan) for name in plan.query.keys),
-        *(_timestamp(bound).alias(name) for name, bound in bounds.items()),
+        *(_time(bound, plan).alias(name) for name, bound in bounds.items()),
         *(_lower(each, columns).alias(each.name) for each in plan.query.function.built_in),
         *_firing(plan),
     )
@@ -69,12 +70,13 @@ def _firing(plan: WindowPlan) -> list[Column]:
 
 def _key(name: str, plan: WindowPlan) -> Column:
     key = F.col(quote_name(name))
-    return F.timestamp_micros(key).alias(name) if name == plan.query.time else key
+    query = plan.query
+    return times_of(key, query.time_type).alias(name) if name == query.time else key
 
 
-def _timestamp(ticks: Any) -> Column:
+def _time(ticks: Any, plan: WindowPlan) -> Column:
     never_null = F.coalesce(F.expr(ticks.sql), F.lit(0).cast("long"))
-    return F.timestamp_micros(never_null)
+    return times_of(never_null, plan.query.time_type)
 
 
 def totals_of_partials(plan: WindowPlan) -> list[Column]:
@@ -113,7 +115,7 @@ class _Columns:
     def result(self, bound: BoundAggregate, values: Column, some: Column | None) -> Column:
         dtype = bound.result_type
         if types.is_timestamp(dtype):
-            values = F.timestamp_micros(values)
+            values = times_of(values, dtype)
         elif types.is_date32(dtype):
             values = F.date_add(epoch(), values.cast("int"))
         return (values if some is None else F.when(some, values)).cast(to_spark(dtype))

@@ -72,9 +72,9 @@ class PublicResults:
 
     def select(self, rows: pa.Table) -> pa.Table:
         """Return the selected rows in the types that Arrow computes."""
-        ticks = self.plan.query.window_columns
+        query = self.plan.query
         planned = rows.cast(self.plan.result_schema)
-        rows = public_rows(planned, self.public, ticks, (NO_KEY, SPREAD))
+        rows = public_rows(planned, self.public, query.window_types, (NO_KEY, SPREAD))
         return apply_selections(rows, self.selections)
 
 

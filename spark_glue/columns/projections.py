@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.ticks import ticks_in, times_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from gpu_windows.planning.plan import Plan
+    from gpu_windows.planning.query import Query
 
 
 def columns_of(frame: DataFrame, plan: Plan, more: Sequence[str] = ()) -> DataFrame:
@@ -21,23 +24,28 @@ def columns_of(frame: DataFrame, plan: Plan, more: Sequence[str] = ()) -> DataFr
     time = plan.query.time
     return frame.select(
         *(
-            F.unix_micros(F.col(quote_name(name))).alias(name) if name == time else quote_name(name)
+            ticks_in(frame, name).alias(name) if name == time else quote_name(name)
             for name in plan.input_columns
         ),
         *more,
     )
 
 
-def as_timestamps(frame: DataFrame, ticks: Collection[str]) -> DataFrame:
-    """Convert columns of ticks to TIMESTAMP."""
+def as_times(frame: DataFrame, ticks: Collection[str], dtype: pa.DataType) -> DataFrame:
+    """Convert columns of ticks to times of the type that event times have."""
     return frame.select(
         *(
-            F.timestamp_micros(F.col(quote_name(name))).alias(name)
+            times_of(F.col(quote_name(name)), dtype).alias(name)
             if name in ticks
             else quote_name(name)
             for name in frame.columns
         )
     )
+
+
+def with_times(results: DataFrame, query: Query) -> DataFrame:
+    """Convert the bounds of windows, which are ticks, to times."""
+    return as_times(results, query.window_columns, query.time_type)
 
 
 def with_user_names(frame: DataFrame, public: Mapping[str, str]) -> DataFrame:

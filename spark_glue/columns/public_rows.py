@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
-#: What Spark's TIMESTAMP is in Arrow.
-_TIMESTAMP = pa.timestamp("us", "UTC")
-
 
 def public_rows(
-    rows: pa.Table, public: Mapping[str, str], ticks: Collection[str], own: Collection[str]
+    rows: pa.Table,
+    public: Mapping[str, str],
+    times: Mapping[str, pa.DataType],
+    own: Collection[str],
 ) -> pa.Table:
     """Return rows with the columns that users see.
 
@@ -20,13 +20,13 @@ def public_rows(
     rows : pyarrow.Table
     public : mapping of str to str
         Names of columns to those that the user gave them.
-    ticks : collection of str
-        Columns of ticks, which become timestamps.
+    times : mapping of str to pyarrow.DataType
+        Columns of ticks, and what they become.
     own : collection of str
         Internal columns, which are left out.
     """
     columns = {
-        name: rows[name].cast(_TIMESTAMP) if name in ticks else rows[name]
+        name: rows[name].cast(times[name]) if name in times else rows[name]
         for name in rows.column_names
         if name not in own
     }

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 from gpu_windows.planning.result_times import ResultTimes
 from gpu_windows.planning.validation import check_free
-from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.ticks import ticks_in, times_of
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ def with_result_time(results: DataFrame, times: ResultTimes) -> DataFrame:
     """Return results with the column ``times.name``."""
     if times.end is not None:
         check_free(to_arrow_schema(results.schema), times.name)
-        ticks = F.unix_micros(F.col(quote_name(times.end))) - 1
-        return results.withColumn(times.name, F.timestamp_micros(ticks))
+        ticks = ticks_in(results, times.end) - 1
+        dtype = results.schema[times.end].dataType
+        return results.withColumn(times.name, times_of(ticks, dtype))
     if not times.sides:
         return results
     sides = [F.col(name) for name in times.sides]

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from gpu_windows import rules
 from gpu_windows.planning.query import Query
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.ticks import ticks_of
 from gpu_windows.vocabulary.windows.row_checks import DurationCheck
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def reason_of_row(query: Query) -> Column:
     """Return the reason why a row is rejected; null where it is accepted."""
     reason, ticks = F.lit(None).cast("string"), F.lit(0).cast("long")
     if query.needs_time:
-        ticks = F.unix_micros(F.col(quote_name(query.time)))
+        ticks = ticks_of(F.col(quote_name(query.time)), query.time_type)
         reason = F.when(ticks.isNull(), F.lit(rules.REASONS[rules.NULL]))
         outside = ~ticks.between(*query.usable_ticks)
         reason = reason.when(outside, F.lit(rules.REASONS[rules.OUT_OF_RANGE]))

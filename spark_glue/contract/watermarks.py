@@ -14,6 +14,7 @@ from gpu_windows.planning.query import Query
 from gpu_windows.planning.validation import check_free
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.ticks import ticks_in
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 from gpu_windows.spark_glue.contract.future_rows import FUTURE
 from gpu_windows.vocabulary.watermarks import UnionWatermarks, WatermarkStrategy
@@ -65,7 +66,7 @@ def with_progress(
         columns[FUTURE] = _is_future(F.col(quote_name(time)), ahead)
     if watermarks.column is not None:
         carried = F.col(quote_name(str(watermarks.column)))
-        ticks = F.unix_micros(carried)
+        ticks = ticks_in(frame, str(watermarks.column))
         columns[CARRIED_WATERMARK] = (
             ticks if ahead is None else F.when(~_is_future(carried, ahead), ticks)
         )

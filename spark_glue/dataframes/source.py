@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import types
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from gpu_windows.column_types.local_times import check_local
 from gpu_windows.errors import ColumnTypeError, QueryError
@@ -38,6 +38,7 @@ from gpu_windows.runners.stages import check_distinct_stages
 from gpu_windows.spark_glue.columns.expressions import refusal_error, refusals_as_query_errors
 from gpu_windows.spark_glue.columns.local_times import instants_in_spark
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.ticks import ticks_of, times_of
 from gpu_windows.spark_glue.columns.types import check_name, in_type, to_arrow_schema, to_spark
 from gpu_windows.spark_glue.contract.watermarks import (
     check_reserved_columns,
@@ -229,17 +230,18 @@ class SparkSource(Source):
     def add_last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
         check_free(self.schema, name)
-        ticks = F.unix_micros(F.col(quote_name(column))) - 1
+        dtype = self.frame.schema[column].dataType
+        ticks = ticks_of(F.col(quote_name(column)), dtype) - 1
         return self._then(
-            lambda frame: frame.withColumn(name, F.timestamp_micros(ticks)),
+            lambda frame: frame.withColumn(name, times_of(ticks, dtype)),
             AddLastTicks(column, name),
         )
 
     def convert_time(self, column: str, role: str) -> Source:
-        """Return this source: Spark's TIMESTAMP has microseconds."""
+        """Return this source: Spark's times have microseconds."""
         check_time(self.schema, column, role)
         dtype = self.frame.schema[column].dataType
-        if not isinstance(dtype, TimestampType):
+        if not isinstance(dtype, TimestampType | TimestampNTZType):
             found = self.schema.field(column).type
             raise not_a_timestamp(role, found, dtype.simpleString(), column)
         return replace(self, inputs=time_inputs(self.inputs, self.display_name(column)))

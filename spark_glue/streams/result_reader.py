@@ -15,7 +15,7 @@ from gpu_windows.functions.two_inputs import MARKS
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.query import NO_KEY, OWN, SPREAD
 from gpu_windows.runners.selection import Selection
-from gpu_windows.spark_glue.columns.projections import as_timestamps, with_user_names
+from gpu_windows.spark_glue.columns.projections import as_times, with_times, with_user_names
 from gpu_windows.spark_glue.columns.public_rows import public_rows
 from gpu_windows.spark_glue.columns.result_time import with_result_time
 from gpu_windows.spark_glue.columns.types import to_spark_schema
@@ -92,13 +92,14 @@ class ResultReader:
 
     def _ranked_rows(self, rows: DataFrame, files: int | None) -> DataFrame:
         query = self.plan.query
-        results = as_timestamps(rows, query.window_columns).drop(NO_KEY, SPREAD)
+        results = with_times(rows, query).drop(NO_KEY, SPREAD)
         return rank_results(with_user_names(results, self.public), query, files)
 
     def late_rows(self, batch: StagedResults, files: int | None = None) -> DataFrame:
         """Return late and rejected rows with their reasons, in at most ``files`` partitions."""
         frame = self._read(batch, LATE, late_schema(self.plan), files)
-        rows = as_timestamps(frame, [self.plan.query.time]).drop(*OWN)
+        query = self.plan.query
+        rows = as_times(frame, [query.time], query.time_type).drop(*OWN)
         return with_user_names(rows, self.public)
 
     def side(self, batch: StagedResults, tag: str, files: int | None = None) -> DataFrame:
@@ -138,12 +139,12 @@ class ResultReader:
                 return self.results(batch, 1).toArrow()
             rows = batch.table(kind, self.plan.result_schema)
             own = (NO_KEY, SPREAD, *MARKS)
-            return public_rows(rows, self.public, query.window_columns, own)
+            return public_rows(rows, self.public, query.window_types, own)
         if name == records.LATE:
             rows = batch.table(kind, late_schema(self.plan))
-            return public_rows(rows, self.public, [query.time], OWN)
+            return public_rows(rows, self.public, {query.time: query.time_type}, OWN)
         tags = {side_name(tag): schema for tag, schema in query.side_outputs.items()}
-        return public_rows(batch.table(kind, tags[name]), self.public, (), (NO_KEY,))
+        return public_rows(batch.table(kind, tags[name]), self.public, {}, (NO_KEY,))
 
     @property
     def result_types(self) -> StructType:

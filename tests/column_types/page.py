@@ -48,10 +48,22 @@ type when it is read, and only columns in another representation are converted.
 _LOCAL = """\
 ## Times without a zone
 
-A TIMESTAMP_NTZ (an Arrow timestamp without a zone) is not an instant. To use it as event time,
-name its zone: `event_time("ts", watermarks, time_zone="Europe/Zurich")`, on tables, files and
-DataFrames, batch and streaming, or `gpu-windows sql --time-zone`. Otherwise it is refused. The time
-zone of the session is not used.
+A TIMESTAMP_NTZ (an Arrow timestamp without a zone) is what a clock shows, not an instant. As event
+time it may be used in two ways. The time zone of the session has no part in either.
+
+**As it is**: `event_time("ts", watermarks)`. Windows are of the times that clocks show, as those of
+Flink's TIMESTAMP are: an hour of a window is an hour on the dial, also where clocks go forward or
+back, and a window of a day begins at midnight of the clock. Bounds of windows, and other times that
+results get from event times, are TIMESTAMP_NTZ too. User functions, metrics and logs have times as
+ticks or watermarks: microseconds since 1970 as if the clock were in UTC.
+
+- Both inputs of a join, a union, a co-group or connected streams have times with a zone, or both
+  without; a mixture raises `ColumnTypeError`. So does a watermark column of the other type.
+- A watermark strategy that looks at a clock (`guard`, `close_when_idle`) is refused.
+
+**As instants**, if it is known where the clocks were: name the zone, on tables, files and
+DataFrames, batch and streaming: `event_time("ts", watermarks, time_zone="Europe/Zurich")`, or
+`gpu-windows sql --time-zone`.
 
 When clocks go back, a local time that occurs twice is the first of both instants. When clocks go
 forward, a local time that does not exist is shifted forward by the same amount: 02:30 becomes

@@ -117,8 +117,6 @@ def test_scans_on_spark_stay_in_tasks(spark: SparkSession, tmp_path: Path) -> No
 def test_misuse_is_told() -> None:
     table = rows_of([datetime(2024, 1, 1)])
     stream = gw.stream(table)
-    with pytest.raises(ColumnTypeError, match=r"time_zone='Europe/Zurich'"):
-        stream.event_time("ts", WATERMARKS)
     for zone in ("Mars/Olympus", "", "europe/zurich", 2, True, "../etc/passwd"):
         with pytest.raises(QueryError, match="a time zone is one of the IANA database"):
             stream.event_time("ts", WATERMARKS, time_zone=zone)  # type: ignore[arg-type]

@@ -123,14 +123,18 @@ def _bounds(rows: DataFrame, columns: Iterable[str]) -> list[str]:
     """Return conditions with constants that all rows to be matched in the table meet."""
     from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
+    from gpu_windows.spark_glue.columns.ticks import ticks_of, time_in_sql
+
+    columns = tuple(columns)
     wanted = [(name, call) for name in columns for call in (F.min, F.max)]
     if not wanted:
         return []
-    micros = [F.unix_micros(call(quote_name(name))) for name, call in wanted]
+    dtypes = {name: rows.schema[name].dataType for name in columns}
+    micros = [ticks_of(call(quote_name(name)), dtypes[name]) for name, call in wanted]
     found = rows.agg(*(each.alias(str(i)) for i, each in enumerate(micros))).collect()[0]
     signs = {F.min: ">=", F.max: "<="}
     return [
-        f"t.{quote_name(name)} {signs[call]} timestamp_micros({at}L)"
+        f"t.{quote_name(name)} {signs[call]} {time_in_sql(at, dtypes[name])}"
         for (name, call), at in zip(wanted, found, strict=True)
         if at is not None
     ]

@@ -134,7 +134,7 @@ def test_what_carries_no_watermark_is_refused() -> None:
     with pytest.raises(errors.ColumnTypeError, match="column of watermarks must be TIMESTAMP: "):
         windowed(rows, "k")
     naive = rows.set_column(3, "wm", rows["wm"].cast(pa.timestamp("us")))
-    with pytest.raises(errors.ColumnTypeError, match="watermarks must be TIMESTAMP; TIMESTAMP_NTZ"):
+    with pytest.raises(errors.ColumnTypeError, match=r"times are TIMESTAMP: .*got TIMESTAMP_NTZ"):
         windowed(naive)
     with pytest.raises(errors.QueryError, match="not both, got 1 us"):
         gw.WatermarkStrategy(1, "wm")
@@ -186,7 +186,7 @@ def test_what_spark_refuses(spark: SparkSession) -> None:
         errors.ColumnTypeError, match=r"watermarks must be TIMESTAMP: .*, got bigint"
     ):
         windowed(frame, "v")
-    with pytest.raises(errors.ColumnTypeError, match="watermarks must be TIMESTAMP; TIMESTAMP_NTZ"):
+    with pytest.raises(errors.ColumnTypeError, match=r"times are TIMESTAMP: .*got TIMESTAMP_NTZ"):
         windowed(frame, F.col("wm").cast("timestamp_ntz"))
     with pytest.raises(
         errors.ColumnTypeError, match=r"event time must be TIMESTAMP: .*_seconds.*, got bigint"

@@ -1,0 +1,61 @@
+"""``python -m tests.sql.corpus``: what becomes of the corpus here; ``record`` asks a Flink."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tests.sql.corpus.outcomes import INTERNAL, REFUSED, RIGHT, WRONG, Outcome, statement_outcome
+from tests.sql.corpus.record import record as record_texts
+from tests.sql.corpus.texts import Text, scripts, statements
+
+app = typer.Typer(add_completion=False)
+
+
+def _texts(only: str) -> list[Text]:
+    return [text for text in (*statements(), *scripts()) if only in text.name]
+
+
+@app.command()
+def record(only: Annotated[str, typer.Option(help="A part of names.")] = "") -> None:
+    """Record what a Flink answers to texts."""
+    errors = record_texts(_texts(only))
+    console = Console(soft_wrap=True, markup=False)
+    for name, error in errors.items():
+        console.print(f"{name}: {error}")
+
+
+@app.command()
+def run(
+    only: Annotated[str, typer.Option(help="A part of names.")] = "",
+    details: Annotated[bool, typer.Option(help="Say why, for all but the right ones.")] = False,
+) -> None:
+    """Run texts here, and compare with what is recorded."""
+    console = Console(soft_wrap=True, markup=False, highlight=False)
+    outcomes = [statement_outcome(text) for text in _texts(only) if text.kind != "scripts"]
+    for outcome in outcomes:
+        if outcome.result in (WRONG, INTERNAL) or (details and outcome.result != RIGHT):
+            console.print(f"{outcome.text.name}: {outcome.result}: {outcome.detail}")
+    console.print(table(outcomes))
+    bad = [outcome for outcome in outcomes if outcome.result in (WRONG, INTERNAL)]
+    raise typer.Exit(1 if bad else 0)
+
+
+def table(outcomes: list[Outcome]) -> Table:
+    """Return counts of outcomes by kind."""
+    rows = Table("kind", *(["n", "run", RIGHT, REFUSED, WRONG, INTERNAL]))
+    kinds = dict.fromkeys(outcome.text.kind for outcome in outcomes)
+    for kind in (*kinds, "all"):
+        of = [each for each in outcomes if kind in ("all", each.text.kind)]
+        counts = Counter(each.result for each in of)
+        by_result = (counts[result] for result in (RIGHT, REFUSED, WRONG, INTERNAL))
+        rows.add_row(kind, *map(str, (len(of), sum(each.ran for each in of), *by_result)))
+    return rows
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,91 @@
+"""Outcomes of texts here: right, refused, wrong, or an internal error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gpu_windows as gw
+from gpu_windows.errors import GpuWindowsError
+from tests.sql.corpus.compare import difference
+from tests.sql.corpus.ddl import Table
+from tests.sql.corpus.inputs import arrow_table
+from tests.sql.corpus.record import checksum, recorded, rows_of
+from tests.sql.corpus.texts import Text
+
+RIGHT, REFUSED, WRONG, INTERNAL, INVALID = "right", "refused", "wrong", "internal", "invalid"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a text.
+
+    Parameters
+    ----------
+    text : Text
+    result : str
+        ``right``, ``refused`` by a typed error, ``wrong``, ``internal`` error; ``invalid``
+        if Flink refuses the text: then it must not be answered, and is not counted.
+    detail : str
+        The difference, or the error.
+    ran : bool
+        Whether a result was computed.
+    """
+
+    text: Text
+    result: str
+    detail: str = ""
+    ran: bool = True
+
+
+def statement_outcome(text: Text) -> Outcome:
+    """Return the outcome of a statement over its tables."""
+    answer = answer_of(text)
+    streams = statement_streams(text)
+    try:
+        result = gw.sql(text.sql, **streams).result()
+    except GpuWindowsError as error:
+        return _refused(text, answer, error)
+    except Exception as error:  # noqa: BLE001 - any other is a finding
+        return Outcome(text, INTERNAL, f"{type(error).__name__}: {error}", ran=False)
+    if "error" in answer:
+        return Outcome(text, INVALID, "runs here, Flink: " + answer["error"])
+    [flink] = answer.values()
+    found = difference(result, flink, text.differs)
+    return Outcome(text, RIGHT) if found is None else Outcome(text, WRONG, found)
+
+
+def answer_of(text: Text) -> dict[str, Any]:
+    """Return the recorded answer to a text: results by target, or the error.
+
+    Raises
+    ------
+    ValueError
+        If the text or its rows have changed since.
+    """
+    answer = dict(recorded(text.kind)[text.name])
+    if answer.pop("asked") != checksum(text):
+        raise ValueError(f"{text.name} has changed: python -m tests.sql.corpus record")
+    return answer
+
+
+def _refused(text: Text, answer: Mapping[str, Any], error: GpuWindowsError) -> Outcome:
+    result = INVALID if "error" in answer else REFUSED
+    lines = f"{type(error).__name__}: {error}".splitlines()
+    return Outcome(text, result, " ".join(line.strip() for line in lines), ran=False)
+
+
+def statement_streams(text: Text) -> dict[str, Any]:
+    """Return the tables of a statement, with their event times."""
+    rows = rows_of(text)
+    return {table.name: stream(table, rows[table.name]) for table in text.tables}
+
+
+def stream(table: Table, rows: list[dict[str, Any]]) -> Any:
+    """Return rows as a stream, with the event time of the table if it has one."""
+    given = gw.stream(arrow_table(table, rows, zone="UTC"))
+    if table.time is None:
+        return given
+    delay = gw.WatermarkStrategy.for_bounded_out_of_orderness(f"{table.delay_ms} ms")
+    return given.event_time(table.time, delay)

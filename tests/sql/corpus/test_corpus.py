@@ -1,0 +1,38 @@
+"""Flink SQL as people write it: nothing is answered wrongly, and nothing fails untyped."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lanes import quick
+from tests.sql.corpus.levels import DIFFERENT, MIN_RIGHT
+from tests.sql.corpus.outcomes import INTERNAL, REFUSED, RIGHT, WRONG, statement_outcome
+from tests.sql.corpus.record import recorded
+from tests.sql.corpus.texts import Text, statements
+
+TEXTS: dict[str, list[Text]] = {}
+for _text in statements():
+    TEXTS.setdefault(_text.kind, []).append(_text)
+
+
+@pytest.mark.parametrize("kind", quick(sorted(TEXTS), "windows", "interval_join", "stateless"))
+def test_statements_are_answered_as_by_flink_or_refused(kind: str) -> None:
+    outcomes = [statement_outcome(text) for text in TEXTS[kind]]
+    wrong = {each.text.name: each.detail for each in outcomes if each.result in (WRONG, INTERNAL)}
+    assert wrong.keys() == {name for name in DIFFERENT if name.startswith(f"{kind}/")}, wrong
+    count = sum(each.result == RIGHT for each in outcomes)
+    assert count >= MIN_RIGHT[kind], f"{count} are right, {MIN_RIGHT[kind]} were"
+
+
+@pytest.mark.parametrize("kind", sorted(TEXTS))
+def test_every_statement_is_recorded_under_one_name(kind: str) -> None:
+    names = [text.name for text in TEXTS[kind]]
+    assert len(set(names)) == len(names)
+    assert set(names) == recorded(kind).keys()
+
+
+def test_a_refused_statement_has_its_place() -> None:
+    [text] = [each for each in TEXTS["stateless"] if each.name == "stateless/hint"]
+    outcome = statement_outcome(text)
+    assert outcome.result in (RIGHT, REFUSED)
+    assert outcome.result == RIGHT or "(line 1, position" in outcome.detail
