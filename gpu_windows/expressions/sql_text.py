@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpu_windows.errors import GpuWindowsError, QueryError, SqlError
 
@@ -184,6 +184,11 @@ def to_spark_sql(node: exp.Expr) -> str:
 def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _MAX_EXCERPT else f"{line[: _MAX_EXCERPT - 3]}..."
+
+
+def position_meta(node: exp.Expr) -> dict[str, Any]:
+    """Return the metadata with the position of the first part of a node that has one, or none."""
+    return next((part.meta for part in node.walk(bfs=False) if "line" in part.meta), {})
 
 
 def _position_of(node: exp.Expr) -> tuple[int | None, int | None]:

@@ -9,6 +9,8 @@ from gpu_windows.sql.kinds.group_by import is_grouped, read_group_by
 from gpu_windows.sql.kinds.joins import has_join, read_join
 from gpu_windows.sql.kinds.match import is_match, read_match
 from gpu_windows.sql.kinds.over import has_over, read_ordered, read_over
+from gpu_windows.sql.kinds.pairs import read_pairs, takes_pairs
+from gpu_windows.sql.kinds.semi_joins import has_subquery, read_semi_join
 from gpu_windows.sql.kinds.top import is_top, read_top
 from gpu_windows.sql.kinds.window_rows import read_rows
 from gpu_windows.sql.tables.stages import Stages
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 #: The first that recognizes a statement reads it.
 READERS = (
     Reader(is_match, read_match),
+    Reader(has_subquery, read_semi_join),
+    Reader(takes_pairs, read_pairs),
     Reader(has_join, read_join),
     Reader(is_top, read_top),
     Reader(is_grouped, read_group_by),

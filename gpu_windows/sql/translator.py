@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from gpu_windows.expressions.dialect import TableArgument, WindowFunction
-from gpu_windows.expressions.sql_text import errors_at, sql_error
+from gpu_windows.expressions.sql_text import errors_at, position_meta, sql_error
 from gpu_windows.sql.syntax.arrangement import Clauses, has_clauses, split_clauses
 from gpu_windows.sql.syntax.statement import Statement
 from gpu_windows.sql.syntax.unions import selects_of_union
@@ -71,6 +71,10 @@ class Translator:
         The queries of WITH, by name in lower case.
     stages : Stages
         The subqueries whose results are rows of an outer query.
+    bound : mapping of str to Input
+        Tables that a reader has made of parts of a statement, by the names that it gave to them.
+    for_stage : bool
+        Whether results become the rows of an outer query, so that they must not change later.
     """
 
     readers: Sequence[Reader]
@@ -80,6 +84,8 @@ class Translator:
     settings: Settings
     views: Mapping[str, View] = field(default_factory=dict)
     stages: Stages = field(default_factory=Stages)
+    bound: Mapping[str, Input] = field(default_factory=dict)
+    for_stage: bool = False
 
     def results(self, tree: exp.Expr) -> Results:
         """Return the results of a statement; see `gpu_windows.sql.translate.translate`."""
@@ -168,6 +174,8 @@ class Translator:
         if not isinstance(node.this, exp.Identifier) or node.args.get("db"):
             raise sql_error(node, f"a table must be one of {', '.join(self.tables)}")
         name = node.this.name.lower()
+        if name in self.bound:
+            return self.bound[name]
         if name in self.views:
             view = self.views[name]
             translator = replace(self, views=view.views)
@@ -180,6 +188,24 @@ class Translator:
         self.stages.read(table.timed_stream.source, node)
         return replace(table, alias=node.alias or node.this.name)
 
+    def bind(self, *tables: tuple[Input, exp.Expr]) -> tuple[list[exp.Table], Translator]:
+        """Return tables of FROM for inputs, and a translator that knows them and no others.
+
+        Each with the part of the statement that it is made of, for the position of errors.
+        """
+        bound: dict[str, Input] = {}
+        nodes = []
+        for table, made_of in tables:
+            name = exp.to_identifier(table.alias or f"table {len(bound)}", quoted=True)
+            name.meta.update(position_meta(made_of))
+            bound[name.name.lower()] = table
+            nodes.append(exp.Table(this=name))
+        return nodes, replace(self, bound=bound)
+
+    def read(self, statement: Statement) -> Results:
+        """Return the results of a statement in the scope of this translator."""
+        return self._read(statement)
+
     def table(self, node: exp.Expr) -> Input:
         """Return a table of FROM; the results of a subquery become rows with an event time.
 
@@ -188,7 +214,7 @@ class Translator:
         SqlError
             If results have no time, or are used twice.
         """
-        found = self.input(node)
+        found = replace(self, for_stage=True).input(node)
         return self._as_stage(found, node) if isinstance(found, Results) else found
 
     def _as_stage(self, results: Results, node: exp.Expr) -> Input:

@@ -123,9 +123,16 @@ _OF_JOINS = {
     "over_of_join": f"""SELECT L.idx AS l, R.idx AS r, SUM(R.`value`) OVER (PARTITION BY L.`key`
         ORDER BY R.rt ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM L JOIN R ON {_NEAR}
         AND L.idx > 20""",
-    "first_of_join": f"""SELECT l, r FROM (SELECT L.idx AS l, R.idx AS r, ROW_NUMBER() OVER (
-        PARTITION BY R.`key` ORDER BY R.`value` DESC, R.idx, L.idx) AS rn FROM L JOIN R ON {_NEAR})
+    "first_of_join": f"""SELECT l, r, rn FROM (SELECT L.idx AS l, R.idx AS r, ROW_NUMBER() OVER (
+        PARTITION BY L.window_start, L.window_end ORDER BY R.`value` DESC, R.idx, L.idx) AS rn
+        FROM (SELECT * FROM {_L}) L JOIN (SELECT * FROM {_R}) R ON L.`key` = R.`key` AND {_SAME})
         WHERE rn <= 2""",
+    "group_by_of_semi_join": f"""SELECT window_start, window_end, COUNT(*) AS n
+        FROM (SELECT * FROM {_L}) L WHERE L.`key` IN (SELECT `key` FROM (SELECT * FROM {_R}) R
+        WHERE {_SAME}) GROUP BY window_start, window_end""",
+    "group_by_of_expressions": f"""SELECT UPPER(L.`key`), COUNT(*), SUM(L.`value` + R.`value`),
+        TUMBLE_END(R.rt, INTERVAL '5' SECOND) FROM L JOIN R ON {_NEAR}
+        GROUP BY UPPER(L.`key`), TUMBLE(R.rt, INTERVAL '5' SECOND) HAVING COUNT(*) > 1""",
 }
 _NAMES = {
     "names_of_two_stars": f"""SELECT R.*, 1, L.* FROM ({_COUNTS.format(_L)}) L
@@ -153,6 +160,12 @@ _DEDUP = {
         TUMBLE_START(rt, INTERVAL '10' SECOND) AS s FROM q
         GROUP BY `key`, TUMBLE(rt, INTERVAL '10' SECOND)""",
 }
+_TOP = "SELECT idx, rn, window_end FROM (SELECT *, ROW_NUMBER() OVER ("
+_RANKED = f"PARTITION BY window_start, window_end ORDER BY `value` DESC, idx) AS rn FROM {_T})"
+_NUMBERS = {
+    "number_two": f"{_TOP}{_RANKED} WHERE rn = 2",
+    "number_between": f"{_TOP}{_RANKED} WHERE rn BETWEEN 2 AND 3 AND `value` > 0",
+}
 _MORE = {
     "listagg": f"""SELECT window_start, LISTAGG(`key`) AS a, LISTAGG(CAST(idx AS STRING), '-') AS b
         FROM {_T} {_BY}""",
@@ -160,8 +173,6 @@ _MORE = {
         FROM {_T} {_BY}""",
     "listagg_none": f"""SELECT window_start, `key`, LISTAGG(NULLIF(`key`, 'a')) AS a FROM {_T}
         {_BY}, `key`""",
-    "distinct_in_sets": f"""SELECT window_start, `key`, COUNT(DISTINCT `value`) AS n, COUNT(*) AS c
-        FROM {_T} GROUP BY window_start, window_end, GROUPING SETS ((`key`), ())""",
 }
 STATEMENTS = {
     **_INTERVAL_JOINS,
@@ -171,6 +182,6 @@ STATEMENTS = {
     **_OF_JOINS,
     **_NAMES,
     **{name: f"WITH q AS ({_FIRST}) {sql}" for name, sql in _DEDUP.items()},
-    "first_rows_alone": _FIRST,
+    **_NUMBERS,
     **_MORE,
 }

@@ -65,7 +65,7 @@ MISTAKES = {
     "HAVING of rows": ("SELECT k FROM t HAVING #k = 'a'", "filter rows with WHERE"),
     "no such column of rows": ("SELECT k, #nosuch FROM t", "there is no such column"),
     "an expression of rows": ("SELECT k, v AS a, #k + 1 AS b FROM t", "this takes numbers"),
-    "names alike": ("SELECT k, #K FROM t", "differ in case alone"),
+    "a name twice": ("SELECT k, #v AS K FROM t", "differ in case alone"),
     "ORDER BY": (f"SELECT COUNT(*) AS n {IN} {BY} ORDER BY #nosuch", "neither an aggregate"),
     "LIMIT": (f"SELECT COUNT(*) AS n {IN} {BY} LIMIT #'3'", "LIMIT takes a whole number"),
     "another time": (
@@ -127,7 +127,7 @@ MISTAKES = {
     "aggregate of text": (f"SELECT #SUM(s) AS x {IN} {BY}", "sum takes integers, floats"),
     "unknown aggregate": (f"SELECT #LISTAGG(s) AS x {IN} {BY}", "this aggregate is not covered"),
     "unknown scalar": (f"SELECT #PROCTIME() AS p, COUNT(*) {IN} {BY}", "would depend on when"),
-    "query in WHERE": (f"SELECT SUM(v) {IN} WHERE k IN (SELECT #k FROM u) {BY}", "join it"),
+    "query in WHERE": (f"SELECT SUM(v) {IN} WHERE k IN (SELECT #k FROM u) {BY}", "windows on both"),
     "join without time": (
         "SELECT t.k FROM t JOIN #u ON t.k = u.k",
         "a lower and an upper bound of time",

@@ -109,8 +109,8 @@ MISTAKES = {
         "WHERE as the only other clause",
     ),
     "numbers of a join": (
-        f"SELECT v FROM (SELECT v, {NUMBER} FROM t JOIN #t AS u ON t.k = u.k) WHERE r = 1",
-        "takes rows from one table",
+        f"SELECT v FROM (SELECT #v, {NUMBER} FROM t JOIN t AS u ON t.k = u.k) WHERE r = 1",
+        "write the table before it",
     ),
     "OVER beside a number": (
         f"SELECT q FROM (SELECT #RANK() OVER (ORDER BY ts) AS q, {NUMBER} FROM t) WHERE r = 1",

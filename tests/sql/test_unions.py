@@ -136,7 +136,7 @@ REFUSED = {
     "INTERSECT": ("SELECT k FROM a INTERSECT SELECT #k FROM b", "a SEMI join in windows"),
     "EXCEPT": ("SELECT k FROM a EXCEPT SELECT #k FROM b", "an ANTI join in windows"),
     "within": ("SELECT 1 AS x FROM a UNION ALL SELECT #nosuch FROM b", "there is no such column"),
-    "two names": ("SELECT k, #K FROM a UNION ALL SELECT k, v FROM b", "differ in case alone"),
+    "two names": ("SELECT k, #v AS K FROM a UNION ALL SELECT k, v FROM b", "differ in case alone"),
 }
 
 

@@ -29,6 +29,10 @@ class Sides:
         sides = {self.owner(column) for column in node.find_all(exp.Column)}
         return sides.pop() if len(sides) == 1 else None
 
+    def owns(self, column: exp.Column) -> bool:
+        """Whether a node names a column of a side."""
+        return self.left.owns(column) or self.right.owns(column)
+
     def owner(self, column: exp.Column) -> int:
         """Return the side that owns a column.
 

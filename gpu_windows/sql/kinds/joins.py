@@ -39,6 +39,10 @@ from gpu_windows.vocabulary.options import show_ticks
 _BOUNDS = ("window_start", "window_end")
 #: A column of each side that is never null in its rows: null in a result, the side is missing.
 _PRESENT = "true"
+_THREE = (
+    "a query can join two tables: join the result of two, as a subquery with the time of its "
+    "pairs, with the third"
+)
 _NO_COLUMN = "neither table has a column of this name"
 
 
@@ -56,18 +60,28 @@ def read_join(statement: Statement, translator: Translator) -> Results:
     SqlError
         With the position of what is not covered.
     """
-    if len(statement.joins) > 1:
-        raise sql_error(statement.joins[1], "a query can join two tables, not more")
-    for clause in (statement.group, statement.having, *statement.order, *statement.over):
-        if clause is not None:
-            raise sql_error(clause, "aggregate the results of a join in an outer query")
-    return _Join(statement, translator).results()
+    join = Join(statement, translator)
+    return join.results(join.expand_stars())
 
 
-class _Join:
-    """Reads a join of two tables."""
+class Join:
+    """Reads a join of two tables.
+
+    Parameters
+    ----------
+    statement : Statement
+        Of its clauses, those of the join and the list of SELECT are read.
+    translator : Translator
+
+    Raises
+    ------
+    SqlError
+        With the position of what is not covered.
+    """
 
     def __init__(self, statement: Statement, translator: Translator) -> None:
+        if len(statement.joins) > 1:
+            raise sql_error(statement.joins[1], _THREE)
         self._statement = statement
         self._join = statement.joins[0]
         left = translator.table(statement.source)
@@ -80,12 +94,18 @@ class _Join:
             rule = "both sides of the join have the same name: rename one with AS"
             raise sql_error(self._join.this, rule, self._right.alias)
         self._join_type = _join_type(self._join)
-        self._sides = Sides(self._left, self._right)
+        self.sides = Sides(self._left, self._right)
         self._columns = Columns(self._left), Columns(self._right)
         self._picked: tuple[dict[str, str], dict[str, str]] = {}, {}
 
-    def results(self) -> Results:
-        """Return the results."""
+    def results(self, items: Sequence[Item]) -> Results:
+        """Return the results: expressions over columns of both sides.
+
+        Raises
+        ------
+        SqlError
+            With the position of what is not covered.
+        """
         sides = (self._left, self._right)
         if any(side.window for side in sides) and not all(side.window for side in sides):
             rule = "a join needs windows on both sides, or on neither"
@@ -93,14 +113,14 @@ class _Join:
         check_timed(self._left, self._statement.source)
         check_timed(self._right, self._join.this)
         conditions, after = self._conditions()
-        keys, rest = self._sides.keys(conditions)
+        keys, rest = self.sides.keys(conditions)
         if version_of(self._join) is not None:
             step, where = self._temporal_join(keys), rest
         elif self._left.window is not None:
             step, where = self._window_join(keys, rest)
         else:
             step, where = self._interval_join(keys, rest)
-        return self._select(step, keys, where, after)
+        return self._select(step, keys, where, after, items)
 
     def _conditions(self) -> tuple[list[exp.Expr], list[exp.Expr]]:
         """Return the conditions of a pair, and those that filter results."""
@@ -138,12 +158,12 @@ class _Join:
         if self._join_type in LEFT_ALONE or is_temporal:
             return on, where
         if self._left.window is None:
-            others = self._sides.time_bounds(where)[2]
+            others = self.sides.time_bounds(where)[2]
             if len(others) < len(where):
                 self._join_type = "inner"
                 on, where = [*on, *(each for each in where if each not in others)], others
         if self._join_type == "inner":
-            pairs = [each for each in where if self._sides.equal(each) is not None]
+            pairs = [each for each in where if self.sides.equal(each) is not None]
             on, where = [*on, *pairs], [each for each in where if each not in pairs]
         return on, where
 
@@ -162,14 +182,14 @@ class _Join:
     ) -> tuple[Any, list[exp.Expr]]:
         same, others = set(), []
         for each in rest:
-            pair = self._sides.equal(each)
+            pair = self.sides.equal(each)
             pair_columns = pair and [
                 side.window_column(one)
                 for side, one in zip((self._left, self._right), pair, strict=True)
             ]
             if pair_columns and pair_columns[0] == pair_columns[1] and pair_columns[0] is not None:
                 same.add(pair_columns[0])
-            elif self._sides.has_window_columns(each):
+            elif self.sides.has_window_columns(each):
                 raise sql_error(each, "a window join needs equal window_start and window_end")
             else:
                 others.append(each)
@@ -215,7 +235,7 @@ class _Join:
     def _interval_join(
         self, keys: Sequence[tuple[exp.Expr, exp.Expr]], rest: Sequence[exp.Expr]
     ) -> tuple[Any, list[exp.Expr]]:
-        lower, upper, others = self._sides.time_bounds(rest)
+        lower, upper, others = self.sides.time_bounds(rest)
         if not lower or not upper:
             rule = (
                 "a join without windows needs a lower and an upper bound of time: ON a.key = b.key "
@@ -245,10 +265,11 @@ class _Join:
         keys: Sequence[tuple[exp.Expr, exp.Expr]],
         where: Sequence[exp.Expr],
         after: Sequence[exp.Expr],
+        items: Sequence[Item],
     ) -> Results:
         with errors_at(self._join):
             selected = items_by_name(
-                tuple(self._items()),
+                tuple(items),
                 lambda node: rewrite_over_results(node, self._to_result, _NO_COLUMN),
             )
         rest, pairs = conjunction([*after]), self._conjunction_by_side(where)
@@ -304,7 +325,7 @@ class _Join:
         found = ArrowExpressions(schema).build(condition)
         return {"where": ApiCall(found.expression, str(found.expression))}
 
-    def _items(self) -> list[Item]:
+    def expand_stars(self) -> list[Item]:
         """Return the list of SELECT with ``*`` expanded."""
         items: list[Item] = []
         for item in self._statement.items:
@@ -332,7 +353,7 @@ class _Join:
     def _to_result(self, node: exp.Expr) -> exp.Expr | None:
         if not isinstance(node, exp.Column):
             return None
-        side = self._sides.owner(node)
+        side = self.sides.owner(node)
         side_table = (self._left, self._right)[side]
         window = side_table.window_column(node)
         if window is None:
@@ -344,7 +365,7 @@ class _Join:
 
     def _conjunction_by_side(self, conditions: Sequence[exp.Expr]) -> exp.Expr | None:
         """Return the conjunction of conditions, ordered: left side, right side, both."""
-        each = [(self._sides.side_of(node), node) for node in conditions]
+        each = [(self.sides.side_of(node), node) for node in conditions]
         one_sided = (conjunction([node for side, node in each if side == i]) for i in (0, 1))
         both = [node for side, node in each if side is None]
         return conjunction([*(node for node in one_sided if node is not None), *both])
@@ -355,8 +376,8 @@ class _Join:
         if found is not None or not self._left.timed_stream.source.is_of_spark:
             return found
         is_constant = isinstance(node, exp.Cast) and node.find(exp.Column) is None
-        side = 0 if is_constant else self._sides.side_of(node)
-        if side is None or isinstance(node, exp.Interval) or self._sides.has_window_columns(node):
+        side = 0 if is_constant else self.sides.side_of(node)
+        if side is None or isinstance(node, exp.Interval) or self.sides.has_window_columns(node):
             return None
         return self._column_result(side, self._columns[side].name(node))
 

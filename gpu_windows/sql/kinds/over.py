@@ -28,6 +28,14 @@ _OTHER_ORDER = (
     "an order other than ascending time is covered for top-N alone: ROW_NUMBER, and in an outer "
     "query WHERE number <= 3, or = 1"
 )
+_OTHER_RANK = (
+    "RANK and DENSE_RANK are covered in ascending order of time alone: for top-N use ROW_NUMBER, "
+    "and in an outer query WHERE number <= 3"
+)
+_IN_WINDOWS = (
+    "in windows there is ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ...) "
+    "alone, with WHERE number <= 3 in an outer query; OVER takes rows without windows, or results"
+)
 _NOT_IN_RESULT = "results can have columns of the row, and calls with OVER"
 
 
@@ -73,7 +81,7 @@ class _Over:
 
     def __init__(self, statement: Statement, table: Input, settings: Settings) -> None:
         if table.window is not None:
-            raise sql_error(statement.select, "OVER takes rows without windows: number results")
+            raise sql_error(statement.over[0] if statement.over else statement.select, _IN_WINDOWS)
         self._statement, self._settings = statement, settings.for_inputs(table)
         self._table = table.where(statement.where)
         self._columns = Columns(self._table)
@@ -158,7 +166,8 @@ class _Over:
         one = len(by) == 1 and isinstance(by[0].this, exp.Column) and not by[0].args.get("desc")
         column = self._table.column(by[0].this) if one else None
         if isinstance(whole.this, tuple(_RANKING)) and column != self._table.time:
-            raise sql_error(call, _OTHER_ORDER)
+            is_number = isinstance(whole.this, exp.RowNumber)
+            raise sql_error(call, _OTHER_ORDER if is_number else _OTHER_RANK)
         if column is None:
             raise sql_error(call, "OVER needs ORDER BY the event time, ascending")
         check_timed(self._table, by[0], column)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
@@ -11,6 +10,15 @@ import gpu_windows.aggregates.built_in as gw
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.kinds.group_by import Ranking, WindowAggregation
+from gpu_windows.sql.kinds.numbering import (
+    Numbering,
+    directions_of,
+    find_numbering,
+    in_query,
+    number_name,
+    orders_of,
+)
+from gpu_windows.sql.kinds.pairs import stage_pairs
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts, names_of
 from gpu_windows.sql.tables.inputs import Columns, Input, result_column, window_bound
 from gpu_windows.sql.tables.results import (
@@ -30,62 +38,9 @@ _BOUNDS = ["window_start", "window_end"]
 CHANGE = "change"
 
 
-@dataclass(frozen=True)
-class _Numbering:
-    """A subquery that numbers rows, and how many of them the outer query takes.
-
-    ``inner`` is the subquery and ``within`` its translator, ``call`` the ROW_NUMBER and ``alias``
-    its name, ``rest`` the other conditions of the outer query.
-    """
-
-    inner: Statement
-    within: Translator
-    alias: str
-    call: exp.Window
-    count: int
-    rest: exp.Expr | None
-
-
 def is_top(statement: Statement, translator: Translator) -> bool:
     """Whether a query takes the first rows that its subquery numbers."""
-    return _find_numbering(statement, translator) is not None
-
-
-def _find_numbering(statement: Statement, translator: Translator) -> _Numbering | None:
-    found = translator.query_in(statement.source)
-    if found is None or statement.where is None:
-        return None
-    inner, within = found
-    numbers = {
-        (item.alias or "").lower(): item.node
-        for item in inner.items
-        if isinstance(item.node, exp.Window) and isinstance(item.node.this, exp.RowNumber)
-    }
-    for index, each in enumerate(parts := conjuncts(statement.where)):
-        for name, call in numbers.items():
-            count = _count_of(each, name)
-            if count is not None and name:
-                rest = conjunction([*parts[:index], *parts[index + 1 :]])
-                return _Numbering(inner, within, name, call, count, rest)
-    return None
-
-
-def _count_of(condition: exp.Expr, name: str) -> int | None:
-    """Return N of ``name <= N``, ``name < N + 1`` or ``name = 1``."""
-    if not isinstance(condition, exp.Binary):
-        return None
-    kind: Any = type(condition)
-    one, other = condition.this, condition.expression
-    if isinstance(one, exp.Literal):
-        flipped: dict[Any, Any] = {exp.GTE: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.EQ}
-        one, other, kind = other, one, flipped.get(kind)
-    is_number = isinstance(one, exp.Column) and one.name.lower() == name
-    if not is_number or not (isinstance(other, exp.Literal) and other.is_int):
-        return None
-    number = int(other.name)
-    if kind is exp.EQ:
-        return 1 if number == 1 else None
-    return {exp.LTE: number, exp.LT: number - 1}.get(kind)
+    return find_numbering(statement, translator) is not None
 
 
 def read_top(statement: Statement, translator: Translator) -> Results:
@@ -96,7 +51,7 @@ def read_top(statement: Statement, translator: Translator) -> Results:
     SqlError
         With the position of what is not covered.
     """
-    numbering = _find_numbering(statement, translator)
+    numbering = find_numbering(statement, translator)
     assert numbering is not None
     numbering.inner.check()
     for clause in (statement.group, statement.having, *statement.order, *statement.joins):
@@ -106,44 +61,37 @@ def read_top(statement: Statement, translator: Translator) -> Results:
     if numbering.inner.group is not None:
         rule = "number the results of GROUP BY in an outer query"
         raise sql_error(numbering.call, rule)
-    rule = "ROW_NUMBER takes rows from one table, with WHERE as the only other clause"
-    numbering.inner.refuse(rule, "having", "order", "joins")
+    rule = "ROW_NUMBER takes rows of FROM, with WHERE as the only other clause"
+    numbering.inner.refuse(rule, "having", "order")
+    if numbering.inner.joins:
+        inner, within = stage_pairs(numbering.inner, numbering.within)
+        numbering = in_query(numbering, inner, within)
     grouped = _find_group_by(numbering)
     if grouped is not None:
         return _top_of_results(statement, numbering, *grouped)
-    table = numbering.within.table(numbering.inner.source)
+    table = _in_windows(numbering, numbering.within.table(numbering.inner.source))
     return _Top(statement, numbering, table, translator).results()
 
 
-def _orders(call: exp.Window) -> list[exp.Ordered]:
-    order = call.args.get("order")
-    if order is None:
-        raise sql_error(call, "ROW_NUMBER needs ORDER BY")
-    for each in order.expressions:
-        # Spark's default: nulls first in ascending order, last in descending order
-        if bool(each.args.get("nulls_first")) == bool(each.args.get("desc")):
-            raise sql_error(
-                each, "nulls sort below any value: NULLS FIRST or LAST against that is not covered"
-            )
-    found: list[exp.Ordered] = order.expressions
-    return found
-
-
-def _directions(orders: list[exp.Ordered]) -> bool | list[bool]:
-    down = [bool(each.args.get("desc")) for each in orders]
-    return down[0] if len({*down}) == 1 else down
+def _in_windows(numbering: Numbering, table: Input) -> Input:
+    """Return a table in its result windows if both bounds of them are in PARTITION BY."""
+    call = numbering.inner.window(numbering.call)
+    windowed = table.in_result_windows
+    by = {windowed.window_bound(each) for each in call.args.get("partition_by") or ()}
+    return windowed if {*_BOUNDS} <= by else table
 
 
 class _Top:
     """Reads a top-N of rows, per window or per key."""
 
     def __init__(
-        self, statement: Statement, numbering: _Numbering, table: Input, translator: Translator
+        self, statement: Statement, numbering: Numbering, table: Input, translator: Translator
     ) -> None:
         self._statement, self._numbering = statement, numbering
         self._table = table.where(numbering.inner.where)
         self._columns = Columns(self._table)
         self._settings = translator.settings.for_inputs(table)
+        self._for_stage = translator.for_stage
         self._has_star = any(self._table.is_star(item.node) for item in numbering.inner.items)
         items = self._inner_items()
         names = names_of(items)
@@ -159,13 +107,15 @@ class _Top:
             rule = "PARTITION BY needs window_start and window_end for rows in windows"
             raise sql_error(self._numbering.call, rule)
         keys = [self._columns.name(each) for each in by if not self._table.window_column(each)]
-        orders = _orders(call)
+        orders = orders_of(call)
         if self._takes_last(orders):
             return self._last_by_time(keys)
+        if self._for_stage and self._takes_first(orders):
+            return self._first_by_time(keys)
         order = [self._columns.name(each.this) for each in orders]
         used = self._used_columns(keys)
         arguments: dict[str, Any] = {
-            "descending": _directions(orders),
+            "descending": directions_of(orders),
             "columns": used,
             "number": self._number,
         }
@@ -190,7 +140,7 @@ class _Top:
 
     @property
     def _number(self) -> str:
-        return _number_name(self._numbering)
+        return number_name(self._numbering)
 
     @property
     def _shows_number(self) -> bool:
@@ -212,6 +162,30 @@ class _Top:
         ):
             return False
         return bool(first.args.get("desc")) and self._columns.name(first.this) == self._table.time
+
+    def _takes_first(self, orders: list[exp.Ordered]) -> bool:
+        """Whether the query takes the first rows of keys by time, which never change later."""
+        by = orders[0].this
+        is_column = isinstance(by, exp.Column) and self._table.owns(by)
+        if self._table.window is not None or len(orders) > 1 or not is_column:
+            return False
+        return not orders[0].args.get("desc") and self._columns.name(by) == self._table.time
+
+    def _first_by_time(self, keys: list[str]) -> Results:
+        """Return the first rows of keys in order of time, as the watermark reaches them."""
+        by = keys or [self._columns.add("true")]
+        used = self._used_columns([])
+        with errors_at(self._numbering.call):
+            step = self._settings.apply(self._columns.stream.call("key_by", *by).call("over"))
+            number = {self._number: call_api("gw.row_number", gw.row_number)}
+            outputs = step.call("with_outputs").call("aggregate", used, **number)
+        names = tuple(outputs.value.plan.result_schema.names)
+        public = tuple(map(self._table.timed_stream.source.display_name, names))
+        first = exp.LTE(
+            this=result_column(self._number),
+            expression=exp.Literal.number(self._numbering.count),
+        )
+        return self._select(outputs, public, condition=first)
 
     def _last_by_time(self, keys: list[str]) -> Results:
         used = self._used_columns(keys) or [self._table.time]
@@ -292,43 +266,55 @@ class _Top:
         return [name for name in used if name not in keys]
 
     def _select(
-        self, outputs: ApiCall, names: tuple[str, ...], number: exp.Expr | None = None
+        self,
+        outputs: ApiCall,
+        names: tuple[str, ...],
+        number: exp.Expr | None = None,
+        condition: exp.Expr | None = None,
     ) -> Results:
+        """Select from rows; ``condition``: over them, in place of their changes."""
+
         def to_result(node: exp.Expr) -> exp.Expr | None:
             if not isinstance(node, exp.Column):
                 return None
             if node.name.lower() == self._number.lower():
                 return result_column(self._number) if number is None else number
             window = self._table.window_column(node)
-            return window_bound(window) if window else result_column(self._table.column(node))
+            if window:
+                return window_bound(window)
+            column = self._table.column(node)
+            name = self._table.timed_stream.source.display_name(column)
+            return result_column(column if column in names else name)
 
         def rewrite(node: exp.Expr) -> exp.Expr:
             return rewrite_over_results(self._inline(node), to_result, "there is no such column")
 
         window = self._table.window
-        assigner, change = (None, CHANGE) if window is None else (window.assigner, None)
+        assigner = None if window is None else window.assigner
+        change = CHANGE if window is None and condition is None else None
         start = None if window is None else window.start
         results = Results(outputs, names, assigner, change=change, start=start)
-        items, condition = self._items(), self._numbering.rest
+        items, outer = self._items(), self._numbering.rest
         selected = items_by_name(tuple(items), rewrite)
         of_windows = self._table.window_conditions
-        rest = conjunction([*conjuncts(condition and rewrite(condition)), *of_windows])
-        check_keeps_changes(results, rest, condition)
+        rest = conjunction([*conjuncts(outer and rewrite(outer)), *of_windows])
+        check_keeps_changes(results, rest, outer)
+        rest = conjunction([*conjuncts(condition), *conjuncts(rest)])
         return select_checked(results, self._statement, items, selected, rest)
 
 
 def _top_of_results(
-    statement: Statement, numbering: _Numbering, grouped: Statement, translator: Translator
+    statement: Statement, numbering: Numbering, grouped: Statement, translator: Translator
 ) -> Results:
     """Return the top-N of the results of windows."""
     inner, call = numbering.inner, numbering.inner.window(numbering.call)
     grouped.check()
     grouped.refuse("aggregate the results of a join in an outer query", "joins")
-    number = _number_name(numbering)
+    number = number_name(numbering)
     ranking = Ranking(
         numbering.count,
-        tuple(each.this for each in _orders(call)),
-        _directions(_orders(call)),
+        tuple(each.this for each in orders_of(call)),
+        directions_of(orders_of(call)),
         tuple(call.args.get("partition_by") or ()),
         number,
         numbering.call,
@@ -352,15 +338,7 @@ def _top_of_results(
     return select_from_results(statement, selected, numbering.rest)
 
 
-def _number_name(numbering: _Numbering) -> str:
-    """Return the name of the number."""
-    aliases = (item.alias for item in numbering.inner.items if item.node is numbering.call)
-    alias = next(aliases)
-    assert alias is not None
-    return alias
-
-
-def _find_group_by(numbering: _Numbering) -> tuple[Statement, Translator] | None:
+def _find_group_by(numbering: Numbering) -> tuple[Statement, Translator] | None:
     """Return the GROUP BY that is numbered, with its translator; None if rows are numbered."""
     found = numbering.within.query_in(numbering.inner.source)
     return None if found is None or found[0].group is None else found

@@ -1,0 +1,100 @@
+"""GROUP BY, OVER and ROW_NUMBER over a join: its pairs are a stage."""
+
+from __future__ import annotations
+
+import itertools
+
+from sqlglot import exp
+
+from gpu_windows.expressions.sql_text import position_meta
+from gpu_windows.sql.kinds.joins import Join
+from gpu_windows.sql.syntax.statement import Item, Statement, name_of
+from gpu_windows.sql.tables.inputs import result_column
+from gpu_windows.sql.tables.results import Results
+from gpu_windows.sql.tables.stages import as_stage
+from gpu_windows.sql.translator import Translator
+
+#: Clauses of the join itself.
+_OF_JOIN = ("from_", "joins", "where")
+_STAGE = "pairs"
+
+
+def takes_pairs(statement: Statement, translator: Translator) -> bool:
+    """Whether a query aggregates, numbers or sorts the pairs of a join."""
+    del translator
+    more = statement.group or statement.having or statement.over or statement.order
+    return bool(statement.joins and (more or statement.has_aggregates))
+
+
+def read_pairs(statement: Statement, translator: Translator) -> Results:
+    """Return the results of a query over the pairs of a join.
+
+    Raises
+    ------
+    SqlError
+        With the position of what is not covered.
+    """
+    outer, bound = stage_pairs(statement, translator)
+    return bound.read(outer)
+
+
+def stage_pairs(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
+    """Return the same query over a table, which has the pairs of the join as rows."""
+    join = Join(statement, translator)
+    columns = _Columns(join)
+    select = exp.Select()
+    for name, value in statement.select.args.items():
+        if name not in _OF_JOIN and value is not None:
+            select.set(name, _copy(value))
+    select.set("expressions", [_labelled(item) for item in join.expand_stars()])
+    for node in [*select.find_all(exp.Column)]:
+        if join.sides.owns(node):
+            node.replace(columns.name_of(node))
+    results = join.results(columns.items)
+    with_name = translator.stages.free_name(_STAGE)
+    rows = as_stage(results, with_name, _STAGE, statement.joins[0])
+    (table,), bound = translator.bind((rows, statement.joins[0]))
+    select.set("from_", exp.From(this=table))
+    return Statement(select), bound
+
+
+def _labelled(item: Item) -> exp.Expr:
+    """Return an item of SELECT with the name that it has before columns are renamed."""
+    name = name_of(item)
+    node = item.node.copy()
+    return exp.alias_(node, exp.to_identifier(name, quoted=True)) if name else node
+
+
+def _copy(value: object) -> object:
+    if isinstance(value, list):
+        return [_copy(each) for each in value]
+    return value.copy() if isinstance(value, exp.Expr) else value
+
+
+class _Columns:
+    """The columns of pairs that a query reads, and their names in the stage."""
+
+    def __init__(self, join: Join) -> None:
+        self._join = join
+        self._columns: dict[tuple[int, str], tuple[exp.Column, str]] = {}
+
+    def name_of(self, node: exp.Column) -> exp.Column:
+        """Return the column of the stage that holds a column of a side."""
+        side = self._join.sides.owner(node)
+        key = side, node.name.lower()
+        if key not in self._columns:
+            used = {name for _, name in self._columns.values()}
+            others = (f"{key[1]}{number}" for number in itertools.count())
+            free = (each for each in itertools.chain([key[1]], others) if each not in used)
+            self._columns[key] = node, next(free)
+        found = result_column(self._columns[key][1])
+        found.this.meta.update(position_meta(node))
+        return found
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The list of SELECT of the join: at least one column."""
+        if not self._columns:
+            left = self._join.sides.left
+            self.name_of(exp.column(left.names.names[0], table=left.alias, quoted=True))
+        return tuple(Item(node, name) for node, name in self._columns.values())
