@@ -21,7 +21,6 @@ from gpu_windows.sql.scripts.options import check_options, explain_options, read
 from gpu_windows.sql.scripts.tables import open_table
 from gpu_windows.sql.scripts.target_columns import as_target
 from gpu_windows.sql.syntax.parse import parse_statement
-from gpu_windows.sql.syntax.unions import with_names
 from gpu_windows.sql.tables.inputs import Input, tables_by_name
 from gpu_windows.sql.tables.results import Results, Settings
 from gpu_windows.sql.tables.stages import Stages
@@ -244,7 +243,7 @@ def _with_columns(tree: exp.Expr, names: tuple[str, ...]) -> exp.Expr:
     """Return the query of a view with other names for its columns."""
     if not names:
         return tree
-    inner = with_names(tree, is_first=True)
+    inner = tree
     while isinstance(inner, exp.Subquery | exp.SetOperation):
         inner = inner.this
     items = list(inner.expressions) if isinstance(inner, exp.Select) else []
