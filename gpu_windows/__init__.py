@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from gpu_windows.spark_glue.session.settings import configure, session
     from gpu_windows.spark_glue.streams.listener import MetricsListener as MetricsListener
     from gpu_windows.sql.query import sql
+    from gpu_windows.sql.scripts.script import sql_script
     from gpu_windows.vocabulary.deltas import Delta
     from gpu_windows.vocabulary.evictors import CountEvictor, DeltaEvictor, TimeEvictor
     from gpu_windows.vocabulary.frames import Range, Rows
@@ -125,6 +126,7 @@ _NAMES = LazyNames(
         "spark_glue.session.settings": "configure session",
         "spark_glue.streams.listener": "MetricsListener",
         "sql.query": "sql",
+        "sql.scripts.script": "sql_script",
         "vocabulary.deltas": "Delta",
         "vocabulary.evictors": "CountEvictor DeltaEvictor TimeEvictor",
         "vocabulary.frames": "Range Rows",
@@ -211,7 +213,7 @@ __all__ = [
     "bool_and", "bool_or", "collect_list", "configure", "count", "count_distinct", "dense_rank",
     "drop_repeats", "first", "lag", "last", "lead", "max", "mean", "median", "min",
     "plot_firings", "quantile", "rank", "read_commits", "read_output", "read_output_stream",
-    "read_state", "row_number", "scan", "scan_stream", "session", "sql", "stddev", "stream",
-    "stream_results", "sum", "trace_firings", "upsert", "user_aggregate", "variance", "watch",
-    "write_stream",
+    "read_state", "row_number", "scan", "scan_stream", "session", "sql", "sql_script", "stddev",
+    "stream", "stream_results", "sum", "trace_firings", "upsert", "user_aggregate", "variance",
+    "watch", "write_stream",
 ]  # fmt: skip

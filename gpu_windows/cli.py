@@ -68,7 +68,7 @@ def sql(
     ] = None,
     time_zone: Annotated[
         str | None,
-        typer.Option(metavar="ZONE", help="Of times without a zone, such as Europe/Zurich."),
+        typer.Option(metavar="ZONE", help="Makes instants of times without a zone: Europe/Zurich."),
     ] = None,
     runner: Annotated[SqlRunnerName, typer.Option(help="Where to run.")] = SqlRunnerName.LOCAL,
     rows: Annotated[int, typer.Option(min=0, help="Most rows that are shown.")] = 20,

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from gpu_windows.runners.sink import SinkBatch, SinkQuery
     from gpu_windows.sinks.upsert import Upsert
     from gpu_windows.sql.query import SqlQuery
+    from gpu_windows.sql.scripts.script import SqlScript
     from gpu_windows.vocabulary.evictors import Element, EvictorContext
     from gpu_windows.vocabulary.frames import Frame
     from gpu_windows.vocabulary.options import Options
@@ -89,6 +90,7 @@ _NAMES = LazyNames(
         "runners.sink": "SinkBatch SinkQuery",
         "sinks.upsert": "Upsert",
         "sql.query": "SqlQuery",
+        "sql.scripts.script": "SqlScript",
         "vocabulary.evictors": "Element EvictorContext",
         "vocabulary.frames": "Frame",
         "vocabulary.options": "Options",
@@ -140,6 +142,7 @@ __all__ = [
     "SinkBatch",
     "SinkQuery",
     "SqlQuery",
+    "SqlScript",
     "StateDescriptor",
     "Stream",
     "TemporalJoin",

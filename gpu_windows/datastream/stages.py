@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpu_windows.datastream.stream import TimedStream
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.planning.validation import check_reserved
+from gpu_windows.runners.arrangement import Arrangement
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.selection import Selection
 from gpu_windows.runners.stages import Stage
@@ -66,7 +67,7 @@ def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = Fa
         )
         raise QueryError(rule, value=type(given).__name__)
     stage = Stage(f"stage_{outputs.stages_before + 1}" if name is None else name, keep)
-    selections = outputs.selections
+    selections, names = outputs.selections, outputs.plan.result_schema.names
     if outputs.in_time is not None:
         outputs = outputs.in_time()
         outputs.selections = selections
@@ -74,6 +75,7 @@ def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = Fa
     times = query.results_in_time
     time = query.display_name(times.name)
     _check_time_stays(selections, time)
+    _check_distinct_in_time(selections, times.end or time, names)
     source = outputs.rows(stage)
     check_reserved(source.user_columns)
     watermarks = StageWatermarks(stage=stage.name, behind=times.behind)
@@ -87,3 +89,19 @@ def _check_time_stays(selections: Iterable[Selection], time: str) -> None:
         if made and not (made == [time] and time in each.unchanged):
             rule = f"{time} is the time of the results of a stage: give the column another name"
             raise QueryError(rule, value=f"{made[0]} = {each.columns[made[0]]}")
+
+
+def _check_distinct_in_time(
+    selections: Iterable[Selection], time: str, names: Iterable[str]
+) -> None:
+    """Refuse distinct results whose time is not one of them: rows of several times are one result.
+
+    ``time``: the column that holds it; ``names``: of the results before selections.
+    """
+    has_time = time in names
+    for each in selections:
+        if each.columns:
+            has_time = has_time and time in each.unchanged
+        if isinstance(each, Arrangement) and each.distinct and not has_time:
+            rule = f"distinct results have the time of their rows only if {time} is one of them"
+            raise UnsupportedQueryError(rule, value=each.describe())

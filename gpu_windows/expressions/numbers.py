@@ -19,6 +19,7 @@ from gpu_windows.expressions.values import Guard, Value, call
 
 _INT, _LONG = 2**31, 2**63
 _NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+", re.ASCII)
+_EXPONENT = re.compile(r"[eE][+-]?\d+", re.ASCII)
 
 
 def parse_number(node: exp.Expr, text: str) -> pa.Scalar:
@@ -29,13 +30,14 @@ def parse_number(node: exp.Expr, text: str) -> pa.Scalar:
     SqlError
         If Spark has no such number.
     """
-    if "e" in text.lower():
+    mantissa, *exponents = re.split("(?=[eE])", text.removeprefix("-"), maxsplit=1)
+    if not _NUMBER.fullmatch(mantissa) or not all(map(_EXPONENT.fullmatch, exponents)):
+        raise sql_error(node, "this is not a number")
+    if exponents:
         value = float(text)
         if not math.isfinite(value):
             raise sql_error(node, "a number with an exponent must fit DOUBLE")
         return pa.scalar(value, pa.float64())
-    if not _NUMBER.fullmatch(text.removeprefix("-")):
-        raise sql_error(node, "this is not a number")
     _, digits, exponent = Decimal(text).as_tuple()
     scale = -int(exponent)
     if max(len(digits), scale) > DIGITS:

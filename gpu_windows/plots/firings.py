@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyarrow import types
 
 from gpu_windows.runners.firings import trace_firings
 from gpu_windows.runners.outputs import Outputs
@@ -52,4 +53,6 @@ def plot_firings(outputs: Outputs, sample: pa.Table) -> Figure:
     """
     from gpu_windows.plots.timeline import draw
 
-    return draw(trace_firings(outputs, sample))
+    trace = trace_firings(outputs, sample)
+    dtype = outputs.plan.query.time_type
+    return draw(trace, has_zone=not (types.is_timestamp(dtype) and dtype.tz is None))

@@ -21,8 +21,11 @@ _TICKS_A_DAY = 86_400_000_000
 _DATES: Any = dates  # it has no annotations
 
 
-def draw(trace: Trace) -> Figure:
-    """Draw a trace, a panel for each key, in the order in which keys came."""
+def draw(trace: Trace, *, has_zone: bool) -> Figure:
+    """Draw a trace, a panel for each key, in the order in which keys came.
+
+    ``has_zone``: whether its times are instants, not what clocks show.
+    """
     keys = list(dict.fromkeys(row.key for row in trace.rows if row.key is not None))
     height = 1.3 + max(len(keys), 1) * (0.6 + 0.26 * (len(trace.rows) + 1))
     with mpl.rc_context(STYLE):
@@ -33,7 +36,7 @@ def draw(trace: Trace) -> Figure:
         for axes in panels:
             axes.xaxis.set_major_formatter(_DATES.AutoDateFormatter(axes.xaxis.get_major_locator()))
             axes.xaxis_date("UTC")
-        panels[-1].set_xlabel("event time, UTC")
+        panels[-1].set_xlabel("event time, UTC" if has_zone else "event time")
         figure.legend(handles=_legend(trace), loc="outside upper left", ncols=4, frameon=False)
     return figure
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from gpu_windows.planning.validation import require_column
+from gpu_windows.runners.arrangement import Arrangement
+from gpu_windows.runners.arrow_arrangement import arrange
 from gpu_windows.runners.selection import Selection
 
 
@@ -28,7 +30,7 @@ def add_columns(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:
 def apply_selections(table: pa.Table, selections: Iterable[Selection]) -> pa.Table:
     """Return results after selections."""
     for each in selections:
-        table = _apply(table, each)
+        table = arrange(table, each) if isinstance(each, Arrangement) else _apply(table, each)
     return table
 
 

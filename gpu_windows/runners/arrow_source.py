@@ -342,6 +342,11 @@ class ArrowOutputs(Outputs):
         """Return the results, in order of firing."""
         return apply_selections(self._results(self._run), self.selections)
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of `result`."""
+        return self._no_results().schema
+
     def _results(self, found: LocalRun) -> pa.Table:
         results, query = without_own(found.results), self.plan.query
         if query.ranking is None:
@@ -366,8 +371,9 @@ class ArrowOutputs(Outputs):
         return write_local(target, self._no_results().schema, self._parts())
 
     def _parts(self) -> Iterator[tuple[pa.Table, Counters]]:
-        """Yield results as they are made, and what is counted; ranked ones come at once."""
-        if self._found is None and self.plan.query.ranking is None:
+        """Yield results as they are made, and what is counted; arranged ones come at once."""
+        at_once = self.plan.query.ranking is not None or self.is_arranged
+        if self._found is None and not at_once:
             for emission in self._emissions():
                 table = without_own(with_timestamps(self.plan, emission.results))
                 yield apply_selections(table, self.selections), emission.counters

@@ -15,6 +15,7 @@ from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.query import OWN, Query
+from gpu_windows.runners.arrangement import ArrangesResults
 from gpu_windows.runners.explosion import Explosion
 from gpu_windows.runners.selection import Selection, check_selection, selected_columns
 from gpu_windows.runners.stages import Stage
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 ResultTable = Any
 
 
-class Outputs(WritesParquet):
+class Outputs(WritesParquet, ArrangesResults):
     """The outputs of one query.
 
     Examples
@@ -122,6 +123,18 @@ class Outputs(WritesParquet):
     @abstractmethod
     def result(self) -> ResultTable:
         """Return keys, ``window_start``, ``window_end`` and the results."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns of `result`, in Arrow's types; nothing is computed.
+
+        Examples
+        --------
+        >>> users = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
+        >>> users.count_window(2).with_outputs().aggregate(n=gw.count()).schema.names
+        ['user', 'window_start', 'window_end', 'n']
+        """
 
     @abstractmethod
     def rows(self, stage: Stage) -> Source:
@@ -306,6 +319,8 @@ class Source(ABC):
 
     #: Whether Spark computes expressions over rows; it has more of them than Arrow.
     is_of_spark = False
+    #: Whether rows arrive over time, without an end.
+    is_streaming = False
 
     @property
     @abstractmethod

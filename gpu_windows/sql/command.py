@@ -37,7 +37,7 @@ class Request:
     event_times : sequence of str
         ``COLUMN`` for all tables, or ``NAME=COLUMN`` for one.
     time_zone : str, optional
-        Of event times without a time zone.
+        Makes instants of event times without a time zone.
     on_spark : bool
         Whether to run the query on Spark.
     rows : int

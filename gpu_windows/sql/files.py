@@ -37,7 +37,7 @@ def open_streams(
     read : callable
         Returns the table at a path: see `table_reader`.
     time_zone : str, optional
-        Of event times without a time zone.
+        Makes instants of event times without a time zone.
 
     Raises
     ------

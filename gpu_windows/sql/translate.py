@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from gpu_windows.sql.kinds.group_by import is_grouped, read_group_by
 from gpu_windows.sql.kinds.joins import has_join, read_join
 from gpu_windows.sql.kinds.match import is_match, read_match
-from gpu_windows.sql.kinds.over import has_over, is_ordered, read_ordered, read_over
+from gpu_windows.sql.kinds.over import has_over, read_ordered, read_over
 from gpu_windows.sql.kinds.pairs import read_pairs, takes_pairs
 from gpu_windows.sql.kinds.semi_joins import has_subquery, read_semi_join
 from gpu_windows.sql.kinds.top import is_top, read_top
 from gpu_windows.sql.kinds.unnest import has_unnest, read_unnest
 from gpu_windows.sql.kinds.window_rows import read_rows
 from gpu_windows.sql.tables.stages import Stages
-from gpu_windows.sql.translator import Reader, Translator
+from gpu_windows.sql.translator import Reader, Translator, View
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -33,16 +33,25 @@ READERS = (
     Reader(is_top, read_top),
     Reader(is_grouped, read_group_by),
     Reader(has_over, read_over),
-    Reader(is_ordered, read_ordered),
 )
 
 
-def translate(tree: exp.Expr, tables: Mapping[str, Input], settings: Settings) -> Results:
-    """Return the results of a statement over tables, by their names in lower case.
+def translate(
+    tree: exp.Expr,
+    tables: Mapping[str, Input],
+    settings: Settings,
+    views: Mapping[str, View] | None = None,
+    stages: Stages | None = None,
+) -> Results:
+    """Return the results of a statement over tables and views, by their names in lower case.
+
+    ``stages``: has the names that stages of other statements have.
 
     Raises
     ------
     SqlError
         With the position of what is not covered.
     """
-    return Translator(READERS, read_rows, tables, settings, stages=Stages()).results(tree)
+    return Translator(
+        READERS, read_rows, read_ordered, tables, settings, views or {}, stages or Stages()
+    ).results(tree)

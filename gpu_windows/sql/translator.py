@@ -9,9 +9,11 @@ from sqlglot import exp
 
 from gpu_windows.expressions.dialect import TableArgument, WindowFunction
 from gpu_windows.expressions.sql_text import errors_at, position_meta, sql_error
+from gpu_windows.sql.syntax.arrangement import Clauses, has_clauses, split_clauses
 from gpu_windows.sql.syntax.statement import Statement
-from gpu_windows.sql.syntax.unions import selects_of_union, with_names
+from gpu_windows.sql.syntax.unions import selects_of_union
 from gpu_windows.sql.syntax.window_functions import read_window_function
+from gpu_windows.sql.tables.arrangement import arrange
 from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window, check_timed
 from gpu_windows.sql.tables.projection import project
 from gpu_windows.sql.tables.results import Results, Settings, select_from_results
@@ -60,6 +62,8 @@ class Translator:
         The kinds of SELECT: the first that recognizes a statement reads it.
     read_rows : callable
         Reads a statement that no reader recognizes: it selects columns and filters rows alone.
+    read_in_time : callable
+        Reads such a statement over a stream that has ORDER BY.
     tables : mapping of str to Input
         By name in lower case.
     settings : Settings
@@ -74,7 +78,8 @@ class Translator:
     """
 
     readers: Sequence[Reader]
-    read_rows: Callable[[Statement, Translator], Results]
+    read_rows: Callable[[Statement, Input | Results, Translator], Results]
+    read_in_time: Callable[[Statement, Input, Translator], Results]
     tables: Mapping[str, Input]
     settings: Settings
     views: Mapping[str, View] = field(default_factory=dict)
@@ -84,6 +89,9 @@ class Translator:
 
     def results(self, tree: exp.Expr) -> Results:
         """Return the results of a statement; see `gpu_windows.sql.translate.translate`."""
+        if isinstance(tree, exp.Query) and self._depends_on_all(tree):
+            plain, clauses = split_clauses(tree)
+            return arrange(self.results(plain), clauses)
         if isinstance(tree, exp.Subquery) and not tree.args.get("joins"):
             return self.results(tree.this)
         if isinstance(tree, exp.SetOperation):
@@ -92,6 +100,12 @@ class Translator:
             raise sql_error(tree, "a query must be one SELECT")
         with errors_at(tree):
             return self.in_scope(tree)._read(Statement(tree))
+
+    def _depends_on_all(self, tree: exp.Query) -> bool:
+        """Whether a query has clauses over its results; rows of a table are sorted by `_read`."""
+        if not isinstance(tree, exp.Select) or has_clauses(tree, sorts=False):
+            return has_clauses(tree)
+        return has_clauses(tree) and self._reader_of(Statement(tree)) is not None
 
     def in_scope(self, tree: exp.Query) -> Translator:
         """Return a translator that also knows the queries of a statement's own WITH."""
@@ -118,16 +132,26 @@ class Translator:
             if view is None:
                 return None
             translator, tree = replace(self, views=view.views), view.tree
-        while isinstance(tree, exp.Subquery) and not tree.args.get("joins"):
+        while isinstance(tree, exp.Subquery) and not (tree.args.get("joins") or has_clauses(tree)):
             tree = tree.this
-        if not isinstance(tree, exp.Select):
+        if not isinstance(tree, exp.Select) or has_clauses(tree, sorts=False):
             return None
         return Statement(tree), translator.in_scope(tree)
 
     def _read(self, statement: Statement) -> Results:
         statement.check()
         reader = self._reader_of(statement)
-        return self.read_rows(statement, self) if reader is None else reader.read(statement, self)
+        if reader is not None:
+            return reader.read(statement, self)
+        table = self.input(statement.source)
+        if not statement.order:
+            return self.read_rows(statement, table, self)
+        in_time = isinstance(table, Input) and table.is_in_time(statement.order)
+        if not (in_time or table.is_streaming):
+            plain, clauses = split_clauses(statement.select)
+            return arrange(self.read_rows(Statement(plain), table, self), clauses)
+        rows = table if isinstance(table, Input) else self._as_stage(table, statement.source)
+        return self.read_in_time(statement, rows, self)
 
     def _reader_of(self, statement: Statement) -> Reader | None:
         return next((each for each in self.readers if each.recognizes(statement, self)), None)
@@ -157,7 +181,7 @@ class Translator:
             translator = replace(self, views=view.views)
             return translator._query(view.tree, node.alias or node.this.name)
         if name not in self.tables:
-            table_names = ", ".join(each.alias for each in self.tables.values()) or "none"
+            table_names = ", ".join(self.tables) or "none"
             rule = f"there is no such table; sql() is given {table_names}"
             raise sql_error(node, rule)
         table = self.tables[name]
@@ -211,35 +235,38 @@ class Translator:
     # ---- UNION ALL
 
     def _read_union(self, tree: exp.SetOperation) -> Results:
-        """Return the rows of UNION ALL as results."""
+        """Return the rows of UNION ALL as results; those of UNION are distinct."""
         table = self._unite(tree, "")
         self.settings.check_selects(tree)
         times = frozenset(table.time_names)
-        return Results(read_all(table, tree), tuple(table.names.names), times=times)
+        results = Results(read_all(table, tree), tuple(table.names.names), times=times)
+        if not tree.args.get("distinct"):
+            return results
+        return arrange(results, Clauses(tree.expression, distinct=True))
 
     def _unite(self, tree: exp.SetOperation, alias: str) -> Input:
         """Return the rows of UNION ALL as a table."""
         translator = self.in_scope(tree)
         selects = selects_of_union(tree)
-        branches = [translator._branch(each, is_first=each is selects[0]) for each in selects]
-        return unite(branches, alias)
+        return unite([translator._branch(each) for each in selects], alias)
 
-    def _branch(self, node: exp.Expr, *, is_first: bool) -> Branch:
+    def _branch(self, node: exp.Expr) -> Branch:
         """Return the rows of one SELECT of a union."""
-        query = with_names(node, is_first=is_first)
-        rows = self._query(query, "")
+        rows = self._query(node, "")
         if isinstance(rows, Input) and rows.window is not None:  # in windows they are results
-            rows = self.results(query)
+            rows = self.results(node)
         if isinstance(rows, Results):
             rows = as_stage(rows, self.stages.free_name(""), "", node)
         return Branch(rows, node)
 
     def _rows_of_projection(self, tree: exp.Expr, alias: str) -> Input | Results | None:
         """Return the rows or results of a subquery that projects, filters, unites; else None."""
+        if has_clauses(tree):
+            return None
         if isinstance(tree, exp.Subquery):
             return self._rows_of_projection(tree.this, alias or tree.alias)
         if isinstance(tree, exp.SetOperation):
-            return self._unite(tree, alias)
+            return None if tree.args.get("distinct") else self._unite(tree, alias)
         if not isinstance(tree, exp.Select) or tree.args.get("with_"):
             return None
         statement = Statement(tree)

@@ -20,6 +20,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.kinds.select import SelectQuery
 from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.planning.query import NO_KEY, SPREAD
+from gpu_windows.runners.arrangement import Arrangement
 from gpu_windows.runners.arrow_selection import apply_selections
 from gpu_windows.runners.selection import Selection
 from gpu_windows.spark_glue.batch.job import BatchRows, run_shards
@@ -133,6 +134,8 @@ class ResultWriter:
             return "it computes the results"
         if plan.query.ranking is not None:
             return "the first results of a window are found after another shuffle"
+        if any(isinstance(each, Arrangement) for each in self.results.selections):
+            return "distinct, sorted and limited results depend on those of all tasks"
         if (reason := self._why_selected_by_spark()) is not None:
             return reason
         local = LocalParquet.of_session(self.session, compression)

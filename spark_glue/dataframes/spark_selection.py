@@ -6,17 +6,20 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.errors import QueryError
+from gpu_windows.runners.arrangement import Arrangement, SortKey
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.selection import Selection
 from gpu_windows.spark_glue.columns.expressions import refusals_as_query_errors
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.types import to_arrow_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 #: Error conditions of Spark for aggregates, OVER and generators where none is allowed.
 _OF_MANY = (
@@ -35,7 +38,7 @@ def apply_selections(frame: DataFrame, selections: Iterable[Selection]) -> DataF
         If Spark refuses an expression.
     """
     for each in selections:
-        frame = _apply(frame, each)
+        frame = _arrange(frame, each) if isinstance(each, Arrangement) else _apply(frame, each)
     return frame
 
 
@@ -64,6 +67,27 @@ def check_among(frame: DataFrame, names: Sequence[str], where: str) -> None:
     apply_selections(some, [Selection({}, frozenset(), where)])
 
 
+def _arrange(frame: DataFrame, arrangement: Arrangement) -> DataFrame:
+    with refusals_as_query_errors(arrangement.describe(), frame.columns):
+        if arrangement.distinct:
+            frame = frame.distinct()
+        if arrangement.sort_keys:
+            frame = frame.orderBy(*map(_sort_order, arrangement.sort_keys))
+        if arrangement.offset:
+            frame = frame.offset(arrangement.offset)
+        if arrangement.limit is not None:
+            frame = frame.limit(arrangement.limit)
+        _ = frame.schema
+    return frame
+
+
+def _sort_order(key: SortKey) -> Column:
+    column = F.col(quote_name(key.column))
+    if key.descending:
+        return column.desc_nulls_first() if key.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if key.nulls_first else column.asc_nulls_last()
+
+
 def _apply(frame: DataFrame, selection: Selection) -> DataFrame:
     columns = frame.columns
     if selection.where is not None:
@@ -88,6 +112,11 @@ class SparkOutputs(Outputs):
     @abstractmethod
     def _analyzed_results(self) -> DataFrame:
         """Return a DataFrame with the schema of the results; it is analyzed, never run."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of `result`, in Arrow's types."""
+        return to_arrow_schema(self._analyzed_results().schema)
 
     def _check_selection(self) -> None:
         """Let Spark analyze the selected results."""

@@ -229,6 +229,7 @@ def _is_written(output: str) -> UnsupportedQueryError:
 class StreamSource(SparkSource):
     """A streaming DataFrame as the source of a query."""
 
+    is_streaming = True
     earlier: tuple[QueryStage, ...] = ()
 
     def outputs(self, query: Query) -> Outputs:

@@ -97,8 +97,11 @@ class ResultReader:
 
     def late_rows(self, batch: StagedResults, files: int | None = None) -> DataFrame:
         """Return late and rejected rows with their reasons, in at most ``files`` partitions."""
-        frame = self._read(batch, LATE, late_schema(self.plan), files)
-        query = self.plan.query
+        query, schema = self.plan.query, late_schema(self.plan)
+        # A key that is the event time, too, is in ticks here: it has not the type of the input.
+        others = StructType([each for each in self.keys if each.name != query.time])
+        types = to_spark_schema(schema, others)
+        frame = batch.rows(self.first + LATE, schema, types, files)
         rows = as_times(frame, [query.time], query.time_type).drop(*OWN)
         return with_user_names(rows, self.public)
 

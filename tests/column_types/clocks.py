@@ -164,6 +164,7 @@ QUERIES: Mapping[str, Callable[[Any], gw.typing.Outputs]] = {
     ),
     "sessions": lambda s: (
         _windowed(s, gw.EventTimeSessionWindows.with_gap("40 seconds"))
+        .arrival_order("i")
         .with_outputs()
         .aggregate(n=gw.count(), first=gw.min("ts"), t=gw.first("ts"))
     ),
@@ -176,22 +177,31 @@ QUERIES: Mapping[str, Callable[[Any], gw.typing.Outputs]] = {
     "by the time": lambda s: (
         timed(s).key_by("ts").window(HOUR).with_outputs().aggregate(n=gw.count(), t=gw.max("ts"))
     ),
-    "trigger": lambda s: _windowed(s).trigger(OnSecond()).with_outputs().aggregate(n=gw.count()),
+    "trigger": lambda s: (
+        _windowed(s)
+        .trigger(OnSecond())
+        .arrival_order("i")
+        .with_outputs()
+        .aggregate(n=gw.count(), t=gw.max("ts"))
+    ),
     "evictor": lambda s: (
         _windowed(s)
         .evictor(gw.TimeEvictor.of("1 minute"))
+        .arrival_order("i")
         .with_outputs()
         .aggregate(n=gw.count(), t=gw.min("ts"))
     ),
     "continuous": lambda s: (
         _windowed(s)
         .trigger(gw.ContinuousEventTimeTrigger.of("2 minutes"))
+        .arrival_order("i")
         .with_outputs()
         .aggregate(n=gw.count())
     ),
     "over": lambda s: (
         _keyed(s)
         .over()
+        .arrival_order("i")
         .with_outputs()
         .aggregate(["i", "ts"], n=gw.count().over(gw.Range("10 minutes")), t=gw.lag("ts"))
     ),

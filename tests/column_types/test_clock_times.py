@@ -73,6 +73,30 @@ def test_on_spark(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path
     assert times_of(found) == times_of(wanted)
 
 
+@pytest.mark.parametrize("partials", ["spark", "kernels"])
+@pytest.mark.parametrize("event_time", ["ts", "at"])
+def test_partials_of_times_on_spark(
+    event_time: str, partials: str, spark: SparkSession, time_zone: Any, tmp_path: Path
+) -> None:
+    """Also of times without a zone that are in windows of instants, and the other way round."""
+    rows = ROWS.append_column("at", ROWS["ts"].cast(UTC))
+    pq.write_table(rows, tmp_path / "a.parquet")
+
+    def result(source: Any) -> Any:
+        keyed = gw.stream(source).event_time(event_time, WATERMARKS).key_by("k")
+        windows = keyed.window(gw.SlidingEventTimeWindows.of("1 hour", "20 minutes"))
+        ends = {"a": gw.min("ts"), "b": gw.max("ts"), "c": gw.min("at"), "d": gw.max("at")}
+        return windows.options(partials=partials, device="cpu").aggregate(n=gw.count("ts"), **ends)
+
+    with time_zone(ZONE):
+        found = result(spark.read.parquet(str(tmp_path))).toArrow()
+    wanted = result(rows)
+    assert rows_in_ticks(found) == rows_in_ticks(wanted)
+    assert [f.type.tz is None for f in found.schema if pa.types.is_timestamp(f.type)] == [
+        *[event_time == "ts"] * 2, True, True, False, False
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", quick(["tumbling", "over", "union", "process"], "tumbling"))
 def test_scans_on_spark(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path) -> None:
     path = written(tmp_path)

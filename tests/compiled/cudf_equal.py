@@ -25,7 +25,7 @@ def copied() -> list[int]:
     return pretend_cudf.copied
 
 
-def table(unit: str = "us", tz: str = "UTC") -> pa.Table:
+def table(unit: str = "us", tz: str | None = "UTC") -> pa.Table:
     random = np.random.default_rng(4)
     some = random.random(ROWS) < 0.9
     ticks = np.sort(random.integers(-30 * MINUTE, 60 * MINUTE, ROWS))
@@ -183,12 +183,13 @@ def test_frames_without_a_row_that_counts(count: int) -> None:
         assert len(found.rejected()) == len(made)
 
 
-def test_a_time_without_a_zone_is_refused_as_an_arrow_tables() -> None:
-    rows = table()
-    naive = rows.set_column(0, "ts", rows.column("ts").cast(pa.timestamp("us")))
-    for source in (naive, DataFrame(naive)):
-        with pytest.raises(gw.errors.ColumnTypeError, match="TIMESTAMP_NTZ"):
-            windowed(source, "i")
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_times_without_a_zone(unit: str) -> None:
+    rows = table(unit, None)
+    found = windowed(DataFrame(rows), "i").aggregate(**FOLDED)
+    expected = windowed(rows, "i", device="cpu").aggregate(**FOLDED)
+    assert expected.schema.field("window_start").type == pa.timestamp("us")
+    assert_same(found, expected)
 
 
 def test_times_as_keys() -> None:

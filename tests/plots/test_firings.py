@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
@@ -99,3 +100,17 @@ def test_processing_time_is_refused() -> None:
     made = windowed(gw.TumblingEventTimeWindows.of("10 seconds")).trigger(trigger)
     with pytest.raises(errors.UnsupportedQueryError):
         gw.plot_firings(made.with_outputs().aggregate(n=gw.count()), sample())
+
+
+def test_times_without_a_zone_are_not_of_utc() -> None:
+    """They are drawn where the same readings of UTC are."""
+    rows = sample()
+    naive = rows.set_column(1, "ts", rows["ts"].cast(pa.timestamp("us")))
+    labels = []
+    for table in (rows, naive):
+        timed = gw.stream(table).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        windows = timed.key_by("sensor").window(gw.TumblingEventTimeWindows.of("10 seconds"))
+        outputs = windows.with_outputs().aggregate(n=gw.count())
+        labels.append(gw.plot_firings(outputs, table).axes[-1].get_xlabel())
+        assert gw.trace_firings(outputs, table).firings[0].start == 0
+    assert labels == ["event time, UTC", "event time"]

@@ -24,6 +24,8 @@ from tests.spark_glue.stream_runs import ASSIGNERS, batches, files, streamed, wi
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.conftest import TimeZone
+
 
 @pytest.mark.parametrize(
     ("sink", "rule"),
@@ -247,6 +249,26 @@ def test_what_a_merge_says(spark: SparkSession, monkeypatch: pytest.MonkeyPatch)
     assert "timestamp_micros" not in said[1]
     assert "DELETE" not in said[1]
     assert not spark.catalog.listTables()
+
+
+def test_a_merge_bounds_times_without_a_zone(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, time_zone: TimeZone
+) -> None:
+    """The bounds are times that clocks show, in whatever zone the session is."""
+    times = [f"2024-03-31 02:{minute}:00.000001" for minute in (30, 10, 50)]
+    values = ", ".join(f"(TIMESTAMP_NTZ '{each}')" for each in times)
+    said: list[str] = []
+    with time_zone("Europe/Zurich"):
+        rows = spark.sql(f"SELECT * FROM VALUES {values} AS t(w)").cache()
+        with monkeypatch.context() as patch:
+            patch.setattr(type(spark), "sql", lambda _, text: said.append(text))
+            statements.merge(rows, "t", ["w"], change=None, within=["w"])
+        bounds = said[0].partition("t.`w` <=> s.`w` AND ")[2].partition(" WHEN")[0]
+        assert bounds.count("TIMESTAMP_NTZ") == 2
+        others = "TIMESTAMP_NTZ '2024-03-31 02:10:00', TIMESTAMP_NTZ '2024-03-31 03:10:00'"
+        more = spark.sql(f"SELECT EXPLODE(ARRAY({others}))")
+        found = rows.unionAll(more).alias("t").where(bounds)
+        assert found.count() == 3
 
 
 def test_a_writer_goes_to_another_process() -> None:

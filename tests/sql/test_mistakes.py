@@ -66,9 +66,8 @@ MISTAKES = {
     "no such column of rows": ("SELECT k, #nosuch FROM t", "there is no such column"),
     "an expression of rows": ("SELECT k, v AS a, #k + 1 AS b FROM t", "this takes numbers"),
     "a name twice": ("SELECT k, #v AS K FROM t", "differ in case alone"),
-    "ORDER BY": (f"SELECT COUNT(*) AS n {IN} {BY} ORDER BY #n", "ORDER BY is not covered"),
-    "LIMIT": (f"SELECT COUNT(*) AS n {IN} {BY} LIMIT #3", "LIMIT is not covered"),
-    "DISTINCT": ("SELECT DISTINCT k FROM t", "SELECT DISTINCT is not covered"),
+    "ORDER BY": (f"SELECT COUNT(*) AS n {IN} {BY} ORDER BY #nosuch", "neither an aggregate"),
+    "LIMIT": (f"SELECT COUNT(*) AS n {IN} {BY} LIMIT #'3'", "LIMIT takes a whole number"),
     "another time": (
         f"SELECT COUNT(*) FROM TUMBLE(TABLE t, DESCRIPTOR(#other), INTERVAL '1' HOUR) {BY}",
         "the event time of t is ts",
@@ -235,8 +234,8 @@ MISTAKES = {
     ),
     "no rows": (f"SELECT * FROM {NUMBERED} WHERE r <= 0", "an integer of at least 1"),
     "order of numbers": (
-        f"SELECT * FROM {NUMBERED} WHERE r <= 3 ORDER BY #r",
-        "can select columns and filter rows",
+        f"SELECT * FROM {NUMBERED} WHERE r <= 3 ORDER BY #nosuch",
+        "there is no such result",
     ),
     "numbers across windows": (
         f"SELECT * FROM (SELECT *, #ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r {IN}) "

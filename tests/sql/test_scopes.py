@@ -112,10 +112,6 @@ MISTAKES = {
         f"SELECT v FROM (SELECT #v, {NUMBER} FROM t JOIN t AS u ON t.k = u.k) WHERE r = 1",
         "write the table before it",
     ),
-    "ORDER BY beside OVER": (
-        "SELECT v, COUNT(*) OVER (ORDER BY ts) AS c FROM t ORDER BY #ts",
-        "leave out ORDER BY",
-    ),
     "OVER beside a number": (
         f"SELECT q FROM (SELECT #RANK() OVER (ORDER BY ts) AS q, {NUMBER} FROM t) WHERE r = 1",
         "OVER is allowed in the list of SELECT alone",

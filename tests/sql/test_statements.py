@@ -31,7 +31,7 @@ REFUSED = {
     "statements together": ("#EXECUTE STATEMENT SET BEGIN", "write_stream"),
     "a setting": ("  #SET 'parallelism.default' = '1'", "use .options"),
     "an explanation": ("#EXPLAIN SELECT v FROM t", r"use \.explain\(\)"),
-    "LIMIT": ("SELECT v FROM t LIMIT #3", r"ROW_NUMBER, or in batch \.result\(\)\.limit"),
+    "LIMIT": ("SELECT v FROM t LIMIT #v", "a whole number, such as 10"),
     "the second row": (
         NUMBERED.format("#ROW_NUMBER()", "PARTITION BY ts", "= 2"),
         "in an outer query WHERE number <= 3, or = 1",

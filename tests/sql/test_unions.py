@@ -99,6 +99,15 @@ def test_a_union_within_queries() -> None:
     assert twice["v"].to_pylist() == [*values, *(None if v is None else v + 1 for v in values)]
 
 
+def test_a_union_without_all_has_distinct_rows() -> None:
+    values = {*ROWS["k"].to_pylist(), *OTHER["k"].to_pylist(), "z"}
+    for first in ("UNION", "UNION ALL"):
+        found = result(f"SELECT k FROM a {first} SELECT k FROM b UNION SELECT 'z' FROM b")
+        assert sorted(found["k"].to_pylist(), key=str) == sorted(values, key=str)
+    within = result("SELECT k FROM (SELECT k FROM c UNION SELECT k FROM d) AS u WHERE k = 'a'")
+    assert within["k"].to_pylist() == ["a"]
+
+
 @pytest.mark.parametrize(
     ("one", "two", "wanted"),
     [
@@ -124,7 +133,6 @@ REFUSED = {
     "another number": ("SELECT k FROM a UNION ALL SELECT #k, v FROM b", "the first has 1, got 2"),
     "other types": ("SELECT k, v FROM a UNION ALL SELECT #v, v FROM b", "column 1.*k: CAST one"),
     "one without a time": ("SELECT k FROM a UNION ALL SELECT #k FROM d", "all have an event time"),
-    "distinct": ("SELECT k FROM a UNION SELECT #k FROM b", "UNION without ALL"),
     "INTERSECT": ("SELECT k FROM a INTERSECT SELECT #k FROM b", "a SEMI join in windows"),
     "EXCEPT": ("SELECT k FROM a EXCEPT SELECT #k FROM b", "an ANTI join in windows"),
     "within": ("SELECT 1 AS x FROM a UNION ALL SELECT #nosuch FROM b", "there is no such column"),

@@ -273,8 +273,8 @@ class Join:
                 lambda node: rewrite_over_results(node, self._to_result, _NO_COLUMN),
             )
         rest, pairs = conjunction([*after]), self._conjunction_by_side(where)
-        outer = rest and rewrite_over_results(rest, self._to_result, _NO_COLUMN)
-        condition = conjunction([*conjuncts(outer), *self._window_conditions()])
+        unmatched = rest and rewrite_over_results(rest, self._to_result, _NO_COLUMN)
+        condition = conjunction([*conjuncts(unmatched), *self._window_conditions()])
         inner = pairs and rewrite_over_results(pairs, self._to_pair_result, _NO_COLUMN)
         left, right = self._picked
         if self._join_type in LEFT_ALONE and inner is None:

@@ -58,21 +58,14 @@ def read_over(statement: Statement, translator: Translator) -> Results:
     return _Over(statement, table, translator.settings).results()
 
 
-def is_ordered(statement: Statement, translator: Translator) -> bool:
-    """Whether a query has ORDER BY."""
-    del translator
-    return bool(statement.order)
-
-
-def read_ordered(statement: Statement, translator: Translator) -> Results:
-    """Return rows sorted by event time, over all keys.
+def read_ordered(statement: Statement, table: Input, translator: Translator) -> Results:
+    """Return rows of a stream sorted by event time, over all keys.
 
     Raises
     ------
     SqlError
         If they are sorted by anything else, which never ends on a stream.
     """
-    table = translator.table(statement.source)
     first, *more = statement.order
     by = first.this
     ascends = not first.args.get("desc")

@@ -22,7 +22,7 @@ from gpu_windows.sql.translator import Translator
 _NOT_IN_RESULT = "results can have columns of the row, and of its window"
 
 
-def read_rows(statement: Statement, translator: Translator) -> Results:
+def read_rows(statement: Statement, table: Input | Results, translator: Translator) -> Results:
     """Return rows, with their windows if there are any, or a selection of results.
 
     Raises
@@ -30,7 +30,6 @@ def read_rows(statement: Statement, translator: Translator) -> Results:
     SqlError
         With the position of what is not covered.
     """
-    table = translator.input(statement.source)
     if isinstance(table, Results):
         return select_from_results(statement, table, statement.where)
     if table.window is None:

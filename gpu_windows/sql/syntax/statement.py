@@ -54,6 +54,11 @@ def names_of(items: Iterable[Item]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def is_any_star(node: exp.Expr) -> bool:
+    """Whether a node is ``*`` or ``t.*`` of any table."""
+    return isinstance(node.this if isinstance(node, exp.Column) else node, exp.Star)
+
+
 def is_star(node: exp.Expr, table: str) -> bool:
     """Whether a node stands for all columns of a table: ``*``, or ``t.*``.
 

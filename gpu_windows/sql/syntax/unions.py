@@ -1,58 +1,33 @@
-"""The SELECTs of a UNION ALL."""
+"""The SELECTs of a UNION."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from gpu_windows.expressions.sql_text import sql_error
-from gpu_windows.sql.syntax.statement import Item, name_of
+from gpu_windows.sql.syntax.arrangement import has_clauses
 
 _INSTEAD = {
-    exp.Union: "UNION without ALL is not covered on rows: UNION ALL, and GROUP BY in windows",
     exp.Intersect: "INTERSECT is not covered: a SEMI join in windows",
     exp.Except: "EXCEPT is not covered: an ANTI join in windows",
 }
 
 
 def selects_of_union(tree: exp.SetOperation) -> list[exp.Expr]:
-    """Return the queries of a UNION ALL, in order.
+    """Return the queries of a UNION ALL or UNION, in order.
 
     Raises
     ------
     SqlError
-        If it is another operation on sets, or has clauses of its own.
+        If it is another operation on sets, or names columns.
     """
-    if not isinstance(tree, exp.Union) or tree.args.get("distinct"):
+    if not isinstance(tree, exp.Union):
         raise sql_error(tree.expression, _INSTEAD[type(tree)], type(tree).__name__.upper())
     for name in ("by_name", "side", "kind", "on"):
         if tree.args.get(name):
             raise sql_error(tree.expression, "UNION ALL takes columns by their position")
     left = tree.this
-    if not isinstance(left, exp.SetOperation) or left.args.get("with_"):
-        return [left, tree.expression]
-    return [*selects_of_union(left), tree.expression]
-
-
-def with_names(tree: exp.Expr, *, is_first: bool) -> exp.Expr:
-    """Return a query with names for the expressions of its SELECT.
-
-    ``is_first``: whether results have these names; in other queries equal ones are made different.
-    """
-    inner = tree
-    while isinstance(inner, exp.Subquery):
-        inner = inner.this
-    if not isinstance(inner, exp.Select):
-        return tree
-    used: set[str] = set()
-    for number, node in enumerate(list(inner.expressions), 1):
-        item = Item(node.this, node.alias) if isinstance(node, exp.Alias) else Item(node, None)
-        star = item.node.this if isinstance(item.node, exp.Column) else item.node
-        if isinstance(star, exp.Star):
-            continue
-        name = name_of(item)
-        if name.lower() in used and not is_first:
-            name = f"{name}_{number}"
-        used.add(name.lower())
-        if name != name_of(item) or not isinstance(node, exp.Alias | exp.Column):
-            node.replace(exp.alias_(item.node.copy(), name, quoted=True))
-    return tree
+    is_part = isinstance(left, exp.Union) and not (left.args.get("with_") or has_clauses(left))
+    if is_part and (tree.args.get("distinct") or not left.args.get("distinct")):
+        return [*selects_of_union(left), tree.expression]
+    return [left, tree.expression]

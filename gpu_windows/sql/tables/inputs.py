@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,6 +84,19 @@ class Input:
         stream = self.stream.value
         assert isinstance(stream, TimedStream)
         return stream
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether its rows arrive over time, without an end."""
+        return self.timed_stream.source.is_streaming
+
+    def is_in_time(self, order: Sequence[exp.Ordered]) -> bool:
+        """Whether ORDER BY is by the ascending event time of rows without windows."""
+        first, *more = order
+        if more or first.args.get("desc") or self.window is not None or self.time == NO_TIME:
+            return False
+        column, is_default = first.this, bool(first.args.get("nulls_first"))
+        return is_default and isinstance(column, exp.Column) and self.column(column) == self.time
 
     @property
     def without_rows(self) -> Input:

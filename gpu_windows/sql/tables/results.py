@@ -99,6 +99,11 @@ class Results:
         return None if at < 0 else value_type(schema.field(at).type)
 
     @property
+    def is_streaming(self) -> bool:
+        """Whether they are those of a stream, which have no end."""
+        return bool(self.outputs.value.is_streaming)
+
+    @property
     def base(self) -> ApiCall:
         """The original outputs, before any selection."""
         return self.outputs if self.before is None else self.before.outputs

@@ -37,12 +37,18 @@ _TWICE = (
 
 
 class Stages:
-    """The stages of a statement: their names, and the tables and views that were read."""
+    """The stages of a statement: their names, and the tables and views that were read.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    names : set of str, optional
+        Names that are used, in lower case; those of this statement are added.
+    """
+
+    def __init__(self, names: set[str] | None = None) -> None:
         self._read: list[object] = []
         self._views: set[str] = set()
-        self._names: set[str] = set()
+        self._names = set() if names is None else names
 
     def read(self, source: Source, node: exp.Expr) -> None:
         """Record that a table is read.
@@ -156,8 +162,8 @@ class _Rows:
             is_key = column == _BOUNDS[0] and self._ends is not None
             if column is None or (column in _BOUNDS and column != name) or is_key:
                 text = self._spark_text(node)
-                known = (one for one, other in added.items() if other == text)
-                column = next(known, None) or self._free_column(name, added)
+                same = (one for one, other in added.items() if other == text)
+                column = next(same, None) or self._free_column(name, added)
                 added[column] = text
             columns[name] = column
         if added:

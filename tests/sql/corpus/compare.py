@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -15,23 +15,22 @@ import pyarrow as pa
 _CHANGE = "change"
 
 
-def difference(ours: pa.Table, flink: Mapping[str, Any], differs: str = "") -> str | None:
+def difference(table: pa.Table, flink: Mapping[str, Any], differs: str = "") -> str | None:
     """Return how a table differs from Flink's rows; None if it does not.
 
     Parameters
     ----------
-    ours : pa.Table
+    table : pa.Table
     flink : mapping
         ``columns``, ``types``, ``rows``.
     differs : str
         ``average``: integers of Flink are averages, cut.
     """
-    rows = [list(row.values()) for row in _rows(ours)]
-    if _CHANGE in ours.column_names and _CHANGE not in flink["columns"]:
-        rows = _final(ours)
-    width = len(flink["columns"])
-    if any(len(row) != width for row in rows):
-        names = [name for name in ours.column_names if name != _CHANGE]
+    rows = [list(row.values()) for row in _rows(table)]
+    if _CHANGE in table.column_names and _CHANGE not in flink["columns"]:
+        rows = _final(table)
+    names = [n for n in table.column_names if n != _CHANGE or n in flink["columns"]]
+    if names != flink["columns"]:
         return f"columns {names}, Flink: {flink['columns']}"
     read = [_reader(kind, differs) for kind in flink["types"]]
     own = [_Row([f(v) for f, v in zip(read, row, strict=True)]) for row in rows]
@@ -105,8 +104,8 @@ def _reader(kind: str, differs: str) -> Any:
     if re.match("TIMESTAMP", kind):
         return _time
     if re.match("TINYINT|SMALLINT|INT|BIGINT", kind):
-        cut = differs == "average"
-        return lambda v: int(v) if cut and isinstance(v, float) else _plain(v)
+        cut = (Decimal, float) if differs == "average" else Decimal
+        return lambda v: int(v) if isinstance(v, cut) and (differs or v % 1 == 0) else _plain(v)
     if re.match("FLOAT|DOUBLE", kind):
         return lambda v: None if v is None else float(v)
     if re.match("DECIMAL", kind):
@@ -125,6 +124,8 @@ def _time(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return f"PT{value.total_seconds():g}S"
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, date | time):

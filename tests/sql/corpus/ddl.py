@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 _COMMENT = re.compile(r"'(?:[^']|'')*'|`[^`]*`|--[^\n]*|/\*.*?\*/", re.S)
+_NAME = r"(`[^`]+`|[\w.]+)"
 _TABLE = re.compile(
-    r"\bCREATE\s+(?:TEMPORARY\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?([`\w.]+)\s*\(", re.I
+    rf"\bCREATE\s+(?:TEMPORARY\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s*\(", re.I
 )
-_TARGET = re.compile(r"\bINSERT\s+(?:INTO|OVERWRITE)\s+([`\w.]+)", re.I)
+_TARGET = re.compile(rf"\bINSERT\s+(?:INTO|OVERWRITE)\s+{_NAME}", re.I)
 _SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86400}
 _SIMPLE = {
     "STRING": pa.string(),
@@ -80,7 +81,8 @@ def without_comments(text: str) -> str:
 
 def insert_targets(text: str) -> list[str]:
     """Return the tables that a script writes, in the order of its INSERTs."""
-    return list(dict.fromkeys(_name(m[1]) for m in _TARGET.finditer(without_comments(text))))
+    text = re.sub(r"'(?:[^']|'')*'", "''", without_comments(text))
+    return list(dict.fromkeys(_name(m[1]) for m in _TARGET.finditer(text)))
 
 
 def read_tables(text: str) -> list[Table]:
@@ -122,11 +124,11 @@ def _table(name: str, body: str) -> Table:
     time, delay = None, 0
     key: tuple[str, ...] = ()
     for item in _items(body):
-        if found := re.match(r"WATERMARK\s+FOR\s+([`\w]+)\s+AS\s+(.*)", item, re.I | re.S):
+        if found := re.match(rf"WATERMARK\s+FOR\s+{_NAME}\s+AS\s+(.*)", item, re.I | re.S):
             time, delay = _name(found[1]), _delay_ms(found[2])
         elif found := re.search(r"PRIMARY\s+KEY\s*\(([^)]*)\)", item, re.I):
             key = tuple(_name(column.strip()) for column in found[1].split(","))
-        elif found := re.match(r"([`\w]+)\s+AS\s+(.*)", item, re.I | re.S):
+        elif found := re.match(rf"{_NAME}\s+AS\s+(.*)", item, re.I | re.S):
             computed[_name(found[1])] = found[2]
         elif item:
             columns.append(_column(item))

@@ -100,7 +100,8 @@ class Rows:
         if pa.types.is_boolean(kind):
             return rng.random() < 0.5
         if pa.types.is_integer(kind):
-            return self._integer(rng, name)
+            number = self._integer(rng, name)
+            return number % 100 if pa.types.is_int8(kind) else number
         if pa.types.is_floating(kind):
             return rng.randrange(40, 480) / 4
         if pa.types.is_decimal(kind):
@@ -118,7 +119,7 @@ class Rows:
         return {field.name: self._plain(rng, field.name, field.type) for field in kind}
 
     def _integer(self, rng: random.Random, name: str) -> int:
-        wanted = self._compared_values(name, r"\d+")
+        wanted = self._compared_values(name, r"(\d+)")
         if wanted and rng.random() < 0.4:
             return int(rng.choice(wanted))
         if _KEY.search(name) or "category" in name:
@@ -143,9 +144,9 @@ class Rows:
         return f"{name.lower().removesuffix('id').rstrip('_')[:4]}{rng.randrange(1, 5)}"
 
     def _compared_values(self, name: str, literal: str) -> list[str]:
-        one = rf"\b{name}`?\s*(?:=|<>|!=|IN\s*\(|LIKE|>=|<=|>|<)\s*{literal}"
-        found = [m for m in re.findall(one, self._texts, re.I) if "%" not in m]
-        found = [re.sub(r"^\D*(?=\d+$)", "", m) if literal == r"\d+" else m for m in found]
+        one = rf"\b{name}`?\s*(?:=|<>|!=|IN\s*\(|LIKE|>=|<=|>|<)\s*((?:{literal}\s*,?\s*)+)"
+        lists = re.findall(one, self._texts, re.I)
+        found = [each for m in lists for each in re.findall(literal, m[0]) if "%" not in each]
         return sorted(set(found))
 
 
@@ -191,7 +192,7 @@ def _flink(value: Any, kind: pa.DataType) -> Any:
     return str(value)
 
 
-def arrow_table(table: Table, rows: list[dict[str, Any]], *, zone: str | None) -> pa.Table:
+def arrow_table(table: Table, rows: list[dict[str, Any]], *, zone: str | None = None) -> pa.Table:
     """Return rows as a table of Arrow; times without a zone are of ``zone`` if it is given."""
     made = pa.Table.from_pylist(rows, schema=table.schema)
     for place, column in enumerate(table.columns):

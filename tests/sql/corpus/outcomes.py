@@ -39,10 +39,10 @@ class Outcome:
     ran: bool = True
 
 
-def statement_outcome(text: Text) -> Outcome:
-    """Return the outcome of a statement over its tables."""
+def statement_outcome(text: Text, zone: str | None = "UTC") -> Outcome:
+    """Return the outcome of a statement; its TIMESTAMP(3) are instants of a zone, if given."""
     answer = answer_of(text)
-    streams = statement_streams(text)
+    streams = statement_streams(text, zone)
     try:
         result = gw.sql(text.sql, **streams).result()
     except GpuWindowsError as error:
@@ -76,15 +76,15 @@ def _refused(text: Text, answer: Mapping[str, Any], error: GpuWindowsError) -> O
     return Outcome(text, result, " ".join(line.strip() for line in lines), ran=False)
 
 
-def statement_streams(text: Text) -> dict[str, Any]:
+def statement_streams(text: Text, zone: str | None = "UTC") -> dict[str, Any]:
     """Return the tables of a statement, with their event times."""
     rows = rows_of(text)
-    return {table.name: stream(table, rows[table.name]) for table in text.tables}
+    return {table.name: timed_stream(table, rows[table.name], zone) for table in text.tables}
 
 
-def stream(table: Table, rows: list[dict[str, Any]]) -> Any:
+def timed_stream(table: Table, rows: list[dict[str, Any]], zone: str | None) -> Any:
     """Return rows as a stream, with the event time of the table if it has one."""
-    given = gw.stream(arrow_table(table, rows, zone="UTC"))
+    given = gw.stream(arrow_table(table, rows, zone=zone))
     if table.time is None:
         return given
     delay = gw.WatermarkStrategy.for_bounded_out_of_orderness(f"{table.delay_ms} ms")

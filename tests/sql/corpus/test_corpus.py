@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lanes import quick
+from tests.sql.corpus.fuzz import failure_of
 from tests.sql.corpus.levels import DIFFERENT, MIN_RIGHT
 from tests.sql.corpus.outcomes import INTERNAL, REFUSED, RIGHT, WRONG, statement_outcome
 from tests.sql.corpus.record import recorded
@@ -36,3 +37,9 @@ def test_a_refused_statement_has_its_place() -> None:
     outcome = statement_outcome(text)
     assert outcome.result in (RIGHT, REFUSED)
     assert outcome.result == RIGHT or "(line 1, position" in outcome.detail
+
+
+@pytest.mark.parametrize("first", quick(range(0, 1_000, 50), 0))
+def test_changed_texts_have_a_result_or_a_typed_error(first: int) -> None:
+    failures = {seed: failure_of(seed) for seed in range(first, first + 50)}
+    assert not {seed: each for seed, each in failures.items() if each is not None}

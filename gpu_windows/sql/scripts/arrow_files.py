@@ -1,0 +1,80 @@
+"""Files of tables, read by Arrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.dataset as ds
+import pyarrow.json as pa_json
+
+from gpu_windows.errors import QueryError
+from gpu_windows.sql.scripts.formats import Format
+
+
+def read_files(path: str, files: Format, schema: pa.Schema) -> pa.Table:
+    """Return the rows of a file, or of the files in a folder.
+
+    Parameters
+    ----------
+    path : str
+    files : Format
+    schema : pyarrow.Schema
+        The columns that are read: of CSV, in order.
+
+    Raises
+    ------
+    OSError, pyarrow.ArrowException
+        If they cannot be read.
+    QueryError
+        If a record may be wrong, which Arrow does not drop.
+    """
+    if files.name == "parquet":
+        found = ds.dataset(path, format="parquet", partitioning=_partitioning(path))
+        names = {name.lower(): name for name in found.schema.names}
+        columns = [names[name.lower()] for name in schema.names if name.lower() in names]
+        return found.to_table(columns=columns)
+    if files.skips_errors:
+        raise QueryError("records that may be wrong are read on Spark", value="ignore-parse-errors")
+    parts = [_read_file(each, files, schema) for each in _files(Path(path))]
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _partitioning(path: str) -> str | None:
+    return "hive" if Path(path).is_dir() else None
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return [p for p in sorted(path.rglob("*")) if p.is_file() and p.name[0] not in "._"]
+
+
+def _read_file(path: Path, files: Format, schema: pa.Schema) -> pa.Table:
+    nullable = pa.schema([field.with_nullable(True) for field in schema])
+    if path.stat().st_size == 0:
+        return nullable.empty_table()
+    if files.name == "json":
+        options = pa_json.ParseOptions(explicit_schema=nullable, unexpected_field_behavior="ignore")
+        return pa_json.read_json(path, parse_options=options)
+    null = files.options.get("null-literal")
+    quote = files.options.get("quote-character", '"')
+    has_no_quote = files.options.get("disable-quote-character", "false").lower() == "true"
+    return pa_csv.read_csv(
+        path,
+        read_options=pa_csv.ReadOptions(column_names=schema.names),
+        parse_options=pa_csv.ParseOptions(
+            delimiter=_delimiter(files), quote_char=False if has_no_quote else quote
+        ),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=nullable,
+            null_values=[] if null is None else [null],
+            strings_can_be_null=null is not None,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def _delimiter(files: Format) -> str:
+    return files.options.get("field-delimiter", ",").encode().decode("unicode_escape")

@@ -1,0 +1,71 @@
+"""Options of SET: those that queries follow, those that change no result, all others refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from gpu_windows.sql.scripts.lexer import error_at
+from gpu_windows.sql.scripts.statements import SetOption
+from gpu_windows.vocabulary.options import ticks
+
+_ZONE, _UTC = "table.local-time-zone", ("UTC", "Z", "GMT", "ETC/UTC", "+00:00")
+_INTERVAL = "execution.checkpointing.interval"
+#: What queries follow.
+_USED = {
+    "execution.runtime-mode": "says whether tables are streams",
+    _INTERVAL: "is the interval of micro-batches of write_stream",
+    "pipeline.name": "is the name of the streaming query",
+}
+#: Prefixes of options that change how Flink runs a query, and not its results.
+_WITHOUT_EFFECT = (
+    "parallelism.", "table.exec.mini-batch.", "table.optimizer.", "sql-client.", "pipeline.",
+    "execution.", "state.", "restart-strategy", "taskmanager.", "jobmanager.", "rest.", "metrics.",
+    "table.exec.resource.", "table.exec.spill-", "table.exec.shuffle-mode", "table.dml-sync",
+    "cluster.", "heartbeat.", "web.", "env.", "yarn.", "kubernetes.", "table.exec.async-lookup.",
+    "table.display.", "table.exec.sink.upsert-materialize", "table.exec.sink.keyed-shuffle",
+    "table.exec.simplify-operator-name-enabled", "table.exec.legacy-transformation-uids",
+)  # fmt: skip
+_REFUSED = {
+    _ZONE: "the zone of TIMESTAMP_LTZ is that of the Spark session, "
+    "spark.sql.session.timeZone, and UTC over Arrow tables",
+    "table.exec.source.idle-timeout": "give the stream an event time with .with_idleness(timeout)",
+    "table.exec.state.ttl": "results would depend on a clock: windows drop their own state",
+    "table.exec.emit.early-fire.enabled": "use a trigger of the API",
+    "table.exec.emit.late-fire.enabled": "use allowed_lateness of the API",
+}
+
+
+def check_options(script: str, options: Mapping[str, SetOption], zone: str) -> None:
+    """Raise `SqlError` for an option that would change results, and is not followed.
+
+    ``zone``: that of TIMESTAMP_LTZ.
+    """
+    for name, option in options.items():
+        if name in _USED or name.startswith(_WITHOUT_EFFECT):
+            continue
+        if name == _ZONE and _is_same_zone(str(option.value), zone):
+            continue
+        rule = _REFUSED.get(name, "it is not one that is followed, or that changes no result")
+        raise error_at(script, option.place.start, f"this option is not covered: {rule}", name)
+
+
+def explain_options(options: Mapping[str, SetOption]) -> Iterator[str]:
+    """Yield a line for each option: what it does."""
+    for name in options:
+        yield f"-- SET {name}: {_USED.get(name, 'changes no result, and is not used')}"
+
+
+def read_trigger(options: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the trigger of the interval of checkpoints; None without one."""
+    interval = options.get(_INTERVAL)
+    if interval is None:
+        return None
+    text = f"{interval} ms" if interval.isdigit() else interval
+    duration = timedelta(microseconds=ticks(text))
+    return {"processingTime": f"{duration // timedelta(milliseconds=1)} milliseconds"}
+
+
+def _is_same_zone(one: str, other: str) -> bool:
+    return one == other or all(each.upper() in _UTC for each in (one, other))

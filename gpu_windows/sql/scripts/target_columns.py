@@ -1,0 +1,126 @@
+"""Results of INSERT as the columns of its target: order, names and types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyarrow import types
+from sqlglot import exp
+
+from gpu_windows.sql.scripts.catalog import Task
+from gpu_windows.sql.scripts.definitions import Column
+from gpu_windows.sql.scripts.lexer import error_at
+from gpu_windows.sql.scripts.tables import is_same_type, parse_expression
+from gpu_windows.sql.tables.inputs import result_column
+from gpu_windows.sql.tables.results import Results
+
+#: Numbers in the order in which Flink widens them when it writes.
+_WIDTHS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
+_SQL_NAMES = {
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+}
+
+
+def as_target(script: str, task: Task, results: Results, *, on_arrow: bool) -> Results:
+    """Return results with the names and types of the columns of a task's target.
+
+    Raises
+    ------
+    SqlError
+        If columns differ in number, or one is of a type that Flink does not convert.
+    """
+    insert, target = task.insert, task.target
+    assert insert is not None, "a target is of INSERT"
+    assert target is not None, "a target is of INSERT"
+    if not target.columns:  # CREATE TABLE ... AS
+        return results
+    schema: pa.Schema = results.outputs.value.schema
+    constants = {name.lower(): text for name, text in insert.partition.items()}
+    written = [*_columns(script, task)]
+    given = [each for each in written if each.name.lower() not in constants]
+    if len(given) != len(results.names):
+        names = ", ".join(each.name for each in given)
+        rule = f"the query gives {len(results.names)} columns, and {target.name} takes {names}"
+        raise error_at(script, insert.place.start, rule, ", ".join(results.names))
+    items: dict[str, exp.Expr] = {}
+    for column, name in zip(given, results.names, strict=True):
+        node = result_column(name)
+        items[column.name] = _convert(script, task, column, schema.field(name).type, node)
+    for name, text in insert.partition.items():
+        items[name] = parse_expression(text, on_arrow=on_arrow)
+    for column in target.written_columns:
+        if column.name not in items:
+            assert column.dtype is not None, "a column that is written has a type"
+            items[column.name] = exp.cast(exp.Null(), _sql_type(script, task, column))
+    ordered = {each.name: items[each.name] for each in target.written_columns}
+    return results.select(ordered)
+
+
+def _columns(script: str, task: Task) -> Iterator[Column]:
+    """Yield the columns that the query gives, in its order."""
+    insert, target = task.insert, task.target
+    assert insert is not None, "a target is of INSERT"
+    assert target is not None, "a target is of INSERT"
+    by_name = {each.name.lower(): each for each in target.written_columns}
+    if not insert.columns:
+        yield from by_name.values()
+        return
+    for name in insert.columns:
+        if name.lower() not in by_name:
+            rule = f"{target.name} has no such column to write"
+            raise error_at(script, insert.place.start, rule, name)
+        yield by_name[name.lower()]
+
+
+def _convert(
+    script: str, task: Task, column: Column, dtype: pa.DataType, node: exp.Expr
+) -> exp.Expr:
+    wanted = column.dtype
+    assert wanted is not None, "a column that is written has a type"
+    if is_same_type(dtype, wanted):
+        return node
+    if types.is_null(dtype) or _widens(dtype, wanted):
+        return exp.cast(node, _sql_type(script, task, column))
+    assert task.insert is not None, "a target is of INSERT"
+    rule = f"column {column.name} is {wanted}, and the query gives {dtype}: CAST it"
+    raise error_at(script, task.insert.place.start, rule, column.name)
+
+
+def _widens(dtype: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether every value of a type has an equal one, or the nearest one, of another type."""
+    if dtype in _WIDTHS and wanted in _WIDTHS:
+        return bool(_WIDTHS.index(dtype) <= _WIDTHS.index(wanted))
+    if types.is_decimal(wanted):
+        whole = wanted.precision - wanted.scale
+        if dtype in _DIGITS:
+            return bool(_DIGITS[dtype] <= whole)
+        return bool(
+            types.is_decimal(dtype)
+            and dtype.scale <= wanted.scale
+            and dtype.precision - dtype.scale <= whole
+        )
+    if types.is_floating(wanted):
+        is_number = dtype in _WIDTHS or types.is_decimal(dtype)
+        return bool(is_number or (dtype == pa.float32() and wanted == pa.float64()))
+    return False
+
+
+def _sql_type(script: str, task: Task, column: Column) -> str:
+    dtype = column.dtype
+    if dtype is not None and types.is_decimal(dtype):
+        return f"DECIMAL({dtype.precision}, {dtype.scale})"
+    others = {pa.string(): "STRING", pa.bool_(): "BOOLEAN", pa.date32(): "DATE",
+             pa.timestamp("us"): "TIMESTAMP_NTZ", pa.timestamp("us", "UTC"): "TIMESTAMP",
+             pa.binary(): "BINARY", pa.int8(): "TINYINT"}  # fmt: skip
+    found = {**others, **_SQL_NAMES}.get(dtype)
+    if found is None:
+        assert task.insert is not None, "a target is of INSERT"
+        rule = f"a column of {dtype} needs a value from the query"
+        raise error_at(script, task.insert.place.start, rule, column.name)
+    return found

@@ -1,0 +1,245 @@
+"""Scripts over Arrow tables: statements, tables, views, targets, and what is refused where."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.errors import QueryError, SqlError
+
+BEGIN = dt.datetime(2024, 3, 31, 2)
+BIDS = pa.table(
+    {
+        "Auction": [1, 2, 1, 1],
+        "price": [20, 5, 30, 40],
+        "channel": ["x", "x", "y", None],
+        "ts": pa.array([BEGIN + dt.timedelta(seconds=s) for s in (1, 2, 3, 15)]),
+        "unused": [0, 0, 0, 0],
+    }
+)
+TABLE = """
+CREATE TABLE bid (
+  auction BIGINT, -- ; not the end
+  price BIGINT COMMENT 'in cents; whole', `channel` VARCHAR(10),
+  ts TIMESTAMP(3),
+  half AS price / 2,
+  PRIMARY KEY (auction) NOT ENFORCED,
+  WATERMARK FOR ts AS ts - INTERVAL '4' SECOND
+) WITH ('connector' = 'kafka', 'topic' = 'a;b');
+"""
+
+
+def results(text: str, **tables: pa.Table) -> dict[str, list[dict[str, Any]]]:
+    streams = {name: gw.stream(rows) for name, rows in ({"bid": BIDS} | tables).items()}
+    found = gw.sql_script(text, **streams).results()
+    return {name: rows.to_pylist() for name, rows in found.items()}
+
+
+def test_statements_in_any_case_with_comments_between_them() -> None:
+    text = f"""
+    SET 'execution.runtime-mode' = 'streaming'; set parallelism.default = 2; RESET;
+    {TABLE}
+    /* a view; of the dear ones */ create temporary view dear (a, p, at_) as
+      select auction, price, ts from bid where price > 10;
+    create table top_prices (auction bigint, `begin` timestamp(3), n bigint, most bigint)
+      with ('connector' = 'print');
+    create table halves with ('connector' = 'blackhole') as select half from bid;
+    begin statement set;
+    insert into top_prices
+      select a, window_start, count(*), max(p) from table(
+        tumble(table dear, descriptor(at_), interval '10' second))
+      group by a, window_start, window_end;
+    end;
+    select * from bid where channel = 'y';;
+    """
+    found = results(text)
+    assert [*found] == ["halves", "top_prices", "result"]
+    assert [row["half"] for row in found["halves"]] == [10, 2, 15, 20]
+    later = BEGIN + dt.timedelta(seconds=10)
+    assert found["top_prices"] == [
+        {"auction": 1, "begin": BEGIN, "n": 2, "most": 30},
+        {"auction": 1, "begin": later, "n": 1, "most": 40},
+    ]
+    at = BEGIN + dt.timedelta(seconds=3)
+    row = {"auction": 1, "price": 30, "channel": "y", "ts": at, "half": 15}
+    assert found["result"] == [row]
+
+
+def test_several_inserts_into_one_table_are_a_union() -> None:
+    text = f"""{TABLE} CREATE TABLE t (p BIGINT, c STRING);
+    INSERT INTO t (c, p) SELECT channel, price FROM bid WHERE price < 10;
+    INSERT INTO t (c, p) SELECT 'dear', price FROM bid WHERE price > 30;"""
+    found = results(text)["t"]
+    assert found == [{"p": 5, "c": "x"}, {"p": 40, "c": "dear"}]
+
+
+def test_values_get_the_columns_of_their_target() -> None:
+    text = f"""{TABLE} CREATE TABLE t (day_ STRING, p DECIMAL(22, 2), a DOUBLE, gone INT);
+    INSERT INTO t PARTITION (day_ = 'today') (a, p)
+    SELECT auction, price FROM bid WHERE price = 20"""
+    table = gw.sql_script(text, bid=gw.stream(BIDS)).results()["t"]
+    assert table.to_pylist() == [{"day_": "today", "p": 20, "a": 1.0, "gone": None}]
+    assert table.schema.types == [pa.string(), pa.decimal128(22, 2), pa.float64(), pa.int32()]
+
+
+def test_like_takes_columns_and_options_of_another_table() -> None:
+    text = f"""{TABLE}
+    CREATE TABLE more (extra INT) WITH ('topic' = 'c') LIKE bid (INCLUDING ALL);
+    CREATE TEMPORARY VIEW v AS SELECT extra, half FROM more;
+    DROP TABLE IF EXISTS nothing; DROP TABLE bid;
+    SELECT * FROM v"""
+    more = BIDS.append_column("extra", pa.array([1, 2, 3, 4], pa.int32()))
+    assert results(text, more=more)["result"][1] == {"extra": 2, "half": 2}
+
+
+def test_a_stream_without_a_table_is_one_of_its_own() -> None:
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    timed = gw.stream(BIDS).event_time("ts", watermarks)
+    text = "SELECT channel, COUNT(*) n FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR) "
+    script = gw.sql_script(f"{text} GROUP BY channel, window_start, window_end;", T=timed)
+    assert script.results()["result"].num_rows == 3
+    assert script.options(device="cpu").results()["result"].num_rows == 3
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
+def test_files_are_read_and_written(tmp_path: Path, kind: str) -> None:
+    rows = pa.table(
+        {
+            "k": ["a", "b", "a"],
+            "v": pa.array([1, None, 3], pa.int32()),
+            "ts": pa.array([BEGIN, BEGIN, None], pa.timestamp("us")),
+        }
+    )
+    path = tmp_path / "in" / f"rows.{kind}"
+    path.parent.mkdir()
+    if kind == "parquet":
+        pq.write_table(rows, path)
+    elif kind == "csv":
+        path.write_text("a,1,2024-03-31 02:00:00\nb,NULL,2024-03-31 02:00:00\na,3,NULL\n")
+    else:
+        path.write_text(
+            '{"k":"a","v":1,"ts":"2024-03-31 02:00:00"}\n{"k":"b","ts":"2024-03-31 02:00:00"}\n'
+            '{"k":"a","v":3,"ts":null}\n'
+        )
+    null = ", 'csv.null-literal' = 'NULL'" if kind == "csv" else ""
+    text = f"""
+    CREATE TABLE src (k STRING, v INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
+      WITH ('connector' = 'filesystem', 'path' = 'file://{path.parent}', 'format' = '{kind}'{null});
+    CREATE TABLE dst (k STRING, n BIGINT, s INT) WITH
+      ('connector' = 'filesystem', 'path' = '{tmp_path}/out', 'format' = 'parquet');
+    INSERT INTO dst SELECT k, COUNT(*), SUM(v) FROM TUMBLE(TABLE src, DESCRIPTOR(ts),
+      INTERVAL '1' DAY) GROUP BY k, window_start, window_end;
+    """
+    with pytest.raises(SqlError, match="s is int32, and the query gives int64: CAST it"):
+        gw.sql_script(text).results()
+    written = gw.sql_script(text.replace("SUM(v)", "CAST(SUM(v) AS INT)")).write()
+    assert written["dst"].rows == 2
+    read = pa.concat_tables(map(pq.read_table, written["dst"].files))
+    assert sorted(read.to_pylist(), key=str) == [
+        {"k": "a", "n": 1, "s": 1},
+        {"k": "b", "n": 1, "s": None},
+    ]
+
+
+def test_results_are_printed_as_by_flink(capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"""{TABLE} CREATE TABLE t (p BIGINT, c STRING) WITH
+      ('connector' = 'print', 'print-identifier' = 'sink');
+    INSERT INTO t SELECT price, channel FROM bid WHERE price > 20"""
+    assert gw.sql_script(text, bid=gw.stream(BIDS)).write() == {}
+    assert capsys.readouterr().out == "sink> +I[30, y]\nsink> +I[40, null]\n"
+
+
+def test_explain_shows_queries_and_what_options_do() -> None:
+    text = f"""SET 'table.exec.mini-batch.enabled' = 'true'; {TABLE}
+    EXPLAIN PLAN FOR SELECT price FROM bid; SELECT channel FROM bid;"""
+    explained = gw.sql_script(text, bid=gw.stream(BIDS)).explain()
+    assert ".event_time('ts', gw.WatermarkStrategy.for_bounded" in explained
+    assert ".select('channel')" in explained
+    assert ".select('price')" in explained
+    assert "SET table.exec.mini-batch.enabled: changes no result" in explained
+
+
+NOT_READ = {
+    "SELECT 'abc": ("does not end", 1, 8),
+    "CREATE TABLE t (a INT\n  b INT)": (", is missing here", 2, 3),
+    "CREATE TABLE t (a BLOB)": ("no such type", 1, 19),
+    "CREATE TABLE t (a INT, a INT)": ("same name", 1, 24),
+    "CREATE TABLE t (a TIMESTAMP(9))": ("at most 6", 1, 31),
+    "CREATE TABLE t (a INT) WITH ('x' = 'y', 'x' = 'z')": ("given twice", 1, 41),
+    "CREATE TABLE t (a INT); CREATE VIEW t AS SELECT 1": ("of this name exists", 1, 37),
+    "CREATE TABLE t (a INT, WATERMARK FOR b AS b)": ("no such column", 1, 38),
+    "INSERT INTO t SELECT 1": ("no such table; there are none", 1, 13),
+    "INSERT INTO t": ("a query is missing", 1, 14),
+    "DROP VIEW v": ("no such table or view", 1, 11),
+    "ALTER TABLE t ADD x INT": ("creates tables and views", 1, 1),
+    "EXECUTE STATEMENT SET BEGIN SELECT 1; END": ("has INSERT statements", 1, 29),
+    "EXECUTE STATEMENT SET BEGIN;": ("has no END", 1, 1),
+    "CREATE FUNCTION f AS 'a.B' LANGUAGE JAVA": ("one of Python's", 1, 37),
+    "TABLE t": ("begins no statement", 1, 1),
+}
+
+
+@pytest.mark.parametrize("text", NOT_READ)
+def test_what_cannot_be_read_says_where(text: str) -> None:
+    rule, line, position = NOT_READ[text]
+    with pytest.raises(SqlError, match=rule) as error:
+        gw.sql_script(text)
+    assert (error.value.line, error.value.position) == (line, position)
+
+
+T = "CREATE TABLE t (a BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts);"
+NOT_RUN = {
+    f"{T}\nSELECT b FROM t": ("no such column", 2),
+    f"{T}\nSELECT a FROM s": ("no such table; sql.. is given t", 2),
+    "CREATE TABLE t (a BIGINT, c INT); SELECT a FROM t": ("no such column; they have", 1),
+    "CREATE TABLE t (a STRING); SELECT a FROM t": ("have int64 here, and string is declared", 1),
+    "CREATE TABLE t (ts TIMESTAMP_LTZ(3)); SELECT * FROM t": ("TIMESTAMP has no zone", 1),
+    "CREATE TABLE t (a BIGINT, WATERMARK FOR a AS a % 2); SELECT * FROM t": ("a watermark is", 1),
+    "CREATE TABLE t (a BIGINT, b AS c + 1); SELECT * FROM t": ("no such column", 1),
+    "CREATE TABLE s (a INT) WITH ('connector' = 'jdbc'); SELECT * FROM s": ("s=gw.stream", 1),
+    "CREATE TABLE s (a INT) WITH ('connector' = 'kafka'); SELECT * FROM s": ("need Spark", 1),
+    f"{T} CREATE TABLE u (x INT);\nINSERT INTO u SELECT a FROM t": ("CAST it", 2),
+    f"{T} CREATE TABLE u (x BIGINT);\nINSERT INTO u SELECT a, a AS b FROM t": (
+        "gives 2 columns",
+        2,
+    ),
+    f"{T} CREATE TABLE u (x BIGINT);\nINSERT INTO u (y) SELECT a FROM t": ("no such column to", 2),
+    f"SET 'table.exec.state.ttl' = '1 h';{T} SELECT a FROM t": ("depend on a clock", 1),
+    f"SET 'table.local-time-zone' = 'Asia/Tokyo';{T} SELECT a FROM t": ("UTC over Arrow", 1),
+    f"SET 'table.no-such' = 'x';{T} SELECT a FROM t": ("not one that is followed", 1),
+    f"{T} CREATE VIEW v (x, y) AS SELECT a FROM t;\nSELECT * FROM v": ("a column for each", 1),
+}
+
+
+@pytest.mark.parametrize("text", NOT_RUN)
+def test_what_cannot_run_says_where(text: str) -> None:
+    rows = pa.table({"a": [1], "ts": pa.array([BEGIN], pa.timestamp("us"))})
+    rule, line = NOT_RUN[text]
+    with pytest.raises(SqlError, match=rule) as error:
+        gw.sql_script(text, t=gw.stream(rows)).results()
+    assert error.value.line == line
+
+
+def test_streams_and_sinks_are_checked() -> None:
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    timed = gw.stream(BIDS).event_time("ts", watermarks)
+    with pytest.raises(SqlError, match="has an event time"):
+        gw.sql_script(f"{TABLE} SELECT * FROM bid", bid=timed).results()
+    with pytest.raises(QueryError, match="must be a stream"):
+        gw.sql_script("SELECT 1", bid=BIDS)
+    with pytest.raises(QueryError, match="has no INSERT"):
+        gw.sql_script(f"{TABLE} SELECT * FROM bid", bid=gw.stream(BIDS)).write()
+    text = f"{TABLE} CREATE TABLE t (p BIGINT); INSERT INTO t SELECT price FROM bid"
+    script = gw.sql_script(text, bid=gw.stream(BIDS))
+    with pytest.raises(QueryError, match="a sink is for a target"):
+        script.write({"u": "/nowhere"})
+    with pytest.raises(SqlError, match="its connector is none of"):
+        script.write()
+    with pytest.raises(QueryError, match=r"read it with spark\.readStream"):
+        script.write_stream("/nowhere", sinks={"t": "/nowhere/out"})

@@ -1,0 +1,128 @@
+"""Scripts on Spark: their connectors, several targets of one stream, and a restart."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.errors import SqlError
+from tests.spark_glue.stream_runs import batches, files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+TWO = """
+SET 'pipeline.name' = 'two';
+CREATE TABLE src (
+  ts TIMESTAMP_LTZ(3), k BIGINT, v DOUBLE, text STRING, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND
+) WITH ('connector' = 'filesystem', 'path' = '{folder}/in', 'format' = 'parquet');
+CREATE TABLE minutes (k BIGINT, at_ TIMESTAMP_LTZ(3), n BIGINT, total DOUBLE)
+  WITH ('connector' = 'filesystem', 'path' = '{folder}/minutes', 'format' = 'parquet');
+CREATE TABLE large (ts TIMESTAMP_LTZ(3), text STRING, v DOUBLE)
+  WITH ('connector' = 'filesystem', 'path' = '{folder}/large', 'format' = 'parquet');
+CREATE VIEW some AS SELECT * FROM src WHERE text <> 'z';
+EXECUTE STATEMENT SET BEGIN
+INSERT INTO minutes SELECT k, window_start, COUNT(*), SUM(v)
+  FROM TABLE(TUMBLE(TABLE some, DESCRIPTOR(ts), INTERVAL '1' MINUTE))
+  GROUP BY k, window_start, window_end;
+INSERT INTO large SELECT ts, UPPER(text), v FROM some WHERE v > 20;
+END;
+"""
+
+
+def write(spark: SparkSession, text: str, checkpoint: Path) -> Any:
+    script = gw.sql_script(text).on_spark(spark, streaming=True)
+    query = script.write_stream(checkpoint, trigger={"availableNow": True})
+    query.awaitTermination()
+    return query
+
+
+def rows_of(spark: SparkSession, path: Path) -> Counter[Any]:
+    return Counter(map(tuple, gw.read_output(spark, path).collect()))
+
+
+def test_targets_of_one_stream_are_what_a_batch_gives(spark: SparkSession, tmp_path: Path) -> None:
+    tables = batches(4, 200)
+    files(tmp_path / "in", tables[:2])
+    text = TWO.format(folder=tmp_path)
+    query = write(spark, text, tmp_path / "state")
+    assert query.name == "two"
+    files(tmp_path / "in", tables)
+    write(spark, text, tmp_path / "state")
+    batch = gw.sql_script(text).on_spark(spark).results()
+    assert [*batch] == ["minutes", "large"]
+    large = Counter(map(tuple, batch["large"].collect()))
+    assert rows_of(spark, tmp_path / "large") == large
+    assert large
+    late = gw.read_output(spark, tmp_path / "minutes", "late").count()
+    found = rows_of(spark, tmp_path / "minutes")
+    assert found
+    assert late
+    on_arrow = gw.sql_script(text).results()
+    ticks = [table["large"]["ts"].cast(pa.int64()).to_pylist() for table in (on_arrow,)]
+    assert sum(map(len, ticks)) == sum(large.values())
+
+
+def test_a_changed_script_does_not_continue_a_checkpoint(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    files(tmp_path / "in", batches(1, 50))
+    text = TWO.format(folder=tmp_path)
+    write(spark, text, tmp_path / "state")
+    changed = text.replace("INTERVAL '1' MINUTE", "INTERVAL '2' MINUTE")
+    with pytest.raises(gw.errors.StateMismatchError, match="1 min"):
+        write(spark, changed, tmp_path / "state")
+
+
+def test_json_and_csv_are_read_as_flink_writes_them(spark: SparkSession, tmp_path: Path) -> None:
+    at = ["2024-03-31 02:30:00.123", "1969-12-31 23:59:59.5", None]
+    records = [{"k": "ä,b", "ts": at[0], "n": 1}, {"k": "", "ts": at[1], "n": None}, {"k": None}]
+    (tmp_path / "a.json").write_text("\n".join(map(json.dumps, records)))
+    (tmp_path / "a.csv").write_text(f'"ä,b",{at[0]},1\n"",{at[1]},NULL\n')
+    for kind in ("json", "csv"):
+        null = ", 'csv.null-literal' = 'NULL'" if kind == "csv" else ""
+        text = f"""CREATE TABLE t (k STRING, ts TIMESTAMP(3), n INT) WITH ('connector' =
+          'filesystem', 'path' = '{tmp_path}/a.{kind}', 'format' = '{kind}'{null});
+          SELECT * FROM t"""
+        found = gw.sql_script(text).on_spark(spark).results()["result"].collect()
+        expected = gw.sql_script(text).results()["result"].to_pylist()
+        assert [row.asDict() for row in found] == expected
+        assert str(expected[0]["ts"]) == "2024-03-31 02:30:00.123000"
+        assert [row["k"] for row in expected[:2]] == ["ä,b", ""]
+
+
+def test_made_rows_depend_on_their_numbers_alone(spark: SparkSession) -> None:
+    text = """CREATE TABLE t (id BIGINT, n INT, s STRING, x DOUBLE, b BOOLEAN) WITH (
+      'connector' = 'datagen', 'number-of-rows' = '100', 'fields.id.kind' = 'sequence',
+      'fields.id.start' = '5', 'fields.n.min' = '-3', 'fields.n.max' = '3',
+      'fields.s.length' = '7'); SELECT * FROM t"""
+    script = gw.sql_script(text).on_spark(spark, streaming=False)
+    found = script.results()["result"].toArrow()
+    assert found.equals(script.results()["result"].toArrow())
+    assert found["id"].to_pylist() == [*range(5, 105)]
+    assert {*found["n"].to_pylist()} == {*range(-3, 4)}
+    assert {len(s) for s in found["s"].to_pylist()} == {7}
+    assert all(0 <= x < 1 for x in found["x"].to_pylist())
+    assert len({*found["s"].to_pylist()}) == 100
+
+
+def test_options_of_connectors_are_checked(spark: SparkSession) -> None:
+    kafka = "'connector' = 'kafka', 'properties.bootstrap.servers' = 'localhost:1'"
+    for options, rule in (
+        (kafka, "lacks an option, got topic"),
+        ("'connector' = 'kafka', 'topic' = 'a'", "lacks an option, got properties.bootstrap"),
+        (f"{kafka}, 'topic' = 'a', 'scan.startup.mode' = 'x'", "scan.startup.mode is one of"),
+        ("'connector' = 'datagen'", "number-of-rows"),
+        ("'connector' = 'filesystem', 'path' = '/x', 'format' = 'orc'", "a format is one of"),
+    ):
+        text = f"CREATE TABLE t (a INT) WITH ({options}); SELECT * FROM t"
+        with pytest.raises(SqlError, match=rule):
+            gw.sql_script(text).on_spark(spark, streaming=False).results()
