@@ -25,6 +25,7 @@ from gpu_windows.planning.query import NO_TIME
 from gpu_windows.planning.result_times import WINDOW_TIME
 from gpu_windows.planning.validation import check_distinct, check_reserved
 from gpu_windows.runners.arrow_input import GivesArrow
+from gpu_windows.runners.explosion import Explosion
 from gpu_windows.runners.outputs import Outputs, Source, UnionInput
 from gpu_windows.vocabulary.watermarks import (
     ClockWatermarks,
@@ -414,6 +415,41 @@ class TimedStream(UnkeyedStream):
         needed = () if self.time == NO_TIME else (self.time,)
         source, names = project(self.source, columns, renamed, needed)
         return replace(self, source=source, time=names.get(self.time, self.time))
+
+    def explode(
+        self, column: str, /, *names: str, position: str | None = None, outer: bool = False
+    ) -> TimedStream:
+        """Make a row of each element of a list or map; all columns of the rows stay.
+
+        Parameters
+        ----------
+        column : str
+            Of lists or maps.
+        *names : str
+            Of the new columns: one for elements, one for each field of elements that are structs,
+            or two for the keys and values of a map.
+        position : str, optional
+            Name of a column with the number of the element in its list, from 1.
+        outer : bool
+            Whether a row whose list is null or empty becomes one row, with nulls; else it has none.
+
+        Raises
+        ------
+        QueryError
+            If the column is not a list or map, a name exists, or there are more or fewer names.
+        UnsupportedQueryError
+            On streams, of results of an earlier stage.
+
+        Examples
+        --------
+        >>> pages = gw.stream(pa.table({"tags": [["a", "b"], []], "ts": [0, 1]}))
+        >>> timed = pages.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> by_tag = timed.explode("tags", "tag").key_by("tag")
+        >>> by_tag.window(gw.TumblingEventTimeWindows.of("1 hour")).aggregate(n=gw.count()).num_rows
+        2
+        """
+        explosion = Explosion(column, names, position, outer=outer)
+        return replace(self, source=self.source.explode(explosion))
 
     def with_windows(
         self,

@@ -31,6 +31,7 @@ from gpu_windows.planning.query import OWN, REASON, Query
 from gpu_windows.planning.validation import check_free, check_time, require_column, union_schema
 from gpu_windows.runners.arrow_selection import add_columns, apply_selections, filter_table
 from gpu_windows.runners.common_types import cast_rows, rows_of_side, schema_of_sides
+from gpu_windows.runners.explosion import Explosion, explode_table
 from gpu_windows.runners.local import (
     LocalRun,
     batches_for,
@@ -149,6 +150,10 @@ class ArrowSource(Source):
     def add_columns(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""
         return self._map_rows(lambda data: add_columns(data, columns))
+
+    def explode(self, explosion: Explosion) -> Source:
+        """Return the rows of the elements of a list or map."""
+        return self._map_rows(lambda data: explode_table(data, explosion))
 
     def _map_rows(self, make: Callable[[pa.Table], pa.Table]) -> Source:
         """Return the rows that ``make`` returns; called per batch if rows are read once."""

@@ -16,6 +16,7 @@ from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.query import OWN, Query
 from gpu_windows.runners.arrangement import ArrangesResults
+from gpu_windows.runners.explosion import Explosion
 from gpu_windows.runners.selection import Selection, check_selection, selected_columns
 from gpu_windows.runners.stages import Stage
 from gpu_windows.runners.writes_parquet import WritesParquet
@@ -407,6 +408,18 @@ class Source(ABC):
         ----------
         columns : mapping of str to str
             New names to columns that exist.
+        """
+
+    @abstractmethod
+    def explode(self, explosion: Explosion) -> Source:
+        """Return the rows of the elements of a list or map.
+
+        Raises
+        ------
+        QueryError
+            See `Explosion.check`.
+        UnsupportedQueryError
+            If rows are those of an earlier stage of a stream.
         """
 
     @abstractmethod

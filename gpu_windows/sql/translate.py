@@ -12,6 +12,7 @@ from gpu_windows.sql.kinds.over import has_over, read_ordered, read_over
 from gpu_windows.sql.kinds.pairs import read_pairs, takes_pairs
 from gpu_windows.sql.kinds.semi_joins import has_subquery, read_semi_join
 from gpu_windows.sql.kinds.top import is_top, read_top
+from gpu_windows.sql.kinds.unnest import has_unnest, read_unnest
 from gpu_windows.sql.kinds.window_rows import read_rows
 from gpu_windows.sql.tables.stages import Stages
 from gpu_windows.sql.translator import Reader, Translator, View
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 #: The first that recognizes a statement reads it.
 READERS = (
     Reader(is_match, read_match),
+    Reader(has_unnest, read_unnest),
     Reader(has_subquery, read_semi_join),
     Reader(takes_pairs, read_pairs),
     Reader(has_join, read_join),

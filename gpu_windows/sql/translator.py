@@ -309,7 +309,7 @@ class Translator:
 
     def _argument(self, table: TableArgument) -> Input:
         node = table.this
-        if isinstance(node, exp.Select):
+        if isinstance(node, exp.Select | exp.SetOperation):
             node = exp.Subquery(this=node)
         return self.table(node)
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from gpu_windows.column_types.local_times import check_local
-from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError
 from gpu_windows.planning.query import NO_TIME, OWN
 from gpu_windows.planning.validation import (
     check_free,
@@ -23,6 +23,7 @@ from gpu_windows.planning.validation import (
     require_column,
     union_schema,
 )
+from gpu_windows.runners.explosion import Explosion
 from gpu_windows.runners.outputs import InputSide, Source, UnionInput
 from gpu_windows.runners.row_changes import (
     AddColumns,
@@ -47,6 +48,7 @@ from gpu_windows.spark_glue.contract.watermarks import (
     without_progress,
 )
 from gpu_windows.spark_glue.dataframes.arrow_expressions import why_not_alike
+from gpu_windows.spark_glue.dataframes.explosion import explode_frame
 from gpu_windows.spark_glue.dataframes.sides import change_sides
 from gpu_windows.spark_glue.dataframes.spark_selection import check_by_row
 from gpu_windows.spark_glue.dataframes.stage_rows import Change, EarlierStage, StageRows
@@ -199,6 +201,14 @@ class SparkSource(Source):
         pairs = [F.col(quote_name(old)).alias(new) for new, old in names.items()]
         changed = self._then(lambda frame: frame.select(*pairs), ProjectRows(schema, names, {}))
         return changed._with_change(Selection(columns, frozenset()))
+
+    def explode(self, explosion: Explosion) -> Source:
+        """Return the rows of the elements of a list or map."""
+        if self.earlier:
+            rule = "rows of an earlier stage cannot be exploded: explode them before it"
+            raise UnsupportedQueryError(rule, value=explosion.column)
+        explosion.check(self.schema)
+        return self._then(lambda frame: explode_frame(frame, explosion), _OF_SPARK)
 
     def _in_task(self, texts: Iterable[str], change: RowChange) -> RowChange | str:
         """Return a change, or why a task would compute other values than Spark."""

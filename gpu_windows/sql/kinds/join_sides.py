@@ -11,6 +11,9 @@ from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.sql.syntax.time_bounds import TimeComparisons
 from gpu_windows.sql.tables.inputs import Input
 
+#: The column of results of windows that is one tick after their time.
+_END = "window_end"
+
 
 @dataclass(frozen=True)
 class Sides:
@@ -89,7 +92,11 @@ class Sides:
     def _compares_times(self, node: exp.Expr) -> bool:
         return self.left.window is None and not self.time_bounds([node])[2]
 
-    def _side_of_time(self, column: exp.Column) -> int | None:
+    def _side_of_time(self, column: exp.Column) -> tuple[int, int] | None:
+        """Return the side whose time a column is, and the ticks between both."""
         side = self.owner(column)
         table = (self.left, self.right)[side]
-        return side if table.column(column) == table.time else None
+        if table.column(column) == table.time:
+            return side, 0
+        is_end = table.window is None and table.in_result_windows.window_column(column) == _END
+        return (side, 1) if is_end else None

@@ -347,7 +347,7 @@ class Join:
         return [
             Item(exp.column(exp.to_identifier(name, quoted=True), table=side.alias), None)
             for side in returned
-            for name in side.names.names
+            for name in side.all_names
         ]
 
     def _to_result(self, node: exp.Expr) -> exp.Expr | None:

@@ -19,6 +19,7 @@ from gpu_windows.sql.kinds.numbering import (
     orders_of,
 )
 from gpu_windows.sql.kinds.pairs import stage_pairs
+from gpu_windows.sql.kinds.unnest import explode_rows, has_unnest
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts, names_of
 from gpu_windows.sql.tables.inputs import Columns, Input, result_column, window_bound
 from gpu_windows.sql.tables.results import (
@@ -54,15 +55,18 @@ def read_top(statement: Statement, translator: Translator) -> Results:
     numbering = find_numbering(statement, translator)
     assert numbering is not None
     numbering.inner.check()
-    for clause in (statement.group, statement.having, *statement.order, *statement.joins):
-        if clause is not None:
-            rule = "a query around ROW_NUMBER can select columns and filter rows, and nothing else"
-            raise sql_error(clause, rule)
+    if statement.joins:
+        rule = "a query around ROW_NUMBER takes no join: join its results in an outer query"
+        raise sql_error(statement.joins[0], rule)
+    if statement.group or statement.having or statement.order or statement.over:
+        return translator.read(_around(statement))
     if numbering.inner.group is not None:
         rule = "number the results of GROUP BY in an outer query"
         raise sql_error(numbering.call, rule)
     rule = "ROW_NUMBER takes rows of FROM, with WHERE as the only other clause"
     numbering.inner.refuse(rule, "having", "order")
+    if has_unnest(numbering.inner, numbering.within):
+        numbering = in_query(numbering, *explode_rows(numbering.inner, numbering.within))
     if numbering.inner.joins:
         inner, within = stage_pairs(numbering.inner, numbering.within)
         numbering = in_query(numbering, inner, within)
@@ -71,6 +75,18 @@ def read_top(statement: Statement, translator: Translator) -> Results:
         return _top_of_results(statement, numbering, *grouped)
     table = _in_windows(numbering, numbering.within.table(numbering.inner.source))
     return _Top(statement, numbering, table, translator).results()
+
+
+def _around(statement: Statement) -> Statement:
+    """Return a query over first rows as one over a subquery that takes these alone."""
+    where = exp.Where(this=statement.where)
+    first = exp.select("*").from_(statement.source.copy())
+    first.set("where", where.copy())
+    alias = exp.TableAlias(this=exp.to_identifier(statement.source.alias_or_name, quoted=True))
+    outer = statement.select.copy()
+    outer.set("from_", exp.From(this=exp.Subquery(this=first, alias=alias)))
+    outer.set("where", None)
+    return Statement(outer)
 
 
 def _in_windows(numbering: Numbering, table: Input) -> Input:
@@ -245,8 +261,7 @@ class _Top:
         items: list[Item] = []
         for item in self._numbering.inner.items:
             if self._table.is_star(item.node):
-                names = (*self._table.names.names, *self._table.window_names)
-                items += (Item(result_column(name), None) for name in names)
+                items += (Item(result_column(name), None) for name in self._table.all_names)
             else:
                 items.append(item)
         return items

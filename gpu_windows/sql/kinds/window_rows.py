@@ -77,8 +77,7 @@ class _WindowRows:
         items: list[Item] = []
         for item in self._statement.items:
             if self._table.is_star(item.node):
-                names = (*self._table.names.names, *self._table.window_names)
-                items += (Item(result_column(name), None) for name in names)
+                items += (Item(result_column(name), None) for name in self._table.all_names)
             else:
                 items.append(item)
         return items

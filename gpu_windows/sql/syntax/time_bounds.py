@@ -34,10 +34,11 @@ class TimeComparisons:
     Parameters
     ----------
     side_of : callable
-        Returns the side, 0 or 1, whose event time a column is; None for other columns.
+        Returns the side, 0 or 1, whose event time a column is, and the ticks between both; None
+        for other columns.
     """
 
-    def __init__(self, side_of: Callable[[exp.Column], int | None]) -> None:
+    def __init__(self, side_of: Callable[[exp.Column], tuple[int, int] | None]) -> None:
         self._side_of = side_of
 
     def bounds(self, conditions: Sequence[exp.Expr]) -> tuple[list[int], list[int], list[exp.Expr]]:
@@ -93,8 +94,7 @@ class TimeComparisons:
         while isinstance(node, exp.Paren):
             node = node.this
         if isinstance(node, exp.Column):
-            side = self._side_of(node)
-            return None if side is None else (side, 0)
+            return self._side_of(node)
         if isinstance(node, exp.Add | exp.Sub) and node.expression.find(exp.Interval):
             time = self._shifted_time(node.this)
             if time is None or node.expression.find(exp.Column):

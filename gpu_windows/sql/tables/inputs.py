@@ -163,6 +163,12 @@ class Input:
             return ()
         return WINDOW_COLUMNS if self.window.columns is None else tuple(self.window.columns)
 
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """The names of all columns in the text, those of `window_names` last."""
+        names = self.names.names
+        return (*names, *(name for name in self.window_names if name not in names))
+
     def column(self, column: exp.Column) -> str:
         """Return the stream's column that a node names.
 

@@ -40,8 +40,7 @@ def _expand_star(statement: Statement, table: Input) -> list[Item]:
     items: list[Item] = []
     for item in statement.items:
         if table.is_star(item.node):
-            names = (*table.names.names, *table.window_names)
-            items += (Item(result_column(name), None) for name in names)
+            items += (Item(result_column(name), None) for name in table.all_names)
         else:
             items.append(item)
     return items

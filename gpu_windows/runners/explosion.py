@@ -1,0 +1,132 @@
+"""Rows of the elements of lists and maps: one for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.planning.validation import check_reserved, require_column
+
+
+@dataclass(frozen=True)
+class Explosion:
+    """How rows become rows of the elements of a list or map.
+
+    Parameters
+    ----------
+    column : str
+    names : tuple of str
+        Of the new columns: one for an element, one for each field of elements that are structs, or
+        two for the keys and values of a map.
+    position : str, optional
+        Name of a column with the number of the element, from 1.
+    outer : bool
+        Whether a row whose list is null or empty becomes one row with nulls.
+    """
+
+    column: str
+    names: tuple[str, ...]
+    position: str | None = None
+    outer: bool = False
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Names of all new columns."""
+        return self.names if self.position is None else (*self.names, self.position)
+
+    def check(self, schema: pa.Schema) -> None:
+        """Raise unless the column is a list or map, with as many parts as names, which are free.
+
+        Raises
+        ------
+        ColumnTypeError
+            If the column is of another type.
+        QueryError
+            If there is no such column, a name is taken, or there are more or fewer names.
+        """
+        require_column(schema, self.column)
+        dtype = schema.field(self.column).type
+        if not is_exploded(dtype):
+            raise ColumnTypeError(
+                "explode takes a list or a map", value=str(dtype), column=self.column
+            )
+        count = len(parts_of(dtype))
+        if len(self.names) != count:
+            rule = f"explode takes {count} names for the parts of an element of {self.column}"
+            raise QueryError(rule, value=", ".join(self.names) or "none")
+        used = [name.lower() for name in schema.names]
+        check_reserved(self.added)
+        for index, name in enumerate(self.added):
+            if name.lower() in (*used, *(each.lower() for each in self.added[:index])):
+                raise QueryError("a column of this name exists", value=name)
+
+
+def is_exploded(dtype: pa.DataType) -> bool:
+    """Whether values of a type have elements."""
+    lists = types.is_list(dtype) or types.is_large_list(dtype) or types.is_fixed_size_list(dtype)
+    return bool(lists or types.is_map(dtype))
+
+
+def parts_of(dtype: pa.DataType) -> Sequence[pa.Field]:
+    """Return the parts of an element: the fields of a struct, key and value, or the element."""
+    if types.is_map(dtype):
+        return (dtype.key_field, dtype.item_field)
+    element = dtype.value_type
+    if types.is_struct(element):
+        return [element.field(index) for index in range(element.num_fields)]
+    return (dtype.value_field,)
+
+
+def explode_table(table: pa.Table, explosion: Explosion) -> pa.Table:
+    """Return the rows of the elements, with all columns of the rows that they come from.
+
+    Raises
+    ------
+    QueryError
+        See `Explosion.check`.
+    """
+    explosion.check(table.schema)
+    dtype = table.schema.field(explosion.column).type
+    lists = table.column(explosion.column).combine_chunks()
+    values = _values(lists)
+    lengths = _lengths(lists)
+    counts = np.maximum(lengths, 1) if explosion.outer else lengths
+    rows = np.repeat(np.arange(len(lengths)), counts)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    is_missing = np.repeat(lengths == 0, counts)
+    index = np.repeat(np.cumsum(lengths) - lengths, counts) + within
+    taken = pa.array(index, pa.int64(), mask=is_missing)
+    found = table.take(pa.array(rows, pa.int64()))
+    for name, part, value in zip(explosion.names, parts_of(dtype), values, strict=True):
+        found = found.append_column(pa.field(name, part.type), value.take(taken))
+    if explosion.position is not None:
+        numbers = pa.array(within + 1, pa.int32(), mask=is_missing)
+        found = found.append_column(explosion.position, numbers)
+    return found
+
+
+def _lengths(lists: pa.Array) -> np.ndarray:
+    if isinstance(lists, pa.MapArray):
+        ends = np.asarray(lists.offsets)
+        found = np.where(np.asarray(lists.is_null()), 0, np.diff(ends))
+    else:
+        found = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+    return np.asarray(found, np.int64)
+
+
+def _values(lists: pa.Array) -> list[pa.Array]:
+    """Return the parts of all elements, without those of null lists."""
+    if isinstance(lists, pa.MapArray):
+        valid = lists.drop_null()
+        first, last = (valid.offsets[at].as_py() for at in (0, -1)) if len(valid) else (0, 0)
+        return [each.slice(first, last - first) for each in (valid.keys, valid.items)]
+    elements = pc.list_flatten(lists)
+    if not types.is_struct(elements.type):
+        return [elements]
+    return [pc.struct_field(elements, [index]) for index in range(elements.type.num_fields)]

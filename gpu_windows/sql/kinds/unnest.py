@@ -1,0 +1,142 @@
+"""UNNEST in FROM: a row for each element of a list or map, before anything else is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from gpu_windows.expressions.sql_text import errors_at, sql_error
+from gpu_windows.runners.explosion import is_exploded, parts_of
+from gpu_windows.sql.syntax.statement import Statement
+from gpu_windows.sql.tables.inputs import Columns, Input
+from gpu_windows.sql.tables.results import Results
+from gpu_windows.sql.translator import Translator
+
+_ORDINALITY = "ORDINALITY"
+_NO_TYPE = "UNNEST takes a column with a list (ARRAY, MULTISET) or a map"
+
+
+def has_unnest(statement: Statement, translator: Translator) -> bool:
+    """Whether a query joins a table with the elements of a column of it."""
+    del translator
+    return any(_call(each) is not None for each in statement.joins)
+
+
+def read_unnest(statement: Statement, translator: Translator) -> Results:
+    """Return the results of a query over the rows of elements.
+
+    Raises
+    ------
+    SqlError
+        With the position of what is not covered.
+    """
+    outer, bound = explode_rows(statement, translator)
+    return bound.read(outer)
+
+
+def explode_rows(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
+    """Return the same query without UNNEST, over a table that has the rows of elements."""
+    query = statement.select.copy()
+    table = translator.table(statement.source)
+    joins = query.args.get("joins") or []
+    while joins and (call := _call(joins[0])) is not None:
+        table = _explode(joins.pop(0), call, table, query)
+    if any(_call(each) is not None for each in joins):
+        raise sql_error(joins[-1], "UNNEST stands after its table: join others in an outer query")
+    (node,), bound = translator.bind((table, statement.source))
+    query.set("joins", joins or None)
+    query.set("from_", exp.From(this=node))
+    return Statement(query), bound
+
+
+def _call(join: exp.Join) -> exp.Unnest | None:
+    """Return UNNEST of a join; None for other tables."""
+    return join.this if isinstance(join.this, exp.Unnest) else None
+
+
+def _explode(join: exp.Join, call: exp.Unnest, table: Input, query: exp.Select) -> Input:
+    """Return a table with a row for each element, and rename columns of the query."""
+    if len(call.expressions) != 1:
+        raise sql_error(join, "UNNEST takes one list or map")
+    is_outer = _is_outer(join)
+    argument = call.expressions[0]
+    columns = Columns(table)
+    column = columns.name(argument)
+    table = replace(table, stream=columns.stream)
+    dtype = table.timed_stream.source.schema.field(column).type
+    if not is_exploded(dtype):
+        raise sql_error(argument, _NO_TYPE, str(dtype))
+    position, names = _names(call, [part.name for part in parts_of(dtype)])
+    added = (*names, *position)
+    taken = {name.lower() for name in table.all_names}
+    physical = _free_names(table, added)
+    arguments = {"position": physical[-1]} if position else {}
+    outer = {"outer": True} if is_outer else {}
+    with errors_at(argument):
+        parts = physical[: len(names)]
+        stream = table.stream.call("explode", column, *parts, **arguments, **outer)
+    shown = _rename(query, call, dict(zip(added, physical, strict=True)), taken)
+    own = table.columns or {name: name for name in table.names.names}
+    return replace(table, stream=stream, columns={**own, **shown})
+
+
+def _is_outer(join: exp.Join) -> bool:
+    kind, side = (join.kind or "").upper(), (join.side or "").upper()
+    on = join.args.get("on")
+    is_true = on is None or (isinstance(on, exp.Boolean) and on.this is True)
+    if not is_true or kind not in ("", "CROSS", "INNER", "OUTER") or side not in ("", "LEFT"):
+        raise sql_error(join, "UNNEST takes CROSS JOIN, or LEFT JOIN ... ON TRUE")
+    return side == "LEFT"
+
+
+def _names(call: exp.Unnest, fields: list[str]) -> tuple[list[str], list[str]]:
+    """Return the names of the position, if it is asked for, and of the parts of an element."""
+    alias = call.args.get("alias")
+    named = [each.name for each in (alias.args.get("columns") or [] if alias else [])]
+    offset = call.args.get("offset")
+    position = [offset.name if isinstance(offset, exp.Identifier) else _ORDINALITY]
+    if not named:
+        if len(fields) < 2 or fields == ["key", "value"]:
+            raise sql_error(call, "name the columns of UNNEST: AS t (element)")
+        named = fields
+    if len(named) != len(fields):
+        rule = f"the elements of UNNEST have {len(fields)} columns: name each of them"
+        raise sql_error(call, rule, ", ".join(named))
+    return (position if offset else []), named
+
+
+def _free_names(table: Input, names: tuple[str, ...]) -> list[str]:
+    used = {name.lower() for name in table.timed_stream.source.schema.names}
+    found: list[str] = []
+    for name in names:
+        others = (f"{name}{number}" for number in range(len(used) + 1))
+        found.append(next(each for each in (name, *others) if each.lower() not in used))
+        used.add(found[-1].lower())
+    return found
+
+
+def _rename(
+    query: exp.Select, call: exp.Unnest, columns: dict[str, str], taken: set[str]
+) -> dict[str, str]:
+    """Return names in the text to columns; those that the table has, too, need the alias.
+
+    Columns of the query with the alias of UNNEST lose it.
+    """
+    alias = call.args.get("alias")
+    table = alias.name.lower() if alias is not None and alias.this is not None else None
+    shown = {(physical if name.lower() in taken else name): physical
+             for name, physical in columns.items()}  # fmt: skip
+    renamed = {name.lower(): (physical if name.lower() in taken else name)
+               for name, physical in columns.items()}  # fmt: skip
+    for item in query.expressions:
+        if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+            item.replace(exp.alias_(item.copy(), exp.to_identifier(item.name, quoted=True)))
+    for column in query.find_all(exp.Column):
+        if table is not None and column.table.lower() == table and column.name.lower() in renamed:
+            column.set("table", None)
+            column.set("this", exp.to_identifier(renamed[column.name.lower()], quoted=True))
+        elif not column.table and column.name.lower() in taken & renamed.keys():
+            rule = "the table and UNNEST have a column of this name: write the table before it"
+            raise sql_error(column, rule, column.name)
+    return shown
