@@ -38,7 +38,7 @@ _ABOUT_ALL = re.compile("parse|not empty|one statement|one SELECT|needs FROM")
 Tokens = list[str]
 
 
-def mutated(rng: random.Random, texts: Sequence[Text]) -> tuple[Text, str]:
+def change_text(rng: random.Random, texts: Sequence[Text]) -> tuple[Text, str]:
     """Return a text of the corpus, and what has become of it by one change to four."""
     text = rng.choice(texts)
     tokens: Tokens = _TOKEN.findall(text.sql)
@@ -112,7 +112,7 @@ def _streams(text: Text) -> dict[str, Any]:
 def failure_of(seed: int, texts: Sequence[Text] | None = None) -> str | None:
     """Return what is not typed about the answer to the text of a seed; None if nothing is."""
     rng = random.Random(seed)
-    text, sql = mutated(rng, texts or _texts())
+    text, sql = change_text(rng, texts or _texts())
     try:
         gw.sql(sql, **_streams(text)).result()
     except SqlError as error:
