@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tests.sql.corpus.changed import differences, run_changed
 from tests.sql.corpus.fuzz import failure_of
-from tests.sql.corpus.outcomes import INTERNAL, REFUSED, RIGHT, WRONG, Outcome, statement_outcome
+from tests.sql.corpus.outcomes import INTERNAL, REFUSED, RIGHT, WRONG, Outcome, outcome
 from tests.sql.corpus.record import record as record_texts
 from tests.sql.corpus.texts import Text, scripts, statements
 
@@ -45,12 +45,12 @@ def run(
 ) -> None:
     """Run texts here, and compare with what is recorded."""
     console = Console(soft_wrap=True, markup=False, highlight=False)
-    outcomes = [statement_outcome(text) for text in _texts(only) if text.kind != "scripts"]
-    for outcome in outcomes:
-        if outcome.result in (WRONG, INTERNAL) or (details and outcome.result != RIGHT):
-            console.print(f"{outcome.text.name}: {outcome.result}: {outcome.detail}")
+    outcomes = [outcome(text) for text in _texts(only)]
+    for each in outcomes:
+        if each.result in (WRONG, INTERNAL) or (details and each.result != RIGHT):
+            console.print(f"{each.text.name}: {each.result}: {each.detail}")
     console.print(table(outcomes))
-    bad = [outcome for outcome in outcomes if outcome.result in (WRONG, INTERNAL)]
+    bad = [each for each in outcomes if each.result in (WRONG, INTERNAL)]
     raise typer.Exit(1 if bad else 0)
 
 

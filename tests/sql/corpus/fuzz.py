@@ -11,8 +11,8 @@ from typing import Any
 
 import gpu_windows as gw
 from gpu_windows.errors import GpuWindowsError, SqlError
-from tests.sql.corpus.outcomes import statement_streams
-from tests.sql.corpus.texts import Text, statements
+from tests.sql.corpus.outcomes import script_streams, statement_streams
+from tests.sql.corpus.texts import Text, scripts, statements
 
 _TOKEN = re.compile(r"\s+|--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|`[^`]*`|\w+|[<>!]=|<>|=>|\|\||.", re.S)
 _ODD = (
@@ -106,7 +106,7 @@ _CHANGES: tuple[Callable[[random.Random, Tokens], None], ...] = (
 
 @cache
 def _streams(text: Text) -> dict[str, Any]:
-    return statement_streams(text)
+    return script_streams(text) if text.kind == "scripts" else statement_streams(text)
 
 
 def failure_of(seed: int, texts: Sequence[Text] | None = None) -> str | None:
@@ -114,7 +114,10 @@ def failure_of(seed: int, texts: Sequence[Text] | None = None) -> str | None:
     rng = random.Random(seed)
     text, sql = change_text(rng, texts or _texts())
     try:
-        gw.sql(sql, **_streams(text)).result()
+        if text.kind == "scripts":
+            gw.sql_script(sql, **_streams(text)).results()
+        else:
+            gw.sql(sql, **_streams(text)).result()
     except SqlError as error:
         if error.line is None and not _ABOUT_ALL.search(error.rule):
             return f"no place in {error}: {sql}"
@@ -130,4 +133,4 @@ def failure_of(seed: int, texts: Sequence[Text] | None = None) -> str | None:
 
 @cache
 def _texts() -> tuple[Text, ...]:
-    return tuple(statements())
+    return (*statements(), *scripts())
