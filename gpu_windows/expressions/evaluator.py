@@ -98,19 +98,19 @@ class Evaluator:
 
     def _column_in_spark(self, node: exp.Column, *, rounds: bool = False) -> Value:
         """Return a column, or a field of one, cast to the type that Spark has for it."""
-        if node.args.get("db"):
-            raise sql_error(node, "over Arrow tables nested fields are not covered: add a column")
-        owner = node.args.get("table")
-        name = column_names(self.table.column_names).resolve(node if owner is None else owner)
-        column = Value(self.table.column(name), pc.field(name) if self.builds else None, 1)
-        if owner is None:
-            return to_spark_type(column, name, rounds=rounds)
-        if not types.is_struct(column.dtype):
-            raise sql_error(node, f"{name} is not a struct and has no fields", str(column.dtype))
-        field = column_names(each.name for each in column.dtype).resolve(node)
-        at = column.dtype.get_field_index(field)
-        value = call(pc.struct_field, column, indices=[at])
-        return to_spark_type(value, field, of=name, rounds=rounds)
+        owner, *fields = (each for each in node.parts if isinstance(each, exp.Identifier))
+        name = column_names(self.table.column_names).resolve(owner)
+        value = Value(self.table.column(name), pc.field(name) if self.builds else None, 1)
+        last = name
+        for each in fields:
+            if not types.is_struct(value.dtype):
+                rule = f"{last} is not a struct and has no fields"
+                raise sql_error(node, rule, str(value.dtype))
+            last = column_names(field.name for field in value.dtype).resolve(each)
+            value = call(pc.struct_field, value, indices=[value.dtype.get_field_index(last)])
+        if not fields:
+            return to_spark_type(value, name, rounds=rounds)
+        return to_spark_type(value, last, of=name, rounds=rounds)
 
     def _literal(self, node: exp.Literal, guard: Guard) -> Value:
         del guard
@@ -316,7 +316,7 @@ def _choose(node: exp.Expr, conditions: Sequence[Value], results: Sequence[Value
 
 #: Arguments of a node that the evaluator reads; others are refused, not ignored.
 _READ_ARGUMENTS: Mapping[type[exp.Expr], frozenset[str]] = {
-    exp.Column: frozenset(("this", "table", "db")),
+    exp.Column: frozenset(("this", "table", "db", "catalog")),
     exp.Literal: frozenset(("this", "is_string")),
     exp.Interval: frozenset(("this", "unit")),
     exp.Between: frozenset(("this", "low", "high", "negate")),
