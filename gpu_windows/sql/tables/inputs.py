@@ -171,10 +171,11 @@ class Input:
 
     def field(self, column: exp.Column) -> exp.Dot | None:
         """Return the field of a ROW, ``owner.address.city``; None for a column."""
-        owner, *fields = [part.copy() for part in column.parts]
-        first = exp.column(owner)
-        is_table = owner.name.lower() == self.alias.lower() and len(fields) < 2
-        if not fields or is_table or not self.names.has(first):
+        parts = [part.copy() for part in column.parts]
+        if len(parts) > 1 and parts[0].name.lower() == self.alias.lower():
+            parts = parts[1:]
+        first, *fields = exp.column(parts[0]), *parts[1:]
+        if not fields or not self.names.has(first):
             return None
         found: exp.Expr = first
         for each in fields:
