@@ -38,6 +38,8 @@ def read_select(statement: Statement, table: Input, settings: Settings) -> Resul
     settings.check_selects(statement.select)
     rows = table.where(statement.where)
     items = items_by_name(_expand(statement, rows), rows.with_fields)
+    if not items:
+        raise sql_error(statement.select, "* needs FROM: there are no columns")
     texts = {name: _text(rows, name, node) for name, node in items.items()}
     times = frozenset(
         name

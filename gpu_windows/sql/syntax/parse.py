@@ -18,7 +18,7 @@ from gpu_windows.expressions.dialect import (
     WindowFunction,
     without_comments,
 )
-from gpu_windows.expressions.sql_text import parse_tree, sql_error
+from gpu_windows.expressions.sql_text import parse_tree, position_meta, sql_error
 from gpu_windows.functions.patterns.navigation import IN_PATTERNS
 from gpu_windows.sql.syntax.functions import FUNCTIONS, SPECIAL, UnsupportedCallError
 from gpu_windows.sql.syntax.statement import AGGREGATES_BY_NAME
@@ -71,6 +71,7 @@ def parse_statement(text: str, *, on_arrow: bool = False) -> exp.Expr:
     """
     _check_is_query(text)
     tree = parse_tree(text)
+    _add_from(tree)
     rewriter = _Rewriter(on_arrow)
     for node in reversed([*tree.walk(bfs=True)]):  # inner nodes first
         found = rewriter.rewrite(node)
@@ -104,6 +105,19 @@ def _check_is_query(text: object) -> None:
         position = word.start(1) - before
         rule = f"a query must be one SELECT: {instead}"
         raise SqlError(rule, value=word[1].upper(), line=line, position=position)
+
+
+#: Metadata of nodes with their position.
+_POSITION = ("line", "col", "start", "end")
+
+
+def _add_from(tree: exp.Expr) -> None:
+    """Give a SELECT without FROM one row that has no columns: VALUES without any."""
+    for select in list(tree.find_all(exp.Select)):
+        if select.args.get("from_") is None:
+            row = exp.Values(expressions=[])
+            row.meta.update({n: v for n, v in position_meta(select).items() if n in _POSITION})
+            select.set("from_", exp.From(this=row))
 
 
 @dataclass(frozen=True)
