@@ -18,9 +18,12 @@ from gpu_windows.expressions.dialect import (
     WindowFunction,
     without_comments,
 )
+from gpu_windows.expressions.evaluator import is_covered
 from gpu_windows.expressions.sql_text import parse_tree, position_meta, sql_error
 from gpu_windows.functions.patterns.navigation import IN_PATTERNS
 from gpu_windows.sql.syntax.functions import FUNCTIONS, SPECIAL, UnsupportedCallError
+from gpu_windows.sql.syntax.functions.patterns import similar_to
+from gpu_windows.sql.syntax.functions.typed import TypedCall
 from gpu_windows.sql.syntax.statement import AGGREGATES_BY_NAME
 from gpu_windows.sql.syntax.window_functions import AUXILIARY_FUNCTIONS
 
@@ -166,18 +169,15 @@ class _Rewriter:
             raise UnsupportedCallError(
                 f"takes {function.min_arguments}{several} arguments, got {count}"
             )
-        if self.on_arrow and not function.on_arrow:
-            raise _not_on_arrow(node, name)
-        return function.make(*(each.copy() for each in node.expressions))
+        found = function.make(*(each.copy() for each in node.expressions))
+        return self._check_runner(node, name, found)
 
     def _check_runner(self, node: exp.Expr, name: str, found: exp.Expr) -> exp.Expr:
-        if self.on_arrow and (not isinstance(found, _ON_ARROW) or isinstance(found, exp.TryCast)):
+        """Return a call; refuse it over Arrow tables if a function of it is not covered there."""
+        calls = found.find_all(exp.Func) if self.on_arrow else ()
+        if not all(isinstance(each, TypedCall) or is_covered(each) for each in calls):
             raise _not_on_arrow(node, name)
         return found
-
-
-#: Calls with a grammar of their own that are covered over Arrow tables.
-_ON_ARROW = (exp.Floor, exp.Ceil, exp.If, exp.Case, exp.Cast)
 
 
 def _not_on_arrow(node: exp.Expr, name: str) -> SqlError:
@@ -256,8 +256,11 @@ def _cast(node: exp.Cast) -> exp.Expr:
     return node
 
 
-def _refuse_similar_to(node: exp.SimilarTo) -> exp.Expr:
-    raise sql_error(node, "SIMILAR TO is not covered: use REGEXP(text, pattern), or LIKE")
+def _similar_to(node: exp.SimilarTo) -> exp.Expr:
+    try:
+        return similar_to(node)
+    except UnsupportedCallError as error:
+        raise sql_error(node, f"SIMILAR TO {error}: use REGEXP(text, pattern)") from None
 
 
 def _unicode_string(node: exp.UnicodeString) -> exp.Expr:
@@ -338,5 +341,5 @@ _RULES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Between: _between,
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.SimilarTo: _refuse_similar_to,
+    exp.SimilarTo: _similar_to,
 }
