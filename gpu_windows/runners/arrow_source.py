@@ -30,7 +30,12 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import OWN, REASON, Query
 from gpu_windows.planning.validation import check_free, check_time, require_column, union_schema
 from gpu_windows.runners.arrow_selection import add_columns, apply_selections, filter_table
-from gpu_windows.runners.common_types import cast_rows, rows_of_side, schema_of_sides
+from gpu_windows.runners.common_types import (
+    batches_of_union,
+    cast_rows,
+    rows_of_side,
+    schema_of_sides,
+)
 from gpu_windows.runners.explosion import Explosion, explode_table
 from gpu_windows.runners.local import (
     LocalRun,
@@ -220,18 +225,11 @@ class ArrowSource(Source):
             schemas.append(pa.schema([f.with_name(n).with_nullable(True) for f, n in fields]))
             parts.append((each.source._data, names))
         schema = union_schema(schemas)
-        readers = join_readers(data for data, _ in parts)
         if all(isinstance(data, pa.Table) for data, _ in parts):
             tables = (data.rename_columns(names).select(schema.names) for data, names in parts)
             return ArrowSource(pa.concat_tables(cast_rows(table, schema) for table in tables))
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            for data, names in parts:
-                for batch in data.to_batches() if isinstance(data, pa.Table) else data:
-                    rows = pa.Table.from_arrays(batch.columns, names).select(schema.names)
-                    yield from cast_rows(rows, schema).to_batches()
-
-        return ArrowSource(RowStream(schema, batches, readers))
+        readers = join_readers(data for data, _ in parts)
+        return ArrowSource(RowStream(schema, lambda: batches_of_union(parts, schema), readers))
 
     def tag_sides(self, keys: Sequence[pa.Field], left: InputSide, right: InputSide) -> Source:
         """Return the rows of the left table or reader, then those of the right one.

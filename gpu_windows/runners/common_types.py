@@ -62,6 +62,19 @@ def cast_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def batches_of_union(
+    parts: Iterable[tuple[pa.Table | Iterable[pa.RecordBatch], list[str]]], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of several tables or readers, one after the other, cast to a schema.
+
+    ``parts``: the rows of each, and the names that its columns have in the union.
+    """
+    for data, names in parts:
+        for batch in data.to_batches() if isinstance(data, pa.Table) else data:
+            rows = pa.Table.from_arrays(batch.columns, names).select(schema.names)
+            yield from cast_rows(rows, schema).to_batches()
+
+
 def _cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if column.type == field.type:
         return column

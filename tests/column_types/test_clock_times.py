@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from datetime import datetime
+from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,6 +105,18 @@ def test_scans_on_spark(name: str, spark: SparkSession, time_zone: Any, tmp_path
     with time_zone(ZONE):
         found = QUERIES[name](gw.scan(path, spark)).result().toArrow()
     assert rows_in_ticks(found) == rows_in_ticks(QUERIES[name](ROWS).result())
+
+
+def test_plans_of_chains_stay_small(spark: SparkSession, tmp_path: Path) -> None:
+    """Each stage has the expressions of the one before it once."""
+    plans = []
+    frame = spark.read.parquet(written(tmp_path))
+    for source in (frame, frame.withColumn("ts", F.col("ts").cast("timestamp"))):
+        text = StringIO()
+        with redirect_stdout(text):
+            QUERIES["stage"](source).result().explain(extended=True)
+        plans.append(len(text.getvalue()))
+    assert plans[0] < 4 * plans[1]
 
 
 def test_rejected_rows_keep_their_type(spark: SparkSession, time_zone: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``python -m tests.sql.corpus``: what becomes of the corpus here; ``record`` asks a Flink."""
+"""``python -m tests.sql.corpus``: the corpus here; ``record`` asks a Flink."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tests.sql.corpus.outcomes import INTERNAL, REFUSED, RIGHT, WRONG, Outcome, statement_outcome
+from tests.sql.corpus.changed import differences, run_changed
+from tests.sql.corpus.fuzz import failure_of
+from tests.sql.corpus.outcomes import INTERNAL, REFUSED, RIGHT, WRONG, Outcome, outcome
 from tests.sql.corpus.record import record as record_texts
 from tests.sql.corpus.texts import Text, scripts, statements
 
 app = typer.Typer(add_completion=False)
+
+
+@app.callback(invoke_without_command=True)
+def main(context: typer.Context) -> None:
+    """Run the corpus, if no other command is given."""
+    if context.invoked_subcommand is None:
+        run()
 
 
 def _texts(only: str) -> list[Text]:
@@ -36,13 +45,33 @@ def run(
 ) -> None:
     """Run texts here, and compare with what is recorded."""
     console = Console(soft_wrap=True, markup=False, highlight=False)
-    outcomes = [statement_outcome(text) for text in _texts(only) if text.kind != "scripts"]
-    for outcome in outcomes:
-        if outcome.result in (WRONG, INTERNAL) or (details and outcome.result != RIGHT):
-            console.print(f"{outcome.text.name}: {outcome.result}: {outcome.detail}")
+    outcomes = [outcome(text) for text in _texts(only)]
+    for each in outcomes:
+        if each.result in (WRONG, INTERNAL) or (details and each.result != RIGHT):
+            console.print(f"{each.text.name}: {each.result}: {each.detail}")
     console.print(table(outcomes))
-    bad = [outcome for outcome in outcomes if outcome.result in (WRONG, INTERNAL)]
+    bad = [each for each in outcomes if each.result in (WRONG, INTERNAL)]
     raise typer.Exit(1 if bad else 0)
+
+
+@app.command()
+def fuzz(
+    seeds: Annotated[str, typer.Option(help="FIRST..LAST, the latter left out.")] = "0..1000",
+    flink: Annotated[bool, typer.Option(help="Compare results with Flink's.")] = False,
+) -> None:
+    """Change texts by chance: each has a result, or a typed error."""
+    first, last = map(int, seeds.split(".."))
+    console = Console(soft_wrap=True, markup=False, highlight=False)
+    failed = 0
+    for seed in range(first, last):
+        failure = failure_of(seed)
+        if failure is not None:
+            failed += 1
+            console.print(f"seed {seed}: {failure}")
+    for text, found in differences(run_changed(range(first, last))) if flink else ():
+        console.print(f"{text.name}: {found}: {' '.join(text.sql.split())}")
+    console.print(f"{last - first} seeds, {failed} failed")
+    raise typer.Exit(1 if failed else 0)
 
 
 def table(outcomes: list[Outcome]) -> Table:

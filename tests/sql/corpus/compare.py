@@ -24,7 +24,8 @@ def difference(table: pa.Table, flink: Mapping[str, Any], differs: str = "") -> 
     flink : mapping
         ``columns``, ``types``, ``rows``.
     differs : str
-        ``average``: integers of Flink are averages, cut.
+        ``average``: integers of Flink are averages, cut. ``ordered a b``: rows are in the order
+        of these columns.
     """
     rows = [list(row.values()) for row in _rows(table)]
     if _CHANGE in table.column_names and _CHANGE not in flink["columns"]:
@@ -35,11 +36,19 @@ def difference(table: pa.Table, flink: Mapping[str, Any], differs: str = "") -> 
     read = [_reader(kind, differs) for kind in flink["types"]]
     own = [_Row([f(v) for f, v in zip(read, row, strict=True)]) for row in rows]
     right = [_Row([f(v) for f, v in zip(read, row, strict=True)]) for row in flink["rows"]]
+    if differs.startswith("ordered"):
+        places = [flink["columns"].index(name) for name in differs.split()[1:]]
+        if _sequence(own, places) != _sequence(right, places):
+            return "the rows are in another order"
     surplus, missing = _without(own, right), _without(right, own)
     if not surplus and not missing:
         return None
     counts = f"{len(own)} rows, Flink: {len(right)}"
     return f"{counts}; not Flink's: {surplus[:2]}; missing: {missing[:2]}"
+
+
+def _sequence(rows: Sequence[_Row], places: Sequence[int]) -> list[Any]:
+    return [[row.values[place] for place in places] for row in rows]
 
 
 def _rows(table: pa.Table) -> list[dict[str, Any]]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import gpu_windows as gw
 from gpu_windows.errors import GpuWindowsError, SqlError
-from tests.sql.corpus.outcomes import statement_streams
-from tests.sql.corpus.texts import Text, statements
+from tests.sql.corpus.outcomes import script_streams, statement_streams
+from tests.sql.corpus.texts import Text, scripts, statements
 
 _TOKEN = re.compile(r"\s+|--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|`[^`]*`|\w+|[<>!]=|<>|=>|\|\||.", re.S)
 _ODD = (
@@ -38,7 +38,7 @@ _ABOUT_ALL = re.compile("parse|not empty|one statement|one SELECT|needs FROM")
 Tokens = list[str]
 
 
-def mutated(rng: random.Random, texts: Sequence[Text]) -> tuple[Text, str]:
+def change_text(rng: random.Random, texts: Sequence[Text]) -> tuple[Text, str]:
     """Return a text of the corpus, and what has become of it by one change to four."""
     text = rng.choice(texts)
     tokens: Tokens = _TOKEN.findall(text.sql)
@@ -106,15 +106,18 @@ _CHANGES: tuple[Callable[[random.Random, Tokens], None], ...] = (
 
 @cache
 def _streams(text: Text) -> dict[str, Any]:
-    return statement_streams(text)
+    return script_streams(text) if text.kind == "scripts" else statement_streams(text)
 
 
 def failure_of(seed: int, texts: Sequence[Text] | None = None) -> str | None:
     """Return what is not typed about the answer to the text of a seed; None if nothing is."""
     rng = random.Random(seed)
-    text, sql = mutated(rng, texts or _texts())
+    text, sql = change_text(rng, texts or _texts())
     try:
-        gw.sql(sql, **_streams(text)).result()
+        if text.kind == "scripts":
+            gw.sql_script(sql, **_streams(text)).results()
+        else:
+            gw.sql(sql, **_streams(text)).result()
     except SqlError as error:
         if error.line is None and not _ABOUT_ALL.search(error.rule):
             return f"no place in {error}: {sql}"
@@ -130,4 +133,4 @@ def failure_of(seed: int, texts: Sequence[Text] | None = None) -> str | None:
 
 @cache
 def _texts() -> tuple[Text, ...]:
-    return tuple(statements())
+    return (*statements(), *scripts())

@@ -56,6 +56,36 @@ def statement_outcome(text: Text, zone: str | None = "UTC") -> Outcome:
     return Outcome(text, RIGHT) if found is None else Outcome(text, WRONG, found)
 
 
+def script_outcome(text: Text) -> Outcome:
+    """Return the outcome of a script, whose tables are given by name."""
+    answer = answer_of(text)
+    try:
+        results = gw.sql_script(text.sql, **script_streams(text)).results()
+    except GpuWindowsError as error:
+        return _refused(text, answer, error)
+    except Exception as error:  # noqa: BLE001 - any other is a finding
+        return Outcome(text, INTERNAL, f"{type(error).__name__}: {error}", ran=False)
+    if "error" in answer:
+        return Outcome(text, INVALID, "runs here, Flink: " + answer["error"])
+    flink = {name.replace("SELECT 1", "result"): each for name, each in answer.items()}
+    if results.keys() != flink.keys():
+        return Outcome(text, WRONG, f"results {[*results]}, Flink: {[*flink]}")
+    found = {name: difference(results[name], flink[name], text.differs) for name in flink}
+    wrong = [f"{name}: {each}" for name, each in found.items() if each is not None]
+    return Outcome(text, WRONG, "; ".join(wrong)) if wrong else Outcome(text, RIGHT)
+
+
+def script_streams(text: Text) -> dict[str, Any]:
+    """Return the tables of a script, which gives them their event times."""
+    rows = rows_of(text)
+    return {table.name: gw.stream(arrow_table(table, rows[table.name])) for table in text.tables}
+
+
+def outcome(text: Text) -> Outcome:
+    """Return the outcome of a statement or a script."""
+    return script_outcome(text) if text.kind == "scripts" else statement_outcome(text)
+
+
 def answer_of(text: Text) -> dict[str, Any]:
     """Return the recorded answer to a text: results by target, or the error.
 

@@ -39,7 +39,7 @@ def record(texts: Iterable[Text]) -> dict[str, str]:
         If it could not be started.
     """
     texts = list(texts)
-    answers = _answers([asked_text(text) for text in texts])
+    answers = ask(texts)
     by_kind: dict[str, dict[str, Any]] = {}
     for text in texts:
         found = {"asked": checksum(text), **answers[text.name]}
@@ -63,10 +63,17 @@ def asked_text(text: Text) -> dict[str, Any]:
     return {"name": text.name, "mode": text.mode, "text": sql, "rows": tables}
 
 
-def _answers(texts: list[dict[str, Any]]) -> dict[str, Any]:
+def ask(texts: Iterable[Text]) -> dict[str, Any]:
+    """Return a Flink's answers to texts, by their names.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If it could not be started.
+    """
     with tempfile.TemporaryDirectory() as folder:
         asked, answered = Path(folder, "in.json"), Path(folder, "out.json")
-        asked.write_text(json.dumps({"texts": texts}))
+        asked.write_text(json.dumps({"texts": [asked_text(text) for text in texts]}))
         setup = subprocess.run([str(_SETUP), "--quiet"], check=True, text=True, stdout=-1)
         parts = ("lang", "time", "util", "util.concurrent")
         opens = [f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in parts]

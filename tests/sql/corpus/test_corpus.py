@@ -7,18 +7,18 @@ import pytest
 from tests.lanes import quick
 from tests.sql.corpus.fuzz import failure_of
 from tests.sql.corpus.levels import DIFFERENT, MIN_RIGHT
-from tests.sql.corpus.outcomes import INTERNAL, REFUSED, RIGHT, WRONG, statement_outcome
+from tests.sql.corpus.outcomes import INTERNAL, REFUSED, RIGHT, WRONG, outcome
 from tests.sql.corpus.record import recorded
-from tests.sql.corpus.texts import Text, statements
+from tests.sql.corpus.texts import Text, scripts, statements
 
 TEXTS: dict[str, list[Text]] = {}
-for _text in statements():
+for _text in (*statements(), *scripts()):
     TEXTS.setdefault(_text.kind, []).append(_text)
 
 
-@pytest.mark.parametrize("kind", quick(sorted(TEXTS), "windows", "interval_join", "stateless"))
-def test_statements_are_answered_as_by_flink_or_refused(kind: str) -> None:
-    outcomes = [statement_outcome(text) for text in TEXTS[kind]]
+@pytest.mark.parametrize("kind", quick(sorted(TEXTS), "windows", "interval_join", "scripts"))
+def test_texts_are_answered_as_by_flink_or_refused(kind: str) -> None:
+    outcomes = [outcome(text) for text in TEXTS[kind]]
     wrong = {each.text.name: each.detail for each in outcomes if each.result in (WRONG, INTERNAL)}
     assert wrong.keys() == {name for name in DIFFERENT if name.startswith(f"{kind}/")}, wrong
     count = sum(each.result == RIGHT for each in outcomes)
@@ -26,7 +26,7 @@ def test_statements_are_answered_as_by_flink_or_refused(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(TEXTS))
-def test_every_statement_is_recorded_under_one_name(kind: str) -> None:
+def test_every_text_is_recorded_under_one_name(kind: str) -> None:
     names = [text.name for text in TEXTS[kind]]
     assert len(set(names)) == len(names)
     assert set(names) == recorded(kind).keys()
@@ -34,9 +34,9 @@ def test_every_statement_is_recorded_under_one_name(kind: str) -> None:
 
 def test_a_refused_statement_has_its_place() -> None:
     [text] = [each for each in TEXTS["stateless"] if each.name == "stateless/hint"]
-    outcome = statement_outcome(text)
-    assert outcome.result in (RIGHT, REFUSED)
-    assert outcome.result == RIGHT or "(line 1, position" in outcome.detail
+    found = outcome(text)
+    assert found.result in (RIGHT, REFUSED)
+    assert found.result == RIGHT or "(line 1, position" in found.detail
 
 
 @pytest.mark.parametrize("first", quick(range(0, 1_000, 50), 0))

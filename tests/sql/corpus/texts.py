@@ -36,6 +36,7 @@ class Text:
         The CREATE TABLE of its tables, if the text has none.
     differs : str
         What differs from Flink as docs/sql.md says: ``average`` of integers is not cut.
+        ``ordered a b``: rows come in the order of columns.
     """
 
     name: str
