@@ -26,6 +26,7 @@ from gpu_windows.planning.result_times import WINDOW_TIME
 from gpu_windows.planning.validation import check_distinct, check_reserved
 from gpu_windows.runners.arrow_input import GivesArrow
 from gpu_windows.runners.explosion import Explosion
+from gpu_windows.runners.lookup import Lookup
 from gpu_windows.runners.outputs import Outputs, Source, UnionInput
 from gpu_windows.vocabulary.watermarks import (
     ClockWatermarks,
@@ -450,6 +451,56 @@ class TimedStream(UnkeyedStream):
         """
         explosion = Explosion(column, names, position, outer=outer)
         return replace(self, source=self.source.explode(explosion))
+
+    def lookup(
+        self,
+        table: Stream | TimedStream,
+        /,
+        *,
+        on: Mapping[str, str],
+        columns: Mapping[str, str],
+        outer: bool = False,
+    ) -> TimedStream:
+        """Give rows columns of a table that have the same key; a row for each match.
+
+        On a stream the table is a batch DataFrame, which Spark reads for every micro-batch (Flink:
+        ``JOIN table FOR SYSTEM_TIME AS OF proctime``): a later change of it does not change earlier
+        results. For versions by event time see `KeyedStream.temporal_join`.
+
+        Parameters
+        ----------
+        table : Stream or TimedStream
+            ``gw.stream(table)``: of Arrow for Arrow tables, a batch DataFrame for DataFrames.
+        on : mapping of str to str
+            Columns of the rows to columns of the table: all are equal. Nulls equal nothing.
+        columns : mapping of str to str
+            New names to columns of the table.
+        outer : bool
+            Whether a row without a match stays, with nulls.
+
+        Raises
+        ------
+        QueryError
+            If a column does not exist or is taken, or types of keys cannot be compared.
+        UnsupportedQueryError
+            If the table is a stream, or the rows are results of an earlier stage of one.
+
+        Examples
+        --------
+        >>> sales = gw.stream(pa.table({"shop": [1, 2], "ts": [0, 1]}))
+        >>> timed = sales.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        >>> shops = gw.stream(pa.table({"id": [1], "city": ["Bern"]}))
+        >>> with_city = timed.lookup(shops, on={"shop": "id"}, columns={"city": "city"})
+        >>> day = with_city.key_by("city").window(gw.TumblingEventTimeWindows.of("1 day"))
+        >>> day.aggregate(n=gw.count())["city"].to_pylist()
+        ['Bern']
+        """
+        given: Any = table
+        if not isinstance(given, Stream | TimedStream):
+            rule = "lookup takes a stream: gw.stream(table)"
+            raise QueryError(rule, value=type(given).__name__)
+        how = Lookup(dict(on), dict(columns), outer=outer)
+        return replace(self, source=self.source.look_up(given.source, how))
 
     def with_windows(
         self,

@@ -20,7 +20,7 @@ from gpu_windows.column_types.logical import (
     logical_table,
 )
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
-from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError
 from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.top_n import select_top_results
@@ -45,6 +45,7 @@ from gpu_windows.runners.local import (
     with_timestamps,
     without_own,
 )
+from gpu_windows.runners.lookup import Lookup, look_up
 from gpu_windows.runners.outputs import InputSide, Outputs, Source, UnionInput
 from gpu_windows.runners.result_time import with_result_time
 from gpu_windows.runners.row_stream import RowStream, join_readers
@@ -159,6 +160,15 @@ class ArrowSource(Source):
     def explode(self, explosion: Explosion) -> Source:
         """Return the rows of the elements of a list or map."""
         return self._map_rows(lambda data: explode_table(data, explosion))
+
+    def look_up(self, table: Source, lookup: Lookup) -> Source:
+        """Return the rows with columns of the rows of a table that have their key."""
+        if not isinstance(table, ArrowSource):
+            rule = "a lookup takes two Arrow tables, or two DataFrames"
+            raise UnsupportedQueryError(rule, value=type(table).__name__)
+        data = table._data
+        other = data if isinstance(data, pa.Table) else pa.Table.from_batches(data, data.schema)
+        return self._map_rows(lambda data: look_up(data, other, lookup))
 
     def _map_rows(self, make: Callable[[pa.Table], pa.Table]) -> Source:
         """Return the rows that ``make`` returns; called per batch if rows are read once."""

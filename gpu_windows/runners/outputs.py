@@ -17,6 +17,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.query import OWN, Query
 from gpu_windows.runners.arrangement import ArrangesResults
 from gpu_windows.runners.explosion import Explosion
+from gpu_windows.runners.lookup import Lookup
 from gpu_windows.runners.selection import Selection, check_selection, selected_columns
 from gpu_windows.runners.stages import Stage
 from gpu_windows.runners.writes_parquet import WritesParquet
@@ -420,6 +421,18 @@ class Source(ABC):
             See `Explosion.check`.
         UnsupportedQueryError
             If rows are those of an earlier stage of a stream.
+        """
+
+    @abstractmethod
+    def look_up(self, table: Source, lookup: Lookup) -> Source:
+        """Return the rows with columns of the rows of a table that have their key.
+
+        Raises
+        ------
+        QueryError
+            See `Lookup.check`.
+        UnsupportedQueryError
+            If rows are those of an earlier stage of a stream, or the table is a stream.
         """
 
     @abstractmethod

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpu_windows.sql.kinds.group_by import is_grouped, read_group_by
 from gpu_windows.sql.kinds.joins import has_join, read_join
+from gpu_windows.sql.kinds.lookup import has_lookup, read_lookup
 from gpu_windows.sql.kinds.match import is_match, read_match
 from gpu_windows.sql.kinds.over import has_over, read_ordered, read_over
 from gpu_windows.sql.kinds.pairs import read_pairs, takes_pairs
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 READERS = (
     Reader(is_match, read_match),
     Reader(has_unnest, read_unnest),
+    Reader(has_lookup, read_lookup),
     Reader(has_subquery, read_semi_join),
     Reader(takes_pairs, read_pairs),
     Reader(has_join, read_join),

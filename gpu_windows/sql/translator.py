@@ -10,7 +10,7 @@ from sqlglot import exp
 from gpu_windows.expressions.dialect import TableArgument, WindowFunction
 from gpu_windows.expressions.sql_text import errors_at, position_meta, sql_error
 from gpu_windows.sql.syntax.arrangement import Clauses, has_clauses, split_clauses
-from gpu_windows.sql.syntax.statement import Statement
+from gpu_windows.sql.syntax.statement import Statement, is_processing_time, name_of
 from gpu_windows.sql.syntax.unions import selects_of_union
 from gpu_windows.sql.syntax.window_functions import read_window_function
 from gpu_windows.sql.tables.arrangement import arrange
@@ -192,6 +192,20 @@ class Translator:
         table = self.tables[name]
         self.stages.read(table.timed_stream.source, node)
         return replace(table, alias=node.alias or node.this.name)
+
+    def names_processing_time(self, source: exp.Expr, time: exp.Expr) -> bool:
+        """Whether a node names a column of a subquery of FROM that is ``PROCTIME()``."""
+        found = self.query_in(source)
+        if found is None or not isinstance(time, exp.Column):
+            return False
+        inner, within = found
+        for item in inner.items:
+            if isinstance(item.node, exp.Star) and within.names_processing_time(inner.source, time):
+                return True
+            if name_of(item).lower() == time.name.lower():
+                node = item.node
+                return is_processing_time(node) or within.names_processing_time(inner.source, node)
+        return False
 
     def bind(self, *tables: tuple[Input, exp.Expr]) -> tuple[list[exp.Table], Translator]:
         """Return tables of FROM for inputs, and a translator that knows them and no others.

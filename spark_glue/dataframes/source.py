@@ -24,6 +24,7 @@ from gpu_windows.planning.validation import (
     union_schema,
 )
 from gpu_windows.runners.explosion import Explosion
+from gpu_windows.runners.lookup import Lookup
 from gpu_windows.runners.outputs import InputSide, Source, UnionInput
 from gpu_windows.runners.row_changes import (
     AddColumns,
@@ -49,6 +50,7 @@ from gpu_windows.spark_glue.contract.watermarks import (
 )
 from gpu_windows.spark_glue.dataframes.arrow_expressions import why_not_alike
 from gpu_windows.spark_glue.dataframes.explosion import explode_frame
+from gpu_windows.spark_glue.dataframes.lookup import look_up_frame
 from gpu_windows.spark_glue.dataframes.sides import change_sides
 from gpu_windows.spark_glue.dataframes.spark_selection import check_by_row
 from gpu_windows.spark_glue.dataframes.stage_rows import Change, EarlierStage, StageRows
@@ -209,6 +211,18 @@ class SparkSource(Source):
             raise UnsupportedQueryError(rule, value=explosion.column)
         explosion.check(self.schema)
         return self._then(lambda frame: explode_frame(frame, explosion), _OF_SPARK)
+
+    def look_up(self, table: Source, lookup: Lookup) -> Source:
+        """Return the rows with columns of the rows of a table that have their key."""
+        if not isinstance(table, SparkSource) or table.frame.isStreaming:
+            rule = "a lookup takes a batch DataFrame; versions of a stream: temporal_join"
+            raise UnsupportedQueryError(rule, value=type(table).__name__)
+        if self.earlier:
+            rule = "rows of an earlier stage cannot be looked up: look them up before it"
+            raise UnsupportedQueryError(rule, value=", ".join(lookup.keys))
+        lookup.check(self.schema, table.schema)
+        other = table.frame
+        return self._then(lambda frame: look_up_frame(frame, other, lookup), _OF_SPARK)
 
     def _in_task(self, texts: Iterable[str], change: RowChange) -> RowChange | str:
         """Return a change, or why a task would compute other values than Spark."""

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.runners.explosion import is_exploded, parts_of
+from gpu_windows.sql.kinds.added_columns import free_names, rename_columns
 from gpu_windows.sql.syntax.statement import Statement
 from gpu_windows.sql.tables.inputs import Columns, Input
 from gpu_windows.sql.tables.results import Results
@@ -38,6 +39,7 @@ def read_unnest(statement: Statement, translator: Translator) -> Results:
 def explode_rows(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
     """Return the same query without UNNEST, over a table that has the rows of elements."""
     query = statement.select.copy()
+    query.set("from_", None)
     table = translator.table(statement.source)
     joins = query.args.get("joins") or []
     while joins and (call := _call(joins[0])) is not None:
@@ -70,15 +72,20 @@ def _explode(join: exp.Join, call: exp.Unnest, table: Input, query: exp.Select) 
     position, names = _names(call, [part.name for part in parts_of(dtype)])
     added = (*names, *position)
     taken = {name.lower() for name in table.all_names}
-    physical = _free_names(table, added)
+    physical = free_names(table, added)
     arguments = {"position": physical[-1]} if position else {}
     outer = {"outer": True} if is_outer else {}
     with errors_at(argument):
         parts = physical[: len(names)]
         stream = table.stream.call("explode", column, *parts, **arguments, **outer)
-    shown = _rename(query, call, dict(zip(added, physical, strict=True)), taken)
+    shown = rename_columns(query, _alias(call), dict(zip(added, physical, strict=True)), taken)
     own = table.columns or {name: name for name in table.names.names}
     return replace(table, stream=stream, columns={**own, **shown})
+
+
+def _alias(call: exp.Unnest) -> str | None:
+    alias = call.args.get("alias")
+    return alias.name if alias is not None and alias.this is not None else None
 
 
 def _is_outer(join: exp.Join) -> bool:
@@ -104,39 +111,3 @@ def _names(call: exp.Unnest, fields: list[str]) -> tuple[list[str], list[str]]:
         rule = f"the elements of UNNEST have {len(fields)} columns: name each of them"
         raise sql_error(call, rule, ", ".join(named))
     return (position if offset else []), named
-
-
-def _free_names(table: Input, names: tuple[str, ...]) -> list[str]:
-    used = {name.lower() for name in table.timed_stream.source.schema.names}
-    found: list[str] = []
-    for name in names:
-        others = (f"{name}{number}" for number in range(len(used) + 1))
-        found.append(next(each for each in (name, *others) if each.lower() not in used))
-        used.add(found[-1].lower())
-    return found
-
-
-def _rename(
-    query: exp.Select, call: exp.Unnest, columns: dict[str, str], taken: set[str]
-) -> dict[str, str]:
-    """Return names in the text to columns; those that the table has, too, need the alias.
-
-    Columns of the query with the alias of UNNEST lose it.
-    """
-    alias = call.args.get("alias")
-    table = alias.name.lower() if alias is not None and alias.this is not None else None
-    shown = {(physical if name.lower() in taken else name): physical
-             for name, physical in columns.items()}  # fmt: skip
-    renamed = {name.lower(): (physical if name.lower() in taken else name)
-               for name, physical in columns.items()}  # fmt: skip
-    for item in query.expressions:
-        if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
-            item.replace(exp.alias_(item.copy(), exp.to_identifier(item.name, quoted=True)))
-    for column in query.find_all(exp.Column):
-        if table is not None and column.table.lower() == table and column.name.lower() in renamed:
-            column.set("table", None)
-            column.set("this", exp.to_identifier(renamed[column.name.lower()], quoted=True))
-        elif not column.table and column.name.lower() in taken & renamed.keys():
-            rule = "the table and UNNEST have a column of this name: write the table before it"
-            raise sql_error(column, rule, column.name)
-    return shown

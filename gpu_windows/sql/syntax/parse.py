@@ -24,7 +24,7 @@ from gpu_windows.functions.patterns.navigation import IN_PATTERNS
 from gpu_windows.sql.syntax.functions import FUNCTIONS, SPECIAL, UnsupportedCallError
 from gpu_windows.sql.syntax.functions.patterns import similar_to
 from gpu_windows.sql.syntax.functions.typed import TypedCall
-from gpu_windows.sql.syntax.statement import AGGREGATES_BY_NAME
+from gpu_windows.sql.syntax.statement import AGGREGATES_BY_NAME, is_processing_time
 from gpu_windows.sql.syntax.window_functions import AUXILIARY_FUNCTIONS
 
 _CODE = re.compile(r"[0-9A-Fa-f]{4}")
@@ -40,7 +40,8 @@ _INSTEAD = {
          "UUID", "RAND", "RAND_INTEGER", "CURRENT_ROW_TIMESTAMP"),
         f"{_CLOCK}: add it as a column before, using with_columns",
     ),
-    "PROCTIME": f"{_CLOCK}: use ingestion_time() of a stream for the time at which rows arrive",
+    "PROCTIME": f"{_CLOCK}: use ingestion_time() of a stream for the time at which rows arrive; in "
+    "a subquery, PROCTIME() AS p is for lookups, FOR SYSTEM_TIME AS OF p",
     **dict.fromkeys(
         [f"{kind}_PROCTIME" for kind in ("TUMBLE", "HOP", "SESSION")],
         "windows are in event time, or in ingestion_time(): use the ..._ROWTIME function",
@@ -149,6 +150,7 @@ class _Rewriter:
             if (
                 name.upper() in _READ_ELSEWHERE
                 or node.find_ancestor(exp.Version, exp.Hint) is not None
+                or _is_lookup_time(node)
             ):
                 return node
             return self._look_up(node, name)
@@ -201,6 +203,13 @@ AGGREGATE_NAMES = (
     *("FIRST_VALUE", "LAST_VALUE", "MIN_BY", "MAX_BY", "BOOL_AND", "BOOL_OR", "COLLECT_LIST"),
     *("MEDIAN", "PERCENTILE", "APPROX_COUNT_DISTINCT", "ROW_NUMBER", "LAG", "LEAD"),
 )
+
+
+def _is_lookup_time(node: exp.Expr) -> bool:
+    """Whether it is PROCTIME() as an item of a subquery, for lookups."""
+    item = node.parent if isinstance(node.parent, exp.Alias) else node
+    inner = isinstance(item.parent, exp.Select) and item.parent.parent is not None
+    return inner and item.arg_key == "expressions" and is_processing_time(node)
 
 
 def _refuse_clock(node: exp.Expr) -> exp.Expr:

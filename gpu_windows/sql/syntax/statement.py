@@ -230,6 +230,11 @@ def outermost_parts(node: exp.Expr) -> Iterator[exp.Expr]:
         yield from outermost_parts(child)
 
 
+def is_processing_time(node: exp.Expr) -> bool:
+    """Whether it is ``PROCTIME()``."""
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "PROCTIME"
+
+
 #: Aggregates without a class in the parser.
 AGGREGATES_BY_NAME = ("MEAN", "EVERY", "SOME", "STD", "PERCENTILE")
 

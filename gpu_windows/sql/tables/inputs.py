@@ -14,13 +14,22 @@ from gpu_windows.expressions.column_names import ColumnNames, column_names
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.planning.query import NO_TIME
 from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.sql.syntax.statement import conjunction, conjuncts, is_star
+from gpu_windows.sql.syntax.statement import (
+    conjunction,
+    conjuncts,
+    is_processing_time,
+    is_star,
+)
 from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
 
 #: Columns that a window function adds.
 WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
 
 
+_PROCESSING_TIME = (
+    "PROCTIME() is for lookups alone, FOR SYSTEM_TIME AS OF it, because a result would depend on "
+    "when it is computed: for windows and OVER use ingestion_time() of a stream"
+)
 _NO_TIME_COLUMN = (
     "the subquery does not select its time: that is window_time of windows, the rows' time of "
     "OVER, the later of both times of an interval join, and the outer side's of an outer join"
@@ -68,6 +77,8 @@ class Input:
         The windows of these results, if rows can be grouped by them again.
     window_conditions : tuple of sqlglot.exp.Expr
         Conditions on `WINDOW_COLUMNS` of results, for those who read rows in windows.
+    processing_times : frozenset of str
+        Names in lower case of columns that are ``PROCTIME()``, which rows do not have.
     """
 
     alias: str
@@ -77,6 +88,7 @@ class Input:
     is_results: bool = False
     result_windows: Window | None = None
     window_conditions: tuple[exp.Expr, ...] = ()
+    processing_times: frozenset[str] = frozenset()
 
     @property
     def timed_stream(self) -> TimedStream:
@@ -163,6 +175,13 @@ class Input:
             return ()
         return WINDOW_COLUMNS if self.window.columns is None else tuple(self.window.columns)
 
+    def is_processing_time(self, node: exp.Expr) -> bool:
+        """Whether a node is ``PROCTIME()``, or a column of this table that is."""
+        if not isinstance(node, exp.Column):
+            return is_processing_time(node)
+        is_own = not node.table or node.table.lower() == self.alias.lower()
+        return is_own and node.name.lower() in self.processing_times
+
     @property
     def all_names(self) -> tuple[str, ...]:
         """The names of all columns in the text, those of `window_names` last."""
@@ -204,6 +223,8 @@ class Input:
             raise sql_error(column, f"there is no such table here; there is {self.alias}")
         if len(column.parts) > 2:
             raise sql_error(column, "a column takes one qualifier, its table")
+        if self.is_processing_time(column):
+            raise sql_error(column, _PROCESSING_TIME)
         name = self.names.resolve(column)
         return name if self.columns is None else self.columns[name]
 
@@ -288,6 +309,9 @@ def window_bound(column: str) -> exp.Expr:
 
 def check_scalar(node: exp.Expr) -> None:
     """Raise `SqlError` if an expression over one row contains an aggregate, OVER or a query."""
+    for part in node.walk():
+        if is_processing_time(part):
+            raise sql_error(part, _PROCESSING_TIME)
     for kind, rule in (
         (exp.Query, "a query in an expression is not covered: join it"),
         (exp.Window, "OVER is allowed in the list of SELECT alone"),

@@ -19,12 +19,16 @@ def project(statement: Statement, table: Input) -> Input:
     """
     columns: dict[str, str] = {}
     windows: dict[str, str] = {}
+    processing_times: set[str] = set()
     computed = Columns(table)
     items = _expand_star(statement, table)
     for name, node in zip(names_of(items), (item.node for item in items), strict=True):
         if name.lower() in {each.lower() for each in (*columns, *windows)}:
             rule = "names of two columns differ in case alone: rename one with AS"
             raise sql_error(node, rule, name)
+        if table.is_processing_time(node):
+            processing_times.add(name.lower())
+            continue
         window_column = table.window_column(node)
         if window_column is not None:
             windows[name] = window_column
@@ -32,7 +36,13 @@ def project(statement: Statement, table: Input) -> Input:
             columns[name] = computed.name(node, name)
     with errors_at(statement.select):
         window = None if table.window is None else replace(table.window, columns=windows)
-        return replace(table, stream=computed.stream, window=window, columns=columns)
+        return replace(
+            table,
+            stream=computed.stream,
+            window=window,
+            columns=columns,
+            processing_times=frozenset(processing_times),
+        )
 
 
 def _expand_star(statement: Statement, table: Input) -> list[Item]:
@@ -40,7 +50,8 @@ def _expand_star(statement: Statement, table: Input) -> list[Item]:
     items: list[Item] = []
     for item in statement.items:
         if table.is_star(item.node):
-            items += (Item(result_column(name), None) for name in table.all_names)
+            names = (*table.all_names, *sorted(table.processing_times))
+            items += (Item(result_column(name), None) for name in names)
         else:
             items.append(item)
     return items

@@ -12,9 +12,9 @@ from sqlglot import exp
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.sql.syntax.statement import Item, Statement, names_of
+from gpu_windows.sql.syntax.statement import Item, Statement, is_processing_time, names_of
 from gpu_windows.sql.syntax.value_types import apply_type_rules, infer_type, value_type
-from gpu_windows.sql.tables.inputs import Input, result_column
+from gpu_windows.sql.tables.inputs import Input, check_scalar, result_column
 
 #: Returns the result that an expression stands for; None if it is not a result itself.
 ToResult = Callable[[exp.Expr], "exp.Expr | None"]
@@ -195,6 +195,8 @@ def rewrite_over_results(node: exp.Expr, to_result: ToResult, rule: str) -> exp.
             return found
         if isinstance(each, exp.Column):
             raise sql_error(each, rule)
+        if is_processing_time(each):
+            check_scalar(each)
         if isinstance(each, exp.Star):
             raise sql_error(each, "* selects columns of rows: name keys and aggregates instead")
         if isinstance(each, exp.Query):

@@ -7,7 +7,7 @@ MIN_RIGHT = {
     "dedup_windows": 4,
     "group_windows": 13,
     "interval_join": 5,
-    "lookup": 0,
+    "lookup": 6,
     "match_recognize": 12,
     "order_limit": 6,
     "over": 13,
