@@ -151,10 +151,6 @@ MISTAKES = {
         f"SELECT t.k FROM t JOIN u ON {NEAR} JOIN #u AS w ON w.k = t.k",
         "a query can join two tables",
     ),
-    "versions by processing time": (
-        "SELECT t.v FROM t JOIN u FOR SYSTEM_TIME AS OF #PROCTIME() ON t.k = u.k",
-        "results by processing time would depend on when they are computed, got PROCTIME()",
-    ),
     "versions by the right time": (
         "SELECT t.v FROM t JOIN u FOR SYSTEM_TIME AS OF u.#at ON t.k = u.k",
         "as of the left side's event time: t.ts, got u.at",

@@ -85,16 +85,12 @@ def parse_statement(text: str, *, on_arrow: bool = False) -> exp.Expr:
     return tree
 
 
-_WRITES = "give its SELECT alone, and its .outputs() to write_stream"
+_SCRIPT = "gw.sql_script(text, ...) runs scripts"
 #: First words of statements that are not queries, with advice.
 _STATEMENTS = {
-    "CREATE": "give a table as gw.sql(text, name=gw.stream(rows).event_time(column, watermarks)), "
-    "and write a view as a query of WITH",
-    "INSERT": _WRITES,
-    **dict.fromkeys(("BEGIN", "EXECUTE"), _WRITES),
-    **dict.fromkeys(("SET", "RESET"), "use .options(...), or settings of the session"),
+    **dict.fromkeys(("CREATE", "INSERT", "BEGIN", "EXECUTE", "SET", "RESET", "DROP"), _SCRIPT),
     **dict.fromkeys(("EXPLAIN", "DESCRIBE", "DESC", "SHOW"), "use .explain()"),
-    **dict.fromkeys(("DROP", "ALTER", "USE", "ADD", "LOAD"), "give tables by name: t=..."),
+    **dict.fromkeys(("ALTER", "USE", "ADD", "LOAD"), "give tables by name: t=..."),
 }
 _FIRST_WORD = re.compile(r"\s*(\w+)")
 
