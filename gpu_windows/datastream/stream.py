@@ -418,7 +418,7 @@ class TimedStream(UnkeyedStream):
         return replace(self, source=source, time=names.get(self.time, self.time))
 
     def explode(
-        self, column: str, /, *names: str, position: str | None = None, outer: bool = False
+        self, column: str, /, *names: str, position: str | None = None, keep_empty: bool = False
     ) -> TimedStream:
         """Make a row of each element of a list or map; all columns of the rows stay.
 
@@ -431,7 +431,7 @@ class TimedStream(UnkeyedStream):
             or two for the keys and values of a map.
         position : str, optional
             Name of a column with the number of the element in its list, from 1.
-        outer : bool
+        keep_empty : bool
             Whether a row whose list is null or empty becomes one row, with nulls; else it has none.
 
         Raises
@@ -449,7 +449,7 @@ class TimedStream(UnkeyedStream):
         >>> by_tag.window(gw.TumblingEventTimeWindows.of("1 hour")).aggregate(n=gw.count()).num_rows
         2
         """
-        explosion = Explosion(column, names, position, outer=outer)
+        explosion = Explosion(column, names, position, keep_empty=keep_empty)
         return replace(self, source=self.source.explode(explosion))
 
     def lookup(
@@ -459,7 +459,7 @@ class TimedStream(UnkeyedStream):
         *,
         on: Mapping[str, str],
         columns: Mapping[str, str],
-        outer: bool = False,
+        keep_unmatched: bool = False,
     ) -> TimedStream:
         """Give rows columns of a table that have the same key; a row for each match.
 
@@ -475,7 +475,7 @@ class TimedStream(UnkeyedStream):
             Columns of the rows to columns of the table: all are equal. Nulls equal nothing.
         columns : mapping of str to str
             New names to columns of the table.
-        outer : bool
+        keep_unmatched : bool
             Whether a row without a match stays, with nulls.
 
         Raises
@@ -499,7 +499,7 @@ class TimedStream(UnkeyedStream):
         if not isinstance(given, Stream | TimedStream):
             rule = "lookup takes a stream: gw.stream(table)"
             raise QueryError(rule, value=type(given).__name__)
-        how = Lookup(dict(on), dict(columns), outer=outer)
+        how = Lookup(dict(on), dict(columns), keep_unmatched=keep_unmatched)
         return replace(self, source=self.source.look_up(given.source, how))
 
     def with_windows(

@@ -26,29 +26,29 @@ class Explosion:
         two for the keys and values of a map.
     position : str, optional
         Name of a column with the number of the element, from 1.
-    outer : bool
+    keep_empty : bool
         Whether a row whose list is null or empty becomes one row with nulls.
     """
 
     column: str
     names: tuple[str, ...]
     position: str | None = None
-    outer: bool = False
+    keep_empty: bool = False
 
     @property
-    def added(self) -> tuple[str, ...]:
+    def new_names(self) -> tuple[str, ...]:
         """Names of all new columns."""
         return self.names if self.position is None else (*self.names, self.position)
 
     def check(self, schema: pa.Schema) -> None:
-        """Raise unless the column is a list or map, with as many parts as names, which are free.
+        """Raise unless the column is a list or map, and names are free: one for each part.
 
         Raises
         ------
         ColumnTypeError
             If the column is of another type.
         QueryError
-            If there is no such column, a name is taken, or there are more or fewer names.
+            If there is no such column, a name is picked, or there are more or fewer names.
         """
         require_column(schema, self.column)
         dtype = schema.field(self.column).type
@@ -61,9 +61,9 @@ class Explosion:
             rule = f"explode takes {count} names for the parts of an element of {self.column}"
             raise QueryError(rule, value=", ".join(self.names) or "none")
         used = [name.lower() for name in schema.names]
-        check_reserved(self.added)
-        for index, name in enumerate(self.added):
-            if name.lower() in (*used, *(each.lower() for each in self.added[:index])):
+        check_reserved(self.new_names)
+        for index, name in enumerate(self.new_names):
+            if name.lower() in (*used, *(each.lower() for each in self.new_names[:index])):
                 raise QueryError("a column of this name exists", value=name)
 
 
@@ -96,15 +96,15 @@ def explode_table(table: pa.Table, explosion: Explosion) -> pa.Table:
     lists = table.column(explosion.column).combine_chunks()
     values = _values(lists)
     lengths = _lengths(lists)
-    counts = np.maximum(lengths, 1) if explosion.outer else lengths
+    counts = np.maximum(lengths, 1) if explosion.keep_empty else lengths
     rows = np.repeat(np.arange(len(lengths)), counts)
     within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     is_missing = np.repeat(lengths == 0, counts)
     index = np.repeat(np.cumsum(lengths) - lengths, counts) + within
-    taken = pa.array(index, pa.int64(), mask=is_missing)
+    picked = pa.array(index, pa.int64(), mask=is_missing)
     found = table.take(pa.array(rows, pa.int64()))
     for name, part, value in zip(explosion.names, parts_of(dtype), values, strict=True):
-        found = found.append_column(pa.field(name, part.type), value.take(taken))
+        found = found.append_column(pa.field(name, part.type), value.take(picked))
     if explosion.position is not None:
         numbers = pa.array(within + 1, pa.int32(), mask=is_missing)
         found = found.append_column(explosion.position, numbers)

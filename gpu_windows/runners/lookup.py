@@ -24,13 +24,13 @@ class Lookup:
         Columns of the rows to columns of the table: all are equal. Nulls equal nothing.
     columns : mapping of str to str
         New names to columns of the table.
-    outer : bool
+    keep_unmatched : bool
         Whether a row without a match stays, with nulls.
     """
 
     keys: Mapping[str, str]
     columns: Mapping[str, str]
-    outer: bool = False
+    keep_unmatched: bool = False
 
     def check(self, rows: pa.Schema, table: pa.Schema) -> None:
         """Raise unless columns exist, keys can be compared, and new names are free.
@@ -40,7 +40,7 @@ class Lookup:
         ColumnTypeError
             If a key is a float, or the types of both sides have no common one.
         QueryError
-            If there are no keys, a column does not exist or a name is taken.
+            If there are no keys, a column does not exist or a name is picked.
         """
         if not self.keys:
             raise QueryError("a lookup needs a key: on={'column': 'column of the table'}")
@@ -78,17 +78,17 @@ def look_up(rows: pa.Table, table: pa.Table, lookup: Lookup) -> pa.Table:
     ordered = other[places]
     first = np.searchsorted(ordered, own, "left")
     matches = np.where(is_valid[:count], np.searchsorted(ordered, own, "right") - first, 0)
-    counts = np.maximum(matches, 1) if lookup.outer else matches
+    counts = np.maximum(matches, 1) if lookup.keep_unmatched else matches
     left = np.repeat(np.arange(count), counts)
     within = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
     is_missing = np.repeat(matches == 0, counts)
     index = np.where(is_missing, 0, np.repeat(first, counts) + within)
     right = places[index] if len(places) else np.zeros(len(index), np.int64)
-    taken = pa.array(right, pa.int64(), mask=is_missing)
+    picked = pa.array(right, pa.int64(), mask=is_missing)
     found = rows.take(pa.array(left, pa.int64()))
     for name, column in lookup.columns.items():
         field = pa.field(name, table.schema.field(column).type)
-        found = found.append_column(field, table.column(column).combine_chunks().take(taken))
+        found = found.append_column(field, table.column(column).combine_chunks().take(picked))
     return found
 
 

@@ -20,7 +20,7 @@ _POSITION, _ELEMENT, _VALUE = "__position", "__element", "__value"
 def explode_frame(frame: DataFrame, explosion: Explosion) -> DataFrame:
     """Return the rows of the elements, with all columns of the rows that they come from."""
     dtype = frame.schema[explosion.column].dataType
-    make = F.posexplode_outer if explosion.outer else F.posexplode
+    make = F.posexplode_outer if explosion.keep_empty else F.posexplode
     parts = make(F.col(quote_name(explosion.column)))
     own = [F.col(quote_name(name)) for name in frame.columns]
     if isinstance(dtype, MapType):

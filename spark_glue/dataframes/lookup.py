@@ -1,4 +1,4 @@
-"""Rows joined with a batch DataFrame: a lookup."""
+"""Rows pairs_of_rows with a batch DataFrame: a lookup."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def look_up_frame(frame: DataFrame, table: DataFrame, lookup: Lookup) -> DataFra
     other = table.select(*(F.col(quote_name(c)).alias(name) for name, c in picked.items()))
     pairs = zip(lookup.keys, keys, strict=True)
     same = [F.col(quote_name(own)) == F.col(name) for own, name in pairs]
-    joined = frame.join(other, reduce(and_, same), "left" if lookup.outer else "inner")
-    return joined.drop(*keys)
+    how = "left" if lookup.keep_unmatched else "inner"
+    return frame.join(other, reduce(and_, same), how).drop(*keys)

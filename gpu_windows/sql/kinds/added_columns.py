@@ -22,7 +22,7 @@ def free_names(table: Input, names: Sequence[str]) -> list[str]:
 
 
 def rename_columns(
-    query: exp.Select, alias: str | None, columns: Mapping[str, str], taken: set[str]
+    query: exp.Select, alias: str | None, columns: Mapping[str, str], used_names: set[str]
 ) -> dict[str, str]:
     """Return names in the text to columns; those that the table has, too, need the alias.
 
@@ -36,7 +36,7 @@ def rename_columns(
         Of what is joined.
     columns : mapping of str to str
         Its names to columns of the stream.
-    taken : set of str
+    used_names : set of str
         Names of the table before, in lower case.
 
     Raises
@@ -45,20 +45,20 @@ def rename_columns(
         If a column without a table is one of both.
     """
     table = None if alias is None else alias.lower()
-    shown = {(physical if name.lower() in taken else name): physical
+    text_columns = {(physical if name.lower() in used_names else name): physical
              for name, physical in columns.items()}  # fmt: skip
-    renamed = {name.lower(): (physical if name.lower() in taken else name)
+    new_names = {name.lower(): (physical if name.lower() in used_names else name)
                for name, physical in columns.items()}  # fmt: skip
     for item in query.expressions:
         if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
             item.replace(exp.alias_(item.copy(), exp.to_identifier(item.name, quoted=True)))
     for column in query.find_all(exp.Column):
-        if table is not None and column.table.lower() == table and column.name.lower() in renamed:
+        if table is not None and column.table.lower() == table and column.name.lower() in new_names:
             column.set("table", None)
-            column.set("this", exp.to_identifier(renamed[column.name.lower()], quoted=True))
+            column.set("this", exp.to_identifier(new_names[column.name.lower()], quoted=True))
         elif column.table or column.find_ancestor(exp.Select) is not query:
             continue
-        elif column.name.lower() in taken & renamed.keys():
+        elif column.name.lower() in used_names & new_names.keys():
             rule = "both tables have a column of this name: write the table before it"
             raise sql_error(column, rule, column.name)
-    return shown
+    return text_columns

@@ -85,18 +85,18 @@ class _Lookup:
         physical = free_names(self._left, names)
         own = self._right.columns or {name: name for name in names}
         columns = {new: own[name] for new, name in zip(physical, names, strict=True)}
-        options = {"outer": True} if self._is_outer else {}
+        options = {"keep_unmatched": True} if self._is_outer else {}
         with errors_at(self._join.this):
             stream = left.stream.call("lookup", right.stream, on=on, columns=columns, **options)
         if others:
             before = self._query.args.get("where")
             parts = [*conjuncts(None if before is None else before.this), *others]
             self._query.set("where", exp.Where(this=conjunction(parts)))
-        taken = {name.lower() for name in self._left.all_names}
+        used_names = {name.lower() for name in self._left.all_names}
         added = dict(zip(names, physical, strict=True))
-        shown = rename_columns(self._query, self._right.alias, added, taken)
+        text_columns = rename_columns(self._query, self._right.alias, added, used_names)
         whole = self._left.columns or {name: name for name in self._left.names.names}
-        return replace(self._left, stream=stream, columns={**whole, **shown})
+        return replace(self._left, stream=stream, columns={**whole, **text_columns})
 
     def _conditions(self) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
         """Return the keys, and conditions of pairs; those on the right table filter it."""

@@ -34,8 +34,8 @@ def read_pairs(statement: Statement, translator: Translator) -> Results:
     SqlError
         With the position of what is not covered.
     """
-    outer, bound = stage_pairs(statement, translator)
-    return bound.read(outer)
+    query, bound = stage_pairs(statement, translator)
+    return bound.read(query)
 
 
 def stage_pairs(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
@@ -46,7 +46,7 @@ def stage_pairs(statement: Statement, translator: Translator) -> tuple[Statement
     for name, value in statement.select.args.items():
         if name not in _OF_JOIN and value is not None:
             select.set(name, _copy(value))
-    select.set("expressions", [_labelled(item) for item in join.expand_stars()])
+    select.set("expressions", [_with_label(item) for item in join.expand_stars()])
     for node in [*select.find_all(exp.Column)]:
         if join.sides.owns(node):
             node.replace(columns.name_of(node))
@@ -58,7 +58,7 @@ def stage_pairs(statement: Statement, translator: Translator) -> tuple[Statement
     return Statement(select), bound
 
 
-def _labelled(item: Item) -> exp.Expr:
+def _with_label(item: Item) -> exp.Expr:
     """Return an item of SELECT with the name that it has before columns are renamed."""
     name = name_of(item)
     node = item.node.copy()

@@ -79,14 +79,14 @@ def read_top(statement: Statement, translator: Translator) -> Results:
 
 def _around(statement: Statement) -> Statement:
     """Return a query over first rows as one over a subquery that takes these alone."""
-    where = exp.Where(this=statement.where)
     first = exp.select("*").from_(statement.source.copy())
-    first.set("where", where.copy())
+    where = statement.where
+    first.set("where", None if where is None else exp.Where(this=where.copy()))
     alias = exp.TableAlias(this=exp.to_identifier(statement.source.alias_or_name, quoted=True))
-    outer = statement.select.copy()
-    outer.set("from_", exp.From(this=exp.Subquery(this=first, alias=alias)))
-    outer.set("where", None)
-    return Statement(outer)
+    query = statement.select.copy()
+    query.set("from_", exp.From(this=exp.Subquery(this=first, alias=alias)))
+    query.set("where", None)
+    return Statement(query)
 
 
 def _in_windows(numbering: Numbering, table: Input) -> Input:
@@ -309,11 +309,11 @@ class _Top:
         change = CHANGE if window is None and condition is None else None
         start = None if window is None else window.start
         results = Results(outputs, names, assigner, change=change, start=start)
-        items, outer = self._items(), self._numbering.rest
+        items, query = self._items(), self._numbering.rest
         selected = items_by_name(tuple(items), rewrite)
         of_windows = self._table.window_conditions
-        rest = conjunction([*conjuncts(outer and rewrite(outer)), *of_windows])
-        check_keeps_changes(results, rest, outer)
+        rest = conjunction([*conjuncts(query and rewrite(query)), *of_windows])
+        check_keeps_changes(results, rest, query)
         rest = conjunction([*conjuncts(condition), *conjuncts(rest)])
         return select_checked(results, self._statement, items, selected, rest)
 

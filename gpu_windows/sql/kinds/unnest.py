@@ -32,8 +32,8 @@ def read_unnest(statement: Statement, translator: Translator) -> Results:
     SqlError
         With the position of what is not covered.
     """
-    outer, bound = explode_rows(statement, translator)
-    return bound.read(outer)
+    query, bound = explode_rows(statement, translator)
+    return bound.read(query)
 
 
 def explode_rows(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
@@ -71,16 +71,18 @@ def _explode(join: exp.Join, call: exp.Unnest, table: Input, query: exp.Select) 
         raise sql_error(argument, _NO_TYPE, str(dtype))
     position, names = _names(call, [part.name for part in parts_of(dtype)])
     added = (*names, *position)
-    taken = {name.lower() for name in table.all_names}
+    used_names = {name.lower() for name in table.all_names}
     physical = free_names(table, added)
     arguments = {"position": physical[-1]} if position else {}
-    outer = {"outer": True} if is_outer else {}
+    options = {"keep_empty": True} if is_outer else {}
     with errors_at(argument):
         parts = physical[: len(names)]
-        stream = table.stream.call("explode", column, *parts, **arguments, **outer)
-    shown = rename_columns(query, _alias(call), dict(zip(added, physical, strict=True)), taken)
+        stream = table.stream.call("explode", column, *parts, **arguments, **options)
+    text_columns = rename_columns(
+        query, _alias(call), dict(zip(added, physical, strict=True)), used_names
+    )
     own = table.columns or {name: name for name in table.names.names}
-    return replace(table, stream=stream, columns={**own, **shown})
+    return replace(table, stream=stream, columns={**own, **text_columns})
 
 
 def _alias(call: exp.Unnest) -> str | None:
@@ -100,14 +102,14 @@ def _is_outer(join: exp.Join) -> bool:
 def _names(call: exp.Unnest, fields: list[str]) -> tuple[list[str], list[str]]:
     """Return the names of the position, if it is asked for, and of the parts of an element."""
     alias = call.args.get("alias")
-    named = [each.name for each in (alias.args.get("columns") or [] if alias else [])]
+    part_names = [each.name for each in (alias.args.get("columns") or [] if alias else [])]
     offset = call.args.get("offset")
     position = [offset.name if isinstance(offset, exp.Identifier) else _ORDINALITY]
-    if not named:
+    if not part_names:
         if len(fields) < 2 or fields == ["key", "value"]:
             raise sql_error(call, "name the columns of UNNEST: AS t (element)")
-        named = fields
-    if len(named) != len(fields):
+        part_names = fields
+    if len(part_names) != len(fields):
         rule = f"the elements of UNNEST have {len(fields)} columns: name each of them"
-        raise sql_error(call, rule, ", ".join(named))
-    return (position if offset else []), named
+        raise sql_error(call, rule, ", ".join(part_names))
+    return (position if offset else []), part_names
