@@ -23,5 +23,4 @@ MIN_RIGHT = {
 }
 #: Texts that are answered otherwise than by Flink, and why; a test fails once one is right.
 DIFFERENT = {
-    "over/lag_price": "LAG of rows with equal times: Flink's is the same for all of them",
 }
