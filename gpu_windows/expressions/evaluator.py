@@ -303,6 +303,10 @@ class Evaluator:
         parts = node.expressions or [node.this, node.expression]
         return strings.concat(node, [self.evaluate(part, guard) for part in parts])
 
+    def _join_list(self, node: exp.ArrayToString, guard: Guard) -> Value:
+        values, separator = self.evaluate(node.this, guard), self.evaluate(node.expression, guard)
+        return strings.join_list(node, values, separator)
+
     def _like(self, node: exp.Like, guard: Guard) -> Value:
         return strings.like(node, self.evaluate(node.this, guard))
 
@@ -376,4 +380,5 @@ _MAKERS: Mapping[type[exp.Expr], Callable[[Evaluator, Any, Guard], Value]] = {
     exp.Concat: _E._concat,
     exp.DPipe: _E._concat,
     exp.Like: _E._like,
+    exp.ArrayToString: _E._join_list,
 }
