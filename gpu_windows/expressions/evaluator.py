@@ -342,6 +342,10 @@ class Evaluator:
         to = arrow_type(node)
         return casts.try_cast(node, self.evaluate(node.this, guard), to, guard)
 
+    def _join_list(self, node: exp.ArrayToString, guard: Guard) -> Value:
+        values, separator = self.evaluate(node.this, guard), self.evaluate(node.expression, guard)
+        return strings.join_list(node, values, separator)
+
     def _like(self, node: exp.Like, guard: Guard) -> Value:
         return strings.like(node, self.evaluate(node.this, guard))
 
@@ -391,6 +395,7 @@ _MAKERS: Mapping[type[exp.Expr], Callable[[Evaluator, Any, Guard], Value]] = {
     exp.MakeInterval: _E._make_interval,
     exp.TryCast: _E._try_cast,
     **dict.fromkeys((exp.Substring, exp.Trim, exp.Extract, exp.Chr), _E._special_call),
+    exp.ArrayToString: _E._join_list,
 }
 
 

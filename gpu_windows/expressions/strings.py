@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
@@ -42,6 +43,37 @@ def _change_case(rows: Rows, plain: Callable[[Rows], Rows], *, upper: bool) -> R
     whole = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
     texts = [t.upper() if upper else t.lower() for t in whole.dictionary.to_pylist()]
     return pa.array(texts, rows.type).take(whole.indices)
+
+
+def join_list(node: exp.Expr, of: Value, separator: Value) -> Value:
+    """Return the strings of lists connected by a literal separator; nulls in lists are left out.
+
+    Raises
+    ------
+    SqlError
+        If values are not lists of strings, or the separator is not a literal.
+    """
+    is_list = types.is_list(of.dtype) and types.is_string(of.dtype.value_type)
+    if not is_list or separator.literal is None or of.expression is not None:
+        rule = "over Arrow tables this takes a list of strings, and a literal between them"
+        raise sql_error(node, rule, str(of.dtype))
+    rows = of.rows
+    lists = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
+    if isinstance(lists, pa.Scalar):
+        lists = pa.array([lists.as_py()], lists.type)
+    texts = pc.binary_join(_without_nulls(lists), separator.literal)
+    return Value(texts[0] if isinstance(rows, pa.Scalar) else texts)
+
+
+def _without_nulls(lists: pa.ListArray) -> pa.ListArray:
+    """Return the lists without their null elements; null lists stay null."""
+    elements, owners = pc.list_flatten(lists), pc.list_parent_indices(lists)
+    is_valid = np.asarray(elements.is_valid())
+    counts = np.bincount(np.asarray(owners)[is_valid], minlength=len(lists))
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    mask = lists.is_null()
+    values = elements.filter(pa.array(is_valid))
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, mask=mask)
 
 
 def length(node: exp.Func, of: Value) -> Value:

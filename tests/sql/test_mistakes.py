@@ -125,7 +125,12 @@ MISTAKES = {
         "rename one with AS, got X",
     ),
     "aggregate of text": (f"SELECT #SUM(s) AS x {IN} {BY}", "sum takes integers, floats"),
-    "unknown aggregate": (f"SELECT #LISTAGG(s) AS x {IN} {BY}", "this aggregate is not covered"),
+    "unknown aggregate": (f"SELECT #MY_AGG(s) AS x {IN} {BY}", "use gw.user_aggregate"),
+    "a list of different texts": (
+        f"SELECT #LISTAGG(DISTINCT s) AS x {IN} {BY}",
+        "without DISTINCT",
+    ),
+    "a list by a column": (f"SELECT #LISTAGG(s, k) AS x {IN} {BY}", "a literal between"),
     "unknown scalar": (f"SELECT #PROCTIME() AS p, COUNT(*) {IN} {BY}", "would depend on when"),
     "query in WHERE": (f"SELECT SUM(v) {IN} WHERE k IN (SELECT #k FROM u) {BY}", "windows on both"),
     "join without time": (
@@ -150,6 +155,10 @@ MISTAKES = {
     "three tables": (
         f"SELECT t.k FROM t JOIN u ON {NEAR} JOIN #u AS w ON w.k = t.k",
         "a query can join two tables",
+    ),
+    "a lookup of windows": (
+        f"SELECT t.v {IN} JOIN #u FOR SYSTEM_TIME AS OF PROCTIME() ON t.k = u.k",
+        "a lookup takes a table, and rows without windows",
     ),
     "versions by the right time": (
         "SELECT t.v FROM t JOIN u FOR SYSTEM_TIME AS OF u.#at ON t.k = u.k",

@@ -52,7 +52,7 @@ def test_on_a_stream_it_is_what_flink_gives(spark: SparkSession, tmp_path: Path,
     streams = {
         each: _stream(spark, tmp_path / each, rows) for each, rows in tables(scenario).items()
     }
-    asked = gw.sql(scenario["sql"], **streams).options(shards=2, device="cpu")
+    asked = gw.sql(scenario["sql"], **streams).arrival_order("idx").options(shards=2, device="cpu")
     out, once = tmp_path / "out", {"availableNow": True}
     query = gw.write_stream(asked.outputs(), out, tmp_path / "state", trigger=once)
     assert query.awaitTermination(120)

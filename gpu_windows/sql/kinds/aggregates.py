@@ -71,6 +71,35 @@ def build_aggregate(node: exp.Expr, columns: Columns) -> ApiCall:
         return _without_filter(node, columns).on_one_line()
 
 
+def build_list_aggregate(node: exp.Expr, columns: Columns) -> tuple[ApiCall, ApiCall, exp.Expr]:
+    """Return what LISTAGG is made of: a list, its length and the separator.
+
+    Raises
+    ------
+    SqlError
+        If it is not ``LISTAGG(text)`` or ``LISTAGG(text, 'separator')``, maybe with FILTER.
+    """
+    call = node.this if isinstance(node, exp.Filter) else node
+    text, separator = call.this, call.args.get("separator") or exp.Literal.string(",")
+    is_plain = not isinstance(text, exp.Distinct | exp.Order)
+    if not is_plain or not isinstance(separator, exp.Literal) or not separator.is_string:
+        raise sql_error(node, "LISTAGG takes a text and a literal between texts, without DISTINCT")
+    condition: exp.Expr = exp.Not(this=exp.Is(this=text.copy(), expression=exp.Null()))
+    if isinstance(node, exp.Filter):
+        condition = exp.and_(condition, node.expression.this)
+    with errors_at(node):
+        of_rows = columns.name(condition)
+        values = call_api("gw.collect_list", gw.collect_list, columns.name(text))
+        lists = values.call("filter", of_rows).on_one_line()
+        count = call_api("gw.count", gw.count).call("filter", of_rows).on_one_line()
+    return lists, count, separator
+
+
+def is_list_aggregate(node: exp.Expr) -> bool:
+    """Whether it is LISTAGG, maybe with FILTER."""
+    return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.GroupConcat)
+
+
 def _without_filter(node: exp.Expr, columns: Columns) -> ApiCall:
     if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
         text, function = _PICKS.get(type(node.this), (None, None))

@@ -10,7 +10,11 @@ from sqlglot import exp
 from gpu_windows.expressions.sql_text import canonical_text, errors_at, sql_error
 from gpu_windows.planning.kinds.grouping import GROUPING_ID
 from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.sql.kinds.aggregates import build_aggregate
+from gpu_windows.sql.kinds.aggregates import (
+    build_aggregate,
+    build_list_aggregate,
+    is_list_aggregate,
+)
 from gpu_windows.sql.kinds.grouping_clause import GroupingClause
 from gpu_windows.sql.syntax.statement import (
     Statement,
@@ -204,7 +208,9 @@ class WindowAggregation:
             )
         if is_aggregate(node):
             text = canonical_text(node)
-            if text not in self._aggregates:
+            if is_list_aggregate(node):
+                self._collect_list(node, text)
+            elif text not in self._aggregates:
                 used = {name.lower() for name, _ in self._aggregates.values()}
                 name = label or f"sql_result_{len(used)}"
                 if name.lower() in used or name.lower() in self._key_names:
@@ -214,6 +220,24 @@ class WindowAggregation:
         for child in node.iter_expressions():
             self._collect_aggregates(child, None)
 
+    def _collect_list(self, node: exp.Expr, text: str) -> None:
+        """Build what LISTAGG is made of: a list, and its length."""
+        number = len(self._aggregates)
+        *parts, _ = build_list_aggregate(node, self._columns)
+        for kind, part in zip(("list", "count"), parts, strict=True):
+            self._aggregates.setdefault(f"{text} {kind}", (f"sql_{kind}_{number}", part))
+
+    def _list_result(self, node: exp.Expr) -> exp.Expr:
+        """Return LISTAGG over results: null without values."""
+        text = canonical_text(node)
+        lists, count = (
+            result_column(self._aggregates[f"{text} {kind}"][0]) for kind in ("list", "count")
+        )
+        separator = build_list_aggregate(node, self._columns)[-1]
+        text_list = exp.ArrayToString(this=lists, expression=separator.copy())
+        some = exp.GT(this=count, expression=exp.Literal.number(0))
+        return exp.Case(ifs=[exp.If(this=some, true=text_list)])
+
     @cached_property
     def _key_names(self) -> set[str]:
         names = (self._columns.name(each).lower() for each in self._grouping.keys)
@@ -221,6 +245,8 @@ class WindowAggregation:
 
     def _to_result(self, node: exp.Expr) -> exp.Expr | None:
         """Return the result that a node stands for; None if it is not a result itself."""
+        if is_list_aggregate(node):
+            return self._list_result(node)
         if is_aggregate(node) and not isinstance(node, exp.GroupingId | exp.Grouping):
             return result_column(self._aggregates[canonical_text(node)][0])
         if isinstance(node, exp.GroupingId | exp.Grouping):

@@ -7,8 +7,6 @@ from sqlglot import exp
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.sql.tables.inputs import Input
 
-_PROCTIME = "PROCTIME"
-
 
 def version_of(join: exp.Join) -> exp.Version | None:
     """Return FOR SYSTEM_TIME of the table of a join; None if it has none."""
@@ -58,8 +56,5 @@ def _check_time(node: exp.Expr, left: Input) -> None:
     while isinstance(node, exp.Paren):
         node = node.this
     rule_of_time = f"versions are as of the left side's event time: {left.alias}.{left.time}"
-    if isinstance(node, exp.Func) and node.name.upper() == _PROCTIME:
-        rule = "results by processing time would depend on when they are computed"
-        raise sql_error(node, f"{rule_of_time}; {rule}", "PROCTIME()")
     if not isinstance(node, exp.Column) or not left.owns(node) or left.column(node) != left.time:
         raise sql_error(node, rule_of_time, node.sql())

@@ -22,5 +22,4 @@ MIN_RIGHT = {
     "windows": 30,
 }
 #: Texts that are answered otherwise than by Flink, and why; a test fails once one is right.
-DIFFERENT = {
-}
+DIFFERENT = {}
