@@ -56,6 +56,14 @@ def sql(
         str | None, typer.Argument(help="A file with the query; - is the standard input.")
     ] = None,
     query: Annotated[str | None, typer.Option(metavar="TEXT", help="The query itself.")] = None,
+    script: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A script instead: CREATE TABLE, INSERT; - is input."),
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Run the INSERT of a script as a stream, on Spark."),
+    ] = None,
     table: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,7 +87,7 @@ def sql(
         bool, typer.Option("--explain", help="Show the query in Python and its plan; run nothing.")
     ] = False,
 ) -> None:
-    """Ask files a query in Flink's SQL: windows, OVER, top-N, joins in time.
+    """Ask files a query in Flink's SQL: windows, OVER, top-N, joins in time; or run a script.
 
     Exit status: 0, or 2 on bad input.
     """
@@ -88,6 +96,8 @@ def sql(
     request = Request(
         query=query,
         file=file,
+        script=script,
+        checkpoint=checkpoint,
         tables=table or [],
         event_times=event_time or [],
         time_zone=time_zone,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,10 +11,11 @@ from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.column_types.widening import decimal_of
+from gpu_windows.expressions.functions.time_formats import read_instants
 from gpu_windows.expressions.numbers import is_number, widen
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.expressions.types import INSTANT
-from gpu_windows.expressions.values import Guard, Value, call
+from gpu_windows.expressions.values import Guard, Rows, Value, call, null
 
 _SECOND = 1_000_000
 _MAX_SECONDS = (2**63 - 1) // _SECOND
@@ -34,10 +36,73 @@ def cast(node: exp.Expr, of: Value, to: pa.DataType, guard: Guard) -> Value:
     if of.dtype == to or types.is_null(of.dtype):
         return of.cast(to)
     make = _find_cast(of.dtype, to)
+    if make is _string_to_time and of.expression is not None:
+        make = None
     if make is None:
         rule = f"over Arrow tables {of.dtype} AS {to} differs from Spark: cast it before"
         raise sql_error(node, rule)
     return make(guard.mask(of), to)
+
+
+def try_cast(node: exp.Expr, of: Value, to: pa.DataType, guard: Guard) -> Value:
+    """Return the values cast to a type; null where a string is not one of it.
+
+    Raises
+    ------
+    SqlError
+        See `cast`; also in a condition of a join, which is an Arrow expression.
+    """
+    if of.dtype == to or types.is_null(of.dtype):
+        return of.cast(to)
+    if of.expression is not None:
+        rule = "conditions of joins over Arrow tables have no TRY_CAST: add a column before"
+        raise sql_error(node, rule)
+    return _cast_distinct(node, guard.mask(of), to)
+
+
+def _cast_distinct(node: exp.Expr, of: Value, to: pa.DataType) -> Value:
+    """Return values cast to a type; each distinct one alone, if one of them has no value."""
+    if types.is_timestamp(to) and types.is_string(of.dtype):
+        return Value(_read_times(of.rows, to))
+    try:
+        return cast(node, of, to, Guard())
+    except pa.ArrowInvalid:
+        rows = (
+            of.rows if not isinstance(of.rows, pa.Scalar) else pa.array([of.rows.as_py()], of.dtype)
+        )
+    coded = pc.dictionary_encode(rows)
+    whole = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    values = [_cast_or_null(node, each, to) for each in whole.dictionary]
+    found = pa.array(values, to).take(whole.indices)
+    return Value(found[0] if isinstance(of.rows, pa.Scalar) else found)
+
+
+def _cast_or_null(node: exp.Expr, value: pa.Scalar, to: pa.DataType) -> Any:
+    try:
+        return cast(node, Value(value), to, Guard()).rows.as_py()
+    except pa.ArrowInvalid:
+        return None
+
+
+def _read_times(rows: Rows, to: pa.DataType) -> Rows:
+    """Return times for strings; null for those that are none."""
+    if isinstance(rows, pa.Scalar):
+        return _read_times(pa.array([rows.as_py()], pa.string()), to)[0]
+    if isinstance(rows, pa.ChunkedArray):
+        return pa.chunked_array([_read_times(each, to) for each in rows.chunks], to)
+    return read_instants(rows).cast(pa.int64()).cast(to)
+
+
+def _string_to_time(of: Value, to: pa.DataType) -> Value:
+    found = _read_times(of.rows, to)
+    wrong = call(pc.and_, call(pc.is_null, Value(found)), call(pc.is_valid, Value(of.rows)))
+    texts = call(pc.if_else, wrong, Value(of.rows), null(pa.string())).rows
+    first = texts if isinstance(texts, pa.Scalar) else pc.drop_null(texts)
+    if isinstance(first, pa.Scalar) and first.is_valid:
+        raise pa.ArrowInvalid(f"not a time: {first.as_py()!r}")
+    if not isinstance(first, pa.Scalar) and len(first):
+        raise pa.ArrowInvalid(f"not a time: {first[0].as_py()!r}")
+    return Value(found)
 
 
 def _find_cast(of: pa.DataType, to: pa.DataType) -> Callable[[Value, pa.DataType], Value] | None:
@@ -182,4 +247,5 @@ _CASTS: tuple[tuple[_TypeTest, _TypeTest, Callable[[Value, pa.DataType], Value]]
     (types.is_string, types.is_decimal, _string_to_decimal),
     (types.is_string, types.is_boolean, _string_to_boolean),
     (types.is_string, types.is_date32, _string_to_date),
+    (types.is_string, types.is_timestamp, _string_to_time),
 )

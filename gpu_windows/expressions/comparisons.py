@@ -14,6 +14,7 @@ from sqlglot import exp
 from gpu_windows.column_types.widening import common_decimal
 from gpu_windows.expressions.numbers import is_number, widen
 from gpu_windows.expressions.sql_text import sql_error
+from gpu_windows.expressions.time_literals import parse_time
 from gpu_windows.expressions.types import INSTANT
 from gpu_windows.expressions.values import Value, call, null
 
@@ -26,9 +27,31 @@ def unify(each: Sequence[Value], node: exp.Expr) -> list[Value]:
     SqlError
         If they have no common type that Spark would choose, too.
     """
+    each = _literal_times(each, node)
     dtypes = {one.dtype for one in each if not types.is_null(one.dtype)}
     dtype = _common(dtypes, node) if len(dtypes) > 1 else next(iter(dtypes), pa.null())
     return [widen(one, dtype) for one in each]
+
+
+def _literal_times(each: Sequence[Value], node: exp.Expr) -> Sequence[Value]:
+    """Return values with string literals as times, if the others are times of one type."""
+    times = {
+        one.dtype for one in each if types.is_timestamp(one.dtype) or types.is_date32(one.dtype)
+    }
+    strings = [one for one in each if types.is_string(one.dtype)]
+    if len(times) != 1 or not strings or any(one.literal is None for one in strings):
+        return each
+    [dtype] = times
+    return [_as_time(one, dtype, node) if types.is_string(one.dtype) else one for one in each]
+
+
+def _as_time(of: Value, dtype: pa.DataType, node: exp.Expr) -> Value:
+    text = None if of.literal is None else of.literal.as_py()
+    if text is None:
+        return of.with_literal(null(dtype))
+    if types.is_date32(dtype):
+        text = text.strip().partition(" ")[0]
+    return of.with_literal(parse_time(node, text, dtype))
 
 
 def _common(dtypes: set[pa.DataType], node: exp.Expr) -> pa.DataType:
@@ -53,6 +76,8 @@ def _common_number(dtypes: set[pa.DataType], node: exp.Expr) -> pa.DataType:
 
 def compare(kind: type[exp.Expr], one: Value, other: Value) -> Value:
     """Return a comparison of values of one type; NaN equals itself and exceeds any number."""
+    if kind is exp.NullSafeNEQ:
+        return call(pc.invert, compare(exp.NullSafeEQ, one, other))
     if kind is exp.NullSafeEQ:
         missing = call(pc.and_kleene, call(pc.is_null, one), call(pc.is_null, other))
         same = call(pc.coalesce, compare(exp.EQ, one, other), False)

@@ -17,6 +17,8 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from gpu_windows.expressions.json_calls import JSON_FUNCTIONS, parse_json_call
+
 #: Functions that assign windows, to the rows of a table in FROM or by a time in GROUP BY.
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 #: Interval units that may be followed by a precision in parentheses.
@@ -210,11 +212,11 @@ class FlinkParser(SparkParser):
 
 
 #: Functions that keep a node class: those with a grammar of their own, row functions, aggregates.
-_OWN_GRAMMAR = ("CAST", "TRY_CAST", "CEIL", "FLOOR", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
-_ROW_FUNCTIONS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "GROUPING", "GROUPING_ID")
-_AGGREGATES = (
-    *("COLLECT_LIST", "COLLECT_SET", "PERCENTILE", "LISTAGG", "STRING_AGG"),
-    *("MAX_BY", "ARG_MAX", "ARGMAX", "MIN_BY", "ARG_MIN", "ARGMIN"),
+_OWN_GRAMMAR = tuple("CAST TRY_CAST CEIL FLOOR EXTRACT POSITION SUBSTRING TRIM OVERLAY".split())
+_ROW_FUNCTIONS = tuple("ROW_NUMBER RANK DENSE_RANK LAG LEAD GROUPING GROUPING_ID".split())
+_AGGREGATES = tuple(
+    "COLLECT_LIST COLLECT_SET PERCENTILE LISTAGG STRING_AGG MAX_BY ARG_MAX ARGMAX MIN_BY ARG_MIN "
+    "ARGMIN".split()
 )
 #: Metadata of a call: the function's name as written.
 FUNCTION_NAME = "called"
@@ -225,6 +227,28 @@ HAS_LENGTH = "cut"
 def _is_aggregate(name: str) -> bool:
     kind = exp.FUNCTION_BY_NAME.get(name)
     return kind is not None and issubclass(kind, exp.AggFunc)
+
+
+#: Functions of expressions that keep a node class.
+_NODES = tuple(
+    "UPPER UCASE LOWER LCASE LENGTH LEN CHAR_LENGTH CHARACTER_LENGTH ABS FLOOR CEIL CEILING CONCAT "
+    "COALESCE IFNULL NVL NULLIF IF CHR CHAR MAKE_INTERVAL".split()
+)
+
+
+class ExpressionParser(FlinkParser):
+    """Parses Spark's expressions; calls stay anonymous, but for those that nodes stand for."""
+
+    FUNCTIONS: ClassVar = {
+        name: make
+        for name, make in FlinkParser.FUNCTIONS.items()
+        if name in (*_NODES, *_ROW_FUNCTIONS, *_AGGREGATES, "FIRST", "LAST") or _is_aggregate(name)
+    }
+    FUNCTION_PARSERS: ClassVar = {
+        name: parse
+        for name, parse in FlinkParser.FUNCTION_PARSERS.items()
+        if name in (*WINDOW_FUNCTIONS, *_OWN_GRAMMAR, *_AGGREGATES)
+    }
 
 
 class StatementParser(FlinkParser):
@@ -239,7 +263,7 @@ class StatementParser(FlinkParser):
         name: parse
         for name, parse in FlinkParser.FUNCTION_PARSERS.items()
         if name in WINDOW_FUNCTIONS or name in _OWN_GRAMMAR or name in _AGGREGATES
-    }
+    } | {n: (lambda self, n=n: parse_json_call(self, n)) for n in JSON_FUNCTIONS}
 
     def _parse_function_call(self, *arguments: Any, **options: Any) -> Any:
         """Parse a call, and store its name and position as metadata."""
@@ -301,7 +325,7 @@ class ExpressionDialect(Spark):
         STRING_ESCAPES: ClassVar = ["'", '"', "\\"]
         KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, **_KEYWORDS}
 
-    Parser = FlinkParser
+    Parser = ExpressionParser
     Generator = FlinkGenerator
 
 

@@ -13,8 +13,16 @@ from sqlglot import exp
 
 from gpu_windows.errors import ExpressionError, GpuWindowsError
 from gpu_windows.expressions import casts, strings, time_literals
+from gpu_windows.expressions.arguments import check_arguments
 from gpu_windows.expressions.column_names import column_names
 from gpu_windows.expressions.comparisons import compare, connect, is_in, unify
+from gpu_windows.expressions.functions.table import (
+    FUNCTIONS,
+    OF_ONE_TYPE,
+    call_arguments,
+    is_covered_call,
+    plain_call,
+)
 from gpu_windows.expressions.intervals import interval_ticks
 from gpu_windows.expressions.numbers import compute_arithmetic, parse_number, round_to_bigint
 from gpu_windows.expressions.sql_text import excerpt, sql_error
@@ -51,7 +59,7 @@ class Evaluator:
             If a row has no value, such as a quotient by 0.
         """
         make = _MAKERS.get(type(node))
-        if make is None:
+        if make is None or not is_covered(node):
             function = node.name if isinstance(node, exp.Anonymous) else type(node).__name__.lower()
             rule = (
                 f"{function} is not covered over Arrow tables: add it as a column before, or query "
@@ -98,19 +106,19 @@ class Evaluator:
 
     def _column_in_spark(self, node: exp.Column, *, rounds: bool = False) -> Value:
         """Return a column, or a field of one, cast to the type that Spark has for it."""
-        if node.args.get("db"):
-            raise sql_error(node, "over Arrow tables nested fields are not covered: add a column")
-        owner = node.args.get("table")
-        name = column_names(self.table.column_names).resolve(node if owner is None else owner)
-        column = Value(self.table.column(name), pc.field(name) if self.builds else None, 1)
-        if owner is None:
-            return to_spark_type(column, name, rounds=rounds)
-        if not types.is_struct(column.dtype):
-            raise sql_error(node, f"{name} is not a struct and has no fields", str(column.dtype))
-        field = column_names(each.name for each in column.dtype).resolve(node)
-        at = column.dtype.get_field_index(field)
-        value = call(pc.struct_field, column, indices=[at])
-        return to_spark_type(value, field, of=name, rounds=rounds)
+        owner, *fields = (each for each in node.parts if isinstance(each, exp.Identifier))
+        name = column_names(self.table.column_names).resolve(owner)
+        value = Value(self.table.column(name), pc.field(name) if self.builds else None, 1)
+        last = name
+        for each in fields:
+            if not types.is_struct(value.dtype):
+                rule = f"{last} is not a struct and has no fields"
+                raise sql_error(node, rule, str(value.dtype))
+            last = column_names(field.name for field in value.dtype).resolve(each)
+            value = call(pc.struct_field, value, indices=[value.dtype.get_field_index(last)])
+        if not fields:
+            return to_spark_type(value, name, rounds=rounds)
+        return to_spark_type(value, last, of=name, rounds=rounds)
 
     def _literal(self, node: exp.Literal, guard: Guard) -> Value:
         del guard
@@ -175,7 +183,7 @@ class Evaluator:
 
     def _compare(self, node: exp.Binary, guard: Guard) -> Value:
         one = self.evaluate(node.this, guard)
-        if isinstance(node, exp.NullSafeEQ):
+        if isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):
             other = self.evaluate(node.expression, guard)
         else:
             other = self._second_operand(one, node.expression, guard)
@@ -307,6 +315,37 @@ class Evaluator:
         values, separator = self.evaluate(node.this, guard), self.evaluate(node.expression, guard)
         return strings.join_list(node, values, separator)
 
+    def _call(self, node: exp.Anonymous, guard: Guard) -> Value:
+        return self._evaluate_call(node, node.name.upper(), call_arguments(node), guard)
+
+    def _evaluate_call(
+        self, node: exp.Expr, name: str, arguments: Sequence[exp.Expr], guard: Guard
+    ) -> Value:
+        given = [self.evaluate(each, guard) for each in arguments]
+        if name in OF_ONE_TYPE:
+            given = unify(given, node)
+        masked = [each if each.literal is not None else guard.mask(each) for each in given]
+        return FUNCTIONS[name].evaluate(node, name, masked)
+
+    def _special_call(self, node: exp.Func, guard: Guard) -> Value:
+        """Evaluate a call with a grammar of its own as the function that it stands for."""
+        name, arguments = plain_call(node)
+        return self._evaluate_call(node, name, arguments, guard)
+
+    def _make_interval(self, node: exp.MakeInterval, guard: Guard) -> Value:
+        second = node.args.get("second")
+        if second is None or any(e.name != "0" for n, e in node.args.items() if n != "second"):
+            raise sql_error(node, "over Arrow tables MAKE_INTERVAL takes seconds alone")
+        seconds = guard.mask(self.evaluate(second, guard))
+        if not types.is_integer(seconds.dtype):
+            raise sql_error(node, "over Arrow tables MAKE_INTERVAL takes whole seconds")
+        ticks = call(pc.multiply_checked, seconds.cast(pa.int64()), pa.scalar(1_000_000))
+        return ticks.cast(pa.duration("us"))
+
+    def _try_cast(self, node: exp.TryCast, guard: Guard) -> Value:
+        to = arrow_type(node)
+        return casts.try_cast(node, self.evaluate(node.this, guard), to, guard)
+
     def _like(self, node: exp.Like, guard: Guard) -> Value:
         return strings.like(node, self.evaluate(node.this, guard))
 
@@ -316,35 +355,6 @@ def _choose(node: exp.Expr, conditions: Sequence[Value], results: Sequence[Value
     for condition, value in zip(reversed(conditions), reversed(values), strict=True):
         result = call(pc.if_else, call(pc.coalesce, condition, False), value, result)
     return result
-
-
-#: Arguments of a node that the evaluator reads; others are refused, not ignored.
-_READ_ARGUMENTS: Mapping[type[exp.Expr], frozenset[str]] = {
-    exp.Column: frozenset(("this", "table", "db")),
-    exp.Literal: frozenset(("this", "is_string")),
-    exp.Interval: frozenset(("this", "unit")),
-    exp.Between: frozenset(("this", "low", "high", "negate")),
-    exp.In: frozenset(("this", "expressions", "negate")),
-    exp.Like: frozenset(("this", "expression", "negate")),
-    exp.Is: frozenset(("this", "expression", "negate")),
-    exp.Case: frozenset(("this", "ifs", "default")),
-    exp.If: frozenset(("this", "true", "false")),
-    exp.Coalesce: frozenset(("this", "expressions")),
-    exp.Cast: frozenset(("this", "to")),
-    exp.Concat: frozenset(("expressions", "safe")),
-    exp.DPipe: frozenset(("this", "expression", "safe")),
-    exp.Div: frozenset(("this", "expression", "typed", "safe")),
-}
-_BINARY = frozenset(("this", "expression"))
-
-
-def check_arguments(node: exp.Expr) -> None:
-    """Raise `SqlError` if a node has an argument that the evaluator does not read."""
-    read = _READ_ARGUMENTS.get(type(node), _BINARY)
-    for name, value in node.args.items():
-        if name not in read and value not in (None, False, []):
-            rule = f"over Arrow tables {type(node).__name__.upper()} does not support {name}"
-            raise sql_error(node, rule)
 
 
 _E = Evaluator
@@ -358,7 +368,8 @@ _MAKERS: Mapping[type[exp.Expr], Callable[[Evaluator, Any, Guard], Value]] = {
     **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv), _E._arithmetic),
     exp.Neg: _E._negative,
     **dict.fromkeys(
-        (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ), _E._compare
+        (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ),
+        _E._compare,
     ),
     exp.Between: _E._between,
     exp.And: _E._connector,
@@ -381,4 +392,15 @@ _MAKERS: Mapping[type[exp.Expr], Callable[[Evaluator, Any, Guard], Value]] = {
     exp.DPipe: _E._concat,
     exp.Like: _E._like,
     exp.ArrayToString: _E._join_list,
+    exp.Anonymous: _E._call,
+    exp.MakeInterval: _E._make_interval,
+    exp.TryCast: _E._try_cast,
+    **dict.fromkeys((exp.Substring, exp.Trim, exp.Extract, exp.Chr), _E._special_call),
 }
+
+
+def is_covered(node: exp.Expr) -> bool:
+    """Whether there is an evaluation for a node, its parts aside."""
+    if isinstance(node, exp.Anonymous):
+        return is_covered_call(node)
+    return type(node) in _MAKERS

@@ -34,6 +34,37 @@ def interval_ticks(interval: exp.Expr) -> int:
     return ticks
 
 
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_YEARS_MONTHS = re.compile(r"([+-]?)(\d+)-(\d+)", re.ASCII)
+
+
+def interval_months(interval: exp.Interval) -> int | None:
+    """Return the months of ``INTERVAL '1' YEAR`` or ``'1-2' YEAR TO MONTH``; None for durations.
+
+    Raises
+    ------
+    SqlError
+        If the number of months is not a whole literal.
+    """
+    from sqlglot import exp
+
+    unit, value = interval.args.get("unit"), interval.this
+    sign = -1 if isinstance(value, exp.Neg) else 1
+    text = (value.this if isinstance(value, exp.Neg) else value).name.strip()
+    if isinstance(unit, exp.IntervalSpan):
+        match = _YEARS_MONTHS.fullmatch(text)
+        if unit.this.name.lower().removesuffix("s") != "year" or match is None:
+            return None
+        months = int(match[2]) * 12 + int(match[3])
+        return -months * sign if match[1] == "-" else months * sign
+    short = "" if unit is None else unit.name.lower().removesuffix("s")
+    if short not in _MONTHS:
+        return None
+    if not re.fullmatch(r"[+-]?\d{1,9}", text):
+        raise sql_error(interval, "an INTERVAL of months takes a whole number")
+    return sign * int(text) * _MONTHS[short]
+
+
 def _ticks(interval: exp.Expr) -> int:
     from sqlglot import exp
 

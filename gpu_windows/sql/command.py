@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +19,7 @@ from gpu_windows.column_types.local_times import check_zone
 from gpu_windows.errors import GpuWindowsError, QueryError
 from gpu_windows.sql.files import open_streams, table_reader
 from gpu_windows.sql.query import SqlQuery, sql
+from gpu_windows.sql.scripts.script import sql_script
 
 OK, BAD_INPUT = 0, 2
 
@@ -32,6 +34,10 @@ class Request:
         The text of the query.
     file : str, optional
         The file with the text instead; ``-`` is the standard input.
+    script : str, optional
+        The file of a script instead; ``-`` is the standard input.
+    checkpoint : str, optional
+        Where the statements of a script that insert run as a stream.
     tables : sequence of str
         ``NAME=PATH`` of Parquet or CSV files, or of folders of Parquet files.
     event_times : sequence of str
@@ -51,6 +57,8 @@ class Request:
     query: str | None
     file: str | None
     tables: Sequence[str]
+    script: str | None = None
+    checkpoint: str | None = None
     event_times: Sequence[str] = field(default=())
     time_zone: str | None = None
     on_spark: bool = False
@@ -75,6 +83,9 @@ def run(request: Request) -> int:
     try:
         text = _text(request)
         with table_reader(on_spark=request.on_spark) as read:
+            if request.script is not None:
+                _run_script(console, text, request, read)
+                return OK
             zone = None if request.time_zone is None else check_zone(request.time_zone)
             streams = open_streams(request.tables, request.event_times, read, zone)
             query = sql(text, **streams)
@@ -91,15 +102,48 @@ def run(request: Request) -> int:
 
 
 def _text(request: Request) -> str:
-    if (request.query is None) == (request.file is None):
-        raise QueryError("give a query as FILE (- is the standard input) or as --query TEXT")
+    given = [each for each in (request.query, request.file, request.script) if each is not None]
+    if len(given) != 1:
+        rule = "give a query as FILE (- is the standard input) or as --query TEXT, or a --script"
+        raise QueryError(rule, value=", ".join(given) or None)
+    if request.checkpoint is not None and (request.script is None or not request.on_spark):
+        rule = "a stream is a --script with --runner spark: leave out --checkpoint"
+        raise QueryError(rule, value=request.checkpoint)
     if request.query is not None:
         return request.query
-    return sys.stdin.read() if request.file == "-" else Path(str(request.file)).read_text("utf-8")
+    return sys.stdin.read() if given[0] == "-" else Path(given[0]).read_text("utf-8")
+
+
+def _run_script(console: Console, text: str, request: Request, read: Callable[[Path], Any]) -> None:
+    """Write what a script inserts, and print what it selects."""
+    if request.event_times or request.time_zone or request.output:
+        rule = "a script has its event times, in WATERMARK FOR, and its outputs"
+        raise QueryError(rule, value="--event-time, --time-zone, --output")
+    script = sql_script(text, **open_streams(request.tables, (), read))
+    if request.on_spark:
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.getActiveSession()
+        assert session is not None, "the reader of tables has a session"
+        script = script.on_spark(session)
+    if request.explain:
+        console.print(Text(script.explain()), soft_wrap=True)
+        return
+    if request.checkpoint is not None:
+        script.write_stream(request.checkpoint).awaitTermination()
+        return
+    for name, written in script.write().items() if script.inserts else ():
+        console.print(Text(f"{name}: {written.rows:,} rows in {written.path}"), soft_wrap=True)
+    for name in script.targets:
+        if name not in script.inserts:
+            _show(console, _as_arrow(script.outputs()[name].result()), request.rows)
 
 
 def _result(query: SqlQuery) -> pa.Table:
-    result = query.result()
+    return _as_arrow(query.result())
+
+
+def _as_arrow(result: Any) -> pa.Table:
     return result if isinstance(result, pa.Table) else result.toArrow()
 
 

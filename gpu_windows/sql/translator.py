@@ -14,6 +14,7 @@ from gpu_windows.sql.syntax.statement import Statement, is_processing_time, name
 from gpu_windows.sql.syntax.unions import selects_of_union
 from gpu_windows.sql.syntax.window_functions import read_window_function
 from gpu_windows.sql.tables.arrangement import arrange
+from gpu_windows.sql.tables.constants import constant_rows
 from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window, check_timed
 from gpu_windows.sql.tables.projection import project
 from gpu_windows.sql.tables.results import Results, Settings, select_from_results
@@ -96,6 +97,8 @@ class Translator:
             return self.results(tree.this)
         if isinstance(tree, exp.SetOperation):
             return self._read_union(tree)
+        if isinstance(tree, exp.Values):
+            return self.results(exp.select("*").from_(tree))
         if not isinstance(tree, exp.Select):
             raise sql_error(tree, "a query must be one SELECT")
         with errors_at(tree):
@@ -160,6 +163,8 @@ class Translator:
 
     def input(self, node: exp.Expr) -> Input | Results:
         """Return a table of FROM, or the results of a subquery there."""
+        if isinstance(node, exp.Values):
+            return constant_rows(node)
         _check_alias(node)
         if isinstance(node, exp.Subquery):
             return self._subquery(node)

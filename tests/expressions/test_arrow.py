@@ -109,7 +109,7 @@ def test_what_has_no_value_in_spark_has_none_here(text: str) -> None:
     [
         ("zz + 1", "there is no such column; there are a, i, x"),
         ("foo(a)", "foo is not covered over Arrow tables"),
-        ("hour(ts)", "hour is not covered over Arrow tables"),
+        ("soundex(s)", "soundex is not covered over Arrow tables"),
         ("s + 1", "this takes numbers, got string"),
         ("a +", "cannot be parsed"),
         ("a = 'x'", "over Arrow tables these types have no common type"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -14,11 +15,14 @@ from rich.console import Console
 from gpu_windows.vocabulary.options import Engine
 from tests.conformance.command import Request, run_request
 from tests.oracle.compare import agree, compare, table_of
+from tests.oracle.expressions.tables import TABLES
 from tests.oracle.families import FAMILIES, scenario
 from tests.oracle.scenarios import write
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 REPLAY = Path(__file__).with_name("replay.sh")
+EVALUATE = Path(__file__).with_name("evaluate.sh")
+VALUES = Path(__file__).parent.parent / "sql" / "recorded_values.json"
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
@@ -85,6 +89,22 @@ def record(
 ) -> None:
     """Have Flink complete scenario files."""
     raise typer.Exit(answer(out, paths, check=check))
+
+
+@app.command()
+def expressions(
+    out: Annotated[Path, typer.Argument(help="File for the values.")] = VALUES,
+    only: Annotated[str, typer.Option(help=f"Of {', '.join(TABLES)}; with commas.")] = "",
+) -> None:
+    """Evaluate the scalar expressions of `tests.oracle.expressions` on Flink."""
+    names = list(filter(None, only.split(","))) or list(TABLES)
+    if unknown := set(names) - set(TABLES):
+        raise typer.BadParameter(f"unknown: {', '.join(sorted(unknown))}")
+    with tempfile.TemporaryDirectory(prefix="gpu-windows-oracle-") as folder:
+        questions = Path(folder) / "questions.json"
+        questions.write_text(json.dumps({name: TABLES[name].question for name in names}))
+        status = subprocess.run([EVALUATE, questions, out], check=False).returncode
+    raise typer.Exit(status)
 
 
 if __name__ == "__main__":

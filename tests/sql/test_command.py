@@ -253,3 +253,64 @@ def test_spark_gives_the_same(spark: SparkSession, flights: Path, tmp_path: Path
     text = QUERY.replace("AVG(delay)", "no_such_function(COUNT(*))")
     refused("got no_such_function", "--query", text, *tables(flights, "--runner", "spark"))
     assert spark.range(1).count() == 1  # the session that was there is left alone
+
+
+SCRIPT = """
+CREATE TABLE flights (origin STRING, ts TIMESTAMP_LTZ(3), delay DOUBLE, WATERMARK FOR ts AS ts)
+  WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'parquet');
+CREATE TABLE hours (origin STRING, n BIGINT)
+  WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'parquet');
+INSERT INTO hours SELECT origin, COUNT(*) FROM TUMBLE(TABLE flights, DESCRIPTOR(ts),
+  INTERVAL '1' HOUR) GROUP BY origin, window_start, window_end;
+SELECT origin, delay FROM flights WHERE delay > 1;
+"""
+
+
+def test_a_script_writes_what_it_inserts_and_prints_what_it_selects(
+    flights: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "script.sql"
+    path.write_text(SCRIPT.format(path=flights, out=tmp_path / "out"))
+    asked = ask("--script", path, "--rows", 1)
+    assert asked.exit_code == 0
+    assert "hours: 3 rows in" in asked.output
+    assert "JFK" in asked.output
+    assert "1 more rows" in asked.output
+    again = ask("--script", "-", text=path.read_text())
+    assert again.exit_code == 2
+    explained = ask("--script", path, "--explain")
+    assert "-- INSERT INTO hours" in explained.output
+
+
+def test_tables_of_a_script_may_be_files(flights: Path) -> None:
+    text = SCRIPT.format(path="/nowhere", out="/nowhere").partition("CREATE TABLE hours")[0]
+    asked = ask("--script", "-", "--table", f"flights={flights}", text=f"{text} SELECT 1 AS x")
+    assert asked.exit_code == 0, asked.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (["--script", "-", "--query", "SELECT 1"], "or a --script"),
+        (["--query", "SELECT 1", "--checkpoint", "/x"], "a stream is a --script"),
+        (["--script", "-", "--event-time", "ts"], "has its event times"),
+        (["--script", "-"], "line 1, position 1"),
+    ],
+)
+def test_bad_arguments_of_a_script(arguments: list[str], rule: str) -> None:
+    asked = ask(*arguments, text="ALTER TABLE t")
+    assert asked.exit_code == 2
+    assert rule in asked.output
+
+
+@pytest.mark.spark
+def test_a_script_runs_as_a_stream(spark: SparkSession, flights: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    flights.rename(folder / "flights.parquet")
+    path, text = tmp_path / "script.sql", SCRIPT.format(path=folder, out=tmp_path / "out")
+    path.write_text(f"SET 'execution.runtime-mode' = 'batch';{text}")
+    asked = ask("--script", path, "--runner", "spark")
+    assert asked.exit_code == 0, asked.output
+    assert "hours: 3 rows in" in asked.output
+    assert spark.range(1).count() == 1

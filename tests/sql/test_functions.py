@@ -41,7 +41,12 @@ def test_over_arrow_tables_expressions_are_flinks_or_refused() -> None:
         except ExpressionError as error:
             pytest.fail(f"{expression}: {error}")
         ours = found["x"].to_pylist()
-        assert not any(map(differs, ours, flinks)), f"{expression}: {ours}, in Flink {flinks}"
+        wrong = [
+            row
+            for row, pair in enumerate(zip(ours, flinks, strict=True))
+            if differs(*pair) and not is_odd("UTC", expression, row)
+        ]
+        assert not wrong, f"{expression}: {ours}, in Flink {flinks}"
     assert given >= ON_ARROW
 
 
@@ -118,7 +123,6 @@ REFUSED = {
     "a month": ("ts + INTERVAL #'1' MONTH", "no fixed length"),
     "a number as a time": ("#CAST(n AS TIMESTAMP_LTZ(3))", "TO_TIMESTAMP_LTZ"),
     "a query": ("EXISTS (SELECT #1)", "join it"),
-    "SIMILAR TO": ("#s SIMILAR TO 'a'", "REGEXP"),
 }
 
 
@@ -137,15 +141,14 @@ def test_what_has_no_meaning_here_is_refused_at_its_place(case: str) -> None:
         ("REGEXP_EXTRACT(s, '(a)?', 1)", "REGEXP_EXTRACT takes a group that every match has"),
         ("REGEXP_EXTRACT(s, 'a', 1)", "one of the groups of its pattern: 0 to 0"),
         ("REGEXP_EXTRACT(s, s)", "literal"),
-        ("SUBSTRING(s, -3)", "SUBSTRING takes a literal start"),
-        ("LPAD(s, 3, '')", "LPAD takes a literal length"),
+        ("TRANSLATE(s, s, 'x')", "TRANSLATE takes a literal string of letters"),
         ("REPLACE(s, '', 'x')", "not empty"),
-        ("LOCATE('d', s, 0)", "a literal start from 1"),
-        ("SPLIT_INDEX(s, '.', n)", "a literal index from 0"),
+        ("SPLIT_INDEX(s, '', 1)", "a literal separator that is not empty"),
+        ("s SIMILAR TO s", "SIMILAR TO takes a literal pattern"),
         ("DATE_FORMAT(ts, 'z')", "a literal format"),
-        ("FLOOR(ts TO WEEK)", "FLOOR of a time"),
-        ("EXTRACT(EPOCH FROM ts)", "EXTRACT takes one of YEAR"),
-        ("TO_TIMESTAMP_LTZ(b, 6)", "0 for seconds, or 3"),
+        ("CEIL(ts TO WEEK)", "CEIL TO WEEK is not covered"),
+        ("EXTRACT(NANOSECOND FROM ts)", "EXTRACT takes one of YEAR"),
+        ("TO_TIMESTAMP_LTZ(b, 9)", "0 for seconds, 3 for"),
     ],
 )
 def test_arguments_that_mean_something_else_are_refused(

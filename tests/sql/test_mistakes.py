@@ -26,7 +26,7 @@ MISTAKES = {
     "a quote that does not end": ("SELECT 'k FROM t", "the SQL cannot be parsed"),
     "no FROM": ("SELECT * FROM", "the SQL cannot be parsed"),
     "a statement that writes": ("#INSERT INTO x SELECT * FROM t", "a query must be one SELECT"),
-    "two queries": (f"SELECT COUNT(*) AS n {IN} {BY} UNION ALL SELECT #1", "a query needs FROM"),
+    "two queries": (f"SELECT COUNT(*) AS n {IN} {BY} UNION ALL SELECT #1", "an event time"),
     "unknown table": ("SELECT COUNT(*) FROM #nowhere", "no such table; sql() is given t, u, bare"),
     "unknown function": (
         f"SELECT COUNT(*) FROM SLIDE(TABLE #t, DESCRIPTOR(ts)) {BY}",

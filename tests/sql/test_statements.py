@@ -21,28 +21,20 @@ NUMBERED = "SELECT v, rn FROM (SELECT *, {} OVER ({} ORDER BY v DESC) AS rn FROM
 REFUSED = {
     "a table": (
         "-- the source\n#create table t (a INT, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)",
-        r"a query must be one SELECT: give a table as gw\.sql\(text, name=gw\.stream",
+        "sql_script.* runs scripts",
     ),
     "a view": (
         "/* a */ #CREATE TEMPORARY VIEW x AS SELECT * FROM t",
-        "write a view as a query of WITH",
+        "sql_script.* runs scripts",
     ),
-    "what is written": ("#INSERT INTO sink SELECT v FROM t", "its .outputs.. to write_stream"),
-    "statements together": ("#EXECUTE STATEMENT SET BEGIN", "write_stream"),
-    "a setting": ("  #SET 'parallelism.default' = '1'", "use .options"),
+    "what is written": ("#INSERT INTO sink SELECT v FROM t", "sql_script.* runs scripts"),
+    "statements together": ("#EXECUTE STATEMENT SET BEGIN", "sql_script"),
+    "a setting": ("  #SET 'parallelism.default' = '1'", "sql_script"),
     "an explanation": ("#EXPLAIN SELECT v FROM t", r"use \.explain\(\)"),
     "LIMIT": ("SELECT v FROM t LIMIT #v", "a whole number, such as 10"),
-    "the second row": (
-        NUMBERED.format("#ROW_NUMBER()", "PARTITION BY ts", "= 2"),
-        "in an outer query WHERE number <= 3, or = 1",
-    ),
-    "numbers of a list": (
-        NUMBERED.format("#ROW_NUMBER()", "PARTITION BY ts", "IN (1)"),
-        "in an outer query WHERE number <= 3, or = 1",
-    ),
     "ranks": (
         NUMBERED.format("#RANK()", "PARTITION BY ts", "<= 2"),
-        "covered for top-N alone: ROW_NUMBER",
+        "for top-N use ROW_NUMBER",
     ),
     "windows of processing time": (
         "SELECT #TUMBLE_PROCTIME(ts, INTERVAL '1' MINUTE) AS w, COUNT(*) AS n FROM t "

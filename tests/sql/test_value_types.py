@@ -9,13 +9,8 @@ from sqlglot import exp
 from gpu_windows.errors import SqlError
 from gpu_windows.expressions.spark_literals import SparkLiterals
 from gpu_windows.sql.syntax.parse import parse_statement
-from gpu_windows.sql.syntax.value_types import (
-    BOOLEAN,
-    INTEGER,
-    TIMESTAMP,
-    apply_type_rules,
-    value_type,
-)
+from gpu_windows.sql.syntax.type_names import BOOLEAN, INTEGER, TIMESTAMP
+from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
 
 KINDS = {
     "i": INTEGER,

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from gpu_windows.expressions.evaluator import check_arguments
+from gpu_windows.expressions.arguments import check_arguments
 from gpu_windows.expressions.sql_text import canonical_text, sql_error, to_spark_sql
 from gpu_windows.functions.patterns.navigation import (
     AggregateArgument,

@@ -37,7 +37,9 @@ def read_select(statement: Statement, table: Input, settings: Settings) -> Resul
         raise sql_error(statement.select, _NO_AGGREGATE)
     settings.check_selects(statement.select)
     rows = table.where(statement.where)
-    items = items_by_name(_expand(statement, rows), lambda node: node)
+    items = items_by_name(_expand(statement, rows), rows.with_fields)
+    if not items:
+        raise sql_error(statement.select, "* needs FROM: there are no columns")
     texts = {name: _text(rows, name, node) for name, node in items.items()}
     times = frozenset(
         name

@@ -122,7 +122,7 @@ class _Reader:
             return
         if statement.like is not None:
             other = self._table(*statement.like)
-            table = merge_tables(table, other, options=not statement.excludes_options)
+            table = merge_tables(table, other, statement.excludes)
         self._check_names(table)
         self._scope = replace(self._scope, tables={**self._scope.tables, table.name.lower(): table})
         if statement.query is not None:

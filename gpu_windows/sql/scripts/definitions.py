@@ -10,6 +10,8 @@ import pyarrow as pa
 from gpu_windows.sql.scripts.flink_types import read_type
 from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token
 
+_PARTS = ("OPTIONS", "GENERATED", "WATERMARKS", "CONSTRAINTS", "PARTITIONS", "METADATA")
+
 
 @dataclass(frozen=True)
 class Column:
@@ -119,8 +121,9 @@ class CreateTable:
     table : TableDefinition
     like : tuple of str and Token, optional
         The name of the table of LIKE, and where it is.
-    excludes_options : bool
-        Whether LIKE takes no options of that table.
+    excludes : frozenset of str
+        The parts of that table that LIKE does not take: ``OPTIONS``, ``GENERATED``,
+        ``WATERMARKS``, ``CONSTRAINTS``, ``PARTITIONS``, ``METADATA``.
     query : Excerpt, optional
         The query of CREATE TABLE ... AS, whose results are written.
     if_not_exists : bool
@@ -128,7 +131,7 @@ class CreateTable:
 
     table: TableDefinition
     like: tuple[str, Token] | None = None
-    excludes_options: bool = False
+    excludes: frozenset[str] = frozenset()
     query: Excerpt | None = None
     if_not_exists: bool = False
 
@@ -154,16 +157,17 @@ def read_create_table(cursor: Cursor) -> CreateTable:
         table = replace(table, partitions=cursor.names("a column"))
     if cursor.accept("WITH"):
         table = replace(table, options=read_options(cursor))
-    like, excludes_options, query = None, False, None
+    like, excludes, query = None, frozenset[str](), None
     if cursor.accept("LIKE"):
         place = cursor.token
         like = cursor.path("a table"), place
-        excludes_options = cursor.accept("(") and _read_like_options(cursor)
+        if cursor.accept("("):
+            excludes = _read_excluded_parts(cursor)
     elif cursor.accept("AS"):
         query = cursor.until()
     if not cursor.is_at_end:
         raise cursor.error("CREATE TABLE ends here")
-    return CreateTable(table, like, excludes_options, query, if_not_exists)
+    return CreateTable(table, like, excludes, query, if_not_exists)
 
 
 def read_options(cursor: Cursor) -> dict[str, str]:
@@ -182,33 +186,49 @@ def read_options(cursor: Cursor) -> dict[str, str]:
     return options
 
 
-def merge_tables(one: TableDefinition, other: TableDefinition, *, options: bool) -> TableDefinition:
-    """Return a table with the columns of another one before its own: LIKE."""
+def merge_tables(
+    one: TableDefinition, other: TableDefinition, excludes: frozenset[str]
+) -> TableDefinition:
+    """Return a table with the columns of another one before its own: LIKE.
+
+    ``excludes``: see `CreateTable`.
+    """
     own = {each.name.lower() for each in one.columns}
-    first = tuple(each for each in other.columns if each.name.lower() not in own)
+    first = tuple(
+        each
+        for each in other.columns
+        if each.name.lower() not in own
+        and not ("GENERATED" in excludes and each.expression is not None)
+        and not ("METADATA" in excludes and each.metadata is not None)
+    )
+    watermark = None if "WATERMARKS" in excludes else other.watermark
+    key = () if "CONSTRAINTS" in excludes else other.primary_key
+    partitions = () if "PARTITIONS" in excludes else other.partitions
+    options = {} if "OPTIONS" in excludes else other.options
     return replace(
         one,
         columns=(*first, *one.columns),
-        watermark=one.watermark or other.watermark,
-        primary_key=one.primary_key or other.primary_key,
-        partitions=one.partitions or other.partitions,
-        options={**(other.options if options else {}), **one.options},
+        watermark=one.watermark or watermark,
+        primary_key=one.primary_key or key,
+        partitions=one.partitions or partitions,
+        options={**options, **one.options},
     )
 
 
-def _read_like_options(cursor: Cursor) -> bool:
-    """Read the options of LIKE; return whether it excludes those of the table."""
-    excludes = False
+def _read_excluded_parts(cursor: Cursor) -> frozenset[str]:
+    """Read the options of LIKE; return the parts that it excludes."""
+    excluded: set[str] = set()
     while not cursor.accept(")"):
-        if cursor.accept("EXCLUDING", "OPTIONS"):
-            excludes = True
-        elif not any(
-            cursor.accept(word, what)
-            for word, what in (("INCLUDING", "ALL"), ("INCLUDING", "OPTIONS"),
-                               ("OVERWRITING", "OPTIONS"))
-        ):  # fmt: skip
-            raise cursor.error("LIKE takes EXCLUDING OPTIONS, INCLUDING ALL or OVERWRITING OPTIONS")
-    return excludes
+        excludes = cursor.accept("EXCLUDING")
+        if not excludes and not cursor.accept("INCLUDING") and not cursor.accept("OVERWRITING"):
+            raise cursor.error("LIKE takes INCLUDING, EXCLUDING or OVERWRITING a part of a table")
+        part = cursor.token.text.upper()
+        if part not in ("ALL", *_PARTS):
+            raise cursor.error(f"a part of a table is one of ALL, {', '.join(_PARTS)}")
+        cursor.next()
+        parts = set(_PARTS if part == "ALL" else (part,))
+        excluded = excluded | parts if excludes else excluded - parts
+    return frozenset(excluded)
 
 
 def _read_columns(cursor: Cursor, table: TableDefinition) -> TableDefinition:

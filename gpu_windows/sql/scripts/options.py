@@ -11,12 +11,16 @@ from gpu_windows.sql.scripts.statements import SetOption
 from gpu_windows.vocabulary.options import ticks
 
 _ZONE, _UTC = "table.local-time-zone", ("UTC", "Z", "GMT", "ETC/UTC", "+00:00")
+IDLE_TIMEOUT = "table.exec.source.idle-timeout"
 _INTERVAL = "execution.checkpointing.interval"
 #: What queries follow.
 _USED = {
     "execution.runtime-mode": "says whether tables are streams",
     _INTERVAL: "is the interval of micro-batches of write_stream",
     "pipeline.name": "is the name of the streaming query",
+    IDLE_TIMEOUT: "is the time after which a stream without rows does not hold the watermark",
+    "table.exec.state.ttl": "is not needed: state of windows and of joins in time expires with "
+    "them; that of a continuous top-N and of OVER stays, as if it were 0",
 }
 #: Prefixes of options that change how Flink runs a query, and not its results.
 _WITHOUT_EFFECT = (
@@ -30,8 +34,6 @@ _WITHOUT_EFFECT = (
 _REFUSED = {
     _ZONE: "the zone of TIMESTAMP_LTZ is that of the Spark session, "
     "spark.sql.session.timeZone, and UTC over Arrow tables",
-    "table.exec.source.idle-timeout": "give the stream an event time with .with_idleness(timeout)",
-    "table.exec.state.ttl": "results would depend on a clock: windows drop their own state",
     "table.exec.emit.early-fire.enabled": "use a trigger of the API",
     "table.exec.emit.late-fire.enabled": "use allowed_lateness of the API",
 }
@@ -62,9 +64,13 @@ def read_trigger(options: Mapping[str, str]) -> dict[str, Any] | None:
     interval = options.get(_INTERVAL)
     if interval is None:
         return None
-    text = f"{interval} ms" if interval.isdigit() else interval
-    duration = timedelta(microseconds=ticks(text))
+    duration = timedelta(microseconds=ticks(read_duration(interval)))
     return {"processingTime": f"{duration // timedelta(milliseconds=1)} milliseconds"}
+
+
+def read_duration(text: str) -> str:
+    """Return a duration of Flink's options, whose unit is by default the millisecond."""
+    return f"{text} ms" if text.strip().isdigit() else text
 
 
 def _is_same_zone(one: str, other: str) -> bool:

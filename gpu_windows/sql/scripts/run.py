@@ -17,7 +17,12 @@ from gpu_windows.runners.outputs import Outputs
 from gpu_windows.sql.scripts.catalog import Catalog, Task
 from gpu_windows.sql.scripts.connectors import STREAMS, Connectors
 from gpu_windows.sql.scripts.lexer import error_at
-from gpu_windows.sql.scripts.options import check_options, explain_options, read_trigger
+from gpu_windows.sql.scripts.options import (
+    IDLE_TIMEOUT,
+    check_options,
+    explain_options,
+    read_trigger,
+)
 from gpu_windows.sql.scripts.tables import open_table
 from gpu_windows.sql.scripts.target_columns import as_target
 from gpu_windows.sql.syntax.parse import parse_statement
@@ -198,8 +203,9 @@ class ScriptRun:
         if key not in self._open_tables:
             _, stream = given.get(name, (name, None))
             rows = self._connectors.rows(definition, stream, is_shared=self._is_shared)
+            idle = task.scope.options.get(IDLE_TIMEOUT)
             self._open_tables[key] = open_table(
-                self.text, definition, rows, on_arrow=self._is_on_arrow
+                self.text, definition, rows, idle, on_arrow=self._is_on_arrow
             )
         return self._open_tables[key]
 

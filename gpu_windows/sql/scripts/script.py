@@ -88,6 +88,12 @@ class SqlScript:
         """Names of results: the tables of INSERT, and ``result`` of a SELECT that stands alone."""
         return tuple(dict.fromkeys(task.name for task in self._catalog.tasks))
 
+    @property
+    def inserts(self) -> tuple[str, ...]:
+        """The `targets` that are tables of INSERT."""
+        found = (task.name for task in self._catalog.tasks if task.target is not None)
+        return tuple(dict.fromkeys(found))
+
     def outputs(self) -> dict[str, Outputs]:
         """Return the outputs of all queries, by `targets`.
 

@@ -18,9 +18,10 @@ from gpu_windows.planning.query import NO_TIME
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.scripts.definitions import Column, TableDefinition
 from gpu_windows.sql.scripts.lexer import Excerpt, error_at
+from gpu_windows.sql.scripts.options import read_duration
 from gpu_windows.sql.syntax.parse import parse_statement
 from gpu_windows.sql.tables.inputs import Input
-from gpu_windows.vocabulary.options import show_ticks
+from gpu_windows.vocabulary.options import show_ticks, ticks
 
 _BLANKS = re.compile(r" {6}")
 _NONE = (
@@ -29,7 +30,9 @@ _NONE = (
 )
 
 
-def open_table(script: str, definition: TableDefinition, rows: ApiCall, *, on_arrow: bool) -> Input:
+def open_table(
+    script: str, definition: TableDefinition, rows: ApiCall, idle: str | None, *, on_arrow: bool
+) -> Input:
     """Return a table with the columns of its definition.
 
     Parameters
@@ -39,6 +42,8 @@ def open_table(script: str, definition: TableDefinition, rows: ApiCall, *, on_ar
     definition : TableDefinition
     rows : ApiCall of Stream or TimedStream
         With at least the columns that are not computed.
+    idle : str, optional
+        How long rows may be missing until they do not hold the watermark.
     on_arrow : bool
         Whether expressions are computed over Arrow tables.
 
@@ -61,7 +66,7 @@ def open_table(script: str, definition: TableDefinition, rows: ApiCall, *, on_ar
         elif not _is_processing_time(column.expression):
             stream = _add_computed(definition, column, stream, columns, on_arrow=on_arrow)
             columns[column.name] = column.name
-    stream = _with_event_time(script, definition, stream, columns, on_arrow=on_arrow)
+    stream = _with_event_time(script, definition, stream, columns, idle, on_arrow=on_arrow)
     if isinstance(stream.value, Stream):
         stream = replace(stream, value=stream.value._without_time)
     return Input(definition.name, stream, columns=columns)
@@ -149,7 +154,13 @@ def _add_computed(
 
 
 def _with_event_time(
-    script: str, definition: TableDefinition, stream: ApiCall, columns: Any, *, on_arrow: bool
+    script: str,
+    definition: TableDefinition,
+    stream: ApiCall,
+    columns: Any,
+    idle: str | None,
+    *,
+    on_arrow: bool,
 ) -> ApiCall:
     watermark = definition.watermark
     if watermark is None:
@@ -160,6 +171,8 @@ def _with_event_time(
         raise error_at(script, watermark.place.start, rule, watermark.column)
     node = parse_expression(watermark.expression, on_arrow=on_arrow)
     strategy = _strategy(node, watermark.column)
+    if idle is not None and ticks(read_duration(idle)):
+        strategy = strategy.call("with_idleness", read_duration(idle)).on_one_line()
     try:
         return stream.call("event_time", names[watermark.column.lower()], strategy)
     except QueryError as error:

@@ -17,7 +17,6 @@ from gpu_windows.sql.tables.results import Results
 
 #: Numbers in the order in which Flink widens them when it writes.
 _WIDTHS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
-_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 _SQL_NAMES = {
     pa.int16(): "SMALLINT",
     pa.int32(): "INT",
@@ -29,6 +28,8 @@ _SQL_NAMES = {
 
 def as_target(script: str, task: Task, results: Results, *, on_arrow: bool) -> Results:
     """Return results with the names and types of the columns of a task's target.
+
+    Results that change keep their column with the kind of change beside these.
 
     Raises
     ------
@@ -44,12 +45,13 @@ def as_target(script: str, task: Task, results: Results, *, on_arrow: bool) -> R
     constants = {name.lower(): text for name, text in insert.partition.items()}
     written = [*_columns(script, task)]
     given = [each for each in written if each.name.lower() not in constants]
-    if len(given) != len(results.names):
-        names = ", ".join(each.name for each in given)
-        rule = f"the query gives {len(results.names)} columns, and {target.name} takes {names}"
-        raise error_at(script, insert.place.start, rule, ", ".join(results.names))
+    names = [name for name in results.names if name != results.change]
+    if len(given) != len(names):
+        columns = ", ".join(each.name for each in given)
+        rule = f"the query gives {len(names)} columns, and {target.name} takes {columns}"
+        raise error_at(script, insert.place.start, rule, ", ".join(names))
     items: dict[str, exp.Expr] = {}
-    for column, name in zip(given, results.names, strict=True):
+    for column, name in zip(given, names, strict=True):
         node = result_column(name)
         items[column.name] = _convert(script, task, column, schema.field(name).type, node)
     for name, text in insert.partition.items():
@@ -93,18 +95,17 @@ def _convert(
 
 
 def _widens(dtype: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether every value of a type has an equal one, or the nearest one, of another type."""
+    """Whether Flink writes a type as another one, without CAST.
+
+    A number has an equal one, or the nearest float; one of too many digits is an error when it is
+    written. An instant is what clocks of the session's zone show.
+    """
+    if types.is_timestamp(dtype) and types.is_timestamp(wanted):
+        return wanted.tz is None
     if dtype in _WIDTHS and wanted in _WIDTHS:
         return bool(_WIDTHS.index(dtype) <= _WIDTHS.index(wanted))
     if types.is_decimal(wanted):
-        whole = wanted.precision - wanted.scale
-        if dtype in _DIGITS:
-            return bool(_DIGITS[dtype] <= whole)
-        return bool(
-            types.is_decimal(dtype)
-            and dtype.scale <= wanted.scale
-            and dtype.precision - dtype.scale <= whole
-        )
+        return dtype in _WIDTHS or bool(types.is_decimal(dtype) and dtype.scale <= wanted.scale)
     if types.is_floating(wanted):
         is_number = dtype in _WIDTHS or types.is_decimal(dtype)
         return bool(is_number or (dtype == pa.float32() and wanted == pa.float64()))

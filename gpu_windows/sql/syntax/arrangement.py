@@ -157,8 +157,8 @@ def _items_by_name(select: exp.Select) -> dict[str, exp.Expr]:
     items = Statement(select).items
     stars = any(is_any_star(each.node) for each in items)
     names = map(name_of, items) if stars else names_of(items)
-    named = zip(names, items, strict=True)
-    return {name.lower(): item.node for name, item in reversed([*named]) if name not in ("", "*")}
+    pairs = [*zip(names, items, strict=True)]
+    return {name.lower(): item.node for name, item in reversed(pairs) if name not in ("", "*")}
 
 
 def _over_rows(node: exp.Expr, items: dict[str, exp.Expr]) -> exp.Expr:

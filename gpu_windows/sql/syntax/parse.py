@@ -18,9 +18,12 @@ from gpu_windows.expressions.dialect import (
     WindowFunction,
     without_comments,
 )
-from gpu_windows.expressions.sql_text import parse_tree, sql_error
+from gpu_windows.expressions.evaluator import is_covered
+from gpu_windows.expressions.sql_text import parse_tree, position_meta, sql_error
 from gpu_windows.functions.patterns.navigation import IN_PATTERNS
 from gpu_windows.sql.syntax.functions import FUNCTIONS, SPECIAL, UnsupportedCallError
+from gpu_windows.sql.syntax.functions.patterns import similar_to
+from gpu_windows.sql.syntax.functions.typed import TypedCall
 from gpu_windows.sql.syntax.statement import AGGREGATES_BY_NAME, is_processing_time
 from gpu_windows.sql.syntax.window_functions import AUXILIARY_FUNCTIONS
 
@@ -72,6 +75,7 @@ def parse_statement(text: str, *, on_arrow: bool = False) -> exp.Expr:
     """
     _check_is_query(text)
     tree = parse_tree(text)
+    _add_from(tree)
     rewriter = _Rewriter(on_arrow)
     for node in reversed([*tree.walk(bfs=True)]):  # inner nodes first
         found = rewriter.rewrite(node)
@@ -81,16 +85,12 @@ def parse_statement(text: str, *, on_arrow: bool = False) -> exp.Expr:
     return tree
 
 
-_WRITES = "give its SELECT alone, and its .outputs() to write_stream"
+_SCRIPT = "gw.sql_script(text, ...) runs scripts"
 #: First words of statements that are not queries, with advice.
 _STATEMENTS = {
-    "CREATE": "give a table as gw.sql(text, name=gw.stream(rows).event_time(column, watermarks)), "
-    "and write a view as a query of WITH",
-    "INSERT": _WRITES,
-    **dict.fromkeys(("BEGIN", "EXECUTE"), _WRITES),
-    **dict.fromkeys(("SET", "RESET"), "use .options(...), or settings of the session"),
+    **dict.fromkeys(("CREATE", "INSERT", "BEGIN", "EXECUTE", "SET", "RESET", "DROP"), _SCRIPT),
     **dict.fromkeys(("EXPLAIN", "DESCRIBE", "DESC", "SHOW"), "use .explain()"),
-    **dict.fromkeys(("DROP", "ALTER", "USE", "ADD", "LOAD"), "give tables by name: t=..."),
+    **dict.fromkeys(("ALTER", "USE", "ADD", "LOAD"), "give tables by name: t=..."),
 }
 _FIRST_WORD = re.compile(r"\s*(\w+)")
 
@@ -105,6 +105,19 @@ def _check_is_query(text: object) -> None:
         position = word.start(1) - before
         rule = f"a query must be one SELECT: {instead}"
         raise SqlError(rule, value=word[1].upper(), line=line, position=position)
+
+
+#: Metadata of nodes with their position.
+_POSITION = ("line", "col", "start", "end")
+
+
+def _add_from(tree: exp.Expr) -> None:
+    """Give a SELECT without FROM one row that has no columns: VALUES without any."""
+    for select in list(tree.find_all(exp.Select)):
+        if select.args.get("from_") is None:
+            row = exp.Values(expressions=[])
+            row.meta.update({n: v for n, v in position_meta(select).items() if n in _POSITION})
+            select.set("from_", exp.From(this=row))
 
 
 @dataclass(frozen=True)
@@ -154,18 +167,15 @@ class _Rewriter:
             raise UnsupportedCallError(
                 f"takes {function.min_arguments}{several} arguments, got {count}"
             )
-        if self.on_arrow and not function.on_arrow:
-            raise _not_on_arrow(node, name)
-        return function.make(*(each.copy() for each in node.expressions))
+        found = function.make(*(each.copy() for each in node.expressions))
+        return self._check_runner(node, name, found)
 
     def _check_runner(self, node: exp.Expr, name: str, found: exp.Expr) -> exp.Expr:
-        if self.on_arrow and (not isinstance(found, _ON_ARROW) or isinstance(found, exp.TryCast)):
+        """Return a call; refuse it over Arrow tables if a function of it is not covered there."""
+        calls = found.find_all(exp.Func) if self.on_arrow else ()
+        if not all(isinstance(each, TypedCall) or is_covered(each) for each in calls):
             raise _not_on_arrow(node, name)
         return found
-
-
-#: Calls with a grammar of their own that are covered over Arrow tables.
-_ON_ARROW = (exp.Floor, exp.Ceil, exp.If, exp.Case, exp.Cast)
 
 
 def _not_on_arrow(node: exp.Expr, name: str) -> SqlError:
@@ -251,8 +261,11 @@ def _cast(node: exp.Cast) -> exp.Expr:
     return node
 
 
-def _refuse_similar_to(node: exp.SimilarTo) -> exp.Expr:
-    raise sql_error(node, "SIMILAR TO is not covered: use REGEXP(text, pattern), or LIKE")
+def _similar_to(node: exp.SimilarTo) -> exp.Expr:
+    try:
+        return similar_to(node)
+    except UnsupportedCallError as error:
+        raise sql_error(node, f"SIMILAR TO {error}: use REGEXP(text, pattern)") from None
 
 
 def _unicode_string(node: exp.UnicodeString) -> exp.Expr:
@@ -333,5 +346,5 @@ _RULES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Between: _between,
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.SimilarTo: _refuse_similar_to,
+    exp.SimilarTo: _similar_to,
 }

@@ -10,18 +10,30 @@ import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
-from gpu_windows.expressions.intervals import interval_ticks
+from gpu_windows.expressions.dialect import FUNCTION_NAME
+from gpu_windows.expressions.intervals import interval_months, interval_ticks
 from gpu_windows.expressions.sql_text import sql_error
+from gpu_windows.sql.syntax.functions.building import UnsupportedCallError, number, template
+from gpu_windows.sql.syntax.functions.typed import TypedCall
+from gpu_windows.sql.syntax.type_names import (
+    BOOLEAN,
+    CLOCK_TIME,
+    DATE,
+    DECIMAL,
+    ELEMENTS,
+    FLOATING,
+    INTEGER,
+    TEXT,
+    TIMESTAMP,
+    VALUE_TYPE,
+    ZONED_TIMESTAMP,
+)
+from gpu_windows.sql.syntax.typed_functions import lower_call
 
 #: Returns the type of a column; None if it is not known.
 TypeOfColumn: TypeAlias = Callable[[exp.Column], "str | None"]
 
-INTEGER, TIMESTAMP, BOOLEAN = "integer", "timestamp", "boolean"
-#: Timestamps in a zone other than UTC, which is the zone of dates over Arrow tables.
-ZONED_TIMESTAMP = "zoned timestamp"
-#: Prefix of the type of a list with these elements, or a map with these values.
-_ELEMENTS = "elements: "
-_UTC = (None, "UTC", "Etc/UTC", "Z", "+00:00", "GMT")
+_UTC = ("UTC", "Etc/UTC", "Z", "+00:00", "GMT")
 _DAY = 86_400_000_000
 _SECOND = 1_000_000
 _INTEGERS = (
@@ -29,6 +41,11 @@ _INTEGERS = (
     exp.DType.UINT,
 )
 _TIMESTAMPS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
+_NODE_TYPES = (
+    ((exp.Upper, exp.Lower, exp.Concat, exp.DPipe, exp.Trim), TEXT),
+    ((exp.Length, exp.Extract), INTEGER),
+    ((exp.Predicate, exp.Not, exp.And, exp.Or, exp.Boolean), BOOLEAN),
+)
 _STRINGS = (exp.DType.TEXT, exp.DType.VARCHAR)
 _OPERAND_TYPED = (
     *(exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv),
@@ -40,14 +57,41 @@ _ARGUMENT_TYPED = (
     *(exp.Round, exp.Sign, exp.Floor, exp.Ceil, exp.Min, exp.Max),
 )
 _NUMBERS = (*_INTEGERS, exp.DType.FLOAT, exp.DType.DOUBLE, exp.DType.DECIMAL)
-_BOOLEANS = (exp.Predicate, exp.Not, exp.And, exp.Or, exp.Boolean)
+_TIMES = (TIMESTAMP, ZONED_TIMESTAMP, CLOCK_TIME)
 #: Types of Spark's functions by name.
 _FUNCTION_TYPES: Mapping[str, str] = {
-    **dict.fromkeys(("LOCATE", "INSTR", "ARRAY_SIZE", "YEAR", "QUARTER", "MONTH"), INTEGER),
-    **dict.fromkeys(("DAYOFYEAR", "DAYOFMONTH", "DAYOFWEEK", "WEEKOFYEAR"), INTEGER),
-    **dict.fromkeys(("HOUR", "MINUTE", "SECOND"), INTEGER),
+    **dict.fromkeys(("LOCATE", "INSTR", "SIZE", "ASCII", "REGEXP_COUNT", "REGEXP_INSTR"), INTEGER),
+    **dict.fromkeys(("UNIX_SECONDS", "ARRAY_POSITION"), INTEGER),
     **dict.fromkeys(("DATE_TRUNC", "TIMESTAMP_MILLIS", "TIMESTAMP_SECONDS"), TIMESTAMP),
-    **dict.fromkeys(("REGEXP_LIKE", "STARTSWITH", "ENDSWITH"), BOOLEAN),
+    **dict.fromkeys(("TRY_TO_TIMESTAMP", "TIMESTAMP_MICROS"), TIMESTAMP),
+    **dict.fromkeys(("REGEXP_LIKE", "STARTSWITH", "ENDSWITH", "ARRAY_CONTAINS"), BOOLEAN),
+    **dict.fromkeys(("SQRT", "EXP", "LN", "POWER", "PI", "E", "SIN", "COS", "TAN"), FLOATING),
+    **dict.fromkeys(
+        (
+            "SUBSTRING",
+            "LEFT",
+            "RIGHT",
+            "REPEAT",
+            "REVERSE",
+            "REPLACE",
+            "TRANSLATE",
+            "LPAD",
+            "RPAD",
+            "CONCAT_WS",
+            "DATE_FORMAT",
+            "REGEXP_EXTRACT",
+            "REGEXP_REPLACE",
+            "MD5",
+            "SHA1",
+            "SHA2",
+            "BASE64",
+            "HEX",
+            "BIN",
+            "CHR",
+            "GET_JSON_OBJECT",
+        ),
+        TEXT,
+    ),
 }
 #: Functions by name whose type is that of their arguments, a number of digits aside.
 _ARGUMENT_TYPED_FUNCTIONS = ("GREATEST", "LEAST", "ROUND", "SIGN")
@@ -58,11 +102,26 @@ def value_type(dtype: pa.DataType) -> str | None:
     if types.is_integer(dtype):
         return INTEGER
     if types.is_timestamp(dtype):
+        if dtype.tz is None:
+            return CLOCK_TIME
         return TIMESTAMP if dtype.tz in _UTC else ZONED_TIMESTAMP
+    for is_type, name in _TYPE_TESTS:
+        if is_type(dtype):
+            return name
     if types.is_list(dtype) or types.is_large_list(dtype) or types.is_map(dtype):
         element = value_type(dtype.item_type if types.is_map(dtype) else dtype.value_type)
-        return None if element is None else _ELEMENTS + element
-    return BOOLEAN if types.is_boolean(dtype) else None
+        return None if element is None else ELEMENTS + element
+    return None
+
+
+_TYPE_TESTS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (types.is_boolean, BOOLEAN),
+    (types.is_floating, FLOATING),
+    (types.is_decimal, DECIMAL),
+    (types.is_date, DATE),
+    (types.is_string, TEXT),
+    (types.is_large_string, TEXT),
+)
 
 
 def apply_type_rules(node: exp.Expr, type_of_column: TypeOfColumn) -> exp.Expr:
@@ -91,37 +150,59 @@ def apply_type_rules(node: exp.Expr, type_of_column: TypeOfColumn) -> exp.Expr:
 
 def infer_type(node: exp.Expr | None, type_of_column: TypeOfColumn) -> str | None:
     """Return the value type of an expression; None if it is not known."""
+    if node is not None and VALUE_TYPE in node.meta:
+        return str(node.meta[VALUE_TYPE])
     if isinstance(node, exp.Column):
         return type_of_column(node)
     if isinstance(node, exp.Literal):
-        return INTEGER if node.is_int else None
-    if isinstance(node, exp.Length | exp.Extract):
-        return INTEGER
+        return _type_of_literal(node)
     if isinstance(node, exp.Cast):
         return _type_of_cast(node)
-    if isinstance(node, _BOOLEANS):
-        return BOOLEAN
-    if isinstance(node, exp.Anonymous):
-        if node.name.upper() == "TRY_ELEMENT_AT":
-            owner = infer_type(node.expressions[0], type_of_column) or ""
-            return owner.removeprefix(_ELEMENTS) if owner.startswith(_ELEMENTS) else None
-        if node.name.upper() not in _ARGUMENT_TYPED_FUNCTIONS:
-            return _FUNCTION_TYPES.get(node.name.upper())
+    for kinds, name in _NODE_TYPES:
+        if isinstance(node, kinds):
+            return name
+    if isinstance(node, exp.Anonymous) and node.name.upper() not in _ARGUMENT_TYPED_FUNCTIONS:
+        return _type_of_call(node, type_of_column)
     parts = _parts(node)
     part_types = {
         infer_type(each, type_of_column) for each in parts if not isinstance(each, exp.Null)
     }
-    for time in (TIMESTAMP, ZONED_TIMESTAMP):
+    for time in _TIMES:
         if isinstance(node, exp.Add | exp.Sub) and time in part_types:
             return time if any(_is_interval(each) for each in parts) else None
+    if len(part_types) > 1 and part_types <= {INTEGER, DECIMAL, FLOATING}:
+        return FLOATING if FLOATING in part_types else DECIMAL
     return part_types.pop() if len(part_types) == 1 else None
 
 
+def _type_of_call(node: exp.Anonymous, type_of_column: TypeOfColumn) -> str | None:
+    if node.name.upper() != "TRY_ELEMENT_AT":
+        return _FUNCTION_TYPES.get(node.name.upper())
+    owner = infer_type(node.expressions[0], type_of_column) or ""
+    return owner.removeprefix(ELEMENTS) if owner.startswith(ELEMENTS) else None
+
+
+def _type_of_literal(node: exp.Literal) -> str:
+    if node.is_string:
+        return TEXT
+    return INTEGER if node.is_int else FLOATING if "e" in node.name.lower() else DECIMAL
+
+
 def _type_of_cast(node: exp.Cast) -> str | None:
-    to = node.to.this
-    if to in _INTEGERS:
-        return INTEGER
-    return TIMESTAMP if to in _TIMESTAMPS else BOOLEAN if to == exp.DType.BOOLEAN else None
+    return _CAST_TYPES.get(node.to.this)
+
+
+_CAST_TYPES: Mapping[Any, str] = {
+    **dict.fromkeys(_INTEGERS, INTEGER),
+    **dict.fromkeys(_TIMESTAMPS, TIMESTAMP),
+    **dict.fromkeys(_STRINGS, TEXT),
+    exp.DType.TIMESTAMPNTZ: CLOCK_TIME,
+    exp.DType.BOOLEAN: BOOLEAN,
+    exp.DType.DATE: DATE,
+    exp.DType.FLOAT: FLOATING,
+    exp.DType.DOUBLE: FLOATING,
+    exp.DType.DECIMAL: DECIMAL,
+}
 
 
 def _parts(node: exp.Expr | None) -> list[exp.Expr]:
@@ -161,23 +242,46 @@ def _cast(node: exp.Cast, type_of_column: TypeOfColumn) -> exp.Expr:
         raise sql_error(node, f"{rule}for those, or query in a Spark session of that zone")
     if node.to.this in _TIMESTAMPS and inferred == INTEGER:
         raise sql_error(node, "convert a number to a time with TO_TIMESTAMP_LTZ(number, 0 or 3)")
-    if node.to.this in _NUMBERS and inferred in (TIMESTAMP, ZONED_TIMESTAMP):
+    if node.to.this in _NUMBERS and inferred in _TIMES:
         raise sql_error(node, "a time can be cast to TIMESTAMP and DATE, not to a number")
+    if node.to.this in _TIMESTAMPS:
+        return _truncated(node, inferred)
     if node.to.this not in _STRINGS:
         return node
-    if inferred in (TIMESTAMP, ZONED_TIMESTAMP):
+    if inferred is not None and inferred.startswith(ELEMENTS):
+        raise sql_error(node, "a list or a map is not cast AS STRING: use ARRAY_JOIN of a list")
+    if inferred in _TIMES:
         raise sql_error(node, "format a time with DATE_FORMAT(time, 'yyyy-MM-dd HH:mm:ss.SSS')")
     return exp.Upper(this=node.copy()) if inferred == BOOLEAN else node
 
 
+#: What digits of seconds times are truncated to by a cast.
+_PRECISIONS = {"0": "SECOND", "3": "MILLISECOND"}
+
+
+def _truncated(node: exp.Cast, inferred: str | None) -> exp.Expr:
+    """Return a cast AS TIMESTAMP(0), or of a string AS TIMESTAMP(3), without further digits."""
+    digits = node.to.expressions[0].name if node.to.expressions else ""
+    if digits in {"1", "2", "4", "5"}:
+        raise sql_error(node, "a time is cast AS TIMESTAMP(0), TIMESTAMP(3) or TIMESTAMP(6)")
+    unit = _PRECISIONS.get(digits)
+    if unit is None or (unit == "MILLISECOND" and inferred != TEXT):
+        return node
+    made = exp.Anonymous(this="DATE_TRUNC", expressions=[exp.Literal.string(unit), node.copy()])
+    made.meta[VALUE_TYPE] = TIMESTAMP
+    return made
+
+
 def _add_duration(node: exp.Add | exp.Sub, type_of_column: TypeOfColumn) -> exp.Expr:
     """Write days added to a time as seconds, because Spark adds calendar days of its zone."""
+    if DATE in (infer_type(each, type_of_column) for each in (node.this, node.expression)):
+        return add_to_date(node, type_of_column)
     time, interval = node.this, node.expression
     if isinstance(node, exp.Add) and not _is_time(time, type_of_column):
         time, interval = interval, time
     if not _is_time(time, type_of_column) or _is_time(interval, type_of_column):
         return node
-    sign = type(node)
+    sign: type[exp.Add | exp.Sub] = type(node)
     while isinstance(interval, exp.Paren | exp.Neg):
         if isinstance(interval, exp.Neg):
             sign = exp.Sub if sign is exp.Add else exp.Add
@@ -198,8 +302,66 @@ def _add_duration(node: exp.Add | exp.Sub, type_of_column: TypeOfColumn) -> exp.
     return sign(this=time.copy(), expression=length)
 
 
+def add_to_date(node: exp.Add | exp.Sub, type_of_column: TypeOfColumn) -> exp.Expr:
+    """Return a DATE that an INTERVAL of whole days or months is added to."""
+    date, interval = node.this, node.expression
+    if isinstance(node, exp.Add) and infer_type(date, type_of_column) != DATE:
+        date, interval = interval, date
+    sign = -1 if isinstance(node, exp.Sub) else 1
+    while isinstance(interval, exp.Paren | exp.Neg):
+        sign = -sign if isinstance(interval, exp.Neg) else sign
+        interval = interval.this
+    if not isinstance(interval, exp.Interval):
+        return node
+    months = interval_months(interval)
+    if months is not None:
+        return _date_call("ADD_MONTHS", date, sign * months)
+    days, rest = divmod(interval_ticks(interval), _DAY)
+    if rest:
+        raise sql_error(node, "a DATE takes intervals of whole days: cast it AS TIMESTAMP")
+    return _date_call("DATE_ADD", date, sign * days)
+
+
+def _date_call(name: str, date: exp.Expr, count: int) -> exp.Expr:
+    made = exp.Anonymous(this=name, expressions=[date.copy(), number(count)])
+    made.meta[VALUE_TYPE] = DATE
+    return made
+
+
+def _lower(node: TypedCall, type_of_column: TypeOfColumn) -> exp.Expr:
+    """Return a call whose expression depends on the types of its arguments."""
+    part_types = [infer_type(each, type_of_column) for each in node.expressions]
+    try:
+        return lower_call(node, part_types)
+    except UnsupportedCallError as error:
+        raise sql_error(
+            node, f"{node.meta.get(FUNCTION_NAME, node.name).upper()} {error}"
+        ) from None
+
+
+_WHOLE = "CASE WHEN ABS(a) < 4503599627370496 THEN CAST({name}(a) AS DOUBLE) ELSE a END"
+_WHOLES = {
+    exp.Floor: template(_WHOLE.format(name="FLOOR")),
+    exp.Ceil: template(_WHOLE.format(name="CEIL")),
+}
+
+
+def _whole(node: exp.Floor | exp.Ceil, type_of_column: TypeOfColumn) -> exp.Expr:
+    """Return FLOOR or CEIL: a DOUBLE of a DOUBLE, and an integer of an integer."""
+    inferred = infer_type(node.this, type_of_column)
+    if inferred == INTEGER:
+        return exp.Paren(this=node.this.copy())
+    if inferred != FLOATING or node.meta.get(VALUE_TYPE) == INTEGER:
+        return node
+    made = exp.Paren(this=_WHOLES[type(node)](node.this))
+    for each in made.find_all(exp.Floor, exp.Ceil):
+        each.meta[VALUE_TYPE] = INTEGER
+    made.meta[VALUE_TYPE] = FLOATING
+    return made
+
+
 def _is_time(node: exp.Expr, type_of_column: TypeOfColumn) -> bool:
-    return infer_type(node, type_of_column) in (TIMESTAMP, ZONED_TIMESTAMP)
+    return infer_type(node, type_of_column) in _TIMES
 
 
 def _decimal(ticks: int) -> str:
@@ -213,4 +375,7 @@ _RULES: Mapping[type[exp.Expr], Callable[[Any, TypeOfColumn], exp.Expr]] = {
     exp.TryCast: _cast,
     exp.Add: _add_duration,
     exp.Sub: _add_duration,
+    TypedCall: _lower,
+    exp.Floor: _whole,
+    exp.Ceil: _whole,
 }

@@ -188,6 +188,29 @@ class Input:
         names = self.names.names
         return (*names, *(name for name in self.window_names if name not in names))
 
+    def field(self, column: exp.Column) -> exp.Dot | None:
+        """Return the field of a ROW, ``owner.address.city``; None for a column."""
+        parts = [part.copy() for part in column.parts]
+        if len(parts) > 1 and parts[0].name.lower() == self.alias.lower():
+            parts = parts[1:]
+        first, *fields = exp.column(parts[0]), *parts[1:]
+        if not fields or not self.names.has(first):
+            return None
+        found: exp.Expr = first
+        for each in fields:
+            found = exp.Dot(this=found, expression=each)
+        assert isinstance(found, exp.Dot)
+        found.meta.update(column.meta)
+        return found
+
+    def with_fields(self, node: exp.Expr) -> exp.Expr:
+        """Return an expression in which fields of a ROW are no columns of a table."""
+
+        def rewrite(each: exp.Expr) -> exp.Expr:
+            return (self.field(each) or each) if isinstance(each, exp.Column) else each
+
+        return node.transform(rewrite)
+
     def column(self, column: exp.Column) -> str:
         """Return the stream's column that a node names.
 
@@ -221,6 +244,9 @@ class Input:
         def resolve(each: exp.Expr) -> exp.Expr:
             if not isinstance(each, exp.Column):
                 return each
+            field = self.field(each)
+            if field is not None:
+                return field.transform(resolve)
             if self.window_column(each) is not None and not self.names.has(each):
                 rule = (
                     "columns of windows are allowed in results, GROUP BY, PARTITION BY, and in "
@@ -308,7 +334,7 @@ class Columns:
         """Return the name of the column of an expression; see `add`."""
         while isinstance(node, exp.Paren):
             node = node.this
-        if isinstance(node, exp.Column):
+        if isinstance(node, exp.Column) and self._table.field(node) is None:
             window = self._table.window_column(node)
             if window is not None:
                 raise sql_error(node, f"{window} belongs to a result, not to a row")

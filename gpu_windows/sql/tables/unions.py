@@ -16,6 +16,9 @@ from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.tables.inputs import Input, result_column
 from gpu_windows.sql.tables.results import select_arguments
 
+#: Floats by their names in SQL.
+FLOATS = {"FLOAT": pa.float32(), "DOUBLE": pa.float64()}
+
 
 @dataclass(frozen=True)
 class Branch:
@@ -125,7 +128,7 @@ def _project(
     used = {name.lower() for name in (*table.timed_stream.source.schema.names, *names, time)}
     for position, name in enumerate(names):
         column = branch.columns[position][1]
-        cast = _cast_to([each.type_of(position) for each in branches], branch.type_of(position))
+        cast = float_of([each.type_of(position) for each in branches], branch.type_of(position))
         is_copied = column in columns.values() or (branch.is_time(position) and not shared)
         if (is_copied or cast is not None or branch.is_time(position)) and position not in shared:
             node: exp.Expr = result_column(column)
@@ -145,7 +148,7 @@ def _project(
         return stream.call("project", *positional, **keywords)
 
 
-def _cast_to(dtypes: Sequence[pa.DataType], own: pa.DataType) -> str | None:
+def float_of(dtypes: Sequence[pa.DataType], own: pa.DataType) -> str | None:
     """Return the type to which numbers are cast where others of the column are floats.
 
     As in Flink the common type of whole numbers and floats is the float, of decimals and floats

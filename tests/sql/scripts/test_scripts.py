@@ -210,7 +210,7 @@ NOT_RUN = {
         2,
     ),
     f"{T} CREATE TABLE u (x BIGINT);\nINSERT INTO u (y) SELECT a FROM t": ("no such column to", 2),
-    f"SET 'table.exec.state.ttl' = '1 h';{T} SELECT a FROM t": ("depend on a clock", 1),
+    f"SET 'table.exec.emit.early-fire.enabled' = 'true';{T} SELECT a FROM t": ("a trigger", 1),
     f"SET 'table.local-time-zone' = 'Asia/Tokyo';{T} SELECT a FROM t": ("UTC over Arrow", 1),
     f"SET 'table.no-such' = 'x';{T} SELECT a FROM t": ("not one that is followed", 1),
     f"{T} CREATE VIEW v (x, y) AS SELECT a FROM t;\nSELECT * FROM v": ("a column for each", 1),

@@ -164,9 +164,10 @@ GROUP BY sensor_id, window_start, window_end
 --! avg_integers | average
 SELECT auction, window_end, AVG(price) AS avg_price FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(`dateTime`), INTERVAL '1' HOUR)) GROUP BY auction, window_start, window_end
 --! union_of_streams
-SELECT window_start, window_end, COUNT(*) AS n FROM TABLE(TUMBLE(
-  (SELECT user_id, click_time AS ts FROM clicks UNION ALL SELECT user_id, impression_time FROM impressions),
-  DESCRIPTOR(ts), INTERVAL '10' MINUTES)) GROUP BY window_start, window_end
+WITH seen AS (
+  SELECT user_id, click_time AS ts FROM clicks UNION ALL SELECT user_id, impression_time FROM impressions
+)
+SELECT window_start, window_end, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE seen, DESCRIPTOR(ts), INTERVAL '10' MINUTES)) GROUP BY window_start, window_end
 --! q12_like_epoch
 SELECT window_start, COUNT(*) AS n, MAX(dwell_ms) AS longest, SUM(dwell_ms) AS total FROM TABLE(TUMBLE(TABLE clicks, DESCRIPTOR(click_time), INTERVAL '10' SECOND)) GROUP BY window_start, window_end
 --! window_of_window_same

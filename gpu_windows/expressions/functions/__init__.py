@@ -1,0 +1,1 @@
+"""Spark's scalar functions over Arrow arrays, by subject; `table.py` has them by name."""

@@ -1,0 +1,173 @@
+"""Calls of scalar functions: checked arguments, as aligned arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+from sqlglot import exp
+
+from gpu_windows.expressions.numbers import is_number
+from gpu_windows.expressions.sql_text import sql_error
+from gpu_windows.expressions.values import Value
+
+
+def _is_any(dtype: pa.DataType) -> bool:
+    del dtype
+    return True
+
+
+#: Kinds of arguments: a test of the type, what it is called, and the type of NULL alone.
+_KINDS: dict[str, tuple[Callable[[pa.DataType], bool], str, pa.DataType]] = {
+    "text": (types.is_string, "strings", pa.string()),
+    "bytes": (types.is_binary, "binaries", pa.binary()),
+    "data": (lambda t: types.is_string(t) or types.is_binary(t), "strings", pa.string()),
+    "integer": (types.is_integer, "integers", pa.int32()),
+    "number": (is_number, "numbers", pa.float64()),
+    "time": (lambda t: types.is_timestamp(t) or types.is_date32(t), "times", pa.timestamp("us")),
+    "list": (types.is_list, "lists", pa.list_(pa.null())),
+    "map": (types.is_map, "maps", pa.map_(pa.string(), pa.null())),
+    "nested": (lambda t: types.is_list(t) or types.is_map(t), "lists", pa.list_(pa.null())),
+    "any": (_is_any, "values", pa.null()),
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call over some rows.
+
+    Parameters
+    ----------
+    node : sqlglot.exp.Expr
+        For positions of errors.
+    arrays : sequence of pyarrow.Array
+        The arguments, of one length.
+    literals : sequence
+        The values of arguments that are literals; None for others.
+    """
+
+    node: exp.Expr
+    arrays: Sequence[pa.Array]
+    literals: Sequence[Any]
+
+    def has_literal(self, index: int) -> bool:
+        """Whether an argument is a literal that is not NULL, or is not there."""
+        return index >= len(self.arrays) or self.literals[index] is not None
+
+    def literal(self, index: int, default: Any = None) -> Any:
+        """Return the value of a literal; the default for an argument that is not there.
+
+        Raises
+        ------
+        SqlError
+            If the argument is not a literal.
+        """
+        if index >= len(self.arrays):
+            return default
+        if self.literals[index] is None:
+            rule = f"over Arrow tables argument {index + 1} must be a literal"
+            raise sql_error(self.node, rule)
+        return self.literals[index]
+
+
+@dataclass(frozen=True)
+class ArrowFunction:
+    """A scalar function over Arrow arrays.
+
+    Parameters
+    ----------
+    kinds : tuple of str
+        A kind for each argument, of `_KINDS`; the last is repeated for further arguments.
+    compute : callable
+        Returns the values for a `Call`.
+    min_arguments, max_arguments : int, optional
+        Default: one argument for each kind.
+    """
+
+    kinds: tuple[str, ...]
+    compute: Callable[[Call], pa.Array]
+    min_arguments: int | None = None
+    max_arguments: int | None = None
+
+    def evaluate(self, node: exp.Expr, name: str, arguments: Sequence[Value]) -> Value:
+        """Return the values of a call.
+
+        Raises
+        ------
+        SqlError
+            If arguments have another number or type, or in a condition of a join, which is an
+            Arrow expression.
+        """
+        self._check_count(node, name, len(arguments))
+        if any(each.expression is not None for each in arguments):
+            rule = f"conditions of joins over Arrow tables have no {name}: add a column before"
+            raise sql_error(node, rule)
+        checked = [self._checked(node, name, at, each) for at, each in enumerate(arguments)]
+        literals = [None if one.literal is None else one.literal.as_py() for one in arguments]
+        if all(isinstance(each.rows, pa.Scalar) for each in checked):
+            single = [pa.array([each.rows.as_py()], each.dtype) for each in checked]
+            return Value(self.compute(Call(node, single, literals))[0])
+        return Value(self._compute_by_chunk(node, checked, literals))
+
+    def _compute_by_chunk(
+        self, node: exp.Expr, arguments: Sequence[Value], literals: Sequence[Any]
+    ) -> pa.ChunkedArray:
+        """Compute for chunks of rows that are aligned, so that no column is copied."""
+        columns = [each.rows for each in arguments if not isinstance(each.rows, pa.Scalar)]
+        table = pa.table(columns, names=[str(at) for at in range(len(columns))])
+        batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+        chunks = []
+        for batch in batches:
+            arrays = iter(batch.columns)
+            aligned = [
+                pa.repeat(each.rows, len(batch)) if isinstance(each.rows, pa.Scalar)
+                else next(arrays)
+                for each in arguments
+            ]  # fmt: skip
+            chunks.append(self.compute(Call(node, aligned, literals)))
+        return pa.chunked_array(chunks)
+
+    def _check_count(self, node: exp.Expr, name: str, count: int) -> None:
+        least = len(self.kinds) if self.min_arguments is None else self.min_arguments
+        most = len(self.kinds) if self.max_arguments is None else self.max_arguments
+        if not least <= count <= most:
+            several = "" if least == most else f" to {most}"
+            raise sql_error(node, f"{name} takes {least}{several} arguments, got {count}")
+
+    def _checked(self, node: exp.Expr, name: str, index: int, value: Value) -> Value:
+        is_kind, kind, default = _KINDS[self.kinds[min(index, len(self.kinds) - 1)]]
+        if types.is_null(value.dtype):
+            return value.cast(default)
+        if not is_kind(value.dtype):
+            rule = f"over Arrow tables argument {index + 1} of {name} takes {kind}: cast it before"
+            raise sql_error(node, rule, str(value.dtype))
+        return value
+
+
+def map_distinct(array: pa.Array, function: Callable[[Any], Any], dtype: pa.DataType) -> pa.Array:
+    """Return a function of Python applied to the distinct values; null stays null."""
+    coded = pc.dictionary_encode(array)
+    values = pa.array([function(each) for each in coded.dictionary.to_pylist()], dtype)
+    return values.take(coded.indices)
+
+
+def map_distinct_rows(
+    arrays: Sequence[pa.Array], function: Callable[..., Any], dtype: pa.DataType
+) -> pa.Array:
+    """Return a function of Python applied to the distinct rows of arrays; null if one is null."""
+    codes, missing = np.zeros(len(arrays[0]), np.int64), np.zeros(len(arrays[0]), np.bool_)
+    for array in arrays:
+        coded = pc.dictionary_encode(array)
+        missing |= coded.indices.is_null().to_numpy(False)
+        indices = pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)
+        _, codes = np.unique(codes * max(len(coded.dictionary), 1) + indices, return_inverse=True)
+    _, first, places = np.unique(np.where(missing, -1, codes), return_index=True,
+                                 return_inverse=True)  # fmt: skip
+    rows = zip(*(each.take(pa.array(first)).to_pylist() for each in arrays), strict=True)
+    values = [None if None in row else function(*row) for row in rows]
+    return pa.array(values, dtype).take(pa.array(places))

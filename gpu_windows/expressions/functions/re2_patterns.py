@@ -1,0 +1,243 @@
+r"""Java's regular expressions as those of RE2, where both mean the same.
+
+Refused are parts that RE2 lacks (lookaround, back references, possessive quantifiers), parts whose
+meaning differs (``\b``, ``$`` within a match, case-insensitive flags,
+classes of classes), and repeated groups that may match nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from gpu_windows.expressions.sql_text import sql_error
+
+#: Ends of lines, which a dot does not match in Java.
+_LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
+_ESCAPES = {
+    "d": "[0-9]",
+    "D": "[^0-9]",
+    "w": "[0-9A-Za-z_]",
+    "W": "[^0-9A-Za-z_]",
+    "s": r"[\t\n\x0B\f\r ]",
+    "S": r"[^\t\n\x0B\f\r ]",
+    "t": r"\t",
+    "n": r"\n",
+    "r": r"\r",
+    "f": r"\f",
+}
+_IN_CLASS = {
+    "d": "0-9",
+    "w": "0-9A-Za-z_",
+    "s": r"\t\n\x0B\f\r ",
+    "t": r"\t",
+    "n": r"\n",
+    "r": r"\r",
+}
+_PROPERTY = re.compile(r"\\[pP]\{(L|Lu|Ll|N|Nd|P|S|Z)\}")
+_QUANTIFIER = re.compile(r"[*+?]|\{(\d+)(,(\d*))?\}")
+_MAX_REPEATS = 1_000
+_SAFE_ESCAPE = re.compile(r"[^A-Za-z0-9]")
+
+
+@dataclass(frozen=True)
+class Re2Pattern:
+    """A pattern of RE2.
+
+    Parameters
+    ----------
+    text : str
+        Groups that capture are those of the pattern in Java.
+    groups : tuple of int
+        Where each of these groups begins in the text.
+    may_be_empty : bool
+        Whether it may match no character.
+    """
+
+    text: str
+    groups: tuple[int, ...]
+    may_be_empty: bool
+
+    def with_group_name(self, index: int) -> str:
+        """Return the pattern with the name ``wanted`` for a group, 0 for the whole match."""
+        if not index:
+            return f"(?P<wanted>{self._without_groups(None)})"
+        return self._without_groups(index - 1)
+
+    def _without_groups(self, wanted: int | None) -> str:
+        """Return the pattern in which no other group captures: Arrow needs names for all."""
+        text = self.text
+        for index, start in reversed([*enumerate(self.groups)]):
+            mark = "(?P<wanted>" if index == wanted else "(?:"
+            text = f"{text[:start]}{mark}{text[start + 1 :]}"
+        return text
+
+    def need_characters(self, node: exp.Expr) -> str:
+        """Return the pattern; raise `SqlError` if it may match no character."""
+        if self.may_be_empty:
+            raise sql_error(node, "over Arrow tables this pattern must match a character at least")
+        return self.text
+
+
+def re2_pattern(node: exp.Expr, pattern: str) -> Re2Pattern:
+    """Return a pattern of Java for RE2.
+
+    Raises
+    ------
+    SqlError
+        If RE2 lacks a part of it, or gives it another meaning.
+    """
+    reader = _Reader(node, pattern)
+    text, may_be_empty = reader.alternatives()
+    if reader.at < len(pattern):
+        raise reader.refusal("a closing parenthesis without an opening one")
+    return Re2Pattern(text, tuple(reader.groups), may_be_empty)
+
+
+class _Reader:
+    """Reads a pattern from left to right."""
+
+    def __init__(self, node: exp.Expr, pattern: str) -> None:
+        self._node, self._pattern = node, pattern
+        self.at = 0
+        self.groups: list[int] = []
+        self._length = 0  # of the text so far
+
+    def refusal(self, part: str) -> Exception:
+        """Return the error for a part of the pattern."""
+        rule = f"over Arrow tables a regular expression cannot have {part}: query a Spark DataFrame"
+        return sql_error(self._node, rule, self._pattern)
+
+    def _next(self) -> str:
+        return self._pattern[self.at : self.at + 1]
+
+    def _emit(self, text: str) -> str:
+        self._length += len(text)
+        return text
+
+    def alternatives(self) -> tuple[str, bool]:
+        """Return alternatives up to the end of a group, and whether they may be empty."""
+        text, may_be_empty = self._sequence()
+        while self._next() == "|":
+            self.at += 1
+            text += self._emit("|")
+            other, is_empty = self._sequence()
+            text, may_be_empty = text + other, may_be_empty or is_empty
+        return text, may_be_empty
+
+    def _sequence(self) -> tuple[str, bool]:
+        text, may_be_empty = "", True
+        while self._next() not in ("", "|", ")"):
+            part, is_empty = self._quantified()
+            text, may_be_empty = text + part, may_be_empty and is_empty
+        return text, may_be_empty
+
+    def _quantified(self) -> tuple[str, bool]:
+        text, is_empty = self._atom()
+        match = _QUANTIFIER.match(self._pattern, self.at)
+        if match is None:
+            return text, is_empty
+        self.at = match.end()
+        if is_empty:
+            raise self.refusal("a repeated part that may match nothing")
+        counts = [int(each) for each in (match[1], match[3]) if each]
+        if any(each > _MAX_REPEATS for each in counts):
+            raise self.refusal(f"more than {_MAX_REPEATS} repetitions")
+        if self._next() == "+":
+            raise self.refusal("possessive quantifiers")
+        mark = match[0]
+        if self._next() == "?":
+            self.at, mark = self.at + 1, mark + "?"
+        if _QUANTIFIER.match(self._pattern, self.at):
+            raise self.refusal("two quantifiers")
+        return text + self._emit(mark), match[0] in ("*", "?") or match[1] == "0"
+
+    def _atom(self) -> tuple[str, bool]:
+        one = self._next()
+        if one == "(":
+            return self._group()
+        if one == "[":
+            return self._emit(self._class()), False
+        if one == "\\":
+            return self._emit(self._escape()), False
+        self.at += 1
+        if one == ".":
+            return self._emit(f"[^{_LINE_ENDS}]"), False
+        if one == "^":
+            return self._emit(r"\A"), True
+        if one == "$":
+            raise self.refusal("$, which also matches before a last line end: use \\z")
+        if one in "*+?{":
+            raise self.refusal("a quantifier without a part before it")
+        return self._emit(re.escape(one) if one in "]}" else one), False
+
+    def _group(self) -> tuple[str, bool]:
+        rest, start = self._pattern[self.at :], self._length
+        if rest.startswith("(?s:.*)"):
+            self.at += len("(?s:.*)")
+            return self._emit("(?s:.*)"), True
+        if rest.startswith("(?:"):
+            self.at, mark = self.at + 3, "(?:"
+        elif rest.startswith("(?"):
+            raise self.refusal("flags, names and lookaround: (?")
+        else:
+            self.at, mark = self.at + 1, "("
+            self.groups.append(start)
+        opened = self._emit(mark)
+        inner, is_empty = self.alternatives()
+        if self._next() != ")":
+            raise self.refusal("a parenthesis that is not closed")
+        self.at += 1
+        return opened + inner + self._emit(")"), is_empty
+
+    def _escape(self) -> str:
+        found = _PROPERTY.match(self._pattern, self.at)
+        if found is not None:
+            self.at = found.end()
+            return found[0]
+        one = self._pattern[self.at + 1 : self.at + 2]
+        self.at += 2
+        if one in _ESCAPES:
+            return _ESCAPES[one]
+        if one in ("A", "z"):
+            return f"\\{one}"
+        if one and _SAFE_ESCAPE.fullmatch(one):
+            return re.escape(one)
+        raise self.refusal(f"\\{one}")
+
+    def _class(self) -> str:
+        """Return a class of characters, ranges and escapes."""
+        self.at += 1
+        text = "["
+        if self._next() == "^":
+            self.at, text = self.at + 1, "[^"
+        first = True
+        while True:
+            one = self._next()
+            if not one:
+                raise self.refusal("a class that is not closed")
+            if one == "]" and not first:
+                self.at += 1
+                return text + "]"
+            if one in "[]" or self._pattern.startswith("&&", self.at):
+                raise self.refusal("classes within classes: escape [ and ]")
+            text += self._class_member(one)
+            first = False
+
+    def _class_member(self, one: str) -> str:
+        if one != "\\":
+            self.at += 1
+            return one
+        found = _PROPERTY.match(self._pattern, self.at)
+        if found is not None:
+            self.at = found.end()
+            return found[0]
+        escaped = self._pattern[self.at + 1 : self.at + 2]
+        self.at += 2
+        if escaped in _IN_CLASS:
+            return _IN_CLASS[escaped]
+        if escaped and _SAFE_ESCAPE.fullmatch(escaped):
+            return re.escape(escaped)
+        raise self.refusal(f"\\{escaped} in a class")

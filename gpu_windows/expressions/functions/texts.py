@@ -1,0 +1,329 @@
+"""String functions."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from functools import reduce
+from urllib.parse import quote_plus, unquote_plus
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from gpu_windows.expressions.functions.call import (
+    ArrowFunction,
+    Call,
+    map_distinct,
+    map_distinct_rows,
+)
+from gpu_windows.expressions.functions.characters import slice_characters
+from gpu_windows.expressions.sql_text import sql_error
+
+_MAX_WIDTH = 10_000
+_TEXT, _COUNT = pa.string(), pa.int32()
+
+
+def _constant(call: Call, value: str) -> pa.Array:
+    """Return a text where the first argument is not null."""
+    valid = pc.is_valid(call.arrays[0])
+    return pc.if_else(valid, pa.scalar(value, _TEXT), pa.scalar(None, _TEXT))
+
+
+def _substring(call: Call) -> pa.Array:
+    if not (call.has_literal(1) and call.has_literal(2)):
+        return _substring_of_rows(call)
+    start, length = call.literal(1), call.literal(2)
+    if start < 0:
+        return _substring_of_rows(call)
+    begin = max(start - 1, 0)
+    if length is None:
+        return pc.utf8_slice_codeunits(call.arrays[0], start=begin, stop=None)
+    return pc.utf8_slice_codeunits(call.arrays[0], start=begin, stop=begin + max(length, 0))
+
+
+def _substring_of_rows(call: Call) -> pa.Array:
+    """Return parts with a start and a length for each row; a negative start is from the end."""
+    of, start = call.arrays[0], _numbers(call.arrays[1])
+    total = _numbers(pc.utf8_length(of))
+    begin = np.where(start > 0, start - 1, np.where(start < 0, total + start, 0))
+    end = total if len(call.arrays) < 3 else begin + _numbers(call.arrays[2])
+    missing = _any_missing(call)
+    return slice_characters(of, np.clip(begin, 0, total), np.clip(end, 0, total), missing)
+
+
+def _numbers(array: pa.Array) -> np.ndarray:
+    return np.asarray(pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False))
+
+
+def _left(call: Call) -> pa.Array:
+    if not call.has_literal(1):
+        of, missing = call.arrays[0], _any_missing(call)
+        total = _numbers(pc.utf8_length(of))
+        return slice_characters(of, total * 0, np.clip(_numbers(call.arrays[1]), 0, total), missing)
+    return pc.utf8_slice_codeunits(call.arrays[0], start=0, stop=max(call.literal(1), 0))
+
+
+def _any_missing(call: Call) -> np.ndarray:
+    return reduce(np.logical_or, (each.is_null().to_numpy(False) for each in call.arrays))
+
+
+def _right(call: Call) -> pa.Array:
+    if not call.has_literal(1):
+        of = call.arrays[0]
+        total = _numbers(pc.utf8_length(of))
+        begin = total - np.clip(_numbers(call.arrays[1]), 0, total)
+        return slice_characters(of, begin, total, _any_missing(call))
+    length = call.literal(1)
+    if length <= 0:
+        return _constant(call, "")
+    return pc.utf8_slice_codeunits(call.arrays[0], start=-length, stop=None)
+
+
+def _trim(
+    plain: Callable[..., pa.Array], strip: Callable[[str, str], str]
+) -> Callable[[Call], pa.Array]:
+    def compute(call: Call) -> pa.Array:
+        if not call.has_literal(1):
+            return map_distinct_rows(call.arrays, strip, _TEXT)
+        characters = call.literal(1, " ")
+        return plain(call.arrays[0], characters=characters) if characters else call.arrays[0]
+
+    return compute
+
+
+def pad_left(text: str, width: int, pad: str = " ") -> str:
+    """Return a text of a width, filled at its start."""
+    missing = max(width - len(text), 0)
+    return (pad * missing)[:missing] + text[: max(width, 0)]
+
+
+def pad_right(text: str, width: int, pad: str = " ") -> str:
+    """Return a text of a width, filled at its end."""
+    missing = max(width - len(text), 0)
+    return text[: max(width, 0)] + (pad * missing)[:missing]
+
+
+def _pad(*, left: bool) -> Callable[[Call], pa.Array]:
+    def compute(call: Call) -> pa.Array:
+        if not (call.has_literal(1) and call.has_literal(2)):
+            return map_distinct_rows(call.arrays, pad_left if left else pad_right, _TEXT)
+        of, width, pad = call.arrays[0], call.literal(1), call.literal(2, " ")
+        if width > _MAX_WIDTH:
+            raise sql_error(call.node, f"over Arrow tables a width is up to {_MAX_WIDTH}")
+        if width <= 0:
+            return _constant(call, "")
+        cut = pc.utf8_slice_codeunits(of, start=0, stop=width)
+        if not pad:
+            return cut
+        whole = (pad * width)[:width]
+        fillings = pa.array([whole[:length] for length in range(width + 1)], _TEXT)
+        filling = fillings.take(pc.subtract(pa.scalar(width, _COUNT), pc.utf8_length(cut)))
+        return pc.binary_join_element_wise(*((filling, cut) if left else (cut, filling)), "")
+
+    return compute
+
+
+def _repeat(call: Call) -> pa.Array:
+    counts = pc.max_element_wise(
+        call.arrays[1], pa.scalar(0, call.arrays[1].type), skip_nulls=False
+    )
+    return pc.binary_repeat(call.arrays[0], counts)
+
+
+def _replace(call: Call) -> pa.Array:
+    if not (call.has_literal(1) and call.has_literal(2)):
+        return map_distinct_rows(call.arrays, _replace_one, _TEXT)
+    pattern = call.literal(1)
+    if not pattern:
+        return call.arrays[0]
+    return pc.replace_substring(call.arrays[0], pattern=pattern, replacement=call.literal(2, ""))
+
+
+def _replace_one(text: str, part: str, by: str = "") -> str:
+    return text.replace(part, by) if part else text
+
+
+def _translate(call: Call) -> pa.Array:
+    letters, others = call.literal(1), call.literal(2)
+    mapping: dict[int, str | None] = {}
+    for at, letter in enumerate(letters):
+        mapping.setdefault(ord(letter), others[at] if at < len(others) else None)
+    return map_distinct(call.arrays[0], lambda text: text.translate(mapping), _TEXT)
+
+
+def _position(of: pa.Array, part: str, start: int) -> pa.Array:
+    """Return the index from 1 of the first occurrence from a start; 0 if there is none."""
+    if start == 1 and pc.all(pc.string_is_ascii(of)).as_py() is not False:
+        return pc.add(pc.find_substring(of, pattern=part), pa.scalar(1, _COUNT))
+    return map_distinct(of, lambda text: text.find(part, start - 1) + 1, _COUNT)
+
+
+def _locate_one(part: str, text: str, start: int = 1) -> int:
+    return 0 if start < 1 else text.find(part, start - 1) + 1
+
+
+def _instr(call: Call) -> pa.Array:
+    if not call.has_literal(1):
+        return map_distinct_rows(call.arrays, lambda text, part: text.find(part) + 1, _COUNT)
+    return _position(call.arrays[0], call.literal(1), 1)
+
+
+def _locate(call: Call) -> pa.Array:
+    if not (call.has_literal(0) and call.has_literal(2)):
+        return map_distinct_rows(call.arrays, _locate_one, _COUNT)
+    start = call.literal(2, 1)
+    if start < 1:
+        return pc.multiply(pc.utf8_length(call.arrays[1]), 0)
+    return _position(call.arrays[1], call.literal(0), start)
+
+
+def _starts_or_ends(
+    plain: Callable[..., pa.Array], test: Callable[[str, str], bool]
+) -> Callable[[Call], pa.Array]:
+    def compute(call: Call) -> pa.Array:
+        if not call.has_literal(1):
+            return map_distinct_rows(call.arrays, test, pa.bool_())
+        return plain(call.arrays[0], pattern=call.literal(1))
+
+    return compute
+
+
+def _concat_ws(call: Call) -> pa.Array:
+    """Join the values that are not null; null where the separator is."""
+    separator, *values = call.arrays
+    joined = values[0]
+    for value in values[1:]:
+        both = pc.binary_join_element_wise(joined, value, separator)
+        is_pair = pc.and_(pc.is_valid(joined), pc.is_valid(value))
+        joined = pc.if_else(is_pair, both, pc.coalesce(joined, value))
+    valid = pc.is_valid(separator)
+    return pc.if_else(valid, pc.coalesce(joined, ""), pa.scalar(None, _TEXT))
+
+
+def _initcap(text: str) -> str:
+    """Return a text whose words, separated by spaces, begin with an upper case letter."""
+    return " ".join(word[:1].title() + word[1:].lower() for word in text.split(" "))
+
+
+def _ascii(text: str) -> int:
+    return ord(text[0]) if text else 0
+
+
+def _octets(call: Call) -> pa.Array:
+    return pc.binary_length(call.arrays[0])
+
+
+def _to_bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _hash(name: str) -> Callable[[Call], pa.Array]:
+    def digest(value: str | bytes) -> str:
+        return hashlib.new(name, _to_bytes(value)).hexdigest()
+
+    return lambda call: map_distinct(call.arrays[0], digest, _TEXT)
+
+
+def _sha2(call: Call) -> pa.Array:
+    bits = call.literal(1)
+    if bits not in (0, 224, 256, 384, 512):
+        return pa.nulls(len(call.arrays[0]), _TEXT)
+    return _hash(f"sha{bits or 256}")(call)
+
+
+def _base64(value: str | bytes) -> str:
+    return base64.b64encode(_to_bytes(value)).decode()
+
+
+def _url_encode(text: str) -> str:
+    return quote_plus(text, safe="*-._").replace("~", "%7E")
+
+
+def _hex(call: Call) -> pa.Array:
+    of = call.arrays[0]
+    if types.is_integer(of.type):
+        return map_distinct(of, lambda n: format(n & (2**64 - 1), "X"), _TEXT)
+    return map_distinct(of, lambda value: _to_bytes(value).hex().upper(), _TEXT)
+
+
+def _bin(call: Call) -> pa.Array:
+    return map_distinct(call.arrays[0], lambda n: format(n & (2**64 - 1), "b"), _TEXT)
+
+
+def _chr(call: Call) -> pa.Array:
+    return map_distinct(call.arrays[0], lambda n: "" if n < 0 else chr(n % 256), _TEXT)
+
+
+def _of_text(function: Callable[[str], object], dtype: pa.DataType) -> ArrowFunction:
+    return ArrowFunction(("text",), lambda call: map_distinct(call.arrays[0], function, dtype))
+
+
+def _encode(call: Call) -> pa.Array:
+    charset = call.literal(1).lower()
+    if charset not in ("utf-8", "utf-16be", "utf-16le"):
+        raise sql_error(call.node, "over Arrow tables ENCODE takes UTF-8 or UTF-16", charset)
+    return map_distinct(call.arrays[0], lambda text: text.encode(charset), pa.binary())
+
+
+def _unhex(text: str) -> bytes | None:
+    try:
+        return bytes.fromhex(text if len(text) % 2 == 0 else f"0{text}")
+    except ValueError:
+        return None
+
+
+_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+
+
+def _url_decode(text: str) -> str | None:
+    if "%" in _ESCAPED.sub("", text):
+        return None
+    return unquote_plus(text)
+
+
+_UNLIMITED = 1_000
+
+#: The functions by Spark's names.
+TEXTS: Mapping[str, ArrowFunction] = {
+    **dict.fromkeys(
+        ("SUBSTRING", "SUBSTR"), ArrowFunction(("text", "integer", "integer"), _substring, 2)
+    ),
+    "LEFT": ArrowFunction(("text", "integer"), _left),
+    "RIGHT": ArrowFunction(("text", "integer"), _right),
+    "TRIM": ArrowFunction(("text", "text"), _trim(pc.utf8_trim, str.strip), 1),
+    "BTRIM": ArrowFunction(("text", "text"), _trim(pc.utf8_trim, str.strip), 1),
+    "LTRIM": ArrowFunction(("text", "text"), _trim(pc.utf8_ltrim, str.lstrip), 1),
+    "RTRIM": ArrowFunction(("text", "text"), _trim(pc.utf8_rtrim, str.rstrip), 1),
+    "LPAD": ArrowFunction(("text", "integer", "text"), _pad(left=True), 2),
+    "RPAD": ArrowFunction(("text", "integer", "text"), _pad(left=False), 2),
+    "REPEAT": ArrowFunction(("text", "integer"), _repeat),
+    "REVERSE": ArrowFunction(("text",), lambda call: pc.utf8_reverse(call.arrays[0])),
+    "REPLACE": ArrowFunction(("text", "text", "text"), _replace, 2),
+    "TRANSLATE": ArrowFunction(("text", "text", "text"), _translate),
+    "LOCATE": ArrowFunction(("text", "text", "integer"), _locate, 2),
+    "INSTR": ArrowFunction(("text", "text"), _instr),
+    "STARTSWITH": ArrowFunction(("text", "text"), _starts_or_ends(pc.starts_with, str.startswith)),
+    "ENDSWITH": ArrowFunction(("text", "text"), _starts_or_ends(pc.ends_with, str.endswith)),
+    "CONCAT_WS": ArrowFunction(("text",), _concat_ws, 2, _UNLIMITED),
+    "INITCAP": _of_text(_initcap, _TEXT),
+    "ASCII": _of_text(_ascii, _COUNT),
+    "OCTET_LENGTH": ArrowFunction(("data",), _octets),
+    "MD5": ArrowFunction(("data",), _hash("md5")),
+    "SHA1": ArrowFunction(("data",), _hash("sha1")),
+    "SHA2": ArrowFunction(("data", "integer"), _sha2),
+    "BASE64": ArrowFunction(
+        ("data",), lambda call: map_distinct(call.arrays[0], _base64, _TEXT)
+    ),
+    "ENCODE": ArrowFunction(("text", "text"), _encode),
+    "UNHEX": _of_text(_unhex, pa.binary()),
+    "TRY_URL_DECODE": _of_text(_url_decode, _TEXT),
+    "URL_ENCODE": _of_text(_url_encode, _TEXT),
+    "HEX": ArrowFunction(("any",), _hex),
+    "BIN": ArrowFunction(("integer",), _bin),
+    "CHR": ArrowFunction(("integer",), _chr),
+    "CHAR": ArrowFunction(("integer",), _chr),
+}  # fmt: skip

@@ -1,0 +1,153 @@
+"""What functions are made of: checked arguments, and templates of Spark expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlglot import exp
+
+from gpu_windows.expressions.sql_text import parse_expression
+
+
+class UnsupportedCallError(Exception):
+    """A call whose result would differ from Flink's; the message is the rule."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function.
+
+    Parameters
+    ----------
+    min_arguments, max_arguments : int
+        Number of arguments.
+    make : callable
+        Returns the Spark expression for arguments.
+    """
+
+    min_arguments: int
+    max_arguments: int
+    make: Callable[..., exp.Expr]
+
+
+#: Maximum number of arguments of functions that take any number.
+UNLIMITED = 1_000
+
+
+def spark_function(name: str) -> Callable[..., exp.Expr]:
+    """Return a builder of calls of a function of Spark."""
+    return lambda *each: exp.Anonymous(this=name, expressions=[*each])
+
+
+def template(text: str) -> Callable[..., exp.Expr]:
+    """Return a builder of a Spark expression over columns a, b, c, ...: its arguments.
+
+    Examples
+    --------
+    >>> template("UPPER(a)")(exp.column("name")).sql()
+    'UPPER(name)'
+    """
+
+    def build(*arguments: exp.Expr) -> exp.Expr:
+        values = {"abcdefgh"[at]: in_parentheses(each) for at, each in enumerate(arguments)}
+        tree = _parsed(text).copy()
+        for column in [*tree.find_all(exp.Column)]:
+            if column.name not in values:  # a unit, such as DAY
+                column.replace(exp.Var(this=column.name))
+                continue
+            value = values[column.name].copy()
+            if column is tree:
+                return value
+            column.replace(value)
+        return tree
+
+    return build
+
+
+@cache
+def _parsed(text: str) -> exp.Expr:
+    tree = parse_expression(text)
+    for node in tree.walk():
+        for key in ("line", "col", "start", "end"):
+            node.meta.pop(key, None)
+    return tree
+
+
+def in_parentheses(node: exp.Expr) -> exp.Expr:
+    """Return an operand, in parentheses if it has operators."""
+    bare = (exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Cast, exp.Case, exp.Null)
+    return node if isinstance(node, bare) else exp.Paren(this=node)
+
+
+def integer_literal(node: exp.Expr | None, least: int | None = None) -> int | None:
+    """Return the value of an integer literal of at least a minimum; None for other nodes."""
+    if isinstance(node, exp.Paren):
+        return integer_literal(node.this, least)
+    if isinstance(node, exp.Neg):
+        value = integer_literal(node.this)
+        found = None if value is None else -value
+    else:
+        found = int(node.name) if isinstance(node, exp.Literal) and node.is_int else None
+    return None if found is None or (least is not None and found < least) else found
+
+
+def text_literal(node: exp.Expr | None) -> str | None:
+    """Return the value of a string literal; None for other nodes."""
+    return str(node.this) if isinstance(node, exp.Literal) and node.is_string else None
+
+
+def need_text(node: exp.Expr, what: str) -> str:
+    """Return the value of a string literal.
+
+    Raises
+    ------
+    UnsupportedCallError
+        For other nodes.
+    """
+    text = text_literal(node)
+    if text is None:
+        raise UnsupportedCallError(f"takes a literal {what}")
+    return text
+
+
+def need_choice(value: Any, choices: tuple[Any, ...], what: str) -> Any:
+    """Return a value that is one of the choices.
+
+    Raises
+    ------
+    UnsupportedCallError
+        If it is not.
+    """
+    if value not in choices:
+        raise UnsupportedCallError(f"takes {what} of {', '.join(map(str, choices))}")
+    return value
+
+
+def string(text: str) -> exp.Expr:
+    """Return a string literal."""
+    return exp.Literal.string(text)
+
+
+def number(value: int) -> exp.Expr:
+    """Return a number literal."""
+    literal = exp.Literal.number(abs(value))
+    return exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal
+
+
+def null() -> exp.Expr:
+    """Return NULL."""
+    return exp.Null()
+
+
+def null_if_any(make: Callable[..., exp.Expr]) -> Callable[..., exp.Expr]:
+    """Return a builder of a call that is NULL if an argument is, where Spark skips nulls."""
+
+    def build(*each: exp.Expr) -> exp.Expr:
+        nulls = [exp.Is(this=one.copy(), expression=exp.Null()) for one in each]
+        value = make(*each)
+        return exp.Case(ifs=[exp.If(this=exp.or_(*nulls), true=exp.Null())], default=value)
+
+    return build

@@ -1,0 +1,89 @@
+"""Functions of numbers, and of values of any type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from gpu_windows.sql.syntax.functions.building import (
+    UNLIMITED,
+    Function,
+    UnsupportedCallError,
+    in_parentheses,
+    integer_literal,
+    null_if_any,
+    spark_function,
+    template,
+)
+
+
+def _remainder(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.Mod(this=in_parentheses(one), expression=in_parentheses(other)))
+
+
+def _logarithm(name: str) -> Callable[..., exp.Expr]:
+    """Return a builder of a logarithm: of 0 or less, -Infinity or NaN in Flink, NULL in Spark."""
+    return template(
+        "CASE WHEN a = 0 THEN CAST('-Infinity' AS DOUBLE) WHEN a < 0 THEN CAST('NaN' AS DOUBLE) "
+        f"ELSE {name}(a) END"
+    )
+
+
+def _log(one: exp.Expr, other: exp.Expr | None = None) -> exp.Expr:
+    """Return ``LOG(x)``, the natural logarithm; ``LOG(base, x)`` divides two of them."""
+    natural = _logarithm("LN")
+    if other is None:
+        return natural(one)
+    return exp.Paren(this=exp.Div(this=natural(other), expression=natural(one)))
+
+
+def _round(of: exp.Expr, digits: exp.Expr | None = None) -> exp.Expr:
+    if digits is None:
+        return spark_function("ROUND")(of)
+    if integer_literal(digits) is None:
+        raise UnsupportedCallError("takes a literal number of digits")
+    return spark_function("ROUND")(of, digits)
+
+
+def _unary(kind: Any) -> Callable[..., exp.Expr]:
+    return lambda of: kind(this=of)
+
+
+def _variadic(kind: Any) -> Callable[..., exp.Expr]:
+    return lambda first, *others: kind(this=first, expressions=[*others])
+
+
+def floor_or_ceil(node: exp.Floor | exp.Ceil) -> exp.Expr:
+    """Return ``FLOOR(x)`` or ``CEIL(x)`` of a number."""
+    if node.args.get("decimals") is not None:
+        raise UnsupportedCallError("takes one number")
+    return node
+
+
+#: The functions by name.
+NUMBERS: Mapping[str, Function] = {
+    "ABS": Function(1, 1, _unary(exp.Abs)),
+    "CEILING": Function(1, 1, _unary(exp.Ceil)),
+    "MOD": Function(2, 2, _remainder),
+    "COALESCE": Function(1, UNLIMITED, _variadic(exp.Coalesce)),
+    "IFNULL": Function(2, 2, _variadic(exp.Coalesce)),
+    "NULLIF": Function(2, 2, lambda a, b: exp.Nullif(this=a, expression=b)),
+    **{
+        name: Function(1, 1, spark_function(name))
+        for name in (
+            *("SQRT", "EXP", "SIGN", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN", "SINH", "COSH"),
+            *("TANH", "COT", "DEGREES", "RADIANS"),
+        )
+    },
+    **{name: Function(2, 2, spark_function(name)) for name in ("POWER", "ATAN2")},
+    **{name: Function(0, 0, spark_function(name)) for name in ("PI", "E")},
+    "ROUND": Function(1, 2, _round),
+    "LN": Function(1, 1, _logarithm("LN")),
+    "LOG10": Function(1, 1, _logarithm("LOG10")),
+    "LOG2": Function(1, 1, _logarithm("LOG2")),
+    "LOG": Function(1, 2, _log),
+    "GREATEST": Function(2, UNLIMITED, null_if_any(spark_function("GREATEST"))),
+    "LEAST": Function(2, UNLIMITED, null_if_any(spark_function("LEAST"))),
+}

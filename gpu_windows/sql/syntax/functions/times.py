@@ -1,0 +1,203 @@
+"""Functions of times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sqlglot import exp
+
+from gpu_windows.sql.syntax.functions.building import (
+    Function,
+    UnsupportedCallError,
+    integer_literal,
+    need_text,
+    number,
+    spark_function,
+    string,
+    template,
+    text_literal,
+)
+from gpu_windows.sql.syntax.functions.typed import typed_call
+
+#: Formats of letters that mean the same in Flink and Spark.
+_FORMAT = re.compile(r"(?:[yMdHhmsSaE]|[^A-Za-z'\[\]{}#]|'(?:[^']|'')*')*")
+#: Formats that texts are read by: fields of a fixed number of digits.
+_READ_FORMAT = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss|SSS|[^A-Za-z0-9'\[\]{}#]|'[^']*')+")
+_FLOOR_UNITS = (
+    "YEAR",
+    "QUARTER",
+    "MONTH",
+    "WEEK",
+    "DAY",
+    "HOUR",
+    "MINUTE",
+    "SECOND",
+    "MILLISECOND",
+)
+_SHORT = {
+    **{name: name for name in ("YEAR", "QUARTER", "MONTH", "WEEK", "HOUR", "MINUTE", "SECOND")},
+    "DAYOFYEAR": "DOY",
+    "DAYOFMONTH": "DAY",
+    "DAYOFWEEK": "DOW",
+}
+_EXTRACTED = (
+    *(
+        "YEAR",
+        "ISOYEAR",
+        "QUARTER",
+        "MONTH",
+        "WEEK",
+        "DAY",
+        "DOY",
+        "DOW",
+        "ISODOW",
+        "HOUR",
+        "MINUTE",
+    ),
+    *("SECOND", "MILLISECOND", "MICROSECOND", "EPOCH", "DECADE", "CENTURY", "MILLENNIUM"),
+)
+_UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
+#: Texts that Flink reads as a time or a date.
+_TIME_TEXT = (
+    r"\A[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}( [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]{1,9})?)?\z"
+)
+_DATE_TEXT = r"\A[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}( .*)?\z"
+
+
+def extract_node(node: exp.Extract) -> exp.Expr:
+    """Return ``EXTRACT(DAY FROM ts)``."""
+    return _extract(node.name.upper(), node.expression)
+
+
+def _extract(unit: str, of: exp.Expr) -> exp.Expr:
+    if unit not in _EXTRACTED:
+        raise UnsupportedCallError(f"takes one of {', '.join(_EXTRACTED)}")
+    return typed_call("EXTRACT", string(unit), of)
+
+
+def _make_extract(unit: str) -> Callable[..., exp.Expr]:
+    return lambda of: _extract(unit, of)
+
+
+def floor_or_ceil_time(node: exp.Floor | exp.Ceil) -> exp.Expr:
+    """Return ``FLOOR(ts TO DAY)``, ``CEIL(ts TO HOUR)``."""
+    unit = node.args["to"].name.upper()
+    if unit not in _FLOOR_UNITS:
+        raise UnsupportedCallError(f"takes TO one of {', '.join(_FLOOR_UNITS)}")
+    if unit == "WEEK" and isinstance(node, exp.Ceil):
+        raise UnsupportedCallError("TO WEEK is not covered: use FLOOR")
+    name = "FLOOR_TIME" if isinstance(node, exp.Floor) else "CEIL_TIME"
+    return typed_call(name, string(unit), node.this)
+
+
+def _format(of: exp.Expr, pattern: exp.Expr) -> exp.Expr:
+    return typed_call("DATE_FORMAT", of, string(_checked_format(pattern)))
+
+
+def _checked_format(pattern: exp.Expr) -> str:
+    text = text_literal(pattern)
+    if text is None or not _FORMAT.fullmatch(text):
+        raise UnsupportedCallError("takes a literal format of y M d H h m s S a E")
+    return text
+
+
+def _from_unixtime(of: exp.Expr, pattern: exp.Expr | None = None) -> exp.Expr:
+    text = "yyyy-MM-dd HH:mm:ss" if pattern is None else _checked_format(pattern)
+    return spark_function("DATE_FORMAT")(spark_function("TIMESTAMP_SECONDS")(of), string(text))
+
+
+_READ_TIME = template("TRY_CAST(CASE WHEN REGEXP_LIKE(a, b) THEN a END AS TIMESTAMP)")
+_READ_DATE = template("TRY_CAST(CASE WHEN REGEXP_LIKE(a, b) THEN a END AS DATE)")
+
+
+def _checked_read_format(pattern: exp.Expr) -> exp.Expr:
+    text = need_text(pattern, "format")
+    if not _READ_FORMAT.fullmatch(text) or "yyyy" not in text:
+        raise UnsupportedCallError(
+            "takes a literal format of yyyy MM dd HH mm ss SSS, the year included"
+        )
+    return string(text)
+
+
+def _read_time(of: exp.Expr, pattern: exp.Expr | None = None) -> exp.Expr:
+    read = _READ_TIME(of, string(_TIME_TEXT))
+    if pattern is not None:  # after the standard format, which Flink reads in any case
+        other = spark_function("TRY_TO_TIMESTAMP")(of.copy(), _checked_read_format(pattern))
+        read = exp.Coalesce(this=read, expressions=[other])
+    return spark_function("DATE_TRUNC")(string("MILLISECOND"), read)
+
+
+def _read_date(of: exp.Expr, pattern: exp.Expr | None = None) -> exp.Expr:
+    if pattern is None:
+        return _READ_DATE(of, string(_DATE_TEXT))
+    return exp.cast(_read_start(of, pattern), "DATE")
+
+
+def _read_start(of: exp.Expr, pattern: exp.Expr) -> exp.Expr:
+    """Return the time at the start of a text: what follows it is ignored."""
+    checked = _checked_read_format(pattern)
+    width = number(len(checked.name.replace("'", "")))
+    start = spark_function("LEFT")(of, width)
+    return spark_function("TRY_TO_TIMESTAMP")(start, checked)
+
+
+def _unix_timestamp(of: exp.Expr, pattern: exp.Expr | None = None) -> exp.Expr:
+    pattern = string("yyyy-MM-dd HH:mm:ss") if pattern is None else pattern
+    return spark_function("UNIX_SECONDS")(_read_start(of, pattern))
+
+
+def _to_timestamp_ltz(of: exp.Expr, precision: exp.Expr | None = None) -> exp.Expr:
+    digits = 3 if precision is None else integer_literal(precision, 0)
+    if digits not in (0, 3, 6):
+        raise UnsupportedCallError(
+            "takes a literal precision: 0 for seconds, 3 for milliseconds, or 6"
+        )
+    names = {0: "TIMESTAMP_SECONDS", 3: "TIMESTAMP_MILLIS", 6: "TIMESTAMP_MICROS"}
+    return typed_call("TO_TIMESTAMP_LTZ", spark_function(names[digits])(of), of)
+
+
+_CONVERT = template(
+    "DATE_FORMAT(FROM_UTC_TIMESTAMP(TO_UTC_TIMESTAMP("
+    "TRY_TO_TIMESTAMP(a, 'yyyy-MM-dd HH:mm:ss'), b), c), 'yyyy-MM-dd HH:mm:ss')"
+)
+
+
+def _convert(of: exp.Expr, start: exp.Expr, end: exp.Expr) -> exp.Expr:
+    for zone in (need_text(start, "zone"), need_text(end, "zone")):
+        try:
+            ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise UnsupportedCallError(f"takes names of zones: there is no {zone!r}") from None
+    return _CONVERT(of, start, end)
+
+
+def _unit(node: exp.Expr) -> str:
+    unit = node.name.upper().removesuffix("S").removeprefix("SQL_TSI_")
+    if unit not in _UNITS:
+        raise UnsupportedCallError(f"takes one of {', '.join(_UNITS)}")
+    return unit
+
+
+def _difference(unit: exp.Expr, start: exp.Expr, end: exp.Expr) -> exp.Expr:
+    return typed_call("TIMESTAMPDIFF", string(_unit(unit)), start, end)
+
+
+def _add(unit: exp.Expr, count: exp.Expr, of: exp.Expr) -> exp.Expr:
+    return typed_call("TIMESTAMPADD", string(_unit(unit)), count, of)
+
+
+#: The functions by name.
+TIMES: Mapping[str, Function] = {
+    **{name: Function(1, 1, _make_extract(unit)) for name, unit in _SHORT.items()},
+    "DATE_FORMAT": Function(2, 2, _format),
+    "FROM_UNIXTIME": Function(1, 2, _from_unixtime),
+    "TO_TIMESTAMP": Function(1, 2, _read_time),
+    "TO_DATE": Function(1, 2, _read_date),
+    "UNIX_TIMESTAMP": Function(1, 2, _unix_timestamp),
+    "TO_TIMESTAMP_LTZ": Function(1, 2, _to_timestamp_ltz),
+    "CONVERT_TZ": Function(3, 3, _convert),
+    "TIMESTAMPDIFF": Function(3, 3, _difference),
+    "TIMESTAMPADD": Function(3, 3, _add),
+}

@@ -1,0 +1,14 @@
+"""Value types: what rules need to know of the type of an expression."""
+
+INTEGER, FLOATING, DECIMAL = "integer", "floating", "decimal"
+BOOLEAN, TEXT, DATE = "boolean", "text", "date"
+#: Instants: TIMESTAMP_LTZ of Flink, TIMESTAMP of Spark.
+TIMESTAMP = "timestamp"
+#: Instants in a zone other than UTC, which is the zone of dates over Arrow tables.
+ZONED_TIMESTAMP = "zoned timestamp"
+#: Readings of a clock: TIMESTAMP of Flink, TIMESTAMP_NTZ of Spark.
+CLOCK_TIME = "clock time"
+#: Prefix of the type of a list with these elements, or a map with these values.
+ELEMENTS = "elements: "
+#: Metadata of a node: its value type.
+VALUE_TYPE = "value_type"

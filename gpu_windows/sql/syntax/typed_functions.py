@@ -1,0 +1,231 @@
+"""Functions of times as Spark expressions, once the types of their arguments are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sqlglot import exp
+
+from gpu_windows.sql.syntax.functions.building import (
+    UnsupportedCallError,
+    in_parentheses,
+    number,
+    spark_function,
+    string,
+    template,
+)
+from gpu_windows.sql.syntax.functions.typed import TypedCall
+from gpu_windows.sql.syntax.type_names import (
+    CLOCK_TIME,
+    DATE,
+    INTEGER,
+    TEXT,
+    TIMESTAMP,
+    VALUE_TYPE,
+    ZONED_TIMESTAMP,
+)
+
+_ZONE = (
+    "is in UTC over Arrow tables: give the time as timestamp('us', 'UTC'), or query in a Spark "
+    "session of that zone"
+)
+_SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3_600, "DAY": 86_400, "WEEK": 604_800}
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_DATE_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY")
+_CLOCK_UNITS = ("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
+
+
+def lower_call(node: TypedCall, types: Sequence[str | None]) -> exp.Expr:
+    """Return the Spark expression of a call.
+
+    Raises
+    ------
+    UnsupportedCallError
+        If Flink refuses the types of its arguments, or a result would differ.
+    """
+    if ZONED_TIMESTAMP in types and node.name not in _IN_ANY_ZONE:
+        raise UnsupportedCallError(_ZONE)
+    arguments = [each.copy() for each in node.expressions]
+    made, result = _LOWERED[node.name](arguments, types)
+    if result is not None:
+        made.meta[VALUE_TYPE] = result
+    return made
+
+
+_Lowered = tuple[exp.Expr, str | None]
+
+#: Fields of times, as expressions over a time.
+_FIELDS: Mapping[str, Callable[..., exp.Expr]] = {
+    "YEAR": template("YEAR(a)"),
+    "ISOYEAR": template("EXTRACT(YEAROFWEEK FROM a)"),
+    "QUARTER": template("QUARTER(a)"),
+    "MONTH": template("MONTH(a)"),
+    "WEEK": template("WEEKOFYEAR(a)"),
+    "DAY": template("DAYOFMONTH(a)"),
+    "DOY": template("DAYOFYEAR(a)"),
+    "DOW": template("DAYOFWEEK(a)"),
+    "ISODOW": template("(WEEKDAY(a) + 1)"),
+    "HOUR": template("HOUR(a)"),
+    "MINUTE": template("MINUTE(a)"),
+    "SECOND": template("SECOND(a)"),
+    "MILLISECOND": template("CAST(DATE_FORMAT(a, 'SSS') AS BIGINT)"),
+    "MICROSECOND": template("CAST(DATE_FORMAT(a, 'SSSSSS') AS BIGINT)"),
+    "DECADE": template("(YEAR(a) DIV 10)"),
+    "CENTURY": template("((YEAR(a) + 99) DIV 100)"),
+    "MILLENNIUM": template("((YEAR(a) + 999) DIV 1000)"),
+    "EPOCH": template(
+        "(CAST(UNIX_DATE(CAST(a AS DATE)) AS BIGINT) * 86400 + HOUR(a) * 3600 + MINUTE(a) * 60 "
+        "+ SECOND(a))"
+    ),
+}
+_EPOCH_OF_DATE = template("(CAST(UNIX_DATE(a) AS BIGINT) * 86400)")
+
+
+def _extract(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
+    unit, of = arguments[0].name, arguments[1]
+    if types[1] == DATE and unit in _CLOCK_UNITS:
+        raise UnsupportedCallError(f"of a DATE takes no {unit}: a date has no time of day")
+    if types[1] in (TEXT, INTEGER):
+        raise UnsupportedCallError("takes a time or a DATE: cast it before")
+    make = _EPOCH_OF_DATE if unit == "EPOCH" and types[1] == DATE else _FIELDS[unit]
+    return make(of), INTEGER
+
+
+def _format(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
+    of, pattern = arguments
+    if types[0] == TEXT:
+        of = spark_function("TRY_TO_TIMESTAMP")(of, string("yyyy-MM-dd HH:mm:ss"))
+    return spark_function("DATE_FORMAT")(of, pattern), TEXT
+
+
+_AFTER_SUNDAY = template("TIMESTAMPADD(DAY, -1, DATE_TRUNC('WEEK', TIMESTAMPADD(DAY, 1, a)))")
+_CEIL = template("CASE WHEN b = a THEN a ELSE c END")
+
+
+def _truncated(unit: str, of: exp.Expr, kind: str | None) -> exp.Expr:
+    """Return a time rounded down; weeks begin on Sunday."""
+    if unit == "WEEK":
+        made = _AFTER_SUNDAY(of)
+    else:
+        made = spark_function("DATE_TRUNC")(string(unit), of)
+    if kind == CLOCK_TIME:
+        return exp.cast(made, "TIMESTAMP_NTZ", dialect="spark")
+    return exp.cast(made, "DATE") if kind == DATE else made
+
+
+def _floor(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
+    unit, of, kind = arguments[0].name, arguments[1], types[1]
+    if kind == DATE and unit not in _DATE_UNITS:
+        raise UnsupportedCallError(f"of a DATE takes no {unit}: a date has no time of day")
+    if kind == DATE and unit == "DAY":
+        return of, DATE
+    return _truncated(unit, of, kind), kind or TIMESTAMP
+
+
+def _ceil(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
+    unit, of, kind = arguments[0].name, arguments[1], types[1]
+    if kind == DATE:
+        raise UnsupportedCallError("of a DATE is not covered: cast it AS TIMESTAMP")
+    floor = _truncated(unit, of, kind)
+    count, step = (3, "MONTH") if unit == "QUARTER" else (1, unit)
+    above = exp.Anonymous(
+        this="TIMESTAMPADD", expressions=[exp.Var(this=step), number(count), floor.copy()]
+    )
+    upper = exp.cast(above, "TIMESTAMP_NTZ", dialect="spark") if kind == CLOCK_TIME else above
+    return _CEIL(of, floor, upper), kind or TIMESTAMP
+
+
+def _to_timestamp(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
+    if types[1] not in (INTEGER, None):
+        raise UnsupportedCallError("takes a whole number; TO_TIMESTAMP reads a string")
+    return arguments[0], TIMESTAMP
+
+
+# ---- differences and sums
+
+_MICROS = template("((UNIX_MICROS(b) - UNIX_MICROS(a)) DIV c)")
+_WALL = "TIMESTAMPDIFF"
+_DAYS = template("DATEDIFF(b, a)")
+_MONTHS_UP = (
+    "(YEAR({b}) * 12 + MONTH({b}) - YEAR({a}) * 12 - MONTH({a}) - "
+    "CASE WHEN ADD_MONTHS({a}, YEAR({b}) * 12 + MONTH({b}) - YEAR({a}) * 12 - MONTH({a})) > {b} "
+    "THEN 1 ELSE 0 END)"
+)
+_MONTHS_BETWEEN = template(
+    f"CASE WHEN a <= b THEN {_MONTHS_UP.format(a='a', b='b')} "
+    f"ELSE -{_MONTHS_UP.format(a='b', b='a')} END"
+)
+
+
+def _difference(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
+    unit, start, end = arguments[0].name, arguments[1], arguments[2]
+    kinds = set(types[1:])
+    if TEXT in kinds or INTEGER in kinds:
+        raise UnsupportedCallError("takes two times or DATEs: cast them before")
+    if kinds == {DATE}:
+        return exp.cast(_difference_of_dates(unit, start, end), "INT"), INTEGER
+    if unit in _MONTHS:
+        raise UnsupportedCallError(f"of {unit} takes two DATEs: CAST(time AS DATE)")
+    if kinds & {CLOCK_TIME, DATE} and ZONED_TIMESTAMP not in kinds:
+        made = exp.Anonymous(this=_WALL, expressions=[exp.Var(this=unit), start, end])
+        return exp.cast(made, "INT"), INTEGER
+    ticks = number(_SECONDS[unit] * 1_000_000)
+    return exp.cast(_MICROS(start, end, ticks), "INT"), INTEGER
+
+
+def _difference_of_dates(unit: str, start: exp.Expr, end: exp.Expr) -> exp.Expr:
+    if unit in _MONTHS:
+        months = _MONTHS_BETWEEN(start, end)
+        return _divided(months, _MONTHS[unit])
+    days = _DAYS(start, end)
+    if unit == "WEEK":
+        return _divided(days, 7)
+    factor = 86_400 // _SECONDS[unit]
+    return exp.Paren(this=exp.Mul(this=exp.cast(days, "BIGINT"), expression=number(factor)))
+
+
+def _divided(of: exp.Expr, by: int) -> exp.Expr:
+    return of if by == 1 else exp.IntDiv(this=in_parentheses(of), expression=number(by))
+
+
+def _add(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
+    unit, count, of = arguments[0].name, arguments[1], arguments[2]
+    kind = types[2]
+    if kind in (TEXT, INTEGER):
+        raise UnsupportedCallError("takes a time or a DATE: cast it before")
+    if kind == DATE and unit in _MONTHS:
+        return spark_function("ADD_MONTHS")(of, _times(count, _MONTHS[unit])), DATE
+    if kind == DATE and unit in ("DAY", "WEEK"):
+        return spark_function("DATE_ADD")(of, _times(count, 7 if unit == "WEEK" else 1)), DATE
+    if unit in _MONTHS:
+        raise UnsupportedCallError(f"of {unit} takes a DATE: months have no fixed length")
+    if kind == DATE:
+        of, kind = exp.cast(of, "TIMESTAMP_NTZ", dialect="spark"), CLOCK_TIME
+    zeros = [number(0) for _ in range(6)]
+    length = exp.Anonymous(
+        this="MAKE_INTERVAL", expressions=[*zeros, _times(count, _SECONDS[unit])]
+    )
+    return exp.Paren(this=exp.Add(this=in_parentheses(of), expression=length)), kind or TIMESTAMP
+
+
+def _times(count: exp.Expr, factor: int) -> exp.Expr:
+    if factor == 1:
+        return count
+    if isinstance(count, exp.Literal):
+        return number(int(count.name) * factor)
+    if isinstance(count, exp.Neg) and isinstance(count.this, exp.Literal):
+        return number(-int(count.this.name) * factor)
+    return exp.Mul(this=in_parentheses(count), expression=number(factor))
+
+
+_LOWERED: Mapping[str, Callable[[Sequence[exp.Expr], Sequence[str | None]], _Lowered]] = {
+    "EXTRACT": _extract,
+    "DATE_FORMAT": _format,
+    "FLOOR_TIME": _floor,
+    "CEIL_TIME": _ceil,
+    "TO_TIMESTAMP_LTZ": _to_timestamp,
+    "TIMESTAMPDIFF": _difference,
+    "TIMESTAMPADD": _add,
+}
+#: Calls of instants alone, whatever their zone.
+_IN_ANY_ZONE = ("TIMESTAMPDIFF", "TIMESTAMPADD", "TO_TIMESTAMP_LTZ")

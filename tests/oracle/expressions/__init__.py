@@ -1,0 +1,1 @@
+"""Scalar expressions that Flink is asked for, over tables of edge values."""

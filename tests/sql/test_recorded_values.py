@@ -1,0 +1,181 @@
+"""Expressions over edge values give what Flink gave, on both runners, or are refused."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.errors import ExpressionError, SqlError
+from tests.sql.known_differences import is_known, may_raise
+from tests.sql.recorded import IN, accepted
+from tests.sql.recorded_values import Recorded, differences, recorded, rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()
+_ZONE = "spark.sql.session.timeZone"
+#: Least number of expressions without a refusal, and of values that are Flink's, over Arrow tables.
+ON_ARROW = {
+    "texts": (540, 6000),
+    "numbers": (480, 5000),
+    "times": (330, 3500),
+    "casts": (100, 900),
+    "nested": (0, 0),
+    "json": (0, 0),
+}
+
+
+def _stream(table: pa.Table | DataFrame) -> gw.typing.TimedStream:
+    return gw.stream(table).event_time("at", _WATERMARKS)
+
+
+def _values_on_arrow(table: str, expression: str, places: Sequence[int]) -> pa.ChunkedArray:
+    stream = _stream(rows(table).take([*places]))
+    return gw.sql(f"SELECT i, {expression} AS x {IN}", t=stream).result().sort_by("i")["x"]
+
+
+@cache
+def _refusal_on_arrow(table: str, expression: str) -> SqlError | None:
+    try:
+        gw.sql(f"SELECT {expression} AS x {IN}", t=_stream(rows(table))).outputs()
+    except SqlError as error:
+        return error
+    return None
+
+
+@cache
+def _calm_rows(recording: Recorded) -> tuple[int, ...]:
+    """Return the rows with a value in Flink, without those that raise an error over Arrow."""
+    table, expression = recording.table, recording.expression
+    if not may_raise(recording) or _refusal_on_arrow(table, expression) is not None:
+        return recording.valid_rows
+
+    def is_calm(places: Sequence[int]) -> bool:
+        try:
+            _values_on_arrow(table, expression, places)
+        except ExpressionError:
+            return False
+        return True
+
+    if is_calm(recording.valid_rows):
+        return recording.valid_rows
+    return tuple(row for row in recording.valid_rows if is_calm([row]))
+
+
+def _wrong(recording: Recorded, values: pa.ChunkedArray, places: Sequence[int]) -> Iterator[str]:
+    for row, ours, flinks in differences(values, recording, places):
+        if not is_known(recording, row):
+            yield f"{recording.expression} of row {row}: {ours}, in Flink {flinks}"
+
+
+_EVERY = [
+    pytest.param(7),
+    pytest.param(1, marks=pytest.mark.thorough),
+]
+
+
+@pytest.mark.parametrize("every", _EVERY)
+@pytest.mark.parametrize("table", ON_ARROW)
+def test_over_arrow_tables_values_are_flinks(table: str, every: int) -> None:
+    wrong: list[str] = []
+    expressions = values = 0
+    for recording in recorded(table)[::every]:
+        refusal = _refusal_on_arrow(table, recording.expression)
+        if refusal is not None:
+            assert refusal.line is not None, recording.expression
+            continue
+        places = _calm_rows(recording)
+        found = _values_on_arrow(table, recording.expression, places)
+        wrong += _wrong(recording, found, places)
+        expressions, values = expressions + 1, values + len(places)
+    assert wrong == []
+    least_expressions, least_values = ON_ARROW[table]
+    assert expressions >= least_expressions // every * 0.8
+    assert values >= least_values // every * 0.8
+
+
+@pytest.mark.parametrize("every", _EVERY)
+@pytest.mark.parametrize("table", ON_ARROW)
+def test_over_arrow_tables_errors_of_flink_are_errors_or_null(table: str, every: int) -> None:
+    for recording in recorded(table)[::every]:
+        if len(recording.valid_rows) == len(recording.values):
+            continue
+        if _refusal_on_arrow(table, recording.expression) is not None:
+            continue
+        for row in set(range(len(recording.values))) - set(recording.valid_rows):
+            try:
+                found = _values_on_arrow(table, recording.expression, [row])
+            except ExpressionError:
+                continue
+            assert not found[0].is_valid or is_known(recording, row), (recording.expression, row)
+
+
+#: Least number of expressions on Spark, for a table and a zone.
+ON_SPARK = {
+    ("texts", "UTC"): 540,
+    ("numbers", "UTC"): 480,
+    ("times", "UTC"): 330,
+    ("times", "America/New_York"): 330,
+    ("times", "Asia/Kathmandu"): 330,
+    ("casts", "UTC"): 100,
+    ("nested", "UTC"): 0,
+    ("json", "UTC"): 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("table", "zone", "every"),
+    [
+        *((table, zone, 6) for table, zone in ON_SPARK if zone != "Asia/Kathmandu"),
+        *(pytest.param(*each, 1, marks=pytest.mark.thorough) for each in ON_SPARK),
+    ],
+)
+def test_over_dataframes_values_are_flinks(
+    spark: SparkSession, table: str, zone: str, every: int
+) -> None:
+    chosen = {
+        each.expression: each
+        for each in recorded(table, zone)[::every]
+        if not may_raise(each) or _refusal_on_arrow(table, each.expression) is None
+    }
+    spark.conf.set(_ZONE, zone)
+    try:
+        stream = _stream(_dataframe(spark, rows(table)))
+        here = accepted(stream, [*chosen])
+        wrong = [*_wrong_on_spark(spark, [chosen[each] for each in here])]
+    finally:
+        spark.conf.set(_ZONE, "UTC")
+    assert wrong == []
+    assert len(here) >= ON_SPARK[table, zone] // every
+
+
+def _dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """Return a DataFrame in which times without a zone stay so, whatever the session's zone."""
+    clocks = [field.name for field in table.schema if field.type == pa.timestamp("us")]
+    for name in clocks:
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, name, table[name].cast(pa.string()))
+    casts = {name: f"CAST({name} AS TIMESTAMP_NTZ)" for name in clocks}
+    columns = [f"{casts.get(name, name)} AS {name}" for name in table.column_names]
+    return spark.createDataFrame(table).selectExpr(*columns)
+
+
+def _wrong_on_spark(spark: SparkSession, recordings: Iterable[Recorded]) -> Iterator[str]:
+    groups = defaultdict(list)
+    for recording in recordings:
+        groups[_calm_rows(recording)].append(recording)
+    for places, group in groups.items():
+        table = rows(group[0].table).take([*places])
+        items = ", ".join(f"{each.expression} AS x{at}" for at, each in enumerate(group))
+        stream = _stream(_dataframe(spark, table))
+        found: DataFrame = gw.sql(f"SELECT i, {items} {IN}", t=stream).result()
+        result = found.toArrow().sort_by("i")
+        for at, recording in enumerate(group):
+            yield from _wrong(recording, result[f"x{at}"], places)
