@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.errors import InvalidFrameError, QueryError, UnsupportedAggregateError
-from gpu_windows.vocabulary.frames import BEFORE_NOW, Range, Rows
+from gpu_windows.vocabulary.frames import BEFORE_NOW, PeerRows, Range, Rows
 from gpu_windows.vocabulary.options import is_whole
 
 if TYPE_CHECKING:
@@ -442,7 +442,7 @@ def _require_datasketches() -> None:
 # ---- for OVER alone
 
 
-def lag(column: str | Column, rows: int = 1) -> Framed:
+def lag(column: str | Column, rows: int = 1, *, by_time: bool = False) -> Framed:
     """Value of the row ``rows`` rows before, in order of time; null if it does not exist.
 
     For `KeyedStream.over`.
@@ -453,6 +453,9 @@ def lag(column: str | Column, rows: int = 1) -> Framed:
         Any type.
     rows : int
         How many rows before, at least 1.
+    by_time : bool
+        Whether rows of the same time have the same value, that of the last of them, as in Flink's
+        SQL. Otherwise each has its own predecessor, in order of arrival.
 
     Examples
     --------
@@ -462,7 +465,8 @@ def lag(column: str | Column, rows: int = 1) -> Framed:
     >>> items.over().aggregate(before=gw.lag("price"))["before"].to_pylist()
     [None, 3, 4]
     """
-    return Framed(first(column), Rows(*_single_row("lag", column, rows, before=True)))
+    bounds = _single_row("lag", column, rows, before=True)
+    return Framed(first(column), PeerRows(*bounds) if by_time else Rows(*bounds))
 
 
 def lead(column: str | Column, rows: int = 1) -> Framed:

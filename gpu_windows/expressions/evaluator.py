@@ -311,10 +311,6 @@ class Evaluator:
         parts = node.expressions or [node.this, node.expression]
         return strings.concat(node, [self.evaluate(part, guard) for part in parts])
 
-    def _join_list(self, node: exp.ArrayToString, guard: Guard) -> Value:
-        values, separator = self.evaluate(node.this, guard), self.evaluate(node.expression, guard)
-        return strings.join_list(node, values, separator)
-
     def _call(self, node: exp.Anonymous, guard: Guard) -> Value:
         return self._evaluate_call(node, node.name.upper(), call_arguments(node), guard)
 
@@ -345,6 +341,10 @@ class Evaluator:
     def _try_cast(self, node: exp.TryCast, guard: Guard) -> Value:
         to = arrow_type(node)
         return casts.try_cast(node, self.evaluate(node.this, guard), to, guard)
+
+    def _join_list(self, node: exp.ArrayToString, guard: Guard) -> Value:
+        values, separator = self.evaluate(node.this, guard), self.evaluate(node.expression, guard)
+        return strings.join_list(node, values, separator)
 
     def _like(self, node: exp.Like, guard: Guard) -> Value:
         return strings.like(node, self.evaluate(node.this, guard))
@@ -391,11 +391,11 @@ _MAKERS: Mapping[type[exp.Expr], Callable[[Evaluator, Any, Guard], Value]] = {
     exp.Concat: _E._concat,
     exp.DPipe: _E._concat,
     exp.Like: _E._like,
-    exp.ArrayToString: _E._join_list,
     exp.Anonymous: _E._call,
     exp.MakeInterval: _E._make_interval,
     exp.TryCast: _E._try_cast,
     **dict.fromkeys((exp.Substring, exp.Trim, exp.Extract, exp.Chr), _E._special_call),
+    exp.ArrayToString: _E._join_list,
 }
 
 

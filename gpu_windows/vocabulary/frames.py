@@ -33,6 +33,8 @@ class Frame(ABC):
 
     #: Whether distances are of time, in ticks; else they are of rows.
     in_time: ClassVar[bool]
+    #: Whether distances count from the last row of the row's time, not from the row.
+    counts_from_last_peer: ClassVar[bool] = False
 
     def _set(self, preceding: int | None, following: int | None) -> None:
         """Check and set the bounds; None is unbounded."""
@@ -186,6 +188,20 @@ class Rows(Frame):
 
     def _describe_distance(self, distance: int) -> str:
         return str(distance)
+
+
+@dataclass(frozen=True, init=False)
+class PeerRows(Rows):
+    """The rows of a key some rows before the last row of the row's time: Flink's frame of LAG.
+
+    Rows with the same time have the same frame.
+    """
+
+    counts_from_last_peer = True
+
+    def describe(self) -> str:
+        """Return the frame as in SQL, and where it is counted from."""
+        return f"{super().describe()} of the last row of its time"
 
 
 #: The tick before a row, where the rows that a rank counts end.

@@ -179,9 +179,12 @@ class _Work:
         backend = self._backend
         values = self._ts if frame.in_time else _number_rows(self._codes)
         every = Side(backend.to_device(self._codes), backend.to_device(values))
-        some = every
-        if index is not None:
-            some = Side(backend.to_device(self._codes[index]), backend.to_device(values[index]))
+        some, own = every, values
+        if frame.counts_from_last_peer:
+            own = _number_last_peers(self._codes, self._ts, values)
+        if index is not None or own is not values:
+            here = slice(None) if index is None else index
+            some = Side(backend.to_device(self._codes[here]), backend.to_device(own[here]))
         first, after = bounds = self._bounds(frame, some, every, index)
         empty = None
         if not frame.has_own_row:  # it may be empty
@@ -272,6 +275,13 @@ class _Ranges:
 def _number_rows(codes: Ints) -> Ints:
     """Number the rows of each key, which are adjacent: int64[n]."""
     return np.arange(len(codes)) - _ends_of_keys(codes)[0]
+
+
+def _number_last_peers(codes: Ints, ts: Ints, numbers: Ints) -> Ints:
+    """Return, for each row, the number of the last row of its key and time: int64[n]."""
+    is_last = np.append((np.diff(codes) != 0) | (np.diff(ts) != 0), True)[: len(codes)]
+    last = np.flatnonzero(is_last)
+    return np.repeat(numbers[last], np.diff(last, prepend=-1))
 
 
 def _ends_of_keys(codes: Ints) -> tuple[Ints, Ints]:

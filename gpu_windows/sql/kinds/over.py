@@ -157,8 +157,10 @@ class _Over:
         rows = function.args.get("offset") or exp.Literal.number(1)
         if function.args.get("default") is not None or not rows.is_int:
             raise sql_error(call, "LAG and LEAD take a column and a literal number of rows")
-        text, make = ("gw.lag", gw.lag) if isinstance(function, exp.Lag) else ("gw.lead", gw.lead)
-        return call_api(text, make, self._columns.name(function.this), int(rows.name))
+        column, count = self._columns.name(function.this), int(rows.name)
+        if isinstance(function, exp.Lag):
+            return call_api("gw.lag", gw.lag, column, count, by_time=True)
+        return call_api("gw.lead", gw.lead, column, count)
 
     def _check_order(self, call: exp.Window, whole: exp.Window) -> None:
         order = whole.args.get("order")

@@ -173,9 +173,16 @@ class _Rewriter:
     def _check_runner(self, node: exp.Expr, name: str, found: exp.Expr) -> exp.Expr:
         """Return a call; refuse it over Arrow tables if a function of it is not covered there."""
         calls = found.find_all(exp.Func) if self.on_arrow else ()
-        if not all(isinstance(each, TypedCall) or is_covered(each) for each in calls):
+        scalar = (each for each in calls if not _is_read_elsewhere(each))
+        if not all(isinstance(each, TypedCall) or is_covered(each) for each in scalar):
             raise _not_on_arrow(node, name)
         return found
+
+
+def _is_read_elsewhere(node: exp.Expr) -> bool:
+    """Whether a node is an aggregate, or another call that is not evaluated for a row."""
+    name = str(node.meta.get(FUNCTION_NAME, ""))
+    return isinstance(node, _NOT_SCALAR) or name.upper() in _READ_ELSEWHERE
 
 
 def _not_on_arrow(node: exp.Expr, name: str) -> SqlError:

@@ -34,7 +34,7 @@ _ODD = (
     ),
 )
 #: Rules about a whole text, which have no place in it.
-_ABOUT_ALL = re.compile("parse|not empty|one statement|one SELECT|needs FROM")
+_ABOUT_ALL = re.compile("parse|not empty|one statement|one SELECT|needs FROM|needs a list")
 Tokens = list[str]
 
 

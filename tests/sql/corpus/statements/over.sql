@@ -44,3 +44,5 @@ SELECT user_id, COUNT(DISTINCT ip) OVER (PARTITION BY user_id ORDER BY login_tim
 SELECT UPPER(country) AS c, SUM(amount) OVER (PARTITION BY UPPER(country) ORDER BY tx_time) AS running_total FROM transactions WHERE amount > 20
 --! avg_share
 select tx_id, amount / sum(amount) over (partition by account_id order by tx_time) as share from transactions
+--! functions_of_over
+SELECT tx_id, COALESCE(SUM(amount) OVER (PARTITION BY account_id ORDER BY tx_time), 0e0) AS total, ABS(COUNT(*) OVER (PARTITION BY account_id ORDER BY tx_time) - 3) AS distance FROM transactions

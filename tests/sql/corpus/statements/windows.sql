@@ -176,3 +176,8 @@ SELECT window_start, window_end, MAX(n) AS busiest FROM (
   FROM TABLE(TUMBLE(TABLE clicks, DESCRIPTOR(click_time), INTERVAL '10' MINUTES))
   GROUP BY user_id, window_start, window_end)
 GROUP BY window_start, window_end
+--! functions_of_aggregates
+SELECT window_start, COALESCE(SUM(amount), 0e0) AS total, ROUND(AVG(amount), 2) AS mean, UPPER(MAX(merchant)) AS last_merchant,
+  CASE WHEN COUNT(*) > 3 THEN 'busy' ELSE 'calm' END AS label
+FROM TABLE(TUMBLE(TABLE transactions, DESCRIPTOR(tx_time), INTERVAL '10' MINUTES))
+GROUP BY window_start, window_end
