@@ -10,7 +10,7 @@ MIN_RIGHT = {
     "lookup": 6,
     "match_recognize": 12,
     "order_limit": 6,
-    "over": 14,
+    "over": 15,
     "scripts": 59,
     "semi_anti": 4,
     "stateless": 78,
