@@ -46,9 +46,11 @@ STAGES = "stages"
 MATCH = "match"
 #: Sliding windows over files that tasks read.
 SCAN = "scan"
+#: A script with two targets; where the second one is.
+SCRIPT, SECOND = "script", "second"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
 QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST,
-           OVER, OVER_FIRST, FIRST, LATE, STAGES, MATCH, "top", SCAN)  # fmt: skip
+           OVER, OVER_FIRST, FIRST, LATE, STAGES, MATCH, "top", SCAN, SCRIPT)  # fmt: skip
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"
 #: Where the queries of a chain keep what they know.
@@ -87,6 +89,14 @@ def main() -> None:
 
 def run(spark: SparkSession, name: str, folder: Path) -> None:
     """Run a query to the end of its input."""
+    if name == SCRIPT:
+        source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        rows = gw.stream(source.parquet(str(folder / "in")))
+        text = TWO_TARGETS.format(out=folder / "out", second=folder / SECOND)
+        script = gw.sql_script(text, src=rows).options(device="cpu", shards=SHARDS)
+        trigger = {"availableNow": True}
+        script.write_stream(folder / "checkpoint", trigger=trigger).awaitTermination()
+        return
     if name == SCAN:
         files = gw.scan_stream(folder / "in", spark, schema=SCHEMA, max_files_per_trigger=1)
         outputs = outputs_of("sliding", files, SHARDS)
@@ -97,6 +107,21 @@ def run(spark: SparkSession, name: str, folder: Path) -> None:
     sink = partial(replacing, str(folder / "out")) if name == FUNCTION else folder / "out"
     query = gw.write_stream(outputs, sink, folder / "checkpoint", trigger={"availableNow": True})
     query.awaitTermination()
+
+
+#: Windows of rows, and rows as they come, of one stream.
+TWO_TARGETS = """
+CREATE TABLE src (ts TIMESTAMP_LTZ(3), k BIGINT, v DOUBLE, text STRING, seq BIGINT,
+  WATERMARK FOR ts AS ts - INTERVAL '5' SECOND);
+CREATE VIEW some AS SELECT * FROM src WHERE text <> 'x';
+CREATE TABLE windows (k BIGINT, begins TIMESTAMP_LTZ(3), n BIGINT, total DOUBLE)
+  WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'parquet');
+CREATE TABLE large (seq BIGINT, twice DOUBLE)
+  WITH ('connector' = 'filesystem', 'path' = '{second}', 'format' = 'parquet');
+INSERT INTO windows SELECT k, window_start, COUNT(*), SUM(v) FROM TABLE(HOP(TABLE some,
+  DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '30' SECOND)) GROUP BY k, window_start, window_end;
+INSERT INTO large SELECT seq, v * 2 FROM some WHERE v > 5;
+"""
 
 
 def outputs_named(name: str, rows: DataFrame, again: DataFrame) -> gw.typing.Outputs:

@@ -19,7 +19,7 @@ import psutil
 import pyarrow.parquet as pq
 
 from gpu_windows.commits.path_log import NOTHING, PathLog
-from tests.chaos.driver import BROADCAST, CHECKPOINTS, PROCESS, STAGES
+from tests.chaos.driver import BROADCAST, CHECKPOINTS, PROCESS, SCRIPT, SECOND, STAGES
 from tests.spark_glue.stream_runs import batches, files
 
 Victim = Literal["driver", "worker"]
@@ -28,6 +28,7 @@ Victim = Literal["driver", "worker"]
 _FURTHER = {
     PROCESS: ("sides/odd", "sides/timers"),
     BROADCAST: ("sides/told",),
+    SCRIPT: (SECOND,),
     STAGES: ("stages/sliding/result", "stages/sliding/late", "stages/again/result"),
 }
 
@@ -248,12 +249,15 @@ def kinds_of(query: str) -> tuple[str, ...]:
 def rows_written(folder: Path, kind: str) -> list[tuple[Any, ...]]:
     """Return all rows that were written, with the number of their micro-batch, in some order."""
     found = []
+    place = folder / "out"
+    if kind == SECOND:
+        place, kind = folder / SECOND, "result"
     for path in (folder / "out" / kind).glob("batch=*"):  # of a function
         rows = pq.read_table(path).to_pylist()
         found += [(path.name, *row.values()) for row in rows]
-    for commit in PathLog((folder / "out").resolve().as_uri()).between(NOTHING):
+    for commit in PathLog(place.resolve().as_uri()).between(NOTHING):
         if kind in commit.outputs:
-            rows = pq.read_table(folder / "out" / commit.outputs[kind].folder).to_pylist()
+            rows = pq.read_table(place / commit.outputs[kind].folder).to_pylist()
             assert len(rows) == commit.outputs[kind].rows
             found += [(commit.number, *row.values()) for row in rows]
     return sorted(found, key=repr)

@@ -124,6 +124,8 @@ def failure_of(seed: int, texts: Sequence[Text] | None = None) -> str | None:
     except GpuWindowsError:
         return None
     except Exception as error:  # noqa: BLE001 - any other is a failure
+        if "Unexpected keyword" in str(error):  # of sqlglot where `unittest` is imported
+            return None
         frames = traceback.extract_tb(error.__traceback__)
         own = next(f for f in reversed(frames) if "gpu_windows" in f.filename)
         place = f"{own.filename.rsplit('gpu_windows/', 1)[-1]}:{own.lineno}"

@@ -11,7 +11,7 @@ MIN_RIGHT = {
     "match_recognize": 12,
     "order_limit": 6,
     "over": 15,
-    "scripts": 59,
+    "scripts": 63,
     "semi_anti": 4,
     "stateless": 78,
     "temporal_join": 4,
