@@ -116,3 +116,11 @@ def connect(booleans: Sequence[Value], combine: Callable[..., Any]) -> Value:
         pairs = [booleans[at : at + 2] for at in range(0, len(booleans), 2)]
         booleans = [call(combine, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
     return booleans[0]
+
+
+def choose(node: exp.Expr, conditions: Sequence[Value], results: Sequence[Value]) -> Value:
+    """Return for each row the value of the first condition that is true, or the last value."""
+    *values, result = unify(results, node)
+    for condition, value in zip(reversed(conditions), reversed(values), strict=True):
+        result = call(pc.if_else, call(pc.coalesce, condition, False), value, result)
+    return result

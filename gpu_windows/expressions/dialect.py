@@ -79,17 +79,8 @@ def _row_function(name: str) -> Callable[[list[Any]], exp.Expr]:
 
 #: Nodes whose strings come from the user; strings of other nodes are keywords.
 _USER_STRINGS = (
-    exp.Anonymous,
-    exp.Identifier,
-    exp.Literal,
-    exp.Var,
-    exp.HexString,
-    exp.BitString,
-    exp.ByteString,
-    exp.RawString,
-    exp.National,
-    exp.UnicodeString,
-    exp.Placeholder,
+    *(exp.Anonymous, exp.Identifier, exp.Literal, exp.Var, exp.HexString, exp.BitString),
+    *(exp.ByteString, exp.RawString, exp.National, exp.UnicodeString, exp.Placeholder),
 )
 
 

@@ -15,7 +15,7 @@ from gpu_windows.errors import ExpressionError, GpuWindowsError
 from gpu_windows.expressions import casts, strings, time_literals
 from gpu_windows.expressions.arguments import check_arguments
 from gpu_windows.expressions.column_names import column_names
-from gpu_windows.expressions.comparisons import compare, connect, is_in, unify
+from gpu_windows.expressions.comparisons import choose, compare, connect, is_in, unify
 from gpu_windows.expressions.functions.table import (
     FUNCTIONS,
     OF_ONE_TYPE,
@@ -256,7 +256,7 @@ class Evaluator:
             results.append(self.evaluate(branch.args["true"], guard.where(condition)))
             guard = guard.unless(condition)
         results.append(self.evaluate(node.args.get("default") or exp.Null(), guard))
-        return _choose(node, conditions, results)
+        return choose(node, conditions, results)
 
     def _if(self, node: exp.If, guard: Guard) -> Value:
         if node.args.get("false") is None:
@@ -264,7 +264,7 @@ class Evaluator:
         condition = self._boolean_value(node.this, guard)
         one = self.evaluate(node.args["true"], guard.where(condition))
         other = self.evaluate(node.args["false"], guard.unless(condition))
-        return _choose(node, [condition], [one, other])
+        return choose(node, [condition], [one, other])
 
     def _coalesce(self, node: exp.Coalesce, guard: Guard) -> Value:
         each = []
@@ -348,13 +348,6 @@ class Evaluator:
 
     def _like(self, node: exp.Like, guard: Guard) -> Value:
         return strings.like(node, self.evaluate(node.this, guard))
-
-
-def _choose(node: exp.Expr, conditions: Sequence[Value], results: Sequence[Value]) -> Value:
-    *values, result = unify(results, node)
-    for condition, value in zip(reversed(conditions), reversed(values), strict=True):
-        result = call(pc.if_else, call(pc.coalesce, condition, False), value, result)
-    return result
 
 
 _E = Evaluator
