@@ -194,10 +194,14 @@ class Translator:
         return replace(table, alias=node.alias or node.this.name)
 
     def names_processing_time(self, source: exp.Expr, time: exp.Expr) -> bool:
-        """Whether a node names a column of a subquery of FROM that is ``PROCTIME()``."""
-        found = self.query_in(source)
-        if found is None or not isinstance(time, exp.Column):
+        """Whether a node names a column of FROM that is ``PROCTIME()``."""
+        if not isinstance(time, exp.Column):
             return False
+        found = self.query_in(source)
+        if found is None:
+            is_table = isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier)
+            table = self.tables.get(source.name.lower()) if is_table else None
+            return table is not None and time.name.lower() in table.processing_times
         inner, within = found
         for item in inner.items:
             if isinstance(item.node, exp.Star) and within.names_processing_time(inner.source, time):

@@ -94,8 +94,10 @@ class Results:
             return self.types.get(column.name)
         plan = self.outputs.value.plan
         names = {display_name: name for name, display_name in plan.query.display_names.items()}
-        schema = plan.result_schema
-        at = schema.get_field_index(names.get(column.name, column.name))
+        schema, name = plan.result_schema, names.get(column.name, column.name)
+        if name in plan.query.window_types:
+            return value_type(plan.query.window_types[name])
+        at = schema.get_field_index(name)
         return None if at < 0 else value_type(schema.field(at).type)
 
     @property

@@ -217,7 +217,7 @@ public final class Expressions {
 
     private static String message(Throwable e) {
         String text = String.valueOf(Cluster.root(e).getMessage()).split("\n")[0];
-        return text.length() > 60 ? text.substring(0, 60) : text;
+        return text.length() > 30 ? text.substring(0, 30) : text;
     }
 
     private static Object text(Object v) {
