@@ -18,6 +18,7 @@ from gpu_windows.expressions.column_names import column_names
 from gpu_windows.expressions.comparisons import choose, compare, connect, is_in, unify
 from gpu_windows.expressions.functions.table import (
     FUNCTIONS,
+    LIST_TO_TEXT,
     OF_ONE_TYPE,
     call_arguments,
     is_covered_call,
@@ -312,6 +313,9 @@ class Evaluator:
         return strings.concat(node, [self.evaluate(part, guard) for part in parts])
 
     def _call(self, node: exp.Anonymous, guard: Guard) -> Value:
+        if node.name.upper() == LIST_TO_TEXT:
+            values, separator = (self.evaluate(each, guard) for each in node.expressions)
+            return strings.join_list(node, values, separator)
         return self._evaluate_call(node, node.name.upper(), call_arguments(node), guard)
 
     def _evaluate_call(
@@ -341,10 +345,6 @@ class Evaluator:
     def _try_cast(self, node: exp.TryCast, guard: Guard) -> Value:
         to = arrow_type(node)
         return casts.try_cast(node, self.evaluate(node.this, guard), to, guard)
-
-    def _join_list(self, node: exp.ArrayToString, guard: Guard) -> Value:
-        values, separator = self.evaluate(node.this, guard), self.evaluate(node.expression, guard)
-        return strings.join_list(node, values, separator)
 
     def _like(self, node: exp.Like, guard: Guard) -> Value:
         return strings.like(node, self.evaluate(node.this, guard))
@@ -388,7 +388,6 @@ _MAKERS: Mapping[type[exp.Expr], Callable[[Evaluator, Any, Guard], Value]] = {
     exp.MakeInterval: _E._make_interval,
     exp.TryCast: _E._try_cast,
     **dict.fromkeys((exp.Substring, exp.Trim, exp.Extract, exp.Chr), _E._special_call),
-    exp.ArrayToString: _E._join_list,
 }
 
 

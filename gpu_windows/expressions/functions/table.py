@@ -21,6 +21,8 @@ FUNCTIONS: Mapping[str, ArrowFunction] = {**TEXTS, **PATTERNS, **NUMBERS, **TIME
 UNIT_FUNCTIONS = ("TIMESTAMPADD", "TIMESTAMPDIFF")
 #: Functions whose arguments are widened to their common type.
 OF_ONE_TYPE = ("GREATEST", "LEAST")
+#: The texts of a list, connected by a literal.
+LIST_TO_TEXT = "ARRAY_JOIN"
 _TRIMS = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}
 
 
@@ -29,6 +31,8 @@ def is_covered_call(node: exp.Anonymous) -> bool:
     name, around = node.name.upper(), node.parent
     if name in KIND_PARTS:
         return isinstance(around, exp.Anonymous) and around.name.upper() == KIND_PARTS[name]
+    if name == LIST_TO_TEXT:
+        return len(node.expressions) == 2
     return name in FUNCTIONS
 
 
