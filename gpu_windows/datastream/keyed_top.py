@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpu_windows.datastream.columns import as_list, named_columns
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.steps import LastStep, R
-from gpu_windows.errors import InvalidDurationError
+from gpu_windows.errors import InvalidDurationError, QueryError
 from gpu_windows.functions.top import (
     check_count,
     check_number,
@@ -40,6 +40,7 @@ class KeyedTop(KeyedInput, LastStep[R]):
         number: str | None = "row_number",
         change: str = "change",
         time_to_live: Duration | None = None,
+        first: bool = True,
         arrival_order: Sequence[str | Column] = (),
         **options: Any,
     ) -> R:
@@ -55,7 +56,7 @@ class KeyedTop(KeyedInput, LastStep[R]):
             How many rows of a key, at least 1.
         by : str, Column or sequence of them
             What they are ordered by: numbers, booleans, dates, timestamps, texts. Nulls are less
-            than any value, NaN is more than any; of equal rows the one that arrived first is first.
+            than any value, NaN is more than any; of equal rows see ``first``.
         descending : bool or sequence of bool
             Whether the greatest come first; of each column of ``by``, or of all.
         columns : sequence of str or Column, optional
@@ -70,6 +71,9 @@ class KeyedTop(KeyedInput, LastStep[R]):
         time_to_live : duration, optional
             Forget a key of which no row has come for so long, in processing time, and delete its
             rows. Default: keys are kept for ever.
+        first : bool
+            Which of equal rows is first: the one that arrived first. False, with a ``count`` of 1:
+            the one that arrived last, so that a row replaces one of the same time.
         arrival_order : sequence of str or Column
             Columns that give the order of arrival, which a shuffle in Spark loses; default: event
             time, then the columns that are used. Ignored on an Arrow table, whose order it is.
@@ -112,6 +116,7 @@ class KeyedTop(KeyedInput, LastStep[R]):
             number=None if number is None else check_number(number, "number, if it is not None,"),
             change=check_number(change, "change"),
             time_to_live=None if time_to_live is None else _lives(time_to_live),
+            first=_check_first(first, count),
         )
         check_distinct((*keys, *(field.name for field in top.fields)), TOP_NAMES)
         query = TopQuery(
@@ -139,6 +144,12 @@ def _result_fields(source: Source, columns: Sequence[str]) -> pa.Schema:
     """Return the fields of the columns that stand in results."""
     fields = (source.schema.field(name) for name in columns)
     return pa.schema([field.with_name(source.display_name(field.name)) for field in fields])
+
+
+def _check_first(first: Any, count: int) -> bool:
+    if first not in (True, False) or (not first and count != 1):
+        raise QueryError("first is True, or with a count of 1 False", value=repr(first))
+    return bool(first)
 
 
 def _lives(duration: Duration) -> int:

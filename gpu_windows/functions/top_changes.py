@@ -29,7 +29,7 @@ def change_names(changes: NDArray[np.integer[Any]] | Sequence[int]) -> pa.Array:
 
 @dataclass(frozen=True)
 class TopChanges:
-    """The first rows of a key, as changes; of equal rows the earlier is first.
+    """The first rows of a key, as changes.
 
     Parameters
     ----------
@@ -50,6 +50,8 @@ class TopChanges:
         The result column with the kind of `Change`.
     time_to_live : int, optional
         Ticks after which the state of a key without rows expires, with its first rows.
+    first : bool
+        Whether of equal rows the one that arrived first is first; else, of one row, the last.
     """
 
     count: int
@@ -59,6 +61,7 @@ class TopChanges:
     number: str | None
     change: str
     time_to_live: int | None = None
+    first: bool = True
 
     @property
     def by_number(self) -> bool:
@@ -80,4 +83,5 @@ class TopChanges:
         )
         ttl = self.time_to_live
         expiry = "" if ttl is None else f", forgotten after {show_ticks(ttl)} without rows"
-        return f"the first {self.count} rows of a key by {order}{expiry}"
+        ties = "" if self.first else ", the last of equal ones"
+        return f"the first {self.count} rows of a key by {order}{ties}{expiry}"

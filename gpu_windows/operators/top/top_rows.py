@@ -121,6 +121,8 @@ class TopRows:
     def _find_first(self, rows: SlotRows) -> tuple[Ints, Ints]:
         """Return the indices of the first rows of each key, and their numbers."""
         by = [(rows.table.column(place), down) for place, down in self._top.by]
+        if not self._top.first:
+            by.append((pa.chunked_array([np.arange(len(rows))]), True))
         return first_rows(self._top.count, by, rows.codes)
 
     def _rank(self) -> None:

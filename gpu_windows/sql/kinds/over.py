@@ -254,7 +254,8 @@ def _bound(call: exp.Window, bound: object, side: str | None, *, in_time: bool) 
         return 0
     if bound == "UNBOUNDED":
         return None
-    assert isinstance(bound, exp.Expr)
+    if not isinstance(bound, exp.Expr):
+        raise sql_error(call, "a frame is BETWEEN one bound AND another")
     if in_time:
         distance = interval_ticks(bound)
     elif bound.is_int:

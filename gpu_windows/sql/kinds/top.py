@@ -124,7 +124,8 @@ class _Top:
             raise sql_error(self._numbering.call, rule)
         keys = [self._columns.name(each) for each in by if not self._table.window_column(each)]
         orders = orders_of(call)
-        if self._takes_last(orders):
+        takes_last = self._takes_last(orders)
+        if takes_last and self._table.window is not None:
             return self._last_by_time(keys)
         if self._for_stage and self._takes_first(orders):
             return self._first_by_time(keys)
@@ -151,6 +152,8 @@ class _Top:
                 more["arrival_order"] = [*self._settings.order]
             numbers = (self._number,) if self._shows_number else ()
             arguments["number"] = self._number if numbers else None
+            if takes_last:
+                arguments["first"] = False
             outputs = keyed.call("with_outputs").call("top", count, order, **arguments, **more)
             return self._select(outputs, (*by_all, *used, *numbers, CHANGE))
 
@@ -170,12 +173,7 @@ class _Top:
         """Whether the query takes the latest row: of equal times, the one that arrived last."""
         first = orders[0]
         is_column = isinstance(first.this, exp.Column) and self._table.owns(first.this)
-        if (
-            self._numbering.count != 1
-            or len(orders) > 1
-            or not is_column
-            or self._table.window is None
-        ):
+        if self._numbering.count != 1 or len(orders) > 1 or not is_column:
             return False
         return bool(first.args.get("desc")) and self._columns.name(first.this) == self._table.time
 
