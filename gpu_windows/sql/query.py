@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs, ResultTable
 from gpu_windows.vocabulary.options import Options, change_options
 
@@ -28,6 +29,8 @@ class SqlQuery:
     streams : mapping of str to TimedStream
     order, options_
         See `arrival_order` and `options`.
+    functions : mapping of str to callable
+        See `sql`.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class SqlQuery:
     streams: Mapping[str, Any]
     order: tuple[str, ...] = ()
     options_: Mapping[str, Any] = None  # type: ignore[assignment]
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def arrival_order(self, *columns: str) -> SqlQuery:
         """Name the columns that define the order of arrival, which a shuffle in Spark loses.
@@ -151,11 +155,13 @@ class SqlQuery:
 
         settings = Settings(self.order, self.options_ or {})
         on_arrow = not any(each.timed_stream.source.is_of_spark for each in tables.values())
-        tree = parse_statement(self.text, on_arrow=on_arrow)
+        tree = parse_statement(self.text, on_arrow=on_arrow, functions=self.functions)
         return translate(tree, tables, settings).outputs
 
 
-def sql(text: str, /, **streams: Any) -> SqlQuery:
+def sql(
+    text: str, functions: Mapping[str, Callable[..., Any]] | None = None, /, **streams: Any
+) -> SqlQuery:
     """Query streams in Flink's SQL: window functions, OVER, top-N, MATCH_RECOGNIZE, joins in time.
 
     ``gw.sql("SELECT origin, window_start, COUNT(*) AS n FROM TUMBLE(TABLE flights, DESCRIPTOR(ts),
@@ -168,6 +174,9 @@ def sql(text: str, /, **streams: Any) -> SqlQuery:
     ----------
     text : str
         One SELECT.
+    functions : mapping of str to callable, optional
+        Aggregates of your own, by their names in the text: a function from the names of the
+        columns of its arguments to an aggregate, such as `gpu_windows.user_aggregate` makes.
     **streams : TimedStream
         The tables by name: ``gw.stream(table).event_time(column, watermarks)``.
 
@@ -194,7 +203,36 @@ def sql(text: str, /, **streams: Any) -> SqlQuery:
     ...     clicks=timed,
     ... ).result().to_pylist()
     [{'user': 'ann', 'n': 2}, {'user': 'bob', 'n': 1}]
+
+    With an aggregate of one's own:
+
+    >>> gw.sql(
+    ...     "SELECT MIDDLE(ts) AS at FROM TUMBLE(TABLE clicks, DESCRIPTOR(ts), INTERVAL '1' HOUR) "
+    ...     "GROUP BY window_start, window_end",
+    ...     {"middle": lambda column: gw.quantile(column, 0.5)},
+    ...     clicks=timed,
+    ... ).result().to_pylist()
+    [{'at': 1.0}]
     """
-    query = SqlQuery(text, dict(streams), options_={})
+    query = SqlQuery(text, dict(streams), options_={}, functions=check_functions(functions))
     query._without_rows()
     return query
+
+
+def check_functions(functions: Any) -> dict[str, Callable[..., Any]]:
+    """Return functions by name.
+
+    Raises
+    ------
+    QueryError
+        If they are no mapping of names to what can be called.
+    """
+    if functions is None:
+        return {}
+    rule = "functions are a mapping of names to functions that return an aggregate"
+    if not isinstance(functions, Mapping):
+        raise QueryError(rule, value=repr(functions))
+    for name, function in functions.items():
+        if not isinstance(name, str) or not callable(function):
+            raise QueryError(rule, value=f"{name!r}: {function!r}")
+    return dict(functions)

@@ -43,7 +43,7 @@ REFUSED = {
     ),
     "an aggregate of one's own": (
         f"SELECT #weightedAvg(v, v) AS w {HOUR} GROUP BY window_start, window_end",
-        "gw.user_aggregate of the API, got weightedAvg",
+        "gw.user_aggregate.*got weightedAvg",
     ),
     "a misspelled aggregate": (
         f"SELECT #SUMM(v) AS w {HOUR} GROUP BY window_start, window_end",

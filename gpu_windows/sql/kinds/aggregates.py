@@ -8,8 +8,11 @@ from typing import Any
 from sqlglot import exp
 
 import gpu_windows.aggregates.built_in as gw
+from gpu_windows.aggregates.aggregate import Aggregate
+from gpu_windows.aggregates.user import UserAggregate
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
+from gpu_windows.sql.syntax.statement import USER_AGGREGATE
 from gpu_windows.sql.tables.inputs import Columns
 
 #: Aggregates of one column.
@@ -166,8 +169,23 @@ def _quantile(node: exp.Quantile, columns: Columns) -> ApiCall:
     return call_api("gw.quantile", gw.quantile, columns.name(node.this), float(fraction.name))
 
 
+def _user_aggregate(node: exp.Anonymous, names: list[str]) -> ApiCall:
+    """Return the aggregate that a function of the user's makes of columns."""
+    try:
+        made = node.meta[USER_AGGREGATE](*names)
+    except TypeError as error:
+        raise sql_error(node, f"the function {node.name} does not take this: {error}") from error
+    if not isinstance(made, Aggregate | UserAggregate):
+        rule = f"the function {node.name} returns an aggregate, such as gw.user_aggregate(...)"
+        raise sql_error(node, rule, repr(made))
+    return ApiCall(made, f"{node.name}({', '.join(map(repr, names))})")
+
+
 def _aggregate_by_name(node: exp.Anonymous, columns: Columns) -> ApiCall:
     name, arguments = node.name.upper(), node.expressions
+    if USER_AGGREGATE in node.meta:
+        names = [columns.name(each) for each in arguments]
+        return _user_aggregate(node, names)
     if name not in _BY_NAME or len(arguments) != 1:
         raise sql_error(node, f"this aggregate is not covered; use {_SUPPORTED}")
     return _aggregate_of_class(node, _BY_NAME[name], arguments[0], columns)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.sql.scripts.catalog import Catalog, Task
 from gpu_windows.sql.scripts.connectors import STREAMS, Connectors
-from gpu_windows.sql.scripts.lexer import error_at
+from gpu_windows.sql.scripts.lexer import Excerpt, error_at
 from gpu_windows.sql.scripts.options import (
     IDLE_TIMEOUT,
     check_options,
@@ -50,6 +50,8 @@ class ScriptRun:
     session : SparkSession, optional
     streaming : bool, optional
         Whether tables are streams; None: as the text says.
+    functions : mapping of str to callable
+        The user's aggregates, by name.
     """
 
     text: str
@@ -58,6 +60,7 @@ class ScriptRun:
     settings: Settings
     session: Any = None
     streaming: bool | None = None
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def outputs(self) -> dict[str, Outputs]:
         """Return the outputs of all queries, by the names of their results."""
@@ -146,6 +149,11 @@ class ScriptRun:
     @cached_property
     def _results(self) -> dict[str, Results]:
         check_options(self.text, self.catalog.options, self._connectors.zone)
+        own = {name.lower() for name in self.functions}
+        for name, place in self.catalog.functions.items():
+            if name not in own:
+                rule = "a function of a script is given, as sql_script(text, {name: function}, ...)"
+                raise error_at(self.text, place.start, rule, place.value)
         by_name: dict[str, list[Task]] = {}
         for task in self.catalog.tasks:
             by_name.setdefault(task.name, []).append(task)
@@ -170,7 +178,7 @@ class ScriptRun:
         return self._translate(first, stages, tree)
 
     def _parse(self, task: Task) -> exp.Expr:
-        return parse_statement(task.query.in_place, on_arrow=self._is_on_arrow)
+        return self._parse_text(task.query)
 
     def _translate(self, task: Task, stages: Stages, tree: exp.Expr | None = None) -> Results:
         parsed = self._parse(task) if tree is None else tree
@@ -179,10 +187,13 @@ class ScriptRun:
             return found
         return as_target(self.text, task, found, on_arrow=self._is_on_arrow)
 
+    def _parse_text(self, query: Excerpt) -> exp.Expr:
+        return parse_statement(query.in_place, on_arrow=self._is_on_arrow, functions=self.functions)
+
     def _views(self, task: Task) -> dict[str, View]:
         views: dict[str, View] = {}
         for name, view in task.scope.views.items():
-            tree = parse_statement(view.query.in_place, on_arrow=self._is_on_arrow)
+            tree = self._parse_text(view.query)
             views = {**views, name: View(_with_columns(tree, view.columns), views)}
         return views
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs, ResultTable
+from gpu_windows.sql.query import check_functions
 from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class SqlScript:
         See `on_spark`.
     options_ : mapping
         See `options`.
+    functions : mapping of str to callable
+        See `gpu_windows.sql`.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class SqlScript:
     session: Any = None
     streaming: bool | None = None
     options_: Mapping[str, Any] = field(default_factory=dict)
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def on_spark(self, session: SparkSession, *, streaming: bool | None = None) -> SqlScript:
         """Read tables by their connectors on Spark.
@@ -186,11 +190,19 @@ class SqlScript:
 
         options = Settings(options=self.options_)
         return ScriptRun(
-            self.text, self._catalog, self.streams, options, self.session, self.streaming
+            self.text,
+            self._catalog,
+            self.streams,
+            options,
+            self.session,
+            self.streaming,
+            self.functions,
         )
 
 
-def sql_script(text: str, /, **streams: Any) -> SqlScript:
+def sql_script(
+    text: str, functions: Mapping[str, Callable[..., Any]] | None = None, /, **streams: Any
+) -> SqlScript:
     """Read a script of Flink SQL: tables, views, and INSERT statements that run together.
 
     CREATE TABLE with computed and metadata columns and WATERMARK, CREATE VIEW, INSERT INTO, EXECUTE
@@ -201,6 +213,8 @@ def sql_script(text: str, /, **streams: Any) -> SqlScript:
     ----------
     text : str
         Statements, each followed by ``;``.
+    functions : mapping of str to callable, optional
+        Aggregates of your own, which CREATE FUNCTION may name: see `gpu_windows.sql`.
     **streams : Stream
         Rows of tables by name: ``gw.stream(rows)``. The script has their event time and computed
         columns. A name that has no CREATE TABLE is a table of its own, with its event time.
@@ -237,6 +251,6 @@ def sql_script(text: str, /, **streams: Any) -> SqlScript:
         if not isinstance(stream, Stream | TimedStream):
             rule = f"{name} must be a stream: gw.stream(rows)"
             raise QueryError(rule, value=type(stream).__name__)
-    script = SqlScript(text, dict(streams))
+    script = SqlScript(text, dict(streams), functions=check_functions(functions))
     _ = script.targets
     return script

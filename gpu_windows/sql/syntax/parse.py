@@ -24,7 +24,11 @@ from gpu_windows.functions.patterns.navigation import IN_PATTERNS
 from gpu_windows.sql.syntax.functions import FUNCTIONS, SPECIAL, UnsupportedCallError
 from gpu_windows.sql.syntax.functions.patterns import similar_to
 from gpu_windows.sql.syntax.functions.typed import TypedCall
-from gpu_windows.sql.syntax.statement import AGGREGATES_BY_NAME, is_processing_time
+from gpu_windows.sql.syntax.statement import (
+    AGGREGATES_BY_NAME,
+    USER_AGGREGATE,
+    is_processing_time,
+)
 from gpu_windows.sql.syntax.window_functions import AUXILIARY_FUNCTIONS
 
 _CODE = re.compile(r"[0-9A-Fa-f]{4}")
@@ -48,8 +52,8 @@ _INSTEAD = {
     ),
 }  # fmt: skip
 _ADD_COLUMN = (
-    "add the value as a column before, using with_columns of a stream; for an aggregate of your "
-    "own use gw.user_aggregate of the API"
+    "add the value as a column before, using with_columns of a stream; an aggregate of your own is "
+    "given, as gw.sql(text, {'NAME': lambda column: gw.user_aggregate(...)}, ...)"
 )
 _CONSTRUCTED = ("MAP", "ARRAY")
 #: Calls that are not scalar, which readers of clauses handle or refuse.
@@ -59,7 +63,12 @@ _NOT_SCALAR = (
 )
 
 
-def parse_statement(text: str, *, on_arrow: bool = False) -> exp.Expr:
+def parse_statement(
+    text: str,
+    *,
+    on_arrow: bool = False,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> exp.Expr:
     """Parse a statement to a tree whose nodes have Flink's meaning.
 
     Parameters
@@ -67,6 +76,8 @@ def parse_statement(text: str, *, on_arrow: bool = False) -> exp.Expr:
     text : str
     on_arrow : bool
         Whether tables are Arrow tables, for which fewer functions are covered.
+    functions : mapping of str to callable, optional
+        The user's aggregates, by name in any case: see `gpu_windows.sql.query.SqlQuery.functions`.
 
     Raises
     ------
@@ -76,7 +87,8 @@ def parse_statement(text: str, *, on_arrow: bool = False) -> exp.Expr:
     _check_is_query(text)
     tree = parse_tree(text)
     _add_from(tree)
-    rewriter = _Rewriter(on_arrow)
+    own = {name.upper(): each for name, each in (functions or {}).items()}
+    rewriter = _Rewriter(on_arrow, own)
     for node in reversed([*tree.walk(bfs=True)]):  # inner nodes first
         found = rewriter.rewrite(node)
         if found is not node:
@@ -125,6 +137,7 @@ class _Rewriter:
     """Rewrites nodes to ones that have Flink's meaning in Spark."""
 
     on_arrow: bool
+    functions: Mapping[str, Callable[..., Any]]
 
     def rewrite(self, node: exp.Expr) -> exp.Expr:
         """Return a node whose meaning in Spark is that of the given one in Flink."""
@@ -137,6 +150,9 @@ class _Rewriter:
         return node if name is None else self._rewrite_call(node, name)
 
     def _rewrite_call(self, node: exp.Expr, name: str) -> exp.Expr:
+        if isinstance(node, exp.Anonymous) and name.upper() in self.functions:
+            node.meta[USER_AGGREGATE] = self.functions[name.upper()]
+            return node
         if isinstance(node, _NOT_SCALAR):
             return node
         special = SPECIAL.get(type(node))

@@ -239,9 +239,15 @@ def is_processing_time(node: exp.Expr) -> bool:
 AGGREGATES_BY_NAME = ("MEAN", "EVERY", "SOME", "STD", "PERCENTILE")
 
 
+#: Metadata of a call: the user's function from names of columns to an aggregate.
+USER_AGGREGATE = "user_aggregate"
+
+
 def is_named_aggregate(node: exp.Expr) -> bool:
-    """Whether it is a call of one of `AGGREGATES_BY_NAME`."""
-    return isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATES_BY_NAME
+    """Whether it is a call of one of `AGGREGATES_BY_NAME`, or of the user's functions."""
+    if not isinstance(node, exp.Anonymous):
+        return False
+    return node.name.upper() in AGGREGATES_BY_NAME or USER_AGGREGATE in node.meta
 
 
 def is_aggregate(node: exp.Expr) -> bool:
