@@ -464,8 +464,9 @@ class TimedStream(UnkeyedStream):
         """Give rows columns of a table that have the same key; a row for each match.
 
         On a stream the table is a batch DataFrame, which Spark reads for every micro-batch (Flink:
-        ``JOIN table FOR SYSTEM_TIME AS OF proctime``): a later change of it does not change earlier
-        results. For versions by event time see `KeyedStream.temporal_join`.
+        ``JOIN table FOR SYSTEM_TIME AS OF proctime``), of Parquet, CSV and JSON the files that it
+        was made with: a later change of it does not change earlier results. For versions by event
+        time see `KeyedStream.temporal_join`.
 
         Parameters
         ----------

@@ -127,7 +127,9 @@ def write_stream(
     from gpu_windows.spark_glue.streams.targets import combine_sinks, combine_targets
 
     _check_folders(sinks.values(), fspath(checkpoint).rstrip("/"))
-    whole, checked = combine_targets(by_name), sinks.get(_ALONE) or combine_sinks(by_name, sinks)
+    of_paths = [name for name, each in sinks.items() if isinstance(each, ParquetSink)]
+    whole = combine_targets(by_name)
+    checked = sinks.get(_ALONE) or combine_sinks(by_name, sinks, of_paths)
     checked.check(whole.plan)
     _check_begin_empty(begin_empty, whole)
     return start(

@@ -26,7 +26,8 @@ class Target:
     outputs : mapping of str to str
         Names of the outputs of the whole to their names in this query.
     as_query : callable
-        Takes the whole as sinks see it, and returns this query.
+        Takes the whole as sinks see it, and returns this query. Where two may write to one place
+        their identities differ: by them and the number of a micro-batch sinks recognise repeats.
     """
 
     sink: Sink

@@ -45,8 +45,15 @@ class _PrintWriter(SinkWriter):
 def print_row(row: dict[str, Any], prefix: str = "", change: str | None = None) -> None:
     """Print a row with its kind of change."""
     sign = _SIGNS.get(str(row.get(change)), "+U") if change is not None else "+I"
-    values = ", ".join("null" if v is None else str(v) for n, v in row.items() if n != change)
+    values = ", ".join(_text(value) for name, value in row.items() if name != change)
     sys.stdout.write(f"{f'{prefix}> ' if prefix else ''}{sign}[{values}]\n")
+
+
+def _text(value: Any) -> str:
+    """Return a value as text; booleans and null as in Java."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Rows pairs_of_rows with a batch DataFrame: a lookup."""
+"""Rows joined with a batch DataFrame: a lookup."""
 
 from __future__ import annotations
 

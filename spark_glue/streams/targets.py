@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
+from hashlib import blake2b
 from itertools import chain
 
 from gpu_windows.errors import QueryError
@@ -49,8 +50,13 @@ def combine_targets(targets: Mapping[str, StreamOutputs]) -> StreamOutputs:
     return combined
 
 
-def combine_sinks(targets: Mapping[str, StreamOutputs], sinks: Mapping[str, Sink]) -> Sink:
+def combine_sinks(
+    targets: Mapping[str, StreamOutputs], sinks: Mapping[str, Sink], of_paths: Collection[str]
+) -> Sink:
     """Return a sink that gives each query of `combine_targets` to its own.
+
+    ``of_paths``: names of those that write to a path of their own. They have the identity of the
+    whole, by which a rollback finds them; others may write to one table or topic.
 
     Raises
     ------
@@ -68,7 +74,7 @@ def combine_sinks(targets: Mapping[str, StreamOutputs], sinks: Mapping[str, Sink
                 sinks[name],
                 outputs.plan,
                 dict(_output_names("" if name == last else name, outputs)),
-                _SeesQuery(outputs),
+                _SeesQuery(outputs, "" if name in (last, *of_paths) else name),
             )
             for name, outputs in targets.items()
         }
@@ -82,21 +88,29 @@ class _SeesQuery:
     ----------
     outputs : StreamOutputs
         Of the target.
+    name : str
+        Of its stage; empty: its identity is that of the whole.
     """
 
-    def __init__(self, outputs: StreamOutputs) -> None:
-        self._outputs = outputs
+    def __init__(self, outputs: StreamOutputs, name: str) -> None:
+        self._outputs, self._name = outputs, name
 
     def __call__(self, query: SinkQuery) -> SinkQuery:
         """Return it."""
         outputs = self._outputs
         return replace(
             query,
+            identity=identity_of(query.identity, self._name) if self._name else query.identity,
             plan=outputs.plan,
             key_columns=key_columns(outputs),
             window_columns=window_columns(outputs),
             lacking=lacking_columns(outputs),
         )
+
+
+def identity_of(whole: str, name: str) -> str:
+    """Return the identity of one of several queries: 32 hex digits, the same at every start."""
+    return blake2b(f"{whole}/{name}".encode(), digest_size=16).hexdigest()
 
 
 def _as_stages(name: str, outputs: StreamOutputs) -> Iterable[QueryStage]:

@@ -100,6 +100,10 @@ MISTAKES = {
         f"SELECT n FROM {T} a WHERE k IN (SELECT k FROM {U} b WHERE {SAME} GROUP BY #k)",
         "put more into its FROM",
     ),
+    "an aggregate, which always has a row": (
+        f"SELECT n FROM {T} a WHERE EXISTS (SELECT #COUNT(k) FROM {U} b WHERE {SAME})",
+        "has no aggregates",
+    ),
     "two columns": (
         f"SELECT n FROM {T} a WHERE #k IN (SELECT k, n FROM {U} b WHERE {SAME})", "selects one"
     ),
@@ -143,6 +147,12 @@ def test_one_number_of_a_top(tables: Any, condition: str) -> None:
     wanted = TOP.format("ROW_NUMBER()", by, T, "r <= 2 AND r > 1")
     assert rows_of(found) == rows_of(gw.sql(wanted, **tables).result())
     assert len(found)
+
+
+def test_no_number_of_a_top(tables: Any) -> None:
+    by = "PARTITION BY window_start, window_end"
+    text = TOP.format("ROW_NUMBER()", by, T, "r BETWEEN 2 AND 1")
+    assert len(gw.sql(text, **tables).result()) == 0
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,9 @@ def find_numbering(statement: Statement, translator: Translator) -> Numbering | 
         for name, call in numbers.items():
             count = _count_of(each, name)
             if count is not None and name:
-                is_whole = isinstance(each, exp.LT | exp.LTE | exp.GT | exp.GTE) or count == 1
+                is_whole = isinstance(each, exp.LT | exp.LTE | exp.GT | exp.GTE) or (
+                    count == 1 and not isinstance(each, exp.Between)
+                )
                 others = [*parts[:index], *parts[index + 1 :]]
                 rest = conjunction(others if is_whole else parts)
                 return Numbering(inner, within, name, call, count, rest)
@@ -63,6 +65,8 @@ def in_query(numbering: Numbering, inner: Statement, within: Translator) -> Numb
 
 def _count_of(condition: exp.Expr, name: str) -> int | None:
     """Return the greatest number of ``name <= 3``, ``= 2``, ``IN (1, 2)``, ``BETWEEN 2 AND 4``."""
+    if condition.args.get("negate"):
+        return None
     among = [condition.args.get("high")] if isinstance(condition, exp.Between) else []
     among = condition.expressions if isinstance(condition, exp.In) else among
     if among and isinstance(condition.this, exp.Column) and condition.this.name.lower() == name:

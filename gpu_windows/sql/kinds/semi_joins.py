@@ -90,6 +90,9 @@ def _right_table(predicate: _Predicate, left: Input, translator: Translator) -> 
         if value and name not in _READ:
             rule = "a subquery of IN or EXISTS takes one table and WHERE: put more into its FROM"
             raise sql_error(value if isinstance(value, exp.Expr) else select, rule)
+    if Statement(select).has_aggregates:
+        rule = "a subquery of IN or EXISTS has no aggregates: aggregate in a subquery of its FROM"
+        raise sql_error(select, rule)
     source = select.args.get("from_")
     if source is None:
         raise sql_error(select, "a subquery needs FROM")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gpu_windows.errors import SqlError
+from gpu_windows.errors import QueryError, SqlError
 from gpu_windows.sql.scripts.definitions import (
     CreateTable,
     TableDefinition,
@@ -41,6 +41,29 @@ class Scope:
     tables: Mapping[str, TableDefinition] = field(default_factory=dict)
     views: Mapping[str, CreateView] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+
+    def merge(self, other: Scope) -> Scope:
+        """Return the tables and views of both, with the options of this one.
+
+        Raises
+        ------
+        QueryError
+            If a name stands for two things in them.
+        """
+        own: dict[str, TableDefinition | CreateView] = {**self.tables, **self.views}
+        others: dict[str, TableDefinition | CreateView] = {**other.tables, **other.views}
+        for name, found in own.items():
+            if others.get(name, found) is not found:
+                rule = (
+                    "between two INSERT statements into one table no table or view is defined "
+                    "again: give it another name"
+                )
+                raise QueryError(rule, value=found.name)
+        return replace(
+            self,
+            tables={**self.tables, **other.tables},
+            views={**self.views, **other.views},
+        )
 
 
 @dataclass(frozen=True)

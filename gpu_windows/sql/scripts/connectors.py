@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpu_windows.commits.write_target import Mode
 from gpu_windows.datastream.stream import Stream, stream
 from gpu_windows.errors import QueryError, SqlError
 from gpu_windows.runners.outputs import Outputs
@@ -77,6 +78,8 @@ class Connectors:
         """
         assert table is not None, "a target is of INSERT"
         kind = table.connector
+        if kind in _SINKS:
+            self._options(table).check()
         if kind == "print":
             return PrintSink(table.options.get("print-identifier", ""))
         if kind == "blackhole":
@@ -88,9 +91,9 @@ class Connectors:
         raise self._unknown(table, _SINKS, f"write_stream(..., sinks={{{table.name!r}: sink}})")
 
     def writer(
-        self, table: TableDefinition | None, path: str | PathLike[str] | None
+        self, table: TableDefinition | None, path: str | PathLike[str] | None, mode: Mode
     ) -> Callable[[Outputs], Any]:
-        """Return what writes bounded results to a table.
+        """Return what writes bounded results to a table; ``mode``: how to treat earlier files.
 
         Raises
         ------
@@ -99,15 +102,17 @@ class Connectors:
         """
         assert table is not None, "a target is of INSERT"
         if path is not None:
-            return lambda outputs: outputs.write_parquet(fspath(path))
+            return lambda outputs: outputs.write_parquet(fspath(path), mode=mode)
         kind, prefix = table.connector, table.options.get("print-identifier", "")
+        if kind in _SINKS:
+            self._options(table).check()
         if kind == "print":
             return lambda outputs: _print(outputs, prefix)
         if kind == "blackhole":
             return lambda outputs: None
         if kind == "filesystem":
             target = self._parquet_path(table)
-            return lambda outputs: outputs.write_parquet(target)
+            return lambda outputs: outputs.write_parquet(target, mode=mode)
         advice = f"write(sinks={{{table.name!r}: path}})"
         raise self._unknown(table, ("filesystem", "print", "blackhole"), advice)
 
@@ -115,6 +120,7 @@ class Connectors:
         kind, options = table.connector, self._options(table)
         if kind not in _SOURCES:
             raise self._unknown(table, _SOURCES, f"sql_script(text, {table.name}=gw.stream(rows))")
+        options.check()
         if kind == "filesystem" and self.session is None:
             try:
                 return stream(read_files(options.path, options.format, table.physical_schema))

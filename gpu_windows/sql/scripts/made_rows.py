@@ -29,18 +29,17 @@ def make_rows(session: Any, options: TableOptions, *, is_streaming: bool) -> Dat
     SqlError
         If an option is not covered, or a bounded table has no number of rows.
     """
-    table = options.table
-    count = table.options.get("number-of-rows")
+    table, count = options.table, _count(options)
     if is_streaming:
-        rate = table.options.get("rows-per-second", str(_RATE))
+        rate = options.number("rows-per-second", _RATE, int)
         rows = session.readStream.format("rate").option("rowsPerSecond", rate).load()
         rows = rows.select(F.col("value").alias("__number"), F.col("timestamp").alias("__made"))
         if count is not None:
-            rows = rows.where(F.col("__number") < int(count))
+            rows = rows.where(F.col("__number") < count)
     elif count is None:
         raise options.error("a bounded table says 'number-of-rows'", "datagen")
     else:
-        rows = session.range(int(count)).withColumnRenamed("id", "__number")
+        rows = session.range(count).withColumnRenamed("id", "__number")
         rows = rows.withColumn("__made", F.current_timestamp())
     columns = [
         _value(options, column, position).alias(column.name)
@@ -51,40 +50,53 @@ def make_rows(session: Any, options: TableOptions, *, is_streaming: bool) -> Dat
     return found
 
 
+def _count(options: TableOptions) -> int | None:
+    """Return the number of rows: it ends with the first sequence that ends, as in Flink."""
+    counts = [options.number("number-of-rows", -1, int)]
+    for column in options.table.columns:
+        start, end = (f"fields.{column.name}.{each}" for each in ("start", "end"))
+        if _is_sequence(options, column) and options.get(end):
+            counts.append(options.number(end, 0, int) - options.number(start, 0, int) + 1)
+    return min((each for each in counts if each >= 0), default=None)
+
+
+def _is_sequence(options: TableOptions, column: Column) -> bool:
+    return options.get(f"fields.{column.name}.kind", "random") == "sequence"
+
+
 def _value(given: TableOptions, column: Column, position: int) -> SparkColumn:
     prefix = f"fields.{column.name}."
-    every = given.table.options
-    options = {n.removeprefix(prefix): v for n, v in every.items() if n.startswith(prefix)}
     dtype, number = column.dtype, F.col("__number")
     assert dtype is not None, "computed columns are computed of these"
     spark_type = to_spark(dtype)
-    if options.get("kind", "random") == "sequence":
-        start, end = int(options.get("start", 0)), options.get("end")
-        value = number + F.lit(start)
-        bounded = value if end is None else F.when(value <= int(end), value)
-        return bounded.cast(spark_type)
+    if _is_sequence(given, column):
+        return (number + F.lit(given.number(f"{prefix}start", 0, int))).cast(spark_type)
     random = F.pmod(F.xxhash64(number, F.lit(position)), F.lit(1 << 53))
     if types.is_boolean(dtype):
         return random % 2 == 0
     if types.is_timestamp(dtype):
-        past = ticks(options["max-past"]) if "max-past" in options else 0
+        text = given.get(f"{prefix}max-past")
+        past = ticks(text) if text else 0
         micros = F.unix_micros(F.col("__made")) - (random % F.lit(past) if past else F.lit(0))
         return F.timestamp_micros(micros).cast(spark_type)
     if types.is_string(dtype):
-        length = int(options.get("length", _LENGTH))
+        length = given.number(f"{prefix}length", _LENGTH, int)
         digits = F.sha2(F.concat_ws("-", number, F.lit(position)).cast("binary"), 512)
         return F.substring(F.repeat(digits, 1 + length // 128), 1, length)
     if not (types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype)):
         raise given.error(f"datagen does not make the type of {column.name}", str(dtype))
-    return _number(random, dtype, options).cast(spark_type)
+    return _number(random, dtype, given, prefix).cast(spark_type)
 
 
-def _number(random: SparkColumn, dtype: pa.DataType, options: dict[str, str]) -> SparkColumn:
+def _number(
+    random: SparkColumn, dtype: pa.DataType, given: TableOptions, prefix: str
+) -> SparkColumn:
     """Return random numbers from ``min`` to ``max``."""
     if types.is_integer(dtype):
-        min_value, max_value = int(options.get("min", 0)), int(options.get("max", _limit(dtype)))
+        min_value = given.number(f"{prefix}min", 0, int)
+        max_value = given.number(f"{prefix}max", _limit(dtype), int)
         return random % F.lit(max_value - min_value + 1) + F.lit(min_value)
-    low, high = float(options.get("min", 0)), float(options.get("max", 1))
+    low, high = (given.number(f"{prefix}{n}", d, float) for n, d in (("min", 0.0), ("max", 1.0)))
     share = random / F.lit(float(1 << 53))
     return share * F.lit(high - low) + F.lit(low)
 

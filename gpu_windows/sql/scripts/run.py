@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from gpu_windows.commits.write_target import Mode
 from gpu_windows.datastream.write import write_stream
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.sql_text import sql_error
@@ -80,7 +81,7 @@ class ScriptRun:
         """Write the results of bounded queries to their targets."""
         targets = self._targets(sinks)
         writers = {
-            name: self._connectors.writer(task.target, sinks.get(name))
+            name: self._connectors.writer(task.target, sinks.get(name), _mode(task))
             for name, task in targets.items()
         }
         outputs = self.outputs()
@@ -96,6 +97,10 @@ class ScriptRun:
     ) -> StreamingQuery:
         """Start all INSERT statements as one streaming query."""
         targets = self._targets(sinks)
+        for task in targets.values():
+            if task.insert is not None and task.insert.overwrites:
+                rule = "INSERT OVERWRITE is for bounded results: INSERT INTO"
+                raise error_at(self.text, task.insert.place.start, rule, task.name)
         by_name = {
             name: sinks[name] if name in sinks else self._connectors.sink(task.target)
             for name, task in targets.items()
@@ -171,6 +176,14 @@ class ScriptRun:
             if first.insert.columns != other.insert.columns or other.insert.partition:
                 rule = "two INSERT statements into a table give the same columns: UNION ALL"
                 raise error_at(self.text, other.insert.place.start, rule, other.name)
+            if first.insert.overwrites or other.insert.overwrites:
+                rule = "INSERT OVERWRITE is the only statement into its table"
+                raise error_at(self.text, other.insert.place.start, rule, other.name)
+            try:
+                first = replace(first, scope=first.scope.merge(other.scope))
+            except QueryError as error:
+                place = other.insert.place.start
+                raise error_at(self.text, place, error.rule, str(error.value)) from error
         trees = [self._parse(task) for task in tasks]
         tree = trees[0]
         for following in trees[1:]:
@@ -254,6 +267,11 @@ class _Tables(Mapping[str, Input]):
     def _names(self) -> dict[str, None]:
         given = (name.lower() for name in self._run.streams)
         return dict.fromkeys((*self._task.scope.tables, *given))
+
+
+def _mode(task: Task) -> Mode:
+    """Return how results are written where there are some."""
+    return "overwrite" if task.insert is not None and task.insert.overwrites else "error"
 
 
 def _with_columns(tree: exp.Expr, names: tuple[str, ...]) -> exp.Expr:

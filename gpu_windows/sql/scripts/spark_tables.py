@@ -68,12 +68,16 @@ class SparkTable:
             reader = reader.options(**_text_options(files))
         elif files.name != "parquet":
             raise self._options.error("files are parquet, csv or json", files.name)
-        rows: DataFrame = reader.format(files.name).load(self._options.path)
         metadata = {
             each.name: F.col(f"_metadata.{_FILE_METADATA[key]}")
             for each, key in self._metadata(tuple(_FILE_METADATA))
         }
-        return rows.select(*map(quote_name, schema.names), *_cast(self._table, metadata))
+        columns = _cast(self._table, metadata)
+        if files.name == "json" and files.skips_errors:
+            lines = self._reader.format("text").load(self._options.path)
+            return self._records(lines, F.col("value"), columns)
+        rows: DataFrame = reader.format(files.name).load(self._options.path)
+        return rows.select(*map(quote_name, schema.names), *columns)
 
     def _kafka(self) -> DataFrame:
         has_pattern = "topic-pattern" in self._table.options
@@ -91,14 +95,26 @@ class SparkTable:
             return rows.select(value, *columns)
         if files.name not in ("json", "csv"):
             raise self._options.error("records are json, csv or raw", files.name)
-        read = F.from_json if files.name == "json" else F.from_csv
-        ddl: Any = schema if files.name == "json" else schema.toDDL()
-        record = read(F.col("value").cast("string"), ddl, _text_options(files))
-        found = rows.select(record.alias("__record"), *columns)
+        return self._records(rows, F.col("value").cast("string"), columns)
+
+    def _records(self, rows: DataFrame, text: Any, metadata: list[Any]) -> DataFrame:
+        """Return the fields of JSON or CSV in a column of texts, and metadata.
+
+        With ``ignore-parse-errors`` what is not a record has no row; Spark alone gives it nulls.
+        """
+        files, schema = self._options.format, _spark_schema(self._table)
+        is_json = files.name == "json"
+        read, wanted = (F.from_json, schema) if is_json else (F.from_csv, schema.toDDL())
+        options: Any = (wanted, _text_options(files))
+        record = read(text, *options)
+        if files.skips_errors and is_json:
+            rows = rows.where(F.get_json_object(text, "$").startswith("{"))
+        found = rows.select(record.alias("__record"), *metadata)
         if files.skips_errors:
             found = found.where(F.col("__record").isNotNull())
+        names = [each.name for each in self._table.columns if each.metadata is not None]
         fields = (F.col(f"__record.{quote_name(n)}").alias(n) for n in schema.names)
-        return found.select(*fields, *map(quote_name, metadata))
+        return found.select(*fields, *map(quote_name, names))
 
     def _start(self) -> dict[str, str]:
         """Return where records are read from at the first start."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpu_windows.sql.scripts.definitions import CreateTable, read_create_table
 from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token, split_statements
@@ -48,7 +48,7 @@ class CreateFunction:
 
 @dataclass(frozen=True)
 class Insert:
-    """INSERT INTO a table.
+    """INSERT INTO a table, or INSERT OVERWRITE.
 
     Parameters
     ----------
@@ -60,6 +60,8 @@ class Insert:
     partition : mapping of str to Excerpt
         Columns that have one value.
     query : Excerpt
+    overwrites : bool
+        Whether results replace what the target has.
     """
 
     target: str
@@ -67,6 +69,7 @@ class Insert:
     columns: tuple[str, ...]
     partition: Mapping[str, Excerpt]
     query: Excerpt
+    overwrites: bool = False
 
 
 @dataclass(frozen=True)
@@ -228,7 +231,7 @@ def _read_create_function(cursor: Cursor) -> CreateFunction:
 def _read_insert(cursor: Cursor) -> Insert:
     place = cursor.token
     target = cursor.path("a table")
-    _skip_hints(cursor)
+    _refuse_hints(cursor)
     partition: dict[str, Excerpt] = {}
     if cursor.accept("PARTITION"):
         cursor.expect("(")
@@ -244,7 +247,11 @@ def _read_insert(cursor: Cursor) -> Insert:
     return Insert(target, place, columns, partition, _read_query(cursor))
 
 
-def _skip_hints(cursor: Cursor) -> None:
+def _read_overwrite(cursor: Cursor) -> Insert:
+    return replace(_read_insert(cursor), overwrites=True)
+
+
+def _refuse_hints(cursor: Cursor) -> None:
     if cursor.token.kind == "hint":
         raise cursor.error("hints are not covered: give options in WITH of the table")
 
@@ -311,7 +318,7 @@ _READERS: Mapping[tuple[str, ...], Callable[[Cursor], Statement | None]] = {
         for kind in ((), ("TEMPORARY",), ("TEMPORARY", "SYSTEM"))
     },
     ("INSERT", "INTO"): _read_insert,
-    ("INSERT", "OVERWRITE"): _read_insert,
+    ("INSERT", "OVERWRITE"): _read_overwrite,
     ("EXPLAIN",): _read_explain,
     ("SET",): _read_set,
     ("RESET",): _read_reset,

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from gpu_windows.errors import QueryError, SqlError
 from gpu_windows.sql.scripts.definitions import TableDefinition
 from gpu_windows.sql.scripts.formats import Format, read_format
 from gpu_windows.sql.scripts.lexer import error_at
+
+_N = TypeVar("_N", int, float)
+#: Options that are followed, or that change how Flink runs a table and not its rows; those that
+#: end in a dot or a dash are beginnings. Options of formats: `gpu_windows.sql.scripts.formats`.
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "filesystem": (
+        "path", "source.monitor-interval", "sink.rolling-policy.", "sink.partition-commit.",
+        "auto-compaction", "compaction.",
+    ),
+    "kafka": (
+        "topic", "topic-pattern", "properties.", "scan.startup.mode",
+        "scan.startup.timestamp-millis", "scan.topic-partition-discovery.interval",
+        "sink.partitioner", "sink.transactional-id-prefix",
+    ),
+    "datagen": ("rows-per-second", "number-of-rows"),
+    "print": ("print-identifier",),
+    "blackhole": (),
+}  # fmt: skip
+_OF_ALL = ("connector", "property-version", "scan.parallelism", "sink.parallelism")
+_OF_FORMATS = ("format", "value.format")
+_OF_FIELDS = ("kind", "min", "max", "length", "start", "end", "max-past")
 
 
 @dataclass(frozen=True)
@@ -53,6 +76,41 @@ class TableOptions:
             for name, value in self.table.options.items()
             if name.startswith(prefix) and name not in own
         }
+
+    def check(self) -> None:
+        """Raise `SqlError` for an option that is neither followed nor without effect."""
+        for name, value in self.table.options.items():
+            if not self._is_known(name, value):
+                raise self.error("this option is not covered", f"{name} = {value}")
+
+    def _is_known(self, name: str, value: str) -> bool:
+        connector = str(self.table.connector)
+        known = (*_OF_ALL, *_OPTIONS[connector])
+        if name in known or any(name.startswith(each) for each in known if each[-1] == "."):
+            return True
+        if connector == "datagen":
+            fields = [f"fields.{each.name}." for each in self.table.columns]
+            return any(name == f"{field}{each}" for field in fields for each in _OF_FIELDS)
+        if connector == "kafka" and name == "sink.delivery-guarantee":
+            return value != "exactly-once"
+        if name in _OF_FORMATS:
+            return connector in ("filesystem", "kafka")
+        own = self.get("format", self.get("value.format"))
+        return bool(own) and name.removeprefix("value.").startswith(f"{own}.")
+
+    def number(self, name: str, default: _N, make: Callable[[str], _N]) -> _N:
+        """Return an option that is a number.
+
+        Raises
+        ------
+        SqlError
+            If it is another text.
+        """
+        text = self.table.options.get(name)
+        try:
+            return default if text is None else make(text)
+        except ValueError:
+            raise self.error("this option is a number", f"{name} = {text}") from None
 
     def get(self, name: str, default: str = "") -> str:
         """Return an option, or a default."""

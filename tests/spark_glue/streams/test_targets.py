@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
+from gpu_windows.commits.records import is_identity
 from gpu_windows.datastream.stream import Stream, TimedStream
 from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.spark_glue.streams.targets import identity_of
 from tests.spark_glue.stream_runs import WATERMARKS, batches, files, streamed
 
 if TYPE_CHECKING:
@@ -101,6 +103,38 @@ class _FailingOnce(gw.Sink, gw.SinkWriter):
             self.mark.touch()
             raise OSError("the disk is full")
         self.writer.write(batch)
+
+
+class _Identities(gw.Sink, gw.SinkWriter):
+    """Records the identity of its query."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def open(self, query: gw.typing.SinkQuery) -> gw.SinkWriter:
+        self.found.append(query.identity)
+        return self
+
+    def write(self, batch: gw.typing.SinkBatch) -> None:
+        pass
+
+
+def test_targets_that_may_write_to_one_place_have_other_identities(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = in_files(tmp_path / "in", 1, 20)
+    for _ in range(2):
+        sinks = {"a": _Identities(), "b": _Identities(), "c": _Identities()}
+        both = {name: counts(timed(streamed(spark, folder), shared=True)) for name in sinks}
+        query = gw.write_stream(both, sinks, tmp_path / "s", trigger={"availableNow": True})
+        query.awaitTermination()
+        found = [{*sink.found} for sink in sinks.values()]
+        identities = {each for some in found for each in some}
+        assert all(len(some) == 1 for some in found)
+        assert len(identities) == 3
+        assert all(is_identity(each) for each in identities)
+    [last] = sinks["c"].found
+    assert sinks["a"].found == [identity_of(last, "a")]
 
 
 def test_a_sink_that_fails_gets_the_same_micro_batch_again(

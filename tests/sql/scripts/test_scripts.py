@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import QueryError, SqlError
+from gpu_windows.errors import OutputError, QueryError, SqlError
 
 BEGIN = dt.datetime(2024, 3, 31, 2)
 BIDS = pa.table(
@@ -77,6 +77,38 @@ def test_several_inserts_into_one_table_are_a_union() -> None:
     INSERT INTO t (c, p) SELECT 'dear', price FROM bid WHERE price > 30;"""
     found = results(text)["t"]
     assert found == [{"p": 5, "c": "x"}, {"p": 40, "c": "dear"}]
+
+
+def test_inserts_into_one_table_see_the_views_before_them() -> None:
+    text = f"""{TABLE} CREATE TABLE t (p BIGINT);
+    INSERT INTO t SELECT price FROM bid WHERE price < 10;
+    CREATE VIEW dear AS SELECT price FROM bid WHERE price > 30;
+    INSERT INTO t SELECT price FROM dear;"""
+    assert results(text)["t"] == [{"p": 5}, {"p": 40}]
+    again = f"""{text} DROP VIEW dear; CREATE VIEW dear AS SELECT price FROM bid;
+    INSERT INTO t SELECT price FROM dear;"""
+    with pytest.raises(SqlError, match="no table or view is defined again"):
+        results(again)
+    other = f"{text} DROP TABLE t; CREATE TABLE t (q BIGINT); INSERT INTO t SELECT price FROM bid"
+    with pytest.raises(SqlError, match="no table or view is defined again"):
+        results(other)
+
+
+def test_insert_overwrite_replaces_what_is_at_a_path(tmp_path: Path) -> None:
+    text = f"""{TABLE} CREATE TABLE t (p BIGINT) WITH
+      ('connector' = 'filesystem', 'path' = '{tmp_path}/t', 'format' = 'parquet');
+    INSERT INTO t SELECT price FROM bid WHERE price > 30"""
+    script = gw.sql_script(text, bid=gw.stream(BIDS))
+    assert script.write()["t"].rows == 1
+    with pytest.raises(OutputError, match="the path holds results"):
+        script.write()
+    overwrite = text.replace("INSERT INTO", "INSERT OVERWRITE").replace("> 30", "> 20")
+    assert gw.sql_script(overwrite, bid=gw.stream(BIDS)).write()["t"].rows == 2
+    with pytest.raises(SqlError, match="is for bounded results"):
+        gw.sql_script(overwrite, bid=gw.stream(BIDS)).write_stream(tmp_path / "state")
+    with pytest.raises(SqlError, match="is the only statement into its table"):
+        gw.sql_script(f"{overwrite}; INSERT INTO t SELECT price FROM bid",
+                      bid=gw.stream(BIDS)).write()  # fmt: skip
 
 
 def test_values_get_the_columns_of_their_target() -> None:
@@ -153,6 +185,26 @@ def test_results_are_printed_as_by_flink(capsys: pytest.CaptureFixture[str]) -> 
     INSERT INTO t SELECT price, channel FROM bid WHERE price > 20"""
     assert gw.sql_script(text, bid=gw.stream(BIDS)).write() == {}
     assert capsys.readouterr().out == "sink> +I[30, y]\nsink> +I[40, null]\n"
+    text = f"""{TABLE} CREATE TABLE t (b BOOLEAN) WITH ('connector' = 'print');
+    INSERT INTO t SELECT price > 30 FROM bid WHERE price > 20"""
+    gw.sql_script(text, bid=gw.stream(BIDS)).write()
+    assert capsys.readouterr().out == "+I[false]\n+I[true]\n"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "'connector' = 'print', 'standard-error' = 'true'",
+        "'connector' = 'filesystem', 'path' = '/x', 'format' = 'parquet', 'partition.x' = 'a'",
+        "'connector' = 'kafka', 'topic' = 'a', 'format' = 'json', 'key.fields' = 'p'",
+    ],
+)
+def test_options_of_targets_are_followed_or_refused(options: str) -> None:
+    text = (
+        f"{TABLE} CREATE TABLE t (p BIGINT) WITH ({options}); INSERT INTO t SELECT price FROM bid"
+    )
+    with pytest.raises(SqlError, match=r"this option is not covered|its connector is none of"):
+        gw.sql_script(text, bid=gw.stream(BIDS)).write()
 
 
 def test_explain_shows_queries_and_what_options_do() -> None:

@@ -114,13 +114,38 @@ def test_made_rows_depend_on_their_numbers_alone(spark: SparkSession) -> None:
     assert len({*found["s"].to_pylist()}) == 100
 
 
+def test_made_rows_end_with_the_first_sequence(spark: SparkSession) -> None:
+    text = """CREATE TABLE t (id BIGINT, n BIGINT) WITH ('connector' = 'datagen',
+      'fields.id.kind' = 'sequence', 'fields.id.start' = '5', 'fields.id.end' = '7',
+      'fields.n.kind' = 'sequence', 'fields.n.end' = '9'); SELECT id FROM t"""
+    found = gw.sql_script(text).on_spark(spark, streaming=False).results()["result"]
+    assert [row["id"] for row in found.collect()] == [5, 6, 7]
+
+
+def test_records_that_are_none_have_no_row(spark: SparkSession, tmp_path: Path) -> None:
+    lines = ['{"k": "a", "n": 1}', "{bad", "[1]", "7", '{"k": "b", "n": "x"}', "{}"]
+    (tmp_path / "a.json").write_text("\n".join(lines))
+    text = f"""CREATE TABLE t (k STRING, n INT, p STRING METADATA FROM 'file.name') WITH (
+      'connector' = 'filesystem', 'path' = '{tmp_path}/a.json', 'format' = 'json',
+      'json.ignore-parse-errors' = 'true'); SELECT * FROM t"""
+    found = gw.sql_script(text).on_spark(spark, streaming=False).results()["result"].collect()
+    assert [tuple(row) for row in found] == [
+        ("a", 1, "a.json"), ("b", None, "a.json"), (None, None, "a.json"),
+    ]  # fmt: skip
+
+
 def test_options_of_connectors_are_checked(spark: SparkSession) -> None:
     kafka = "'connector' = 'kafka', 'properties.bootstrap.servers' = 'localhost:1'"
     for options, rule in (
         (kafka, "lacks an option, got topic"),
         ("'connector' = 'kafka', 'topic' = 'a'", "lacks an option, got properties.bootstrap"),
         (f"{kafka}, 'topic' = 'a', 'scan.startup.mode' = 'x'", "scan.startup.mode is one of"),
+        (f"{kafka}, 'topic' = 'a', 'key.fields' = 'a'", "is not covered, got key.fields"),
+        (f"{kafka}, 'topic' = 'a', 'scan.bounded.mode' = 'x'", "is not covered, got scan.bounded"),
         ("'connector' = 'datagen'", "number-of-rows"),
+        ("'connector' = 'datagen', 'number-of-rows' = 'x'", "is a number, got number-of-rows = x"),
+        ("'connector' = 'datagen', 'fields.b.min' = '1'", "is not covered, got fields.b.min"),
+        ("'connector' = 'datagen', 'fields.a.null-rate' = '1'", "is not covered, got fields.a"),
         ("'connector' = 'filesystem', 'path' = '/x', 'format' = 'orc'", "a format is one of"),
     ):
         text = f"CREATE TABLE t (a INT) WITH ({options}); SELECT * FROM t"
