@@ -85,7 +85,7 @@ def _cast_or_null(node: exp.Expr, value: pa.Scalar, to: pa.DataType) -> Any:
 
 
 def _read_times(rows: Rows, to: pa.DataType) -> Rows:
-    """Return times for strings; null for those that are none."""
+    """Return times for strings; null for other texts."""
     if isinstance(rows, pa.Scalar):
         return _read_times(pa.array([rows.as_py()], pa.string()), to)[0]
     if isinstance(rows, pa.ChunkedArray):

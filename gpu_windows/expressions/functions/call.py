@@ -107,7 +107,7 @@ class ArrowFunction:
         if any(each.expression is not None for each in arguments):
             rule = f"conditions of joins over Arrow tables have no {name}: add a column before"
             raise sql_error(node, rule)
-        checked = [self._checked(node, name, at, each) for at, each in enumerate(arguments)]
+        checked = [self._check_type(node, name, at, each) for at, each in enumerate(arguments)]
         literals = [None if one.literal is None else one.literal.as_py() for one in arguments]
         if all(isinstance(each.rows, pa.Scalar) for each in checked):
             single = [pa.array([each.rows.as_py()], each.dtype) for each in checked]
@@ -133,13 +133,13 @@ class ArrowFunction:
         return pa.chunked_array(chunks)
 
     def _check_count(self, node: exp.Expr, name: str, count: int) -> None:
-        least = len(self.kinds) if self.min_arguments is None else self.min_arguments
-        most = len(self.kinds) if self.max_arguments is None else self.max_arguments
-        if not least <= count <= most:
-            several = "" if least == most else f" to {most}"
-            raise sql_error(node, f"{name} takes {least}{several} arguments, got {count}")
+        min_count = len(self.kinds) if self.min_arguments is None else self.min_arguments
+        max_count = len(self.kinds) if self.max_arguments is None else self.max_arguments
+        if not min_count <= count <= max_count:
+            several = "" if min_count == max_count else f" to {max_count}"
+            raise sql_error(node, f"{name} takes {min_count}{several} arguments, got {count}")
 
-    def _checked(self, node: exp.Expr, name: str, index: int, value: Value) -> Value:
+    def _check_type(self, node: exp.Expr, name: str, index: int, value: Value) -> Value:
         is_kind, kind, default = _KINDS[self.kinds[min(index, len(self.kinds) - 1)]]
         if types.is_null(value.dtype):
             return value.cast(default)

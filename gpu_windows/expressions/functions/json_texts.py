@@ -40,7 +40,7 @@ def _steps(call: Call) -> list[str | int]:
 
 
 def _part(text: str, steps: list[str | int]) -> Any:
-    """Return the part of a document at a path; `_MISSING` if there is none."""
+    """Return the part of a document at a path; `_MISSING` if it does not exist."""
     try:
         found = _parse(text)
     except (ValueError, RecursionError):
@@ -63,18 +63,18 @@ def _get(call: Call) -> pa.Array:
         part = _part(text, steps)
         if part is _MISSING or part is None:
             return None
-        return part if isinstance(part, str) else _written(part)
+        return part if isinstance(part, str) else _to_json(part)
 
     return map_distinct(call.arrays[0], get, pa.string())
 
 
-def _written(part: Any) -> str:
+def _to_json(part: Any) -> str:
     """Return a document without spaces, its numbers as they were written."""
     if isinstance(part, dict):
-        items = (f"{json.dumps(k, ensure_ascii=False)}:{_written(v)}" for k, v in part.items())
+        items = (f"{json.dumps(k, ensure_ascii=False)}:{_to_json(v)}" for k, v in part.items())
         return f"{{{','.join(items)}}}"
     if isinstance(part, list):
-        return f"[{','.join(map(_written, part))}]"
+        return f"[{','.join(map(_to_json, part))}]"
     return str(part) if isinstance(part, _Number) else json.dumps(part, ensure_ascii=False)
 
 

@@ -63,9 +63,9 @@ def _round(call: Call) -> pa.Array:
     rounded = pc.round(text.cast(_EXACT), ndigits=digits, round_mode="half_towards_infinity")
     found = rounded.cast(pa.string()).cast(pa.float64())
     is_whole = pc.greater_equal(size, _WHOLE) if digits >= 0 else pc.greater_equal(size, 1e30)
-    is_kept = pc.or_(is_whole, pc.is_nan(doubles))
+    is_same = pc.or_(is_whole, pc.is_nan(doubles))
     found = pc.if_else(usable, found, pc.multiply(plain, 0.0))
-    return pc.if_else(is_kept, doubles, found).cast(of.type)
+    return pc.if_else(is_same, doubles, found).cast(of.type)
 
 
 def _round_exact(of: pa.Array, digits: int) -> pa.Array:

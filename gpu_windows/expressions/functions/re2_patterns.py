@@ -130,11 +130,11 @@ class _Reader:
     def _sequence(self) -> tuple[str, bool]:
         text, may_be_empty = "", True
         while self._next() not in ("", "|", ")"):
-            part, is_empty = self._quantified()
+            part, is_empty = self._repetition()
             text, may_be_empty = text + part, may_be_empty and is_empty
         return text, may_be_empty
 
-    def _quantified(self) -> tuple[str, bool]:
+    def _repetition(self) -> tuple[str, bool]:
         text, is_empty = self._atom()
         match = _QUANTIFIER.match(self._pattern, self.at)
         if match is None:

@@ -156,7 +156,7 @@ def _translate(call: Call) -> pa.Array:
 
 
 def _position(of: pa.Array, part: str, start: int) -> pa.Array:
-    """Return the index from 1 of the first occurrence from a start; 0 if there is none."""
+    """Return the index from 1 of the first occurrence from a start; 0 without one."""
     if start == 1 and pc.all(pc.string_is_ascii(of)).as_py() is not False:
         return pc.add(pc.find_substring(of, pattern=part), pa.scalar(1, _COUNT))
     return map_distinct(of, lambda text: text.find(part, start - 1) + 1, _COUNT)
@@ -195,13 +195,13 @@ def _starts_or_ends(
 def _concat_ws(call: Call) -> pa.Array:
     """Join the values that are not null; null where the separator is."""
     separator, *values = call.arrays
-    joined = values[0]
+    texts = values[0]
     for value in values[1:]:
-        both = pc.binary_join_element_wise(joined, value, separator)
-        is_pair = pc.and_(pc.is_valid(joined), pc.is_valid(value))
-        joined = pc.if_else(is_pair, both, pc.coalesce(joined, value))
+        both = pc.binary_join_element_wise(texts, value, separator)
+        is_pair = pc.and_(pc.is_valid(texts), pc.is_valid(value))
+        texts = pc.if_else(is_pair, both, pc.coalesce(texts, value))
     valid = pc.is_valid(separator)
-    return pc.if_else(valid, pc.coalesce(joined, ""), pa.scalar(None, _TEXT))
+    return pc.if_else(valid, pc.coalesce(texts, ""), pa.scalar(None, _TEXT))
 
 
 def _initcap(text: str) -> str:

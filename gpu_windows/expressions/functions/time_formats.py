@@ -37,7 +37,7 @@ def format_times(node: exp.Expr, wall: pa.Array, pattern: str) -> pa.Array:
     SqlError
         If the format has other letters.
     """
-    parts = [_formatted(node, wall, match) for match in _split(node, pattern)]
+    parts = [_format_part(node, wall, match) for match in _split(node, pattern)]
     if not parts:
         valid = pc.is_valid(wall)
         return pc.if_else(valid, pa.scalar("", _TEXT), pa.scalar(None, _TEXT))
@@ -64,7 +64,7 @@ def _literal(match: re.Match[str]) -> str | None:
     return match[2].replace("''", "'") or "'"
 
 
-def _formatted(node: exp.Expr, wall: pa.Array, match: re.Match[str]) -> pa.Array | str:
+def _format_part(node: exp.Expr, wall: pa.Array, match: re.Match[str]) -> pa.Array | str:
     literal = _literal(match)
     if literal is not None:
         return literal
@@ -76,18 +76,16 @@ def _formatted(node: exp.Expr, wall: pa.Array, match: re.Match[str]) -> pa.Array
     if letter == "a":
         return pc.if_else(pc.less(pc.hour(wall), 12), pa.scalar("AM"), pa.scalar("PM"))
     if letter == "S":
-        digits = _padded(pc.add(pc.multiply(pc.millisecond(wall), 1_000), pc.microsecond(wall)), 6)
+        digits = _pad(pc.add(pc.multiply(pc.millisecond(wall), 1_000), pc.microsecond(wall)), 6)
         filled = digits if width <= 6 else pc.utf8_rpad(digits, width, "0")
         return pc.utf8_slice_codeunits(filled, 0, width)
     if letter == "y":
         year = pc.year(wall)
-        return (
-            _padded(pc.cast(_modulo(year, 100), _LONG), 2) if width == 2 else _padded(year, width)
-        )
+        return _pad(pc.cast(_modulo(year, 100), _LONG), 2) if width == 2 else _pad(year, width)
     field = _NUMBERS.get(letter)
     if field is None:
         raise sql_error(node, "over Arrow tables a format takes y M d H h m s S a E", match[0])
-    return _padded(field(wall), width)
+    return _pad(field(wall), width)
 
 
 def _modulo(values: pa.Array, by: int) -> pa.Array:
@@ -95,7 +93,7 @@ def _modulo(values: pa.Array, by: int) -> pa.Array:
     return pc.subtract(values, whole)
 
 
-def _padded(values: pa.Array, width: int) -> pa.Array:
+def _pad(values: pa.Array, width: int) -> pa.Array:
     return pc.utf8_lpad(values.cast(_LONG).cast(_TEXT), width, "0")
 
 

@@ -30,8 +30,8 @@ def _wall(of: pa.Array) -> pa.Array:
     else:
         wall = of if of.type.tz is None else of.cast(INSTANT).cast(_LONG).cast(_CLOCK)
     bounds = pc.min_max(wall.cast(_LONG))
-    least, greatest = bounds["min"].as_py(), bounds["max"].as_py()
-    if least is not None and (least < _YEAR_1 or greatest >= _YEAR_10000):
+    first, last = bounds["min"].as_py(), bounds["max"].as_py()
+    if first is not None and (first < _YEAR_1 or last >= _YEAR_10000):
         raise pa.ArrowInvalid("a time is not in the years 1 to 9999")
     return wall
 

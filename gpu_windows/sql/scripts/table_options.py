@@ -80,13 +80,13 @@ class TableOptions:
     def check(self) -> None:
         """Raise `SqlError` for an option that is neither followed nor without effect."""
         for name, value in self.table.options.items():
-            if not self._is_known(name, value):
+            if not self._is_covered(name, value):
                 raise self.error("this option is not covered", f"{name} = {value}")
 
-    def _is_known(self, name: str, value: str) -> bool:
+    def _is_covered(self, name: str, value: str) -> bool:
         connector = str(self.table.connector)
-        known = (*_OF_ALL, *_OPTIONS[connector])
-        if name in known or any(name.startswith(each) for each in known if each[-1] == "."):
+        names = (*_OF_ALL, *_OPTIONS[connector])
+        if name in names or any(name.startswith(each) for each in names if each[-1] == "."):
             return True
         if connector == "datagen":
             fields = [f"fields.{each.name}." for each in self.table.columns]

@@ -102,7 +102,7 @@ _AFTER_SUNDAY = template("TIMESTAMPADD(DAY, -1, DATE_TRUNC('WEEK', TIMESTAMPADD(
 _CEIL = template("CASE WHEN b = a THEN a ELSE c END")
 
 
-def _truncated(unit: str, of: exp.Expr, kind: str | None) -> exp.Expr:
+def _round_down(unit: str, of: exp.Expr, kind: str | None) -> exp.Expr:
     """Return a time rounded down; weeks begin on Sunday."""
     if unit == "WEEK":
         made = _AFTER_SUNDAY(of)
@@ -119,14 +119,14 @@ def _floor(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lower
         raise UnsupportedCallError(f"of a DATE takes no {unit}: a date has no time of day")
     if kind == DATE and unit == "DAY":
         return of, DATE
-    return _truncated(unit, of, kind), kind or TIMESTAMP
+    return _round_down(unit, of, kind), kind or TIMESTAMP
 
 
 def _ceil(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
     unit, of, kind = arguments[0].name, arguments[1], types[1]
     if kind == DATE:
         raise UnsupportedCallError("of a DATE is not covered: cast it AS TIMESTAMP")
-    floor = _truncated(unit, of, kind)
+    floor = _round_down(unit, of, kind)
     count, step = (3, "MONTH") if unit == "QUARTER" else (1, unit)
     above = exp.Anonymous(
         this="TIMESTAMPADD", expressions=[exp.Var(this=step), number(count), floor.copy()]
@@ -176,15 +176,15 @@ def _difference(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _
 def _difference_of_dates(unit: str, start: exp.Expr, end: exp.Expr) -> exp.Expr:
     if unit in _MONTHS:
         months = _MONTHS_BETWEEN(start, end)
-        return _divided(months, _MONTHS[unit])
+        return _divide(months, _MONTHS[unit])
     days = _DAYS(start, end)
     if unit == "WEEK":
-        return _divided(days, 7)
+        return _divide(days, 7)
     factor = 86_400 // _SECONDS[unit]
     return exp.Paren(this=exp.Mul(this=exp.cast(days, "BIGINT"), expression=number(factor)))
 
 
-def _divided(of: exp.Expr, by: int) -> exp.Expr:
+def _divide(of: exp.Expr, by: int) -> exp.Expr:
     return of if by == 1 else exp.IntDiv(this=in_parentheses(of), expression=number(by))
 
 

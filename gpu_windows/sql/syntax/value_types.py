@@ -245,7 +245,7 @@ def _cast(node: exp.Cast, type_of_column: TypeOfColumn) -> exp.Expr:
     if node.to.this in _NUMBERS and inferred in _TIMES:
         raise sql_error(node, "a time can be cast to TIMESTAMP and DATE, not to a number")
     if node.to.this in _TIMESTAMPS:
-        return _truncated(node, inferred)
+        return _drop_digits(node, inferred)
     if node.to.this not in _STRINGS:
         return node
     if inferred is not None and inferred.startswith(ELEMENTS):
@@ -259,7 +259,7 @@ def _cast(node: exp.Cast, type_of_column: TypeOfColumn) -> exp.Expr:
 _PRECISIONS = {"0": "SECOND", "3": "MILLISECOND"}
 
 
-def _truncated(node: exp.Cast, inferred: str | None) -> exp.Expr:
+def _drop_digits(node: exp.Cast, inferred: str | None) -> exp.Expr:
     """Return a cast AS TIMESTAMP(0), or of a string AS TIMESTAMP(3), without further digits."""
     digits = node.to.expressions[0].name if node.to.expressions else ""
     if digits in {"1", "2", "4", "5"}:

@@ -125,7 +125,8 @@ def test_targets_that_may_write_to_one_place_have_other_identities(
     folder = in_files(tmp_path / "in", 1, 20)
     for _ in range(2):
         sinks = {"a": _Identities(), "b": _Identities(), "c": _Identities()}
-        both = {name: counts(timed(streamed(spark, folder), shared=True)) for name in sinks}
+        rows = timed(streamed(spark, folder), shared=True)
+        both = {name: counts(rows) for name in sinks}
         query = gw.write_stream(both, sinks, tmp_path / "s", trigger={"availableNow": True})
         query.awaitTermination()
         found = [{*sink.found} for sink in sinks.values()]

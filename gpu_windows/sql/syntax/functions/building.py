@@ -1,4 +1,4 @@
-"""What functions are made of: checked arguments, and templates of Spark expressions."""
+"""Parts of functions: checked arguments, and templates of Spark expressions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def template(text: str) -> Callable[..., exp.Expr]:
 
     def build(*arguments: exp.Expr) -> exp.Expr:
         values = {"abcdefgh"[at]: in_parentheses(each) for at, each in enumerate(arguments)}
-        tree = _parsed(text).copy()
+        tree = _parse_template(text).copy()
         for column in [*tree.find_all(exp.Column)]:
             if column.name not in values:  # a unit, such as DAY
                 column.replace(exp.Var(this=column.name))
@@ -68,7 +68,7 @@ def template(text: str) -> Callable[..., exp.Expr]:
 
 
 @cache
-def _parsed(text: str) -> exp.Expr:
+def _parse_template(text: str) -> exp.Expr:
     tree = parse_expression(text)
     for node in tree.walk():
         for key in ("line", "col", "start", "end"):
@@ -82,16 +82,16 @@ def in_parentheses(node: exp.Expr) -> exp.Expr:
     return node if isinstance(node, bare) else exp.Paren(this=node)
 
 
-def integer_literal(node: exp.Expr | None, least: int | None = None) -> int | None:
-    """Return the value of an integer literal of at least a minimum; None for other nodes."""
+def integer_literal(node: exp.Expr | None, min_value: int | None = None) -> int | None:
+    """Return the value of an integer literal of at min_value a minimum; None for other nodes."""
     if isinstance(node, exp.Paren):
-        return integer_literal(node.this, least)
+        return integer_literal(node.this, min_value)
     if isinstance(node, exp.Neg):
         value = integer_literal(node.this)
         found = None if value is None else -value
     else:
         found = int(node.name) if isinstance(node, exp.Literal) and node.is_int else None
-    return None if found is None or (least is not None and found < least) else found
+    return None if found is None or (min_value is not None and found < min_value) else found
 
 
 def text_literal(node: exp.Expr | None) -> str | None:

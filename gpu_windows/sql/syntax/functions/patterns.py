@@ -16,7 +16,7 @@ from gpu_windows.sql.syntax.functions.building import (
     spark_function,
     string,
 )
-from gpu_windows.sql.syntax.functions.texts import quoted
+from gpu_windows.sql.syntax.functions.texts import quote_pattern
 from gpu_windows.sql.syntax.regex_groups import groups_in_every_match
 
 _LIKE = spark_function("REGEXP_LIKE")
@@ -81,7 +81,7 @@ def _of_pattern(name: str) -> Function:
 
 #: Parts of patterns of SIMILAR TO: a class, or one character.
 _SIMILAR = re.compile(r"\[[^\]\\]*\]|.", re.DOTALL)
-_SIMILAR_KEPT = set("|*+?(){}")
+_SIMILAR_OPERATORS = set("|*+?(){}")
 
 
 def similar_to(node: exp.SimilarTo) -> exp.Expr:
@@ -94,7 +94,9 @@ def similar_to(node: exp.SimilarTo) -> exp.Expr:
         raise UnsupportedCallError("takes a pattern without backslashes and named classes")
     parts = {"%": "(?s:.*)", "_": "."}
     found = (
-        each if len(each) > 1 or each in _SIMILAR_KEPT else parts.get(each) or quoted(each)
+        each
+        if len(each) > 1 or each in _SIMILAR_OPERATORS
+        else parts.get(each) or quote_pattern(each)
         for each in _SIMILAR.findall(text)
     )
     return _LIKE(node.this, string(f"\\A(?:{''.join(found)})\\z"))

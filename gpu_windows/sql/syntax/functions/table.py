@@ -30,7 +30,7 @@ def _floor_or_ceil(node: exp.Floor | exp.Ceil) -> exp.Expr:
     return floor_or_ceil(node) if node.args.get("to") is None else floor_or_ceil_time(node)
 
 
-def _unchanged(node: exp.Expr) -> exp.Expr:
+def _as_it_is(node: exp.Expr) -> exp.Expr:
     return node
 
 
@@ -44,8 +44,8 @@ SPECIAL: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Trim: trim_node,
     exp.Overlay: overlay_node,
     JsonCall: json_call,
-    exp.If: _unchanged,
-    exp.Case: _unchanged,
-    exp.Cast: _unchanged,
-    exp.TryCast: _unchanged,
+    exp.If: _as_it_is,
+    exp.Case: _as_it_is,
+    exp.Cast: _as_it_is,
+    exp.TryCast: _as_it_is,
 }

@@ -136,10 +136,10 @@ def _split(of: exp.Expr, separator: exp.Expr) -> exp.Expr:
     text = need_text(separator, "separator")
     if not text:
         raise UnsupportedCallError("takes a literal separator that is not empty")
-    return spark_function("SPLIT")(of, string(quoted(text)))
+    return spark_function("SPLIT")(of, string(quote_pattern(text)))
 
 
-def quoted(text: str) -> str:
+def quote_pattern(text: str) -> str:
     """Return a regular expression that matches a text."""
     return "".join(f"\\{c}" if c in _REGEX_CHARACTERS else c for c in text)
 
