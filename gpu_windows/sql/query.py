@@ -98,7 +98,7 @@ class SqlQuery:
     @cached_property
     def _outputs(self) -> Outputs:
         """The outputs; cached, because subqueries may run while outputs are built."""
-        from gpu_windows.sql.tables.inputs import tables_by_name
+        from gpu_windows.sql.tables.streams import tables_by_name
 
         outputs = self._translate(tables_by_name(self.streams)).value
         assert isinstance(outputs, Outputs)
@@ -144,7 +144,7 @@ class SqlQuery:
 
     def _without_rows(self) -> ApiCall:
         """Translate over the same tables without rows, so that nothing is computed."""
-        from gpu_windows.sql.tables.inputs import tables_by_name, without_rows
+        from gpu_windows.sql.tables.streams import tables_by_name, without_rows
 
         return self._translate(without_rows(tables_by_name(self.streams)))
 

@@ -100,3 +100,21 @@ class Sides:
             return side, 0
         is_end = table.window is None and table.in_result_windows.window_column(column) == _END
         return (side, 1) if is_end else None
+
+
+def join_type(join: exp.Join) -> str:
+    """Return inner, left, right, full, semi or anti.
+
+    Raises
+    ------
+    SqlError
+        If it is another one.
+    """
+    side, kind = (join.side or "").lower(), (join.kind or "").lower()
+    if join.args.get("method") or kind not in ("", "inner", "outer", "semi", "anti", "cross"):
+        raise sql_error(join, "a join must be INNER, LEFT, RIGHT, FULL, LEFT SEMI or LEFT ANTI")
+    if kind in ("semi", "anti"):
+        if side not in ("", "left"):
+            raise sql_error(join, "SEMI and ANTI joins can return the left side alone")
+        return kind
+    return side or "inner"

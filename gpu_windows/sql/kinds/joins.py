@@ -14,7 +14,7 @@ from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.sql.kinds.join_sides import Sides
+from gpu_windows.sql.kinds.join_sides import Sides, join_type
 from gpu_windows.sql.kinds.temporal_join import check_temporal_join, table_of_join, version_of
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
 from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
@@ -93,7 +93,7 @@ class Join:
         if self._left.alias.lower() == self._right.alias.lower():
             rule = "both sides of the join have the same name: rename one with AS"
             raise sql_error(self._join.this, rule, self._right.alias)
-        self._join_type = _join_type(self._join)
+        self._join_type = join_type(self._join)
         self.sides = Sides(self._left, self._right)
         self._columns = Columns(self._left), Columns(self._right)
         self._picked: tuple[dict[str, str], dict[str, str]] = {}, {}
@@ -281,16 +281,21 @@ class Join:
             right = {}
         if not left and (not right or self._join_type in LEFT_ALONE):
             left = {"sql_left": self._columns[0].add(_PRESENT)}
-        if self._join_type in LEFT_ALONE and any(
-            name in self._picked[1] for name in _result_names(selected)
-        ):
-            raise sql_error(
-                self._statement.select, "SEMI and ANTI joins return columns of the left side alone"
-            )
+        used = {each.name for node in selected.values() for each in node.find_all(exp.Column)}
+        if self._join_type in LEFT_ALONE and used & {*self._picked[1]}:
+            rule = "SEMI and ANTI joins return columns of the left side alone"
+            raise sql_error(self._statement.select, rule)
         with errors_at(self._join):
             step_call = self._settings.apply(step())
             options = {"how": self._join_type, **self._where(inner, left, right)}
             outputs = step_call.call("with_outputs").call("select", left, right, **options)
+        with errors_at(self._statement.select):
+            return self._results_of_pairs(outputs, left, right).select(selected, condition)
+
+    def _results_of_pairs(
+        self, outputs: ApiCall, left: Mapping[str, str], right: Mapping[str, str]
+    ) -> Results:
+        """Return the results of a join; ``left``, ``right``: their columns of each side."""
         names = tuple(outputs.value.plan.result_schema.names)
         public = outputs.value.plan.query.display_names
         window, time_columns = self._left.window, (self._left.time, self._right.time)
@@ -298,15 +303,13 @@ class Join:
         assigner = None if window is None else window.assigner
         start = None if window is None else window.start
         starts = [name for name, column in left.items() if column == start]
-        results = Results(
+        return Results(
             outputs,
             tuple(public.get(name, name) for name in names),
             assigner,
             times,
             start=starts[0] if starts else None,
         )
-        with errors_at(self._statement.select):
-            return results.select(selected, condition)
 
     def _where(
         self, condition: exp.Expr | None, left: Mapping[str, str], right: Mapping[str, str]
@@ -391,21 +394,6 @@ class Join:
         return result_column(name)
 
 
-def _result_names(items: Mapping[str, exp.Expr]) -> set[str]:
-    return {column.name for node in items.values() for column in node.find_all(exp.Column)}
-
-
 def _indent(step_call: ApiCall) -> ApiCall:
     """Return a call with its code indented by one step, as an argument of another call."""
     return replace(step_call, code=step_call.code.replace("\n    ", "\n        "))
-
-
-def _join_type(join: exp.Join) -> str:
-    side, kind = (join.side or "").lower(), (join.kind or "").lower()
-    if join.args.get("method") or kind not in ("", "inner", "outer", "semi", "anti", "cross"):
-        raise sql_error(join, "a join must be INNER, LEFT, RIGHT, FULL, LEFT SEMI or LEFT ANTI")
-    if kind in ("semi", "anti"):
-        if side not in ("", "left"):
-            raise sql_error(join, "SEMI and ANTI joins can return the left side alone")
-        return kind
-    return side or "inner"

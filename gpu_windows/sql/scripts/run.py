@@ -27,9 +27,10 @@ from gpu_windows.sql.scripts.options import (
 from gpu_windows.sql.scripts.tables import open_table
 from gpu_windows.sql.scripts.target_columns import as_target
 from gpu_windows.sql.syntax.parse import parse_statement
-from gpu_windows.sql.tables.inputs import Input, tables_by_name
+from gpu_windows.sql.tables.inputs import Input
 from gpu_windows.sql.tables.results import Results, Settings
 from gpu_windows.sql.tables.stages import Stages
+from gpu_windows.sql.tables.streams import tables_by_name
 from gpu_windows.sql.translate import translate
 from gpu_windows.sql.translator import View
 
