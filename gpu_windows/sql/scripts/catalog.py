@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpu_windows.errors import QueryError, SqlError
@@ -121,7 +122,17 @@ def read_catalog(script: str, statements: tuple[Statement, ...]) -> Catalog:
     reader = _Reader(script)
     for statement in statements:
         reader.apply(statement)
-    return Catalog(tuple(reader.tasks), tuple(reader.explained), reader.functions, reader.options)
+    tasks = tuple(_with_names(reader.tasks))
+    return Catalog(tasks, tuple(reader.explained), reader.functions, reader.options)
+
+
+def _with_names(tasks: Sequence[Task]) -> Iterator[Task]:
+    """Yield tasks; a SELECT that stands alone gets a name that no target has."""
+    used = {task.name for task in tasks if task.target is not None}
+    numbered = (f"result_{number}" for number in itertools.count(2))
+    names = (each for each in itertools.chain(["result"], numbered) if each not in used)
+    for task in tasks:
+        yield task if task.target is not None else replace(task, name=next(names))
 
 
 class _Reader:
@@ -204,9 +215,7 @@ class _Reader:
         return Task(target.name, statement.query, self._scope, target, statement)
 
     def _query_task(self, statement: Query) -> Task:
-        number = 1 + sum(each.target is None for each in self.tasks)
-        name = "result" if number == 1 else f"result_{number}"
-        return Task(name, statement.text, self._scope)
+        return Task("result", statement.text, self._scope)
 
     def _table(self, name: str, place: Token) -> TableDefinition:
         """Return the table of a name that stands at a place."""

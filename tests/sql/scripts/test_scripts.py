@@ -94,6 +94,15 @@ def test_inserts_into_one_table_see_the_views_before_them() -> None:
         results(other)
 
 
+def test_a_target_may_be_called_result() -> None:
+    text = f"""{TABLE} SELECT price FROM bid WHERE price > 30;
+    CREATE TABLE result (p BIGINT); INSERT INTO result SELECT price FROM bid WHERE price < 10;
+    SELECT price FROM bid WHERE price = 30"""
+    found = results(text)
+    assert found["result"] == [{"p": 5}]
+    assert [found[f"result_{i}"] for i in (2, 3)] == [[{"price": 40}], [{"price": 30}]]
+
+
 def test_insert_overwrite_replaces_what_is_at_a_path(tmp_path: Path) -> None:
     text = f"""{TABLE} CREATE TABLE t (p BIGINT) WITH
       ('connector' = 'filesystem', 'path' = '{tmp_path}/t', 'format' = 'parquet');
