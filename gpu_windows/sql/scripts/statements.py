@@ -242,7 +242,8 @@ def _read_insert(cursor: Cursor) -> Insert:
             if not cursor.starts_with(")"):
                 cursor.expect(",")
     columns: tuple[str, ...] = ()
-    if cursor.starts_with("(") and not cursor.starts_with("(", "SELECT"):
+    begins_query = any(cursor.starts_with("(", each) for each in ("SELECT", "WITH", "VALUES", "("))
+    if cursor.starts_with("(") and not begins_query:
         columns = cursor.names("a column")
     return Insert(target, place, columns, partition, _read_query(cursor))
 

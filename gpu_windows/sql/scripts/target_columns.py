@@ -54,8 +54,7 @@ def as_target(script: str, task: Task, results: Results, *, on_arrow: bool) -> R
     for column, name in zip(given, names, strict=True):
         node = result_column(name)
         items[column.name] = _convert(script, task, column, schema.field(name).type, node)
-    for name, text in insert.partition.items():
-        items[name] = parse_expression(text, on_arrow=on_arrow)
+    items |= _constants(script, task, results, on_arrow=on_arrow)
     for column in target.written_columns:
         if column.name not in items:
             assert column.dtype is not None, "a column that is written has a type"
@@ -64,20 +63,35 @@ def as_target(script: str, task: Task, results: Results, *, on_arrow: bool) -> R
     return results.select(ordered)
 
 
+def _constants(script: str, task: Task, results: Results, *, on_arrow: bool) -> dict[str, exp.Expr]:
+    """Return the values of PARTITION, in the types of their columns."""
+    insert, target = task.insert, task.target
+    assert insert is not None, "a target is of INSERT"
+    assert target is not None, "a target is of INSERT"
+    columns = {each.name.lower(): each for each in target.written_columns}
+    found = {}
+    for name, text in insert.partition.items():
+        column = columns[name.lower()]
+        node = parse_expression(text, on_arrow=on_arrow)
+        one: pa.Schema = results.select({column.name: node}).outputs.value.schema
+        found[column.name] = _convert(script, task, column, one.field(column.name).type, node)
+    return found
+
+
 def _columns(script: str, task: Task) -> Iterator[Column]:
     """Yield the columns that the query gives, in its order."""
     insert, target = task.insert, task.target
     assert insert is not None, "a target is of INSERT"
     assert target is not None, "a target is of INSERT"
     by_name = {each.name.lower(): each for each in target.written_columns}
-    if not insert.columns:
-        yield from by_name.values()
-        return
-    for name in insert.columns:
+    place, names = insert.place.start, [*insert.columns, *insert.partition]
+    for index, name in enumerate(names):
         if name.lower() not in by_name:
             rule = f"{target.name} has no such column to write"
-            raise error_at(script, insert.place.start, rule, name)
-        yield by_name[name.lower()]
+            raise error_at(script, place, rule, name)
+        if name.lower() in (each.lower() for each in names[:index]) and insert.columns:
+            raise error_at(script, place, "a column is given once", name)
+    yield from (by_name[name.lower()] for name in insert.columns or by_name)
 
 
 def _convert(

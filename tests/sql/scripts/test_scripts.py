@@ -94,6 +94,16 @@ def test_inserts_into_one_table_see_the_views_before_them() -> None:
         results(other)
 
 
+def test_values_of_a_partition_get_its_type() -> None:
+    text = f"""{TABLE} CREATE TABLE t (p BIGINT, c BIGINT, d STRING);
+    INSERT INTO t PARTITION (C = 1, d = 'x') (p) SELECT price FROM bid WHERE price < 10;
+    CREATE TABLE u (n INT); INSERT INTO u (VALUES (1))"""
+    schema = gw.sql_script(text, bid=gw.stream(BIDS)).outputs()["t"].schema
+    assert schema.types == [pa.int64(), pa.int64(), pa.string()]
+    found = results(text)
+    assert found == {"t": [{"p": 5, "c": 1, "d": "x"}], "u": [{"n": 1}]}
+
+
 def test_a_target_may_be_called_result() -> None:
     text = f"""{TABLE} SELECT price FROM bid WHERE price > 30;
     CREATE TABLE result (p BIGINT); INSERT INTO result SELECT price FROM bid WHERE price < 10;
@@ -271,6 +281,22 @@ NOT_RUN = {
         2,
     ),
     f"{T} CREATE TABLE u (x BIGINT);\nINSERT INTO u (y) SELECT a FROM t": ("no such column to", 2),
+    f"{T} CREATE TABLE u (x BIGINT, y BIGINT);\nINSERT INTO u (x, X) SELECT a, a FROM t": (
+        "given once",
+        2,
+    ),
+    f"{T} CREATE TABLE u (x BIGINT);\nINSERT INTO u PARTITION (z = 1) SELECT a FROM t": (
+        "no such column to",
+        2,
+    ),
+    f"{T} CREATE TABLE u (x BIGINT, y STRING);\nINSERT INTO u PARTITION (y = 1) SELECT a FROM t": (
+        "y is string, and the query gives int32",
+        2,
+    ),
+    f"{T}\nSELECT a FROM t /*+ OPTIONS('scan.startup.mode' = 'latest-offset') */": (
+        "options in hints",
+        2,
+    ),
     f"SET 'table.exec.emit.early-fire.enabled' = 'true';{T} SELECT a FROM t": ("a trigger", 1),
     f"SET 'table.local-time-zone' = 'Asia/Tokyo';{T} SELECT a FROM t": ("UTC over Arrow", 1),
     f"SET 'table.no-such' = 'x';{T} SELECT a FROM t": ("not one that is followed", 1),
