@@ -110,12 +110,6 @@ class Cursor:
         """Whether all tokens were read."""
         return self.token.kind == "end"
 
-    @property
-    def rest(self) -> Excerpt:
-        """The part that was not read yet."""
-        last = self._tokens[-2] if len(self._tokens) > 1 else self.token
-        return Excerpt(self.script, self.token.start, max(last.end, self.token.start))
-
     def next(self) -> Token:
         """Read a token."""
         token = self.token

@@ -14,7 +14,6 @@ from gpu_windows.datastream.stream import Stream, TimedStream
 from gpu_windows.errors import QueryError, SqlError
 from gpu_windows.expressions.intervals import interval_ticks
 from gpu_windows.expressions.sql_text import errors_at, sql_error
-from gpu_windows.planning.query import NO_TIME
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.scripts.definitions import Column, TableDefinition
 from gpu_windows.sql.scripts.lexer import Excerpt, error_at
@@ -209,8 +208,3 @@ def _strategy(node: exp.Expr, column: str) -> ApiCall:
 
 def _is_column(node: exp.Expr, name: str) -> bool:
     return isinstance(node, exp.Column) and node.name.lower() == name.lower()
-
-
-def has_time(table: Input) -> bool:
-    """Whether a table has an event time."""
-    return table.time != NO_TIME
