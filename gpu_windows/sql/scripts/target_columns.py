@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.sql.scripts.catalog import Task
-from gpu_windows.sql.scripts.definitions import Column
+from gpu_windows.sql.scripts.definitions import Column, TableDefinition
 from gpu_windows.sql.scripts.lexer import error_at
 from gpu_windows.sql.scripts.tables import is_same_type, parse_expression
 from gpu_windows.sql.tables.inputs import result_column
@@ -58,9 +58,28 @@ def as_target(script: str, task: Task, results: Results, *, on_arrow: bool) -> R
     for column in target.written_columns:
         if column.name not in items:
             assert column.dtype is not None, "a column that is written has a type"
+            if not _may_be_null(target, column):
+                rule = f"column {column.name} of {target.name} is NOT NULL, and gets no value"
+                raise error_at(script, insert.place.start, rule, column.name)
             items[column.name] = exp.cast(exp.Null(), _sql_type(script, task, column))
     ordered = {each.name: items[each.name] for each in target.written_columns}
-    return results.select(ordered)
+    return results.select(ordered, _without_nulls(target, ordered))
+
+
+def _may_be_null(target: TableDefinition, column: Column) -> bool:
+    keys = {name.lower() for name in target.primary_key}
+    return column.is_nullable and column.name.lower() not in keys
+
+
+def _without_nulls(target: TableDefinition, items: Mapping[str, exp.Expr]) -> exp.Expr | None:
+    """Return a condition that is an error for a null in a column that is NOT NULL, as in Flink."""
+    found = exp.Case(default=exp.true())
+    for column in target.written_columns:
+        if not _may_be_null(target, column):
+            text = f"column {column.name} of {target.name} is NOT NULL"
+            is_null = exp.Is(this=items[column.name].copy(), expression=exp.Null())
+            found = found.when(is_null, exp.cast(exp.Literal.string(text), "BOOLEAN"))
+    return found if found.args.get("ifs") else None
 
 
 def _columns(script: str, task: Task) -> Iterator[Column]:

@@ -114,6 +114,35 @@ def test_numbers_and_times_get_the_types_of_their_target() -> None:
         gw.sql_script(text, t=gw.stream(large)).results()
 
 
+@pytest.mark.parametrize("column", ["k STRING NOT NULL", "k STRING, PRIMARY KEY (K) NOT ENFORCED"])
+def test_nulls_are_not_written_where_there_are_none(column: str) -> None:
+    text = f"""
+    CREATE TABLE t (k STRING, n INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts);
+    CREATE TABLE u (n INT, {column});
+    INSERT INTO u SELECT n, k FROM t WHERE n > 0;
+    """
+    rows = pa.table(
+        {
+            "k": ["a", None],
+            "n": pa.array([None, 0], pa.int32()),
+            "ts": pa.array([BEGIN] * 2, pa.timestamp("us")),
+        }
+    )
+    stream = gw.stream(rows)
+    assert gw.sql_script(text, t=stream).results()["u"].num_rows == 0
+    kept = text.replace("n > 0", "k IS NOT NULL")
+    assert gw.sql_script(kept, t=stream).results()["u"].to_pylist() == [{"n": None, "k": "a"}]
+    latest = text.replace(
+        "t WHERE n > 0",
+        "(SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) r FROM t) WHERE r = 1",
+    )
+    for each in (text.replace("n > 0", "n >= 0"), latest):
+        with pytest.raises(ExpressionError, match="column k of u is NOT NULL"):
+            gw.sql_script(each, t=stream).results()
+    with pytest.raises(SqlError, match="column k of u is NOT NULL, and gets no value"):
+        gw.sql_script(text.replace("u SELECT n, k", "u (n) SELECT n"), t=stream).results()
+
+
 def test_times_and_bytes_of_json_are_read_as_flink_reads_them(tmp_path: Path) -> None:
     def read(column: str, record: str, option: str = "") -> list[Any]:
         (tmp_path / "rows.json").write_text(f"{record}\n")
