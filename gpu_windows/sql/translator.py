@@ -176,7 +176,7 @@ class Translator:
         call = _window_function(node)
         if call is not None:
             return self._window_input(call, node.alias)
-        if not isinstance(node.this, exp.Identifier) or node.args.get("db"):
+        if not isinstance(node.this, exp.Identifier):
             raise sql_error(node, f"a table must be one of {', '.join(self.tables)}")
         name = node.this.name.lower()
         if name in self.bound:

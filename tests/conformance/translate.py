@@ -62,6 +62,8 @@ from tests.conformance.two_inputs import (
 from tests.conformance.window_rows import rows_in_windows
 
 #: The kinds of scenarios that are run.
+#: A statement over two tables, which `tests.sql.rewrites` runs.
+STATEMENT = "sql_rewrite"
 KINDS = (
     *("window", *TWO_SIDED, "interval_join", "process", "co_process", "broadcast_process"),
     *("window_tvf", "group_window", "over"),
@@ -82,6 +84,8 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
         If it names something that the format does not know, or lacks a parameter.
     """
     operator = scenario.operator
+    if operator.kind == STATEMENT:
+        return Skip("a statement that is rewritten: tests/sql/test_rewrites.py runs it")
     if operator.kind not in KINDS:
         rule = f"the kind of a scenario must be one of {', '.join(KINDS)}"
         raise ScenarioError(rule, value=repr(operator.kind))

@@ -62,13 +62,15 @@ AGGREGATES: list[tuple[str, Any]] = [
     ("min(v)", gw.min("v")),
     ("MAX(x)", gw.max("x")),
     ("FIRST(v)", gw.first("v")),
-    ("LAST_VALUE(v) IGNORE NULLS", gw.last("v", ignore_nulls=True)),
+    ("LAST(v) IGNORE NULLS", gw.last("v", ignore_nulls=True)),
     ("COUNT(DISTINCT v)", gw.count_distinct("v")),
     ("SUM(v) FILTER (WHERE ok)", gw.sum("v").filter("ok")),
     ("MAX_BY(v, x)", gw.arg_max("v", "x")),
     ("BOOL_OR(ok)", gw.bool_or("ok")),
     ("STDDEV_POP(v)", gw.stddev("v", ddof=0)),
     ("Median(v)", gw.median("v")),
+    ("FIRST_VALUE(v)", gw.first("v", ignore_nulls=True)),
+    ("LAST_VALUE(v) RESPECT NULLS", gw.last("v")),
 ]
 _IN_FRAMES = AGGREGATES[:8]
 

@@ -40,6 +40,8 @@ _PICKS: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
     exp.Last: ("gw.last", gw.last),
     exp.LastValue: ("gw.last", gw.last),
 }
+#: What Flink computes of values that are not null.
+_SKIP_NULLS = (exp.FirstValue, exp.LastValue)
 _TWO_COLUMNS: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
     exp.ArgMin: ("gw.arg_min", gw.arg_min),
     exp.ArgMax: ("gw.arg_max", gw.arg_max),
@@ -143,7 +145,9 @@ def _aggregate_of_class(
     if extra and not isinstance(node, exp.Anonymous):
         raise sql_error(node, "this aggregate takes one argument")
     text, function = functions[kind]
-    keywords = {"ddof": 0} if kind in _POPULATION else {}
+    keywords: dict[str, Any] = {"ddof": 0} if kind in _POPULATION else {}
+    if kind in _SKIP_NULLS:
+        keywords["ignore_nulls"] = True
     return call_api(text, function, columns.name(argument), **keywords)
 
 

@@ -37,6 +37,7 @@ def read_files(path: str, files: Format, schema: pa.Schema) -> pa.Table:
         return found.to_table(columns=columns)
     if files.skips_errors:
         raise QueryError("records that may be wrong are read on Spark", value="ignore-parse-errors")
+    _check_bytes(schema, files)
     parts = [_read_file(each, files, schema) for each in _files(Path(path))]
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
@@ -56,8 +57,9 @@ def _read_file(path: Path, files: Format, schema: pa.Schema) -> pa.Table:
     if path.stat().st_size == 0:
         return nullable.empty_table()
     if files.name == "json":
-        options = pa_json.ParseOptions(explicit_schema=nullable, unexpected_field_behavior="ignore")
-        return pa_json.read_json(path, parse_options=options)
+        written = pa.schema([_written_field(field) for field in nullable])
+        options = pa_json.ParseOptions(explicit_schema=written, unexpected_field_behavior="ignore")
+        return pa_json.read_json(path, parse_options=options).cast(nullable)
     null = files.options.get("null-literal")
     quote = files.options.get("quote-character", '"')
     has_no_quote = files.options.get("disable-quote-character", "false").lower() == "true"
@@ -74,6 +76,25 @@ def _read_file(path: Path, files: Format, schema: pa.Schema) -> pa.Table:
             quoted_strings_can_be_null=False,
         ),
     )
+
+
+def _written_field(field: pa.Field) -> pa.Field:
+    """Return a field as JSON has it: times are texts, whose cast is strict about zones."""
+    return field.with_type(pa.string()) if pa.types.is_temporal(field.type) else field
+
+
+def _check_bytes(schema: pa.Schema, files: Format) -> None:
+    """Refuse bytes, which texts have in base64: Arrow would read the letters."""
+    for field in schema:
+        if _has_bytes(field.type):
+            instead = "read it on Spark" if files.name == "json" else "STRING and FROM_BASE64"
+            raise QueryError(f"a text has bytes in base64: {instead}", value=field.name)
+
+
+def _has_bytes(dtype: pa.DataType) -> bool:
+    if pa.types.is_nested(dtype):
+        return any(_has_bytes(dtype.field(place).type) for place in range(dtype.num_fields))
+    return bool(pa.types.is_binary(dtype))
 
 
 def _delimiter(files: Format) -> str:

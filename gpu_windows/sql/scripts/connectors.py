@@ -122,11 +122,14 @@ class Connectors:
             raise self._unknown(table, _SOURCES, f"sql_script(text, {table.name}=gw.stream(rows))")
         options.check()
         if kind == "filesystem" and self.session is None:
+            path, files = options.path, options.format
             try:
-                return stream(read_files(options.path, options.format, table.physical_schema))
-            except (OSError, pa.ArrowException, QueryError) as error:
+                return stream(read_files(path, files, table.physical_schema))
+            except QueryError as error:
+                raise options.error(error.rule, str(error.value)) from error
+            except (OSError, pa.ArrowException) as error:
                 rule = f"its files cannot be read: {str(error).partition(chr(10))[0]}"
-                raise options.error(rule, options.path) from error
+                raise options.error(rule, path) from error
         if self.session is None:
             rule = f"rows of {kind} need Spark, .on_spark(session), or are given by name"
             raise options.error(rule, str(kind))

@@ -61,4 +61,7 @@ def read_format(options: Mapping[str, str]) -> Format:
     unknown = [key for key in own if key not in _OPTIONS.get(name, ())]
     if unknown:
         raise QueryError("this option of a format is not covered", value=f"{name}.{unknown[0]}")
+    if own.get("fail-on-missing-field", "false").lower() == "true":
+        rule = "a field that a record lacks is null: leave the option out"
+        raise QueryError(rule, value=f"{name}.fail-on-missing-field")
     return Format(name, own)

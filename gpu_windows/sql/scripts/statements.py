@@ -312,7 +312,9 @@ _READERS: Mapping[tuple[str, ...], Callable[[Cursor], Statement | None]] = {
         for temporary in ((), ("TEMPORARY",), ("OR", "REPLACE"))
     },
     **{
-        ("CREATE", *temporary, "VIEW"): _read_create_view for temporary in ((), ("TEMPORARY",))
+        ("CREATE", *replaces, *temporary, "VIEW"): _read_create_view
+        for replaces in ((), ("OR", "REPLACE"))  # which Flink refuses where a view exists
+        for temporary in ((), ("TEMPORARY",))
     },
     **{
         ("CREATE", *kind, "FUNCTION"): _read_create_function

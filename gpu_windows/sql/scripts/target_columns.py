@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.sql.scripts.catalog import Task
-from gpu_windows.sql.scripts.definitions import Column
+from gpu_windows.sql.scripts.definitions import Column, TableDefinition
 from gpu_windows.sql.scripts.lexer import error_at
 from gpu_windows.sql.scripts.tables import is_same_type, parse_expression
 from gpu_windows.sql.tables.inputs import result_column
 from gpu_windows.sql.tables.results import Results
 
-#: Numbers in the order in which Flink widens them when it writes.
-_WIDTHS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _SQL_NAMES = {
     pa.int16(): "SMALLINT",
     pa.int32(): "INT",
@@ -58,9 +57,28 @@ def as_target(script: str, task: Task, results: Results, *, on_arrow: bool) -> R
     for column in target.written_columns:
         if column.name not in items:
             assert column.dtype is not None, "a column that is written has a type"
+            if not _may_be_null(target, column):
+                rule = f"column {column.name} of {target.name} is NOT NULL, and gets no value"
+                raise error_at(script, insert.place.start, rule, column.name)
             items[column.name] = exp.cast(exp.Null(), _sql_type(script, task, column))
     ordered = {each.name: items[each.name] for each in target.written_columns}
-    return results.select(ordered)
+    return results.select(ordered, _without_nulls(target, ordered))
+
+
+def _may_be_null(target: TableDefinition, column: Column) -> bool:
+    keys = {name.lower() for name in target.primary_key}
+    return column.is_nullable and column.name.lower() not in keys
+
+
+def _without_nulls(target: TableDefinition, items: Mapping[str, exp.Expr]) -> exp.Expr | None:
+    """Return a condition that is an error for a null in a column that is NOT NULL, as in Flink."""
+    found = exp.Case(default=exp.true())
+    for column in target.written_columns:
+        if not _may_be_null(target, column):
+            text = f"column {column.name} of {target.name} is NOT NULL"
+            is_null = exp.Is(this=items[column.name].copy(), expression=exp.Null())
+            found = found.when(is_null, exp.cast(exp.Literal.string(text), "BOOLEAN"))
+    return found if found.args.get("ifs") else None
 
 
 def _constants(script: str, task: Task, results: Results, *, on_arrow: bool) -> dict[str, exp.Expr]:
@@ -101,29 +119,28 @@ def _convert(
     assert wanted is not None, "a column that is written has a type"
     if is_same_type(dtype, wanted):
         return node
-    if types.is_null(dtype) or _widens(dtype, wanted):
+    if types.is_null(dtype) or _is_converted(dtype, wanted):
         return exp.cast(node, _sql_type(script, task, column))
     assert task.insert is not None, "a target is of INSERT"
     rule = f"column {column.name} is {wanted}, and the query gives {dtype}: CAST it"
     raise error_at(script, task.insert.place.start, rule, column.name)
 
 
-def _widens(dtype: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether Flink writes a type as another one, without CAST.
+def _is_converted(dtype: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether values are written as another type, without CAST.
 
-    A number has an equal one, or the nearest float; one of too many digits is an error when it is
-    written. An instant is what clocks of the session's zone show.
+    A number has an equal one, the nearest float, or is rounded to the digits of a decimal; one that
+    does not fit is an error when it is written. Flink narrows no integers, but its SUM of INT is
+    INT. An instant is what clocks of the session's zone show.
     """
     if types.is_timestamp(dtype) and types.is_timestamp(wanted):
-        return wanted.tz is None
-    if dtype in _WIDTHS and wanted in _WIDTHS:
-        return bool(_WIDTHS.index(dtype) <= _WIDTHS.index(wanted))
-    if types.is_decimal(wanted):
-        return dtype in _WIDTHS or bool(types.is_decimal(dtype) and dtype.scale <= wanted.scale)
-    if types.is_floating(wanted):
-        is_number = dtype in _WIDTHS or types.is_decimal(dtype)
-        return bool(is_number or (dtype == pa.float32() and wanted == pa.float64()))
-    return False
+        return True
+    if dtype in _INTEGERS:
+        is_number = wanted in _INTEGERS or types.is_decimal(wanted) or types.is_floating(wanted)
+        return bool(is_number)
+    if types.is_decimal(dtype):
+        return bool(types.is_decimal(wanted) or types.is_floating(wanted))
+    return bool(dtype == pa.float32() and wanted == pa.float64())
 
 
 def _sql_type(script: str, task: Task, column: Column) -> str:

@@ -83,7 +83,7 @@ def test_results_cross_in_small_blobs_too(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(task, "_MAX_BLOB_BYTES", 1 << 12)
     results = pa.table({"n": range(1 << 19)})
     emissions = [Emission(results.slice(0, 1 << 18), results), Emission(results, pa.table({}))]
-    blobs = [*task._to_blobs(emissions, 1 << 16)]
+    blobs = [*task.to_blobs(emissions, 1 << 16)]
     assert all(len(blob) <= 1 << 12 for _, blob in blobs)
     for kind, count in ((RESULT, 3 << 18), (LATE, 1 << 19)):
         found = pa.concat_tables(from_ipc(blob) for of, blob in blobs if of == (1 << 16) + kind)
