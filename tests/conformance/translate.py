@@ -61,9 +61,9 @@ from tests.conformance.two_inputs import (
 )
 from tests.conformance.window_rows import rows_in_windows
 
-#: The kinds of scenarios that are run.
 #: A statement over two tables, which `tests.sql.rewrites` runs.
 STATEMENT = "sql_rewrite"
+#: The kinds of scenarios that are run.
 KINDS = (
     *("window", *TWO_SIDED, "interval_join", "process", "co_process", "broadcast_process"),
     *("window_tvf", "group_window", "over"),

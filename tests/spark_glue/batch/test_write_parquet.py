@@ -133,7 +133,7 @@ def test_a_file_of_an_attempt_that_lives_on_does_not_count(
 #: Why Spark writes.
 REASONS = {
     "ranked": "the first results of a window are found after another shuffle",
-    "computed": "an expression of a selection is not one that Arrow computes, SOUNDEX(key)",
+    "computed": "an expression of a selection is not one that Arrow computes, CONV(key, 10, 3)",
     "legacy": "the session's settings of Parquet files ask for what only Spark writes",
     "typed": "it notes more in a file of a column than Arrow does",
     "finished": "it computes the results",
@@ -144,7 +144,7 @@ def of_case(case: str, frame: DataFrame) -> gw.typing.Outputs:
     if case == "ranked":
         return windowed(frame).top_keys(1, "n").with_outputs().aggregate(n=gw.count())
     if case == "computed":
-        return sliding(frame).select(h="soundex(key)")
+        return sliding(frame).select(h="conv(key, 10, 3)")
     if case == "typed":
         collated = frame.selectExpr("key", "ts", "string(v) COLLATE UTF8_LCASE AS v")
         return windowed(collated).with_outputs().aggregate(last=gw.last("v"))
