@@ -65,7 +65,11 @@ def test_files_here(name: str, tmp_path: Path) -> None:
     assert times_of(found) == {NTZ}
 
 
-@pytest.mark.parametrize("name", quick(QUERIES, "tumbling", "interval join", "process"))
+#: Kinds of queries whose times go the ways of others.
+NIGHTLY = ["sliding", "every row", "trigger", "evictor", "continuous", "co-group", "top", "stage"]
+
+
+@pytest.mark.parametrize("name", quick(QUERIES, "tumbling", nightly=NIGHTLY))
 def test_on_spark(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path) -> None:
     path = written(tmp_path)
     with time_zone(ZONE):

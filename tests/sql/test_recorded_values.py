@@ -135,8 +135,13 @@ ON_SPARK = {
 @pytest.mark.parametrize(
     ("table", "zone", "every"),
     [
-        *((table, zone, 6) for table, zone in ON_SPARK if zone != "Asia/Kathmandu"),
-        *(pytest.param(*each, 1, marks=pytest.mark.thorough) for each in ON_SPARK),
+        *((table, zone, 6) for table, zone in ON_SPARK if zone == "UTC"),
+        *(
+            pytest.param(table, zone, 6, marks=pytest.mark.thorough)
+            for table, zone in ON_SPARK
+            if zone not in ("UTC", "Asia/Kathmandu")
+        ),
+        *(pytest.param(*each, 1, marks=pytest.mark.slow) for each in ON_SPARK),
     ],
 )
 def test_over_dataframes_values_are_flinks(

@@ -39,7 +39,7 @@ def test_on_arrow_tables_it_is_what_flink_gives(name: str) -> None:
     assert of_ours(ask(scenario).result()) == of_flink(scenario)
 
 
-@pytest.mark.parametrize("name", quick(ON_SPARK, *ON_SPARK[::8]))
+@pytest.mark.parametrize("name", quick(ON_SPARK, *ON_SPARK[::19], nightly=ON_SPARK[1::2]))
 def test_on_a_batch_it_is_what_flink_gives(spark: SparkSession, name: str) -> None:
     scenario = json.loads(RECORDED[name].read_text())
     found = ask(scenario, spark.createDataFrame).result().toArrow()

@@ -86,14 +86,15 @@ def _written_field(field: pa.Field) -> pa.Field:
 def _check_bytes(schema: pa.Schema, files: Format) -> None:
     """Refuse bytes, which texts have in base64: Arrow would read the letters."""
     for field in schema:
-        if _has_bytes(field.type):
+        if has_bytes(field.type):
             instead = "read it on Spark" if files.name == "json" else "STRING and FROM_BASE64"
             raise QueryError(f"a text has bytes in base64: {instead}", value=field.name)
 
 
-def _has_bytes(dtype: pa.DataType) -> bool:
+def has_bytes(dtype: pa.DataType) -> bool:
+    """Whether values have bytes, maybe in fields or elements."""
     if pa.types.is_nested(dtype):
-        return any(_has_bytes(dtype.field(place).type) for place in range(dtype.num_fields))
+        return any(has_bytes(dtype.field(place).type) for place in range(dtype.num_fields))
     return bool(pa.types.is_binary(dtype))
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.types import to_spark
+from gpu_windows.sql.scripts.arrow_files import has_bytes
 from gpu_windows.sql.scripts.definitions import Column, TableDefinition
 from gpu_windows.sql.scripts.formats import Format
 from gpu_windows.sql.scripts.made_rows import make_rows
@@ -28,6 +29,8 @@ _FILE_METADATA = {
 }
 #: A text that no file has, where none is null.
 _NO_NULL = "\x00no null\x00"
+#: The text of a record that cannot be read.
+_BROKEN = "__broken"
 _STARTS = {"earliest-offset": "earliest", "latest-offset": "latest"}
 
 
@@ -63,6 +66,10 @@ class SparkTable:
 
     def _files(self) -> DataFrame:
         files, schema = self._options.format, _spark_schema(self._table)
+        self._check_bytes(files)
+        names = schema.names
+        if files.name == "json" and files.skips_errors:
+            schema = schema.add(_BROKEN, "string")
         reader = self._reader.schema(schema)
         if files.name in ("csv", "json"):
             reader = reader.options(**_text_options(files))
@@ -72,12 +79,18 @@ class SparkTable:
             each.name: F.col(f"_metadata.{_FILE_METADATA[key]}")
             for each, key in self._metadata(tuple(_FILE_METADATA))
         }
-        columns = _cast(self._table, metadata)
-        if files.name == "json" and files.skips_errors:
-            lines = self._reader.format("text").load(self._options.path)
-            return self._records(lines, F.col("value"), columns)
         rows: DataFrame = reader.format(files.name).load(self._options.path)
-        return rows.select(*map(quote_name, schema.names), *columns)
+        if _BROKEN in schema.names:
+            rows = rows.where(_is_record(F.col(_BROKEN)))
+        values = [_text_value(F.col(quote_name(n)), schema[n].dataType, files, n) for n in names]
+        return rows.select(*values, *_cast(self._table, metadata))
+
+    def _check_bytes(self, files: Format) -> None:
+        if files.name == "csv":
+            for field in self._table.physical_schema:
+                if has_bytes(field.type):
+                    rule = "a text has bytes in base64: STRING and FROM_BASE64"
+                    raise self._options.error(rule, field.name)
 
     def _kafka(self) -> DataFrame:
         has_pattern = "topic-pattern" in self._table.options
@@ -95,26 +108,23 @@ class SparkTable:
             return rows.select(value, *columns)
         if files.name not in ("json", "csv"):
             raise self._options.error("records are json, csv or raw", files.name)
-        return self._records(rows, F.col("value").cast("string"), columns)
-
-    def _records(self, rows: DataFrame, text: Any, metadata: list[Any]) -> DataFrame:
-        """Return the fields of JSON or CSV in a column of texts, and metadata.
-
-        With ``ignore-parse-errors`` what is not a record has no row; Spark alone gives it nulls.
-        """
-        files, schema = self._options.format, _spark_schema(self._table)
-        is_json = files.name == "json"
-        read, wanted = (F.from_json, schema) if is_json else (F.from_csv, schema.toDDL())
-        options: Any = (wanted, _text_options(files))
-        record = read(text, *options)
-        if files.skips_errors and is_json:
-            rows = rows.where(F.get_json_object(text, "$").startswith("{"))
-        found = rows.select(record.alias("__record"), *metadata)
+        self._check_bytes(files)
+        names = schema.names
+        if files.name == "json" and files.skips_errors:
+            schema = schema.add(_BROKEN, "string")
+        read = F.from_json if files.name == "json" else F.from_csv
+        ddl: Any = schema if files.name == "json" else schema.toDDL()
+        record = read(F.col("value").cast("string"), ddl, _text_options(files))
+        found = rows.select(record.alias("__record"), *columns)
         if files.skips_errors:
             found = found.where(F.col("__record").isNotNull())
-        names = [each.name for each in self._table.columns if each.metadata is not None]
-        fields = (F.col(f"__record.{quote_name(n)}").alias(n) for n in schema.names)
-        return found.select(*fields, *map(quote_name, names))
+        if _BROKEN in schema.names:
+            found = found.where(_is_record(F.col(f"__record.{_BROKEN}")))
+        fields = (
+            _text_value(F.col(f"__record.{quote_name(n)}"), schema[n].dataType, files, n)
+            for n in names
+        )
+        return found.select(*fields, *map(quote_name, metadata))
 
     def _start(self) -> dict[str, str]:
         """Return where records are read from at the first start."""
@@ -157,6 +167,19 @@ def _cast(table: TableDefinition, columns: dict[str, Any]) -> list[Any]:
     return [value.cast(to_spark(types[name])).alias(name) for name, value in columns.items()]
 
 
+def _is_record(broken: Any) -> Any:
+    """Return whether a text is a record of JSON, of which fields may be wrong."""
+    return broken.isNull() | F.json_object_keys(broken).isNotNull()
+
+
+def _text_value(value: Any, dtype: Any, files: Format, name: str) -> Any:
+    """Return a value: of CSV a text without letters is empty, which Spark takes for a null."""
+    is_empty = files.name == "csv" and dtype.typeName() == "string"
+    if is_empty and "null-literal" not in files.options:
+        return F.coalesce(value, F.lit("")).alias(name)
+    return value.alias(name)
+
+
 def _text_options(files: Format) -> dict[str, str]:
     """Return Spark's options of CSV or JSON with Flink's meaning."""
     between = "'T'" if files.has_iso_times else " "
@@ -168,12 +191,15 @@ def _text_options(files: Format) -> dict[str, str]:
         "dateFormat": "yyyy-MM-dd",
         "timeZone": "UTC",
     }
+    if files.name == "json":
+        options["columnNameOfCorruptRecord"] = _BROKEN
     if files.name == "csv":
         delimiter = files.options.get("field-delimiter", ",")
         options["sep"] = delimiter.encode().decode("unicode_escape")
         options["nullValue"] = files.options.get("null-literal", _NO_NULL)
         options["emptyValue"] = ""
-        options["quote"] = files.options.get("quote-character", '"')
+        options["quote"] = options["escape"] = files.options.get("quote-character", '"')
+        options["columnPruning"] = "false"  # too many fields are an error, whatever is selected
         if files.options.get("disable-quote-character", "false").lower() == "true":
             options["quote"] = ""
     return options

@@ -72,7 +72,14 @@ def check_like_instants(spark: SparkSession, root: Path, name: str, found: list[
     assert len(found[0])
 
 
-@pytest.mark.parametrize("name", quick(QUERIES, "tumbling", "process"))
+#: Kinds of queries whose times go the ways of others.
+NIGHTLY = [
+    *("sliding", "every row", "by the time", "trigger", "evictor", "continuous", "with windows"),
+    *("window join", "co-group", "window function", "stage", "temporal join", "pattern"),
+]
+
+
+@pytest.mark.parametrize("name", quick(QUERIES, "tumbling", nightly=NIGHTLY))
 def test_a_stream(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path) -> None:
     root = tmp_path / "ntz"
     with time_zone(ZONE):

@@ -105,7 +105,9 @@ class Rows:
         if pa.types.is_floating(kind):
             return rng.randrange(40, 480) / 4
         if pa.types.is_decimal(kind):
-            value = Decimal(rng.randrange(1, 20_000)).scaleb(-min(kind.scale, 2))
+            digits = min(kind.scale, 2)
+            least_large = 10 ** (kind.precision - kind.scale + digits)
+            value = Decimal(rng.randrange(1, min(20_000, least_large))).scaleb(-digits)
             return value.quantize(Decimal(1).scaleb(-kind.scale))
         if pa.types.is_date(kind):
             return date(2026, 1, 1) + timedelta(days=rng.randrange(120))

@@ -99,6 +99,34 @@ def test_json_and_csv_are_read_as_flink_writes_them(spark: SparkSession, tmp_pat
         assert [row["k"] for row in expected[:2]] == ["ä,b", ""]
 
 
+def test_broken_records_and_quotes_are_read_as_by_flink(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def read(kind: str, body: str, option: str = "", columns: str = "*") -> list[Any]:
+        path = tmp_path / f"{len([*tmp_path.iterdir()])}.{kind}"
+        path.write_text(body)
+        text = f"""CREATE TABLE t (k STRING, n INT) WITH ('connector' = 'filesystem', 'path' =
+          '{path}', 'format' = '{kind}'{option}); SELECT {columns} FROM t"""
+        rows = gw.sql_script(text).on_spark(spark).results()["result"].collect()
+        return [tuple(row) for row in rows]
+
+    skip = ", 'json.ignore-parse-errors' = 'true'"
+    body = '{"k": "a", "n": 1}\nbroken\n{"n": "x"}\n{"k": "b", "n": 1.5}\n'
+    assert read("json", body, skip) == [("a", 1), (None, None), ("b", None)]
+    quotes = '"a ""q""",1\n,2\n"",3\nc\\d,4\n"c\\",5\n'
+    texts = ['a "q"', "", "", "c\\d", "c\\"]
+    assert read("csv", quotes) == list(zip(texts, range(1, 6), strict=True))
+    with pytest.raises(Exception, match="FAILED_READ_FILE"):
+        read("csv", "a,1\nb,x\n")
+    with pytest.raises(Exception, match="FAILED_READ_FILE"):
+        read("csv", "a,1\nb,2,3\n", columns="k")
+    text = (
+        "CREATE TABLE t (b BYTES) WITH ('connector' = 'filesystem', 'path' = '/', 'format' = 'csv')"
+    )
+    with pytest.raises(SqlError, match="table t: a text has bytes in base64: STRING"):
+        gw.sql_script(f"{text}; SELECT * FROM t").on_spark(spark).results()
+
+
 def test_made_rows_depend_on_their_numbers_alone(spark: SparkSession) -> None:
     text = """CREATE TABLE t (id BIGINT, n INT, s STRING, x DOUBLE, b BOOLEAN) WITH (
       'connector' = 'datagen', 'number-of-rows' = '100', 'fields.id.kind' = 'sequence',

@@ -46,3 +46,8 @@ SELECT UPPER(country) AS c, SUM(amount) OVER (PARTITION BY UPPER(country) ORDER 
 select tx_id, amount / sum(amount) over (partition by account_id order by tx_time) as share from transactions
 --! functions_of_over
 SELECT tx_id, COALESCE(SUM(amount) OVER (PARTITION BY account_id ORDER BY tx_time), 0e0) AS total, ABS(COUNT(*) OVER (PARTITION BY account_id ORDER BY tx_time) - 3) AS distance FROM transactions
+--! values_that_skip_nulls
+SELECT symbol, rowtime,
+  FIRST_VALUE(price) OVER (PARTITION BY symbol ORDER BY rowtime ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS first_price,
+  LAST_VALUE(volume) OVER (PARTITION BY symbol ORDER BY rowtime ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS last_volume
+FROM ticker

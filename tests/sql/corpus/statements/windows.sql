@@ -181,3 +181,7 @@ SELECT window_start, COALESCE(SUM(amount), 0e0) AS total, ROUND(AVG(amount), 2) 
   CASE WHEN COUNT(*) > 3 THEN 'busy' ELSE 'calm' END AS label
 FROM TABLE(TUMBLE(TABLE transactions, DESCRIPTOR(tx_time), INTERVAL '10' MINUTES))
 GROUP BY window_start, window_end
+--! open_and_close_with_nulls
+SELECT symbol, window_start, FIRST_VALUE(price) AS o, MAX(price) h, MIN(price) l, LAST_VALUE(price) c, FIRST_VALUE(volume) v
+FROM TABLE(TUMBLE(TABLE ticker, DESCRIPTOR(rowtime), INTERVAL '5' MINUTE))
+GROUP BY symbol, window_start, window_end
