@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from gpu_windows.datastream.match import MatchStream
     from gpu_windows.datastream.over import OverStream
     from gpu_windows.datastream.scan import Scan
-    from gpu_windows.datastream.stream import Stream, TimedStream
+    from gpu_windows.datastream.stream import Stream
     from gpu_windows.datastream.temporal_join import TemporalJoin
+    from gpu_windows.datastream.timed_stream import TimedStream
     from gpu_windows.datastream.window_join import (
         CoGroupedStreams,
         JoinedStreams,
@@ -73,7 +74,8 @@ _NAMES = LazyNames(
         "datastream.over": "OverStream",
         "datastream.connected": "ConnectedStreams",
         "datastream.scan": "Scan",
-        "datastream.stream": "Stream TimedStream",
+        "datastream.stream": "Stream",
+        "datastream.timed_stream": "TimedStream",
         "datastream.temporal_join": "TemporalJoin",
         "datastream.windowed": "WindowedStream",
         "functions.broadcast": (

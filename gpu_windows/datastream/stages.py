@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gpu_windows.datastream.stream import TimedStream
+from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.planning.validation import check_reserved
 from gpu_windows.runners.arrangement import Arrangement

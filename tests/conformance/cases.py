@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import pyarrow as pa
 
 import gpu_windows as gw
-from gpu_windows.datastream.stream import TimedStream
+from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.datastream.window_settings import Windowed
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import gpu_windows as gw
 from gpu_windows.datastream.keyed import KeyedStream
-from gpu_windows.datastream.stream import TimedStream
+from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.vocabulary.options import Options
 from tests.conformance.cases import ByTheApi, columns_of
 from tests.conformance.scenario import Record

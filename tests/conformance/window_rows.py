@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gpu_windows as gw
-from gpu_windows.datastream.stream import TimedStream
+from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
 from gpu_windows.planning.query import SPREAD
 from gpu_windows.vocabulary.options import Options

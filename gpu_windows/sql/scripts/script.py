@@ -243,7 +243,8 @@ def sql_script(
     >>> gw.sql_script(text, scores=rows).results()["result"].to_pydict()
     {'user': ['bob', 'ann'], 'n': [5, 3]}
     """
-    from gpu_windows.datastream.stream import Stream, TimedStream
+    from gpu_windows.datastream.stream import Stream
+    from gpu_windows.datastream.timed_stream import TimedStream
 
     if not isinstance(text, str):
         raise QueryError("a script is a string", value=repr(text))

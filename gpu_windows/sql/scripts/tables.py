@@ -10,7 +10,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 import gpu_windows.vocabulary.watermarks as watermarks
-from gpu_windows.datastream.stream import Stream, TimedStream
+from gpu_windows.datastream.stream import Stream
+from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError, SqlError
 from gpu_windows.expressions.intervals import interval_ticks
 from gpu_windows.expressions.sql_text import errors_at, sql_error

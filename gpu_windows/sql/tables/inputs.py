@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from gpu_windows.datastream.stream import TimedStream
+from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.column_names import ColumnNames, column_names
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql

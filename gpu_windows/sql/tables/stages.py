@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from gpu_windows.datastream.stages import stream_results
-from gpu_windows.datastream.stream import TimedStream
+from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.runners.outputs import Source

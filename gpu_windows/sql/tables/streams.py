@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpu_windows.datastream.stream import Stream, TimedStream
+from gpu_windows.datastream.stream import Stream
+from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.tables.inputs import Input

@@ -11,7 +11,8 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.commits.records import is_identity
-from gpu_windows.datastream.stream import Stream, TimedStream
+from gpu_windows.datastream.stream import Stream
+from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.spark_glue.streams.targets import identity_of
 from tests.spark_glue.stream_runs import WATERMARKS, batches, files, streamed
