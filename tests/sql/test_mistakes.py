@@ -125,7 +125,7 @@ MISTAKES = {
         "rename one with AS, got X",
     ),
     "aggregate of text": (f"SELECT #SUM(s) AS x {IN} {BY}", "sum takes integers, floats"),
-    "unknown aggregate": (f"SELECT #MY_AGG(s) AS x {IN} {BY}", "use gw.user_aggregate"),
+    "unknown aggregate": (f"SELECT #MY_AGG(s) AS x {IN} {BY}", "gw.user_aggregate"),
     "a list of different texts": (
         f"SELECT #LISTAGG(DISTINCT s) AS x {IN} {BY}",
         "without DISTINCT",
