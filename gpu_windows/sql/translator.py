@@ -235,15 +235,15 @@ class Translator:
         Raises
         ------
         SqlError
-            If results have no time, or are used twice.
+            If results have no time.
         """
         found = replace(self, for_stage=True).input(node)
         return self._as_stage(found, node) if isinstance(found, Results) else found
 
     def _as_stage(self, results: Results, node: exp.Expr) -> Input:
         alias = node.alias
-        if isinstance(node, exp.Table):
-            name = self.stages.name_view(node.this.name, node)
+        if isinstance(node, exp.Table):  # a query of WITH, which is computed for each use
+            name = self.stages.free_name(node.this.name)
             return as_stage(results, name, alias or node.this.name, node)
         return as_stage(results, self.stages.free_name(alias), alias, node)
 

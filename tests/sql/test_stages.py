@@ -205,10 +205,6 @@ MISTAKES = {
         f"{Q} SELECT COUNT(#window_time) AS n {OF_TEN} {BY}",
         "belongs to a result",
     ),
-    "used twice": (
-        f"{Q} SELECT a.n FROM q AS a JOIN #q AS b ON a.k = b.k AND a.at = b.at",
-        "write it twice in WITH",
-    ),
     "the same names": (
         f"{Q.replace('AS at', 'AS at, window_start')} SELECT SUM(n) AS n "
         f"{OF_TEN.replace('TUMBLE', '#TUMBLE')} {BY}",
@@ -302,3 +298,16 @@ def test_on_a_stream_it_is_the_same(spark: SparkSession, tmp_path: Path, text: s
         other = gw.sql(text.replace("< 5", "< 6"), t=source.event_time("ts", waits))
         with pytest.raises(StateMismatchError, match=r"rows was where .*< 5.* is where .*< 6"):
             gw.write_stream(other.options(shards=2, device="cpu").outputs(), out, state)
+
+
+def test_a_query_of_with_that_is_used_twice_is_computed_twice(tables: Any) -> None:
+    q = f"WITH q AS ({COUNTS})"
+    both = (
+        f"{q} SELECT a.k AS k, a.n AS n, a.at AS at FROM q AS a JOIN q AS b ON a.k = b.k "
+        "AND b.at BETWEEN a.at - INTERVAL '0' SECOND AND a.at + INTERVAL '0' SECOND"
+    )
+    asked = gw.sql(both, **tables)
+    once = gw.sql(f"{q} SELECT k, n, at FROM q WHERE k IS NOT NULL", **tables).result()
+    assert rows_of(asked.result()) == rows_of(once)
+    assert len(once)
+    assert "'q_2'" in asked.explain()

@@ -30,14 +30,10 @@ from gpu_windows.vocabulary.windows import (
 )
 
 _BOUNDS = ("window_start", "window_end")
-_TWICE = (
-    "the results of a query can be read once: write it twice in WITH, under two names, and both "
-    "are computed"
-)
 
 
 class Stages:
-    """The stages of a statement: their names, and the tables and views that were read.
+    """The stages of a statement: their names, and the tables that were read.
 
     Parameters
     ----------
@@ -47,7 +43,6 @@ class Stages:
 
     def __init__(self, names: set[str] | None = None) -> None:
         self._read: list[object] = []
-        self._views: set[str] = set()
         self._names = set() if names is None else names
 
     def read(self, source: Source, node: exp.Expr) -> None:
@@ -62,19 +57,6 @@ class Stages:
             if any(reader is other for other in self._read):
                 raise sql_error(node, READ_TWICE)
             self._read.append(reader)
-
-    def name_view(self, name: str, node: exp.Expr) -> str:
-        """Return a free name for the stage of a query of WITH.
-
-        Raises
-        ------
-        SqlError
-            If the query is used a second time.
-        """
-        if name.lower() in self._views:
-            raise sql_error(node, _TWICE, name)
-        self._views.add(name.lower())
-        return self.free_name(name)
 
     def free_name(self, name: str) -> str:
         """Return a name that no other stage has: this one, if it is free."""
