@@ -17,8 +17,8 @@ from tests.conformance.verdict import Status, judge
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: What a runner of batches skips, and the families in which there is nothing else.
-_NOT_BATCH = ("bounded_process_clock", "bounded_co_process_clock")
+#: Families that a runner of batches skips as a whole.
+_NOT_BATCH = ("bounded_process_clock", "bounded_co_process_clock", "bounded_rewrites")
 BOUNDED = sorted(
     path.name for path in GOLDEN.glob("bounded_*") if path.is_dir() and path.name not in _NOT_BATCH
 )
