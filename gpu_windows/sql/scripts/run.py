@@ -73,7 +73,7 @@ class ScriptRun:
         tasks = (*self.catalog.tasks, *self.catalog.explained)
         parts = []
         for task in tasks:
-            found = self._translate(task, Stages())
+            found = self._translate(task, Stages(), without_rows=True)
             title = task.name if task.target is None else f"INSERT INTO {task.name}"
             parts.append(f"-- {title}\n{found.outputs.code}\n\n{found.outputs.value.explain()}")
         return "\n\n".join([*parts, *explain_options(self.catalog.options)])
@@ -164,11 +164,16 @@ class ScriptRun:
         for task in self.catalog.tasks:
             by_name.setdefault(task.name, []).append(task)
         names = {name.lower() for name in by_name}
+        if self._is_on_arrow:  # stages are computed as queries are built: none is if one is refused
+            for tasks in by_name.values():
+                self._translate_union(tasks, Stages({*names}), without_rows=True)
         return {
             name: self._translate_union(tasks, Stages(names)) for name, tasks in by_name.items()
         }
 
-    def _translate_union(self, tasks: list[Task], stages: Stages) -> Results:
+    def _translate_union(
+        self, tasks: list[Task], stages: Stages, *, without_rows: bool = False
+    ) -> Results:
         """Return the results of all queries that insert into one table."""
         first, *others = tasks
         for other in others:
@@ -189,14 +194,23 @@ class ScriptRun:
         tree = trees[0]
         for following in trees[1:]:
             tree = exp.Union(this=tree, expression=following, distinct=False)
-        return self._translate(first, stages, tree)
+        return self._translate(first, stages, tree, without_rows=without_rows)
 
     def _parse(self, task: Task) -> exp.Expr:
         return self._parse_text(task.query)
 
-    def _translate(self, task: Task, stages: Stages, tree: exp.Expr | None = None) -> Results:
+    def _translate(
+        self,
+        task: Task,
+        stages: Stages,
+        tree: exp.Expr | None = None,
+        *,
+        without_rows: bool = False,
+    ) -> Results:
+        """Translate a query; ``without_rows``: over no rows, so that nothing is computed."""
         parsed = self._parse(task) if tree is None else tree
-        found = translate(parsed, _Tables(self, task), self.settings, self._views(task), stages)
+        tables = _Tables(self, task, without_rows=without_rows)
+        found = translate(parsed, tables, self.settings, self._views(task), stages)
         if task.target is None:
             return found
         return as_target(self.text, task, found, on_arrow=self._is_on_arrow)
@@ -224,18 +238,18 @@ class ScriptRun:
             if name not in given:
                 return None
             return tables_by_name({given[name][0]: given[name][1]})[name]
-        key = (name, definition.place.start)
+        idle = task.scope.options.get(IDLE_TIMEOUT)
+        key = (name, definition.place.start, idle)
         if key not in self._open_tables:
             _, stream = given.get(name, (name, None))
             rows = self._connectors.rows(definition, stream, is_shared=self._is_shared)
-            idle = task.scope.options.get(IDLE_TIMEOUT)
             self._open_tables[key] = open_table(
                 self.text, definition, rows, idle, on_arrow=self._is_on_arrow
             )
         return self._open_tables[key]
 
     @cached_property
-    def _open_tables(self) -> dict[tuple[str, int], Input]:
+    def _open_tables(self) -> dict[tuple[str, int, str | None], Input]:
         return {}
 
     @property
@@ -246,14 +260,14 @@ class ScriptRun:
 class _Tables(Mapping[str, Input]):
     """The tables of a query, which are opened when they are read."""
 
-    def __init__(self, run: ScriptRun, task: Task) -> None:
-        self._run, self._task = run, task
+    def __init__(self, run: ScriptRun, task: Task, *, without_rows: bool) -> None:
+        self._run, self._task, self._without_rows = run, task, without_rows
 
     def __getitem__(self, name: str) -> Input:
         found = self._run.open(name, self._task)
         if found is None:
             raise KeyError(name)
-        return found
+        return found.without_rows if self._without_rows else found
 
     def __contains__(self, name: object) -> bool:
         return name in self._names

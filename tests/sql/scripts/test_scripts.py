@@ -396,6 +396,24 @@ def test_what_cannot_run_says_where(text: str) -> None:
     assert error.value.line == line
 
 
+CHAIN = f"""{TABLE}
+CREATE VIEW counts AS SELECT channel, window_time AS at_, COUNT(*) AS n
+  FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' SECOND)
+  GROUP BY channel, window_start, window_end, window_time;
+SELECT SUM(n) AS n FROM TUMBLE(TABLE counts, DESCRIPTOR(at_), INTERVAL '1' HOUR)
+  GROUP BY window_start, window_end;
+"""
+
+
+def test_nothing_is_read_to_explain_or_if_a_later_statement_is_refused() -> None:
+    reader = BIDS.to_reader()
+    script = gw.sql_script(CHAIN, bid=gw.stream(reader))
+    assert "gw.stream_results(" in script.explain()
+    with pytest.raises(SqlError, match="no such column"):
+        gw.sql_script(f"{CHAIN} SELECT nosuch FROM bid", bid=gw.stream(reader)).results()
+    assert script.results()["result"].to_pylist() == [{"n": 4}]
+
+
 def test_streams_and_sinks_are_checked() -> None:
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     timed = gw.stream(BIDS).event_time("ts", watermarks)
