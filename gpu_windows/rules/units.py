@@ -86,6 +86,8 @@ def unit_of(tick: Tick, units: Units) -> Tick:
 def unit_by_reciprocal(tick: int, units: Units, length: Reciprocal) -> int:
     """Return `unit_of` of a tick, given the reciprocal of ``units.length``; kernels call it."""
     run = find_run(tick, units.ticks, units.tick_buckets, units.tick_shift, units.tick_steps)
+    if units.length == NEVER:  # a run is a unit
+        return int(units.numbers[run])
     number: int = unit_in(run, floor_divided(tick - units.ticks[run], length), units)
     return number
 
