@@ -20,8 +20,8 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.batch_size import gather_batches, is_on_device, rows_per_call
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
+from gpu_windows.planning.own_columns import OWN, REASON
 from gpu_windows.planning.plan import ARRIVAL, Plan
-from gpu_windows.planning.query import OWN, REASON
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.row_stream import RowStream
 
