@@ -19,6 +19,7 @@ from gpu_windows.sinks.parquet import ParquetSink
 from gpu_windows.sinks.printing import DiscardSink, PrintSink, print_row
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.scripts.arrow_files import read_files
+from gpu_windows.sql.scripts.brokers import check_brokers
 from gpu_windows.sql.scripts.definitions import TableDefinition
 from gpu_windows.sql.scripts.table_options import TableOptions
 
@@ -67,6 +68,15 @@ class Connectors:
         if is_shared:
             source = source.with_shared_rows()
         return ApiCall(replace(found, source=source), name)
+
+    def check_reached(self, table: TableDefinition) -> None:
+        """Raise `SqlError` for a table of Kafka whose brokers do not answer Spark's driver.
+
+        On Spark Connect that is another process, which is not asked.
+        """
+        is_here = not type(self.session).__module__.startswith("pyspark.sql.connect")
+        if table.connector == "kafka" and self.session is not None and is_here:
+            check_brokers(self._options(table))
 
     def sink(self, table: TableDefinition | None) -> Sink:
         """Return the sink of a table for a streaming query.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,10 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import SqlError
+from gpu_windows.sql.scripts.brokers import check_brokers
+from gpu_windows.sql.scripts.definitions import CreateTable
+from gpu_windows.sql.scripts.statements import read_statements
+from gpu_windows.sql.scripts.table_options import TableOptions
 from tests.spark_glue.stream_runs import batches, files
 
 if TYPE_CHECKING:
@@ -187,10 +192,14 @@ def test_records_that_are_none_have_no_row(spark: SparkSession, tmp_path: Path) 
     ]  # fmt: skip
 
 
+EARLIEST = "'scan.startup.mode' = 'earliest-offset', 'format' = 'json'"
+
+
 def test_options_of_connectors_are_checked(spark: SparkSession) -> None:
     kafka = "'connector' = 'kafka', 'properties.bootstrap.servers' = 'localhost:1'"
     for options, rule in (
         (kafka, "lacks an option, got topic"),
+        (f"{kafka}, 'topic' = 'a', {EARLIEST}", "has no connector of Kafka.*spark-sql-kafka-0-10"),
         ("'connector' = 'kafka', 'topic' = 'a'", "lacks an option, got properties.bootstrap"),
         (f"{kafka}, 'topic' = 'a', 'scan.startup.mode' = 'x'", "scan.startup.mode is one of"),
         (f"{kafka}, 'topic' = 'a', 'key.fields' = 'a'", "is not covered, got key.fields"),
@@ -204,3 +213,22 @@ def test_options_of_connectors_are_checked(spark: SparkSession) -> None:
         text = f"CREATE TABLE t (a INT) WITH ({options}); SELECT * FROM t"
         with pytest.raises(SqlError, match=rule):
             gw.sql_script(text).on_spark(spark, streaming=False).results()
+
+
+def test_brokers_that_do_not_answer_are_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        check_brokers(options_of(f"localhost:1, PLAINTEXT://127.0.0.1:{port}"))
+    for servers, rule in (
+        (f"127.0.0.1:{port}", rf"table t: no broker .* got 127.0.0.1:{port} \(.*refused"),
+        ("localhost", "has host:port, with commas between them, got localhost"),
+    ):
+        with pytest.raises(SqlError, match=rule):
+            check_brokers(options_of(servers))
+
+
+def options_of(servers: str) -> TableOptions:
+    text = f"CREATE TABLE t (a INT) WITH ('properties.bootstrap.servers' = '{servers}')"
+    [statement] = read_statements(text)
+    assert isinstance(statement, CreateTable)
+    return TableOptions(text, statement.table)
