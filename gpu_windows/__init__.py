@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from gpu_windows import functions as functions
     from gpu_windows import typing as typing
     from gpu_windows.aggregates.built_in import (
-        approx_count_distinct,
-        approx_quantile,
         arg_max,
         arg_min,
         bool_and,
@@ -31,22 +29,19 @@ if TYPE_CHECKING:
         collect_list,
         count,
         count_distinct,
-        dense_rank,
         first,
-        lag,
         last,
-        lead,
         mean,
         median,
         quantile,
-        rank,
-        row_number,
         stddev,
         variance,
     )
     from gpu_windows.aggregates.built_in import max_ as max  # noqa: A004 - as SQL calls it
     from gpu_windows.aggregates.built_in import min_ as min  # noqa: A004 - as SQL calls it
     from gpu_windows.aggregates.built_in import sum_ as sum  # noqa: A004 - as SQL calls it
+    from gpu_windows.aggregates.over import dense_rank, lag, lead, rank, row_number
+    from gpu_windows.aggregates.sketches import approx_count_distinct, approx_quantile
     from gpu_windows.aggregates.user import user_aggregate
     from gpu_windows.checkpoints import read_commits, read_state
     from gpu_windows.datastream.read import read_output, read_output_stream
@@ -103,10 +98,11 @@ _NAMES = LazyNames(
     __name__,
     {
         "aggregates.built_in": (
-            "approx_count_distinct approx_quantile arg_max arg_min bool_and bool_or collect_list "
-            "count count_distinct dense_rank first lag last lead mean median quantile rank "
-            "row_number stddev variance max_ min_ sum_"
+            "arg_max arg_min bool_and bool_or collect_list count count_distinct first last mean "
+            "median quantile stddev variance max_ min_ sum_"
         ),
+        "aggregates.over": "dense_rank lag lead rank row_number",
+        "aggregates.sketches": "approx_count_distinct approx_quantile",
         "aggregates.user": "user_aggregate",
         "checkpoints": "read_commits read_state",
         "datastream.read": "read_output read_output_stream",

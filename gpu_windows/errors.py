@@ -167,6 +167,13 @@ class DeviceFailedError(GpuWindowsError):
     """
 
 
+class WorkerPythonError(GpuWindowsError):
+    """The Python of Spark's workers lacks this package, or a module that a function needs.
+
+    Raised on the driver if workers are on this machine, else by the worker.
+    """
+
+
 class FunctionFailedError(GpuWindowsError):
     """A user's function raised an error; this one names function, key, and row or timer."""
 

@@ -24,7 +24,7 @@ from gpu_windows.functions.vector_window import VectorWindowFunction
 from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.planning.kinds.grouping import GroupingSets
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.planning.query import NO_KEY
+from gpu_windows.planning.own_columns import NO_KEY
 from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.vocabulary.triggers import Row

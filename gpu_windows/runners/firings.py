@@ -20,8 +20,8 @@ from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.keyed.values import key_part
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.planning.planner import plan
-from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.local import to_ticks, without_markers
 from gpu_windows.runners.outputs import Outputs

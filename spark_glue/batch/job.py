@@ -23,6 +23,7 @@ from gpu_windows.spark_glue.tasks.device import gpu_share
 from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD
 from gpu_windows.spark_glue.tasks.packing import shard_count
 from gpu_windows.spark_glue.tasks.scanning import read_in_tasks
+from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
 from gpu_windows.spark_glue.tasks.workers import (
     COUNTERS,
     TAGS,
@@ -68,7 +69,7 @@ class BatchRows:
         """Return the output of a step over the columns that a plan needs."""
         if self.scanned is not None:
             return read_in_tasks(self.frame.sparkSession, self.scanned, plan, step, schema)
-        return columns_of(self.frame, plan).mapInArrow(step, schema)
+        return map_in_workers(columns_of(self.frame, plan), step, schema)
 
 
 def packs_rows(plan: Plan) -> bool:
@@ -112,13 +113,13 @@ def run_shards(
             first = MakePartials(plan, max_bytes, share)
         packed = rows.map(plan, first, to_spark_schema(PACKED, StructType()))
         by_shard = packed.repartition(SHARD).sortWithinPartitions(SHARD, NUMBER)
-        return by_shard.mapInArrow(make(True), schema)
+        return map_in_workers(by_shard, make(True), schema)
     columns = columns_of(frame, plan)
     if is_plan_of(plan, WindowQuery) and plan.makes_partials:
         sorted_rows = _sort_by_shard(spark_partials(columns, plan), plan, ())
     else:
         sorted_rows = _sort_by_shard(columns, plan, plan.order)
-    return sorted_rows.mapInArrow(make(False), schema)
+    return map_in_workers(sorted_rows, make(False), schema)
 
 
 def _sort_by_shard(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
