@@ -151,6 +151,10 @@ class ExpressionError(GpuWindowsError):
     """An expression that has no value for a row, as Spark says in ANSI mode: a division by zero."""
 
 
+class GapError(GpuWindowsError):
+    """A key has more windows without rows between two with rows than gap filling makes."""
+
+
 class DeviceUnavailableError(GpuWindowsError):
     """``device="cuda"`` was asked for where no usable CUDA device or package is present."""
 
@@ -164,6 +168,13 @@ class DeviceFailedError(GpuWindowsError):
 
     Spark ends the Python worker of a task that raises, and runs the task again in another one. With
     ``device="auto"`` a process of your own continues on the CPU.
+    """
+
+
+class WorkerPythonError(GpuWindowsError):
+    """The Python of Spark's workers lacks this package, or a module that a function needs.
+
+    Raised on the driver if workers are on this machine, else by the worker.
     """
 
 

@@ -25,7 +25,7 @@ from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.top_n import select_top_results
 from gpu_windows.operators.counters import Counters
-from gpu_windows.planning.own_columns import OWN, REASON
+from gpu_windows.planning.own_columns import OWN
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query
@@ -385,17 +385,12 @@ class ArrowOutputs(Outputs):
 
     def late(self) -> pa.Table:
         """Return no row: a bounded input is complete before a window closes."""
-        unused = without_own(self._run.unused)
-        return unused.filter(pc.equal(unused.column(REASON), "late")).drop_columns([REASON])
+        return self._run.late
 
     def rejected(self) -> pa.Table:
         """Return the rows without a usable timestamp, and the reason."""
-        unused = without_own(self._run.unused)
-        return unused.filter(pc.not_equal(unused.column(REASON), "late"))
+        return self._run.rejected
 
     def metrics(self) -> pa.Table:
         """Return one row of counters."""
-        counters = self._run.counters
-        counts = pa.Table.from_pylist([{n: getattr(counters, n) for n in counters.names()}])
-        user = pa.array([counters.user], pa.map_(pa.string(), pa.int64()))
-        return counts.append_column("user", user)
+        return self._run.metrics

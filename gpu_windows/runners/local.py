@@ -51,6 +51,26 @@ class LocalRun:
     counters: Counters
     sides: Mapping[str, pa.Table]
 
+    @property
+    def late(self) -> pa.Table:
+        """The late rows, without the reason."""
+        unused = without_own(self.unused)
+        return unused.filter(pc.equal(unused.column(REASON), "late")).drop_columns([REASON])
+
+    @property
+    def rejected(self) -> pa.Table:
+        """The rows without usable values, and the reason."""
+        unused = without_own(self.unused)
+        return unused.filter(pc.not_equal(unused.column(REASON), "late"))
+
+    @property
+    def metrics(self) -> pa.Table:
+        """One row of counters, those of user code as a map."""
+        counters = self.counters
+        counts = pa.Table.from_pylist([{n: getattr(counters, n) for n in counters.names()}])
+        user = pa.array([counters.user], pa.map_(pa.string(), pa.int64()))
+        return counts.append_column("user", user)
+
 
 def run(planned: Plan, source: pa.Table | RowStream, *, in_order: bool = True) -> LocalRun:
     """Run a plan over a bounded input: all rows, then the end of time.

@@ -45,7 +45,7 @@ from gpu_windows.spark_glue.dataframes.source import SparkSource
 from gpu_windows.spark_glue.dataframes.spark_selection import SparkOutputs, apply_selections
 from gpu_windows.spark_glue.session.settings import crosses_quickly
 from gpu_windows.spark_glue.session.shuffles import default_shards
-from gpu_windows.spark_glue.session.worker_python import warn_of_other_python
+from gpu_windows.spark_glue.session.worker_python import prepare_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -186,5 +186,5 @@ class BatchSource(SparkSource):
 
     def outputs(self, query: Query) -> Outputs:
         """Plan a query."""
-        warn_of_other_python(self.frame.sparkSession)
+        prepare_workers(self.frame.sparkSession)
         return BatchOutputs(self, query)
