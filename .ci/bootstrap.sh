@@ -25,6 +25,7 @@ quietly() {
 mend_link() {
     link=gpu_windows/$1
     [ -L "$link" ] && [ -d "$link" ] && return
+    [ -d "$link" ] && [ ! -e "$1" ] && return # an sdist, which holds folders and no links
     [ -d "$link" ] && die "$link is a folder and must be a link to ../$1: move it away and run this again"
     [ -d "$1" ] || die "the folder $1 is missing: the checkout is not complete"
     say "mending the link $link -> ../$1"

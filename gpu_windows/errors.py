@@ -151,6 +151,10 @@ class ExpressionError(GpuWindowsError):
     """An expression that has no value for a row, as Spark says in ANSI mode: a division by zero."""
 
 
+class GapError(GpuWindowsError):
+    """A key has more windows without rows between two with rows than gap filling makes."""
+
+
 class DeviceUnavailableError(GpuWindowsError):
     """``device="cuda"`` was asked for where no usable CUDA device or package is present."""
 

@@ -12,9 +12,10 @@ from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.functions.two_inputs import DELETED, MARKS
 from gpu_windows.planning.kinds.select import SelectQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.own_columns import NO_KEY, REASON, SPREAD
 from gpu_windows.planning.plan import is_plan_of
 from gpu_windows.planning.planner import plan
-from gpu_windows.planning.query import NO_KEY, REASON, SPREAD, Query
+from gpu_windows.planning.query import Query
 from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.runners.stages import Stage
 from gpu_windows.spark_glue.batch.job import (

@@ -195,7 +195,7 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
                 self._retire(pane)
                 continue
             skipped = False
-            contents = self._state_pane(pane)
+            contents = self.state.state_pane(pane)
             if contents not in self.state.contents:
                 self.state.contents[contents] = self._locate(pane, self._new_contents)
             self._locate(pane, self.state.contents[contents].add, element, window)
@@ -252,13 +252,6 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         else:
             self.state.contents[target] = contents
 
-    def _state_pane(self, pane: Pane) -> Pane:
-        """Return the pane under which the contents of a window are stored."""
-        if pane.key not in self.state.merging:
-            return pane
-        window = self.state.merging[pane.key].state_window(pane.window)
-        return pane if window is None else Pane(pane.key, window)
-
     def _exists(self, pane: Pane) -> bool:
         """Whether a window still exists: one that was merged into another does not."""
         if not isinstance(self._assigner, MergingWindowAssigner):
@@ -295,7 +288,7 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
 
     def _clear(self, pane: Pane) -> None:
         """Drop a window and all of its state."""
-        self.state.contents.pop(self._state_pane(pane), None)
+        self.state.contents.pop(self.state.state_pane(pane), None)
         self._clear_trigger(pane)
         if self._processor is not None:
             self._processor.clear(pane.key, self._function_context(pane, self._of_function))
@@ -362,11 +355,11 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         self, result: TriggerResult, pane: Pane, output: Output, fired: str, time: int | None
     ) -> None:
         """Fire or purge a window as the trigger says; one without contents emits nothing."""
-        contents = self.state.contents.get(self._state_pane(pane))
+        contents = self.state.contents.get(self.state.state_pane(pane))
         if result.fires and contents is not None and contents.is_changed:
             self._fire(contents, pane, output, self._firing(pane, fired, time))
         if result.purges:
-            self.state.contents.pop(self._state_pane(pane), None)
+            self.state.contents.pop(self.state.state_pane(pane), None)
 
     def _firing(self, pane: Pane, fired: str, time: int | None) -> Firing:
         """Count a firing of a window; return it with its timing: early, on time or late."""
@@ -383,7 +376,7 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         self._emit(self._locate(pane, contents.values), pane, output, firing)
         contents.rows = self._evict(self._evictor.evict_after, contents.rows, pane)
         if not contents.rows:
-            del self.state.contents[self._state_pane(pane)]
+            del self.state.contents[self.state.state_pane(pane)]
 
     def _evict(self, evict: Evict, rows: list[StoredRow], pane: Pane) -> list[StoredRow]:
         """Return the rows that an evictor retains."""

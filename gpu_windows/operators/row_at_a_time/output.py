@@ -18,7 +18,7 @@ from gpu_windows.operators.keyed.values import arrow_array, keyed_table
 from gpu_windows.operators.results import TRACE
 from gpu_windows.operators.row_at_a_time.context import Key
 from gpu_windows.planning.kinds.window_plan import WindowPlan
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.user_values import copy_values
 from gpu_windows.vocabulary.rich_functions import RichFunction
 

@@ -133,7 +133,7 @@ class Connectors:
         if self.session is None:
             rule = f"rows of {kind} need Spark, .on_spark(session), or are given by name"
             raise options.error(rule, str(kind))
-        from gpu_windows.sql.scripts.spark_tables import SparkTable
+        from gpu_windows.sql.scripts.spark.tables import SparkTable
 
         read = SparkTable(options, self.session, is_streaming=self.is_streaming)
         return stream(read.rows())
