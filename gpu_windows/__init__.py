@@ -189,7 +189,11 @@ if not TYPE_CHECKING:  # else no name would be a wrong one
         if name in _MODULES:
             return import_module(f"{__name__}.{name}")
         hint = "" if name in _NAMES.homes or name.startswith("_") else _hint(name)
-        return _NAMES.load(name, hint)
+        try:
+            return _NAMES.load(name, hint)
+        except ModuleNotFoundError as error:
+            import_module(f"{__name__}.errors").require_extra("pyspark", "spark", name)
+            raise error
 
 
 def __dir__() -> list[str]:
