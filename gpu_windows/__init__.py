@@ -164,6 +164,13 @@ _HABITS = {
     "var": "variance",
     "var_samp": "variance",
     "window": "TumblingEventTimeWindows",
+    "Tumble": "TumblingEventTimeWindows",
+    "TumblingWindows": "TumblingEventTimeWindows",
+    "Slide": "SlidingEventTimeWindows",
+    "SlidingWindows": "SlidingEventTimeWindows",
+    "Session": "EventTimeSessionWindows",
+    "SessionWindows": "EventTimeSessionWindows",
+    "CumulativeWindows": "CumulativeEventTimeWindows",
     "session_window": "EventTimeSessionWindows",
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib.util import find_spec
 
 
@@ -130,6 +132,13 @@ def require_extra(library: str, extra: str, use: str) -> None:
 
 class SparkUnavailableError(GpuWindowsError):
     """Spark did not start on this machine."""
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return ``": did you mean X"`` for a name that is like one of others, in any case, or ""."""
+    by_lower = {each.lower(): each for each in names}
+    near = get_close_matches(name.lower(), by_lower, 1, 0.7)
+    return f": did you mean {by_lower[near[0]]}" if near else ""
 
 
 class ReadTwiceError(QueryError):

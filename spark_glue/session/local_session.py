@@ -67,7 +67,7 @@ def start(
 
 
 def get_session(builder: SparkSession.Builder) -> SparkSession:
-    """Return the session of a builder; say what to do if there is no Java for it.
+    """Return the session of a builder; say what to do if Java is missing.
 
     Raises
     ------
