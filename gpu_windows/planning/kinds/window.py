@@ -24,7 +24,7 @@ from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import WINDOW_TIME, ResultTimes
 from gpu_windows.planning.validation import check_distinct, check_parts, is_user_code
-from gpu_windows.rules import Grid, sliding_grid
+from gpu_windows.rules import TICKS, Grid, Units, sliding_grid
 from gpu_windows.vocabulary.evictors import Evictor
 from gpu_windows.vocabulary.gap_filling import GapFilling
 from gpu_windows.vocabulary.options import show_ticks
@@ -186,6 +186,11 @@ class WindowQuery(Query):
         return (self.function.number,) if isinstance(self.function, Top) else ()
 
     # ---- facts about the parts
+
+    @property
+    def units(self) -> Units:
+        """What the slices of windows count."""
+        return self.assigner.units if isinstance(self.assigner, SlicedAssigner) else TICKS
 
     @property
     def last_slides(self) -> Grid:

@@ -45,6 +45,8 @@ def _why_not_spark(query: WindowQuery, partials: tuple[Partial, ...]) -> str | N
     """Return why Spark's own aggregation cannot make these partials, or None."""
     if query.options.device == "cuda":
         return "device='cuda' was asked for"
+    if query.units.length > 1:
+        return "windows of a calendar"
     for partial in partials:
         if partial.combine is Combine.PICK and partial.by == partial.column:
             return f"column {partial.column!r} is {query.schema.field(str(partial.column)).type}"
