@@ -259,6 +259,7 @@ def _collecting_query(query: WindowQuery, trace: Trace) -> WindowQuery:
         schema=query.schema.append(pa.field(_NUMBER, pa.int64())),
         function=Collect((_NUMBER,)),
         grouping=None,  # windows of all keys are shown
+        gaps=None,  # windows without rows do not fire
         evictor=None if query.evictor is None else _RecordingEvictor(query.evictor, trace),
         firing_columns=True,
         changes=False,

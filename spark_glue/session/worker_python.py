@@ -125,10 +125,11 @@ def import_folders() -> list[str]:
 
 
 def _add_folders(context: SparkContext, folders: Sequence[str]) -> None:
+    """Add folders to the path of workers, in this process's order, before what they inherit."""
     before = [path for path in context.environment.get(_PATH, "").split(os.pathsep) if path]
     inherited = os.environ.get(_PATH, "").split(os.pathsep)
-    missing = [path for path in folders if path not in before and path not in inherited]
-    if missing:
+    missing = [path for path in folders if path not in before]
+    if {*missing} - {*inherited}:
         context.environment[_PATH] = os.pathsep.join([*before, *missing])
 
 

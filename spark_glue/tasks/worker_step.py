@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import FunctionFailedError, InvalidFunctionError, QueryError
 from gpu_windows.spark_glue.session.worker_python import WORKER_MODULES, python_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def map_in_workers(
         If the step cannot be pickled, because a user's function refers to what exists in this
         process only: a session, a lock, an open file.
     """
-    return frame.mapInArrow(portable(step, frame.sparkSession), schema)
+    return frame.mapInArrow(portable(ShortErrors(step), frame.sparkSession), schema)
 
 
 def portable(step: Callable[..., Any], session: SparkSession) -> PortableStep:
@@ -56,6 +56,28 @@ def portable(step: Callable[..., Any], session: SparkSession) -> PortableStep:
         If it cannot be pickled.
     """
     return PortableStep(step, _pickle(step), python_of(session))
+
+
+@dataclass(frozen=True)
+class ShortErrors:
+    """A step whose errors of users' functions come without the traceback of this package.
+
+    Spark ends its message with the error, which has the user's part of the traceback.
+    """
+
+    step: Callable[[Batches], Iterable[pa.RecordBatch]]
+
+    @property
+    def __name__(self) -> str:
+        """The name of the step."""
+        return getattr(self.step, "__name__", type(self.step).__name__)
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Run in a Spark task."""
+        try:
+            yield from self.step(batches)
+        except (FunctionFailedError, InvalidFunctionError) as error:
+            raise error.with_traceback(None) from None
 
 
 @dataclass(frozen=True)
@@ -72,7 +94,7 @@ class PortableStep:
     @property
     def __name__(self) -> str:
         """The name that Spark's plans show."""
-        return type(self.step).__name__
+        return getattr(self.step, "__name__", type(self.step).__name__)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the step."""

@@ -67,7 +67,7 @@ def grouped(values: Any) -> tuple[Any, Any]:
     ts = CUDA.to_device(random.integers(0, SLICES, ROWS))
     codes = CUDA.to_device(random.integers(0, KEYS, ROWS))
     slices, status = CUDA.empty(ROWS, np.int64), CUDA.empty(ROWS, np.int8)
-    limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, rules.LONG_MIN)
+    limits = Limits(rules.earliest_unit(grid), rules.latest_unit(grid), 0, rules.LONG_MIN)
     everyone = CUDA.reduce.ALL
     seen = CUDA.assign.assign_slices(ts, CUDA.to_device(everyone), grid, limits, slices, status)
     groups = CUDA.grouping.group(codes, slices, KEYS, (seen.min_slice, seen.max_slice))

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_windows.errors import InvalidTriggerError, QueryError
+from gpu_windows.errors import FunctionFailedError, InvalidTriggerError, QueryError
 from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.failures import call_user, describe_pane
 from gpu_windows.functions.side_outputs import GatheredSides
@@ -86,8 +86,6 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
             sides_of(part) for part in (query.function.user_function, query.evictor)
         ]
         self._no_rows = pa.schema([query.schema.field(c) for c in plan.input_columns]).empty_table()
-
-    # ---- interface of an operator
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Process rows in order of arrival; see `Operator.process`. To be drained.
@@ -199,8 +197,8 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
             skipped = False
             contents = self.state.state_pane(pane)
             if contents not in self.state.contents:
-                self.state.contents[contents] = self._new_contents()
-            self.state.contents[contents].add(element, window)
+                self.state.contents[contents] = self._locate(pane, self._new_contents)
+            self._locate(pane, self.state.contents[contents].add, element, window)
             on_element, seen = self._trigger.on_element, self._parts.row(element)
             result = self._trigger_result(on_element, pane, seen, element.timestamp, window)
             self._follow(result, pane, output, "element", None)
@@ -250,7 +248,7 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         if contents is None:
             return
         if target in self.state.contents:
-            self.state.contents[target].absorb(contents)
+            self._locate(target, self.state.contents[target].absorb, contents)
         else:
             self.state.contents[target] = contents
 
@@ -321,6 +319,13 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         """Return a human-readable description of a window and its key."""
         return describe_pane(UserKey(self._plan.query.display_key_fields)(pane.key), pane.window)
 
+    def _locate(self, pane: Pane, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function; errors of an aggregate or reduce function get the key and the window."""
+        try:
+            return function(*arguments)
+        except FunctionFailedError as error:
+            raise error.at_place(self._describe(pane)) from error.__cause__
+
     # ---- calls of the trigger
 
     def _call_trigger(self, method: Callable[..., Any], pane: Pane, *arguments: Any) -> Any:
@@ -361,19 +366,14 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         number = self.state.firings[pane]
         self.state.firings[pane] += 1
         now = self.state.watermark if self._assigner.is_event_time else self.state.processing_time
-        end = pane.window.max_timestamp
-        if fired != "element" and time == end:
-            timing = "on_time"
-        else:
-            timing = "late" if now >= end and (time is None or time > end) else "early"
-        return Firing(fired, time, number, timing)
+        return Firing.at(fired, time, number, now=now, end=pane.window.max_timestamp)
 
     def _fire(self, contents: Contents, pane: Pane, output: Output, firing: Firing) -> None:
         if self._evictor is None or not isinstance(contents, StoredRows):
-            self._emit(contents.values(), pane, output, firing)
+            self._emit(self._locate(pane, contents.values), pane, output, firing)
             return
         contents.rows = self._evict(self._evictor.evict_before, contents.rows, pane)
-        self._emit(contents.values(), pane, output, firing)
+        self._emit(self._locate(pane, contents.values), pane, output, firing)
         contents.rows = self._evict(self._evictor.evict_after, contents.rows, pane)
         if not contents.rows:
             del self.state.contents[self.state.state_pane(pane)]

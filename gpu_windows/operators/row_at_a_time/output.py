@@ -44,6 +44,17 @@ class Firing:
     number: int
     timing: str
 
+    @classmethod
+    def at(cls, fired: str, time: int | None, number: int, *, now: int, end: int) -> Firing:
+        """Return a firing with its timing.
+
+        ``now``: event or processing time; ``end``: the window's last tick.
+        """
+        if fired != "element" and time == end:
+            return cls(fired, time, number, "on_time")
+        is_late = now >= end and (time is None or time > end)
+        return cls(fired, time, number, "late" if is_late else "early")
+
 
 #: Results after which an emission is yielded.
 EMISSION_ROWS = 1 << 16

@@ -281,8 +281,8 @@ class WatermarkStrategy:
             returned = self.generator(as_read_only(timestamps))
         except Exception as error:
             called = getattr(self.generator, "__name__", type(self.generator).__name__)
-            message = f"in the generator of watermarks {called}: {type(error).__name__}: {error}"
-            raise FunctionFailedError(message) from error
+            cause = f"{type(error).__name__}: {error}"
+            raise FunctionFailedError(f"the generator of watermarks {called}", cause) from error
         watermark = to_tick(returned)
         if watermark is None:
             rule = "a generator must return a watermark: an integer of 64 bits, in microseconds"

@@ -127,6 +127,24 @@ def test_workers_of_any_local_session_run_this_python(
     assert session.sparkContext.environment == before
 
 
+def test_workers_import_in_the_order_of_this_process(
+    monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    """What PYTHONPATH names precedes what an installation adds, as it does here."""
+    nothing_is_told(monkeypatch)
+    first, last = str(root), str(root / "installed")
+    (root / "installed").mkdir()
+    monkeypatch.setenv("PYTHONPATH", first)
+    monkeypatch.setattr(sys, "path", [first, sysconfig.get_path("purelib"), last])
+    session: Any = Session(master="local")
+    prepare_workers(session)
+    assert session.sparkContext.environment == {"PYTHONPATH": os.pathsep.join([first, last])}
+    monkeypatch.setattr(sys, "path", [first])
+    other: Any = Session(master="local")
+    prepare_workers(other)
+    assert other.sparkContext.environment == {}
+
+
 def test_a_session_of_spark_connect_is_left_alone() -> None:
     prepare_workers(SimpleNamespace())  # type: ignore[arg-type]
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import PythonException, StreamingQueryException
 from pyspark.serializers import CloudPickleSerializer
 
 import gpu_windows as gw
@@ -89,6 +90,55 @@ class Locked(gw.functions.ProcessWindowFunction):
 
     def process(self, key: Any, context: Any, rows: Any) -> list[dict[str, int]]:
         return [{"n": len(rows)}]
+
+
+class Divides(gw.functions.ProcessWindowFunction):
+    def process(self, key: Any, context: Any, rows: Any) -> list[dict[str, float]]:
+        return [{"n": divide(rows["v"][0].as_py())}]
+
+
+def divide(by: float) -> float:
+    return 1 / by
+
+
+#: The first line of the error of the function above, and the next, of the user's traceback.
+FAILED = (
+    "gpu_windows.errors.FunctionFailedError: in Divides.process, at key k='a', the global window:"
+    " ZeroDivisionError: division by zero"
+    f" (test_worker_step.py, line {divide.__code__.co_firstlineno + 1})\n"
+    f'  File "{__file__}", line {Divides.process.__code__.co_firstlineno + 1}, in process\n'
+)
+
+
+def counted(rows: Any) -> Any:
+    return gw.stream(rows).key_by("k").count_window(1).with_outputs()
+
+
+def test_a_function_that_fails_is_what_spark_says(spark: SparkSession) -> None:
+    """Nothing but Spark's header comes before the error, and nothing of this package after it."""
+    rows = spark.sql("SELECT 'a' AS k, 0 AS v")
+    with pytest.raises(PythonException) as error:
+        counted(rows).process(Divides(), ["v"], output="n DOUBLE").result().collect()
+    text = str(error.value)
+    assert FAILED in text
+    before, after = text.split(FAILED)
+    assert len(before.splitlines()) <= 5
+    assert "gpu_windows" not in after
+
+
+@pytest.mark.thorough
+def test_a_function_that_fails_is_the_first_thing_that_a_stream_says(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.sql("SELECT 'a' AS k, 0 AS v").write.parquet(str(tmp_path / "rows"))
+    rows = spark.readStream.schema("k STRING, v INT").parquet(str(tmp_path / "rows"))
+    outputs = counted(rows).process(Divides(), ["v"], output="n DOUBLE")
+    query = gw.write_stream(outputs, str(tmp_path / "out"), str(tmp_path / "checkpoint"))
+    with pytest.raises(StreamingQueryException) as error:
+        query.awaitTermination()
+    text = str(error.value)
+    assert FAILED in text
+    assert "File " not in text.split(FAILED)[0]
 
 
 def test_what_cannot_be_sent_is_refused_before_anything_runs(
