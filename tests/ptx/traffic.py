@@ -68,17 +68,17 @@ class Launch:
     @property
     def asked(self) -> int:
         """Bytes read and written, without atomics."""
-        return self.counts.asked[_READ] + self.counts.asked[_WRITE]
+        return int(self.counts.asked[_READ] + self.counts.asked[_WRITE])
 
     @property
     def moved(self) -> int:
         """Bytes of sectors for them."""
-        return _SECTOR * (self.counts.sectors[_READ] + self.counts.sectors[_WRITE])
+        return _SECTOR * int(self.counts.sectors[_READ] + self.counts.sectors[_WRITE])
 
     @property
     def least(self) -> int:
         """Bytes of all sectors that were touched, once."""
-        return _SECTOR * sum(self.counts.touched)
+        return _SECTOR * int(sum(self.counts.touched))
 
     @property
     def atomics(self) -> int:
