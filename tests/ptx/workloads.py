@@ -54,9 +54,9 @@ _CASES = {
 # ---- queries
 
 
-def _table() -> pa.Table:
+def _table(span: int) -> pa.Table:
     random = np.random.default_rng(2)
-    ticks = np.sort(random.integers(0, 10**9, ROWS))
+    ticks = np.sort(random.integers(0, span, ROWS))
     columns = {
         "ts": pa.array(ticks, pa.timestamp("us", "UTC")),
         "k": random.integers(0, 9, ROWS),
@@ -66,12 +66,14 @@ def _table() -> pa.Table:
     return pa.table(columns)
 
 
-def _query(ask: Callable[[Any], Any]) -> Work:
-    timed = gw.stream(_table()).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+def _query(ask: Callable[[Any], Any], span: int = 10**9) -> Work:
+    strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
+    timed = gw.stream(_table(span)).event_time("ts", strategy)
     keyed = timed.key_by("k")
     return lambda: ask(keyed)
 
 
+_TWO_YEARS = 730 * 86_400 * 10**6
 _MINUTE = gw.SlidingEventTimeWindows.of("60 seconds", "7 seconds")
 _GAP = gw.EventTimeSessionWindows.with_gap("2 seconds")
 
@@ -84,6 +86,12 @@ def _floats(keyed: Any) -> Any:
 def _sessions(keyed: Any) -> Any:
     aggregates = {"n": gw.count(), "total": gw.sum("v"), "low": gw.min("f"), "d": gw.stddev("v")}
     return keyed.window(_GAP).options(device="cuda").aggregate(**aggregates)
+
+
+def _days(keyed: Any) -> Any:
+    """Days of 23, 24 and 25 hours."""
+    days = gw.CalendarWindows.of("1 day", time_zone="Europe/Berlin")
+    return keyed.window(days).options(device="cuda").aggregate(n=gw.count(), total=gw.sum("v"))
 
 
 def _over(keyed: Any) -> Any:
@@ -158,6 +166,7 @@ def workloads() -> dict[str, Work]:
         "query of floats": _query(_floats),
         "query of sessions": _query(_sessions),
         "query over rows": _query(_over),
+        "query of days": _query(_days, _TWO_YEARS),
         "scans": _scans,
         "query of a join": _query(_join),
         "keys by value": _distinct(300, 1),
