@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from gpu_windows.spark_glue.files.kafka_records import drop_repeats
     from gpu_windows.spark_glue.session.settings import configure, session
     from gpu_windows.spark_glue.streams.listener import MetricsListener as MetricsListener
+    from gpu_windows.spark_glue.streams.metrics_server import serve_metrics as serve_metrics
     from gpu_windows.sql.query import sql
     from gpu_windows.sql.scripts.script import sql_script
     from gpu_windows.vocabulary.deltas import Delta
@@ -127,6 +128,7 @@ _NAMES = LazyNames(
         "spark_glue.files.kafka_records": "drop_repeats",
         "spark_glue.session.settings": "configure session",
         "spark_glue.streams.listener": "MetricsListener",
+        "spark_glue.streams.metrics_server": "serve_metrics",
         "sql.query": "sql",
         "sql.scripts.script": "sql_script",
         "vocabulary.deltas": "Delta",
@@ -209,7 +211,8 @@ __all__ = [
     "EventTimeSessionWindows", "EventTimeTrigger", "GlobalWindows", "IcebergSink", "KafkaSink",
     "MultiLengthEventTimeWindows", "NeverTrigger", "ParquetSink", "PostgresSink",
     "ProcessingTimeSessionWindows", "ProcessingTimeTrigger", "ProcessingTimeoutTrigger",
-    "PurgingTrigger", "Range", "Rows", "Sink", "SinkWriter", "SlidingEventTimeWindows", "SlidingProcessingTimeWindows",
+    "PurgingTrigger", "Range", "Rows", "Sink", "SinkWriter",
+    "SlidingEventTimeWindows", "SlidingProcessingTimeWindows",
     "TimeEvictor", "TumblingEventTimeWindows", "TumblingProcessingTimeWindows",
     "WatermarkStrategy", "approx_count_distinct", "approx_quantile", "arg_max", "arg_min",
     "bool_and", "bool_or", "collect_list", "configure", "count", "count_distinct", "dense_rank",
