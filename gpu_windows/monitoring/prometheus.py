@@ -154,8 +154,8 @@ FAMILIES = (
 class QueryCollector:
     """Collects the metrics of streaming queries for a registry of Prometheus.
 
-    `gpu_windows.serve_metrics` serves them; with it they are part of a registry of your own, which
-    you serve or push as you like. Metrics begin with ``gpu_windows_`` and have the labels
+    `gpu_windows.MetricsListener.serve` serves them; with this they are part of a registry of your
+    own, which you serve or push as you like. Metrics begin with ``gpu_windows_``, and have labels:
     ``query``, the name of the query (its id without one), and ``target``, the name of an earlier
     stage or of one of several queries, which is empty for the last one, or the only one. Of queries
     of one name the one that was started last counts.

@@ -25,6 +25,11 @@ class LoggedTask:
     task: Task
     fields: Mapping[str, object]
 
+    @property
+    def __name__(self) -> str:
+        """The name of the task."""
+        return getattr(self.task, "__name__", type(self.task).__name__)
+
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the task."""
         log_to_stderr()

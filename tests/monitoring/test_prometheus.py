@@ -106,7 +106,9 @@ def _names_in(text: str) -> set[str]:
 def test_metrics_are_served_while_a_query_runs(spark: SparkSession, tmp_path: Path) -> None:
     pytest.importorskip("prometheus_client", reason="it is of the extra `prometheus`")
     files(tmp_path / "in", batches(2, 50))
-    with gw.serve_metrics(spark, 0, address="127.0.0.1") as server:
+    listener = gw.MetricsListener()
+    spark.streams.addListener(listener)
+    with listener.serve(0, address="127.0.0.1") as server:
         url = f"http://127.0.0.1:{server.port}/metrics"
         outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
         once = {"availableNow": True}
@@ -122,8 +124,9 @@ def test_metrics_are_served_while_a_query_runs(spark: SparkSession, tmp_path: Pa
 
         ended = 'gpu_windows_query_active{query="totals",target=""} 0.0'
         wait_until(lambda: ended in read())
-        rows = server.listener.of(query).counters.rows
+        rows = listener.of(query).counters.rows
         assert rows > 0
         assert f'gpu_windows_rows_total{{query="totals",target=""}} {float(rows)}' in read()
+    spark.streams.removeListener(listener)
     with pytest.raises(OSError, match="refused"):
         read()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from gpu_windows.expressions.functions.call import ArrowFunction
+from gpu_windows.expressions.functions.failures import FAILURES
 from gpu_windows.expressions.functions.json_texts import JSON, KIND_FUNCTION, KIND_PARTS
 from gpu_windows.expressions.functions.nested import NESTED
 from gpu_windows.expressions.functions.numbers import NUMBERS
@@ -16,7 +17,9 @@ from gpu_windows.expressions.functions.times import TIMES
 from gpu_windows.expressions.sql_text import sql_error
 
 #: The functions that are evaluated over Arrow tables, but for those with a node of their own.
-FUNCTIONS: Mapping[str, ArrowFunction] = {**TEXTS, **PATTERNS, **NUMBERS, **TIMES, **NESTED, **JSON}
+FUNCTIONS: Mapping[str, ArrowFunction] = {
+    **TEXTS, **PATTERNS, **NUMBERS, **TIMES, **NESTED, **JSON, **FAILURES,
+}  # fmt: skip
 #: Functions whose first argument is a unit, such as DAY.
 UNIT_FUNCTIONS = ("TIMESTAMPADD", "TIMESTAMPDIFF")
 #: Functions whose arguments are widened to their common type.

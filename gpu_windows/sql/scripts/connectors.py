@@ -22,6 +22,7 @@ from gpu_windows.sinks.postgres.sink import PostgresSink
 from gpu_windows.sinks.printing import DiscardSink, PrintSink, print_row
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.scripts.arrow_files import read_files
+from gpu_windows.sql.scripts.brokers import check_brokers
 from gpu_windows.sql.scripts.definitions import TableDefinition
 from gpu_windows.sql.scripts.table_options import TableOptions
 
@@ -72,6 +73,15 @@ class Connectors:
         if is_shared:
             source = source.with_shared_rows()
         return ApiCall(replace(found, source=source), name)
+
+    def check_reached(self, table: TableDefinition) -> None:
+        """Raise `SqlError` for a table of Kafka whose brokers do not answer Spark's driver.
+
+        On Spark Connect that is another process, which is not asked.
+        """
+        is_here = not type(self.session).__module__.startswith("pyspark.sql.connect")
+        if table.connector == "kafka" and self.session is not None and is_here:
+            check_brokers(self._options(table))
 
     def sink(self, table: TableDefinition | None) -> Sink:
         """Return the sink of a table for a streaming query.
@@ -140,7 +150,7 @@ class Connectors:
         if self.session is None:
             rule = f"rows of {kind} need Spark, .on_spark(session), or are given by name"
             raise options.error(rule, str(kind))
-        from gpu_windows.sql.scripts.spark_tables import SparkTable
+        from gpu_windows.sql.scripts.spark.tables import SparkTable
 
         read = SparkTable(options, self.session, is_streaming=self.is_streaming)
         return stream(read.rows())
