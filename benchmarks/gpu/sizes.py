@@ -95,7 +95,7 @@ def _assign_to(backend: Backend, ts: Any, grid: rules.Grid) -> Callable[[], tupl
     """Return what assigns rows, and gives their slices and what was seen of them."""
     rows = len(ts)
     slices, status = backend.empty(rows, np.int64), backend.empty(rows, np.int8)
-    limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, 0)
+    limits = Limits(rules.earliest_unit(grid), rules.latest_unit(grid), 0, 0)
     every, assign = _every(backend), backend.assign.assign_slices
     return lambda: (slices, assign(ts, every, grid, limits, slices, status))
 

@@ -28,7 +28,7 @@ from gpu_windows.functions.patterns.match import After, Skip
 from gpu_windows.functions.patterns.pattern import Pattern
 from gpu_windows.functions.top import check_order, directions
 from gpu_windows.planning.kinds.match import MatchQuery
-from gpu_windows.planning.query import NO_TIME
+from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.vocabulary.options import Duration, Options, change_options, ticks
 

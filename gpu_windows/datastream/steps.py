@@ -24,6 +24,9 @@ _HABITS = {
     "collect": "collect_lists",
     "orderBy": "arrival_order",
     "order_by": "arrival_order",
+    "resample": "window_gapfill",
+    "upsample": "window_gapfill",
+    "fill_gaps": "window_gapfill",
 }
 #: Names of Spark and Flink for calls with parameters of their own.
 _CALLS = {

@@ -63,15 +63,19 @@ def windows_of(times: Ints, assigner: SlicedAssigner) -> tuple[Ints, Ints, Ints]
         same start the shortest: Flink's order.
     starts, ends : int64[m]
     """
-    grid = assigner.grid()
-    slices = np.asarray(rules.slice_of(times, grid))
+    grid, units = assigner.grid(), assigner.units
+    slices = np.asarray(rules.slice_of(rules.unit_of(times, units), grid))
     first = np.asarray(rules.first_window(slices, grid))
     counts = np.asarray(rules.last_window(slices, grid)) - first + 1
     counts[np.broadcast_to(rules.is_gap(slices, grid), slices.shape)] = 0
     places = np.repeat(np.arange(len(times)), counts)
     rank = np.arange(len(places)) - (np.cumsum(counts) - counts)[places]
     windows = first[places] + (rank if grid.steps else counts[places] - 1 - rank)
-    return places, rules.start_of(windows, grid), rules.end_of(windows, grid)
+    if grid.steps:
+        some = ~np.asarray(rules.is_repeated(windows, grid, units))
+        places, windows = places[some], windows[some]
+    starts, ends = rules.start_of(windows, grid), rules.end_of(windows, grid)
+    return places, rules.tick_of(starts, units), rules.tick_of(ends, units)
 
 
 @dataclass(frozen=True)

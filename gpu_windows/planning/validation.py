@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.aggregates.argument_types import is_comparable, is_text
-from gpu_windows.column_types.uses import USES
+from gpu_windows.column_types.uses import USES, name_of
 from gpu_windows.column_types.widening import common_type
 from gpu_windows.errors import (
     ColumnNotFoundError,
@@ -25,6 +25,7 @@ from gpu_windows.vocabulary.deltas import Delta
 from gpu_windows.vocabulary.evictors import Evictor
 from gpu_windows.vocabulary.triggers import Trigger
 from gpu_windows.vocabulary.windows import (
+    CalendarWindows,
     EventTimeSessionWindows,
     GlobalWindows,
     MergingWindowAssigner,
@@ -74,6 +75,21 @@ def check_parts(
         delta = getattr(part, "delta", None)
         if isinstance(delta, Delta):
             _check_delta(schema, delta)
+
+
+def check_calendar(assigner: CalendarWindows, time: pa.Field) -> None:
+    """Raise `ColumnTypeError` unless windows have a zone where event times are instants."""
+    has_zone = time.type.tz is not None
+    if has_zone and assigner.time_zone is None:
+        rule = "windows of a calendar need the zone whose days they are: time_zone='Europe/Zurich'"
+    elif assigner.time_zone is not None and not has_zone:
+        rule = (
+            "event times without a zone are in windows of the times that they show: leave "
+            "time_zone out, or say in event_time(..., time_zone=...) whose times they are"
+        )
+    else:
+        return
+    raise ColumnTypeError(rule, value=name_of(time.type), column=time.name)
 
 
 def _check_delta(schema: pa.Schema, delta: Delta) -> None:

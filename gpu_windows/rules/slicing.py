@@ -1,5 +1,8 @@
 """Windows and slices: which a row is in, where they start and end, which windows are made of which.
 
+All in units, by their numbers; a unit is a tick but for windows of a calendar
+(`gpu_windows.rules.units`).
+
 Rules of slices are free of branches on their first argument, so that they take NumPy arrays and SQL
 expressions too (type `Tick`).
 """
@@ -9,11 +12,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gpu_windows.rules.division import Reciprocal, floor_divided
-from gpu_windows.rules.ticks import LONG_MAX, LONG_MIN, SENTINELS, Tick
+from gpu_windows.rules.ticks import Tick
+from gpu_windows.rules.units import TICKS, Units, tick_of
 
 
 class Grid(NamedTuple):
-    """The slices of a time-window assigner, all int64.
+    """The slices of a time-window assigner, all int64, in units.
 
     Sliding windows (tumbling is ``slide == size``): every slide period is cut at the
     window starts and, where ``remainder`` is not 0, at the window ends: ``per_slide`` (1 or 2)
@@ -38,7 +42,7 @@ class Grid(NamedTuple):
 
 
 def sliding_grid(size: int, slide: int, offset: int) -> Grid:
-    """Return the slices of sliding windows; all three in ticks."""
+    """Return the slices of sliding windows; all three in units."""
     remainder = size % slide
     per_slide = 1 if remainder == 0 else 2
     span = per_slide * (size // slide) + (0 if remainder == 0 else 1)
@@ -46,7 +50,7 @@ def sliding_grid(size: int, slide: int, offset: int) -> Grid:
 
 
 def cumulative_grid(max_size: int, step: int, offset: int) -> Grid:
-    """Return the slices of cumulative windows; all three in ticks."""
+    """Return the slices of cumulative windows; all three in units."""
     steps = max_size // step
     return Grid(step, max_size, offset, 0, 1, steps, steps)
 
@@ -84,7 +88,7 @@ def slice_in(period: Tick, add_saturating: Tick, grid: Grid) -> Tick:
 
 
 def slice_start(index: Tick, grid: Grid) -> Tick:
-    """First tick of slice ``index``; it ends where the next one starts."""
+    """First unit of slice ``index``; it ends where the next one starts."""
     if grid.remainder == 0:
         return grid.offset + index * grid.slide
     return grid.offset + (index // 2) * grid.slide + (index % 2) * grid.remainder
@@ -173,31 +177,37 @@ def last_window_before(index: Tick, grid: Grid) -> Tick:
 
 
 def start_of(window: Tick, grid: Grid) -> Tick:
-    """Start of window number ``window``, in ticks."""
+    """Start of window number ``window``, in units."""
     if grid.steps > 0:
         return grid.offset + (window - window % grid.steps) * grid.slide
     return grid.offset + window * grid.slide
 
 
 def end_of(window: Tick, grid: Grid) -> Tick:
-    """End (exclusive) of window number ``window``, in ticks."""
+    """End (exclusive) of window number ``window``, in units."""
     if grid.steps > 0:
         return grid.offset + (window + 1) * grid.slide
     return grid.offset + window * grid.slide + grid.size
 
 
+def is_repeated(window: Tick, grid: Grid, units: Units) -> Tick:
+    """Whether a cumulative window has the bounds of the one before, as its last slice is empty."""
+    end = end_of(window, grid)
+    return (grid.steps > 0) & (tick_of(end, units) == tick_of(end - grid.slide, units))
+
+
 def last_window_fired(watermark: int, grid: Grid) -> int:
-    """Number of the latest window with ``max_timestamp <= watermark``."""
+    """Number of the latest window that has ended once the units up to ``watermark`` have passed."""
     if grid.steps > 0:
         return (watermark + 1 - grid.offset) // grid.slide - 1
     return (watermark + 1 - grid.size - grid.offset) // grid.slide
 
 
-def earliest_tick(grid: Grid) -> int:
-    """Smallest timestamp whose windows all fit into int64, and whose slice is no sentinel."""
-    return LONG_MIN + SENTINELS + 2 * (grid.size + grid.slide) + abs(grid.offset)
+def earliest_unit(grid: Grid, units: Units = TICKS) -> int:
+    """First unit whose windows all are in the table; in ticks, fit int64, slice no sentinel."""
+    return units.first + 2 * (grid.size + grid.slide) + abs(grid.offset)
 
 
-def latest_tick(grid: Grid) -> int:
-    """Largest timestamp whose windows all fit into int64."""
-    return LONG_MAX - 2 * (grid.size + grid.slide) - abs(grid.offset)
+def latest_unit(grid: Grid, units: Units = TICKS) -> int:
+    """Last unit whose windows all are in the table; in ticks, fit into int64."""
+    return units.last - 2 * (grid.size + grid.slide) - abs(grid.offset)

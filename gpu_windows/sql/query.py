@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpu_windows.errors import QueryError
-from gpu_windows.runners.outputs import Outputs, ResultTable
+from gpu_windows.runners.outputs import Outputs
+from gpu_windows.runners.query_results import ResultTable
 from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceBytes, DeviceInts
-from gpu_windows.rules import Grid
+from gpu_windows.rules import Grid, Units
 
 
 class Limits(NamedTuple):
@@ -45,6 +45,22 @@ class Assigned(NamedTuple):
 
 class Assign(Protocol):
     """Assign rows to slices."""
+
+    def count_units(self, ts: DeviceInts, units: Units) -> DeviceInts:
+        """Return the unit that holds each timestamp; of one before or after all, one at that end.
+
+        Parameters
+        ----------
+        ts : int64[n]
+            Timestamps.
+        units : Units
+            With a table, in the host's memory.
+
+        Returns
+        -------
+        int64[n]
+            From ``units.first`` to ``units.last - 1``.
+        """
 
     def assign_slices(
         self, ts: DeviceInts, valid: DeviceBools, grid: Grid, limits: Limits,

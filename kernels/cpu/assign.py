@@ -9,8 +9,23 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import inner, kernel
 from gpu_windows.kernels.contract.rows import Assigned, Limits
-from gpu_windows.kernels.cpu.rules import slice_by_reciprocal, slice_start, status_of
-from gpu_windows.kernels.cpu.types import BOOLS, GRID, INT, INTS, OUT_BYTES, OUT_INTS, RECIPROCAL
+from gpu_windows.kernels.cpu.rules import (
+    slice_by_reciprocal,
+    slice_start,
+    status_of,
+    tick_of,
+    unit_of,
+)
+from gpu_windows.kernels.cpu.types import (
+    BOOLS,
+    GRID,
+    INT,
+    INTS,
+    OUT_BYTES,
+    OUT_INTS,
+    RECIPROCAL,
+    UNITS,
+)
 from gpu_windows.rules import (
     ACCEPTED,
     LONG_MAX,
@@ -18,6 +33,7 @@ from gpu_windows.rules import (
     NULL,
     OUT_OF_RANGE,
     Grid,
+    Units,
     first_tick_on_time,
     reciprocal,
 )
@@ -86,3 +102,28 @@ def assign_slices(
         ts, valid, grid, slide, limits.low, limits.high, earliest, slices, status
     )
     return Assigned(len(ts) - accepted, min_slice, max_slice)
+
+
+@kernel((INTS, UNITS, OUT_INTS))
+def _count_units(ts: Any, units: Any, numbers: Any) -> None:
+    low, high = tick_of(units.first, units), tick_of(units.last, units) - 1
+    first, last, number = 1, 0, 0  # ticks of one unit: rows near in time share them
+    for block in range(0, ts.size, _BLOCK):
+        stop = min(block + _BLOCK, ts.size)
+        if _all_within(ts, block, stop, first, last):
+            numbers[block:stop] = number
+            continue
+        for i in range(block, stop):
+            t = min(max(ts[i], low), high)
+            if t < first or t > last:
+                number = unit_of(t, units)
+                if i == stop - 1:
+                    first, last = tick_of(number, units), tick_of(number + 1, units) - 1
+            numbers[i] = number
+
+
+def count_units(ts: NDArray[np.int64], units: Units) -> NDArray[np.int64]:
+    """See `contract.rows.Assign.count_units`."""
+    numbers = np.empty(len(ts), np.int64)
+    _count_units(ts, units, numbers)
+    return numbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_windows.kernels.argument_types import Array, Scalar, record
-from gpu_windows.rules import Grid, Reciprocal
+from gpu_windows.rules import Grid, Reciprocal, Units
 
 INT = Scalar("int64")
 INTS = Array("int64", is_written=False)
@@ -20,3 +20,4 @@ OUT_CELLS = Array("int32")
 OUT_TEXT = Array("uint8")
 GRID = record(Grid, "I" * len(Grid._fields))
 RECIPROCAL = record(Reciprocal, "I" * len(Reciprocal._fields))
+UNITS = record(Units, "iiIIiiiIIIII")

@@ -15,11 +15,11 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceBytes, DeviceInts
 from gpu_windows.kernels.contract.rows import Assigned, Limits
-from gpu_windows.kernels.cuda import reach
+from gpu_windows.kernels.cuda import primitives, reach
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.rules import slice_by_reciprocal, status_of
-from gpu_windows.kernels.cuda.types import BOOLS, BYTES, GRID, INT, INTS, RECIPROCAL
+from gpu_windows.kernels.cuda.rules import slice_by_reciprocal, status_of, unit_of
+from gpu_windows.kernels.cuda.types import BOOLS, BYTES, GRID, INT, INTS, RECIPROCAL, UNITS
 from gpu_windows.rules import (
     ACCEPTED,
     LONG_MAX,
@@ -27,8 +27,10 @@ from gpu_windows.rules import (
     NULL,
     OUT_OF_RANGE,
     Grid,
+    Units,
     first_tick_on_time,
     reciprocal,
+    tick_of,
 )
 
 
@@ -78,3 +80,24 @@ def assign_slices(
     )  # fmt: skip
     smallest, greatest, rejected = reach.read_marks(marks)
     return Assigned(rejected, smallest, greatest)
+
+
+@kernel((INTS, UNITS, INT, INT, INTS))
+def _count_units(ts: Any, units: Any, low: Any, high: Any, numbers: Any) -> None:
+    for i in range(cuda.grid(1), ts.size, cuda.gridsize(1)):
+        numbers[i] = unit_of(min(max(ts[i], low), high), units)
+
+
+def count_units(ts: DeviceInts, units: Units) -> DeviceInts:
+    """See `contract.rows.Assign.count_units`."""
+    numbers = primitives.empty(len(ts), np.int64)
+    low, high = int(tick_of(units.first, units)), int(tick_of(units.last, units)) - 1
+    there = units._replace(
+        ticks=primitives.to_device(units.ticks),
+        tick_buckets=primitives.to_device(units.tick_buckets),
+        numbers=primitives.to_device(units.numbers),
+        lasts=primitives.to_device(units.lasts),
+        number_buckets=primitives.empty(0, np.int64),  # for the other direction
+    )
+    _count_units(len(ts), ts, there, low, high, numbers)
+    return numbers

@@ -4,7 +4,7 @@ Sums of integers are differences of running sums, for both wrap around 64 bits. 
 the scans of the blocks of entries (`contract.windows.Combine`, `gpu_windows.kernels.cuda.scan`).
 
 At any span sums of integers take 48 bytes an entry and extremes 89
-(`tests/simulator/bytes_equal.py`), in 5 launches up to 65,536 entries and 9 up to 16.7 million;
+(`tests/ptx/bytes_equal.py`), in 5 launches up to 65,536 entries and 9 up to 16.7 million;
 combining at doubled distances took 329 at a span of 60.
 """
 

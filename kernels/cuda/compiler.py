@@ -1,7 +1,4 @@
-"""Numba's CUDA compiler, or its simulator: the one file that imports ``numba.cuda``.
-
-The simulator (``NUMBA_ENABLE_CUDASIM=1``, read when Numba is imported) runs kernels as Python.
-"""
+"""Numba's CUDA compiler: the one file that imports ``numba.cuda``."""
 
 from __future__ import annotations
 
@@ -14,22 +11,17 @@ from typing import Any
 
 import numba.cuda
 import numpy as np
-from numba.core import config
 
 from gpu_windows.kernels.compile import cache_directory
-from gpu_windows.kernels.cuda.simulated import share_arrays
 from gpu_windows.kernels.sources import relocate_source
 
 #: ``numba.cuda``; it has no types.
 cuda: Any = numba.cuda
 
-#: Whether Numba simulates CUDA in this process.
-SIMULATED = bool(config.ENABLE_CUDASIM)
-
 #: How functions become part of the kernels that call them: NVVM does it. If Numba did, in its own
 #: representation (``inline="always"``), a large kernel would take ten times as long: one with a
-#: state machine took 50 to 80 seconds to PTX instead of 6. The simulator does not know the word.
-_INLINED: dict[str, Any] = {} if SIMULATED else {"forceinline": True}
+#: state machine took 50 to 80 seconds to PTX instead of 6.
+_INLINED: dict[str, Any] = {"forceinline": True}
 
 
 def _load_arrays() -> None:
@@ -52,10 +44,7 @@ def _load_arrays() -> None:
         del vars(np)["row_stack"]
 
 
-if SIMULATED:
-    share_arrays()
-else:
-    _load_arrays()
+_load_arrays()
 
 
 def device_function(function: Callable[..., Any]) -> Any:
@@ -69,8 +58,6 @@ def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> A
     Within `gpu_windows.kernels.compile.compiling_alone`. Without link-time optimisation: what runs
     is the PTX that the tests compile.
     """
-    if SIMULATED:
-        return cuda.jit(list(signatures))(function)
     function = relocate_source(function, cache_directory())
     return cuda.jit(list(signatures), cache=True, lto=False)(function)
 
@@ -80,8 +67,6 @@ def cache_target() -> str | None:
 
     As Numba's cache tells entries of a kernel apart, and as a part of a file name.
     """
-    if SIMULATED:
-        return None
     dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
     runtime: Any = importlib.import_module("numba.cuda.cudadrv.runtime")
     major, minor = dispatcher.get_current_device().compute_capability

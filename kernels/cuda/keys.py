@@ -21,17 +21,17 @@ from gpu_windows.kernels.contract.arrays import (
 )
 from gpu_windows.kernels.cuda import primitives, reach
 from gpu_windows.kernels.cuda import texts as strings
-from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import BOOLS, FLOATS, INT, INTS
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: Places that a table may have at least, however few the rows are (few for the simulator).
-_WIDTH_ALWAYS = 1 << (4 if SIMULATED else 16)
+#: Places that a table may have at least, however few the rows are.
+_WIDTH_ALWAYS = 1 << 16
 #: Places of a table of hashed values: as many as a device's cache holds.
-_MAX_SLOTS = 1 << (5 if SIMULATED else 21)
+_MAX_SLOTS = 1 << 21
 #: Places that a value looks at before there are too many values.
-_MAX_PROBES = 8 if SIMULATED else 32
+_MAX_PROBES = 32
 #: What is in a place of no row.
 _FREE = LONG_MAX
 

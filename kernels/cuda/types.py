@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import types
 
-from gpu_windows.rules import Grid, Reciprocal
+from gpu_windows.rules import Grid, Reciprocal, Units
 
 INT = types.int64
 FLOAT = types.float64
@@ -15,3 +15,4 @@ BYTES = types.int8[::1]
 INTS32 = types.int32[::1]
 GRID = types.NamedUniTuple(types.int64, len(Grid._fields), Grid)
 RECIPROCAL = types.NamedUniTuple(types.int64, len(Reciprocal._fields), Reciprocal)
+UNITS = types.NamedTuple([INTS, INTS, INT, INT, INTS, INTS, INTS, *[INT] * 5], Units)

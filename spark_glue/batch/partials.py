@@ -69,7 +69,7 @@ def slice_column(plan: WindowPlan) -> Column:
     """Return the slice of a row, or ``UNUSED + status`` without a usable timestamp."""
     grid = grid_of(plan)
     time = quote_name(plan.query.time)
-    low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
+    low, high = rules.earliest_unit(grid), rules.latest_unit(grid)
     index = rules.slice_of(Ticks(time), grid)
     return (
         F.when(F.expr(f"{time} between {low}L and {high}L"), F.expr(index.sql))

@@ -35,6 +35,7 @@ from gpu_windows.spark_glue.streams import spark_offsets
 from gpu_windows.spark_glue.streams.job import MicroBatchJob
 from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.streams.staged_results import StagedResults
+from gpu_windows.spark_glue.streams.worker_errors import find_worker_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,8 +101,10 @@ class Engine:
         planned_ms = max(spark_offsets.planned_at(record), last.planned_ms + 1)
         try:
             commit = self.job.run(rows, before, number, digest, planned_ms)
-        except Exception:
+        except Exception as error:
             self.log.check_is_last(last.sequence, last.identity)  # else its files may be swept
+            if (raised := find_worker_error(error)) is not None:
+                raise error from raised
             raise
         self.log.add(commit)
         self._last = commit

@@ -28,6 +28,7 @@ from gpu_windows.spark_glue.streams.stage_job import (
     split_reports,
 )
 from gpu_windows.spark_glue.tasks.select_task import SelectRows
+from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,7 +68,7 @@ class SelectStageJob(StageJob):
         )
         schema = to_spark_schema(SCHEMA, StructType())
         if self.scan is None:
-            selected = self._stamp_arrivals(rows, times).mapInArrow(step, schema)
+            selected = map_in_workers(self._stamp_arrivals(rows, times), step, schema)
         else:
             selected = self.scan.map(rows, plan, step, schema)
         found, inline = split_reports(selected.toArrow())

@@ -35,6 +35,7 @@ from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD, send_whole
 from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
+from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
 from gpu_windows.spark_glue.tasks.workers import PackRows
 from gpu_windows.vocabulary.watermarks import CombinedWatermark, StageWatermarks
 
@@ -148,14 +149,14 @@ class StageJob:
         pack = PackMicroBatch(self.plan, self.packing, under, self.gpu_share)
         schema = to_spark_schema(PACKED, StructType())
         if self.scan is None:
-            packed = self._stamp_arrivals(rows, times).mapInArrow(pack, schema)
+            packed = map_in_workers(self._stamp_arrivals(rows, times), pack, schema)
         else:
             packed = self.scan.map(rows, self.plan, pack, schema)
         shards = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
         if len(self._ids) > self.partitions:  # a task processes one shard after another
             shards = shards.sortWithinPartitions(SHARD, NUMBER)
         run = self._shard_task(before, combined, stage_watermarks, times)
-        output = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
+        output = map_in_workers(shards, run, to_spark_schema(SCHEMA, StructType())).toArrow()
         reports, staged_files = self._shard_reports(output, times)
         return self._finish(reports, staged_files, before, times)
 

@@ -27,6 +27,7 @@ from gpu_windows.spark_glue.contract.times import to_ticks
 from gpu_windows.spark_glue.tasks.device import task_threads, use_task_device
 from gpu_windows.spark_glue.tasks.fragments import join_fragments
 from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
+from gpu_windows.spark_glue.tasks.given_keys import plan_of_shard
 from gpu_windows.spark_glue.tasks.open_shard import open_shard
 from gpu_windows.spark_glue.tasks.packing import from_ipc, to_messages
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
@@ -107,7 +108,9 @@ class RunMicroBatch:
             return self.before.advance(self.now_ms, reported.watermarks, query.watermarks.timeouts)
 
         log = open_shard(self.plan, self.log.files, self.newest, shard, self._file(shard))
-        run = ShardRun(self.plan, log, to_ticks(self.now_ms), task_threads(self.plan))
+        run = ShardRun(
+            plan_of_shard(self.plan, shard), log, to_ticks(self.now_ms), task_threads(self.plan)
+        )
         tables = _read_tables(messages, reported)
         emissions = run.emissions(
             tables, lambda: watermark_after(query, combine(), self.previous_watermark, self.now_ms)

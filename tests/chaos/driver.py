@@ -51,6 +51,8 @@ SCRIPT, SECOND = "script", "second"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
 QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST,
            OVER, OVER_FIRST, FIRST, LATE, STAGES, MATCH, "top", SCAN, SCRIPT)  # fmt: skip
+#: Sliding windows that are told again, in tables of PostgreSQL; and the variable with its URL.
+POSTGRES, POSTGRES_URL = "postgres", "CHAOS_POSTGRES"
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"
 #: Where the queries of a chain keep what they know.
@@ -65,7 +67,7 @@ SCHEMA = "ts timestamp, k long, v double, text string, seq long"
 def main() -> None:
     """Run a query over the files that are there, from where its checkpoint says."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("query", choices=[*QUERIES, CHAIN])
+    parser.add_argument("query", choices=[*QUERIES, CHAIN, POSTGRES])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--settings", type=json.loads, default={}, help="JSON, more of Spark's")
     name, folder, more = vars(parser.parse_args()).values()
@@ -104,7 +106,7 @@ def run(spark: SparkSession, name: str, folder: Path) -> None:
     else:
         source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
         outputs = outputs_named(name, *(source.parquet(str(folder / "in")) for _ in range(2)))
-    sink = partial(replacing, str(folder / "out")) if name == FUNCTION else folder / "out"
+    sink = sink_of(name, folder)
     query = gw.write_stream(outputs, sink, folder / "checkpoint", trigger={"availableNow": True})
     query.awaitTermination()
 
@@ -133,6 +135,14 @@ def outputs_named(name: str, rows: DataFrame, again: DataFrame) -> gw.typing.Out
     if name in OF_ONE:
         return OF_ONE[name](rows)
     return outputs_of("sliding" if name == FUNCTION else name, rows, SHARDS)
+
+
+def sink_of(name: str, folder: Path) -> Any:
+    """Return where a query writes."""
+    if name == POSTGRES:
+        table, url = folder.name, os.environ[POSTGRES_URL]
+        return gw.PostgresSink(table, url, mode="upsert", late=f"{table}_late")
+    return partial(replacing, str(folder / "out")) if name == FUNCTION else folder / "out"
 
 
 def replacing(path: str, results: DataFrame, late: DataFrame, number: int) -> None:
@@ -248,6 +258,7 @@ OF_ROWS = {OVER: "time", OVER_FIRST: "from the first"}
 OF_ONE: dict[str, Callable[[DataFrame], gw.typing.Outputs]] = {
     FIRST: first_rows,
     LATE: late_rows,
+    POSTGRES: late_rows,
     PROCESS: processed,
     STAGES: stages,
     MATCH: matched,

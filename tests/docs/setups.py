@@ -112,7 +112,7 @@ def gpus() -> Names:
     """docs/gpus.md."""
     from pyspark.sql import SparkSession
 
-    from tests.compiled.pretend_cudf import DataFrame
+    from tests.ptx.pretend_cudf import DataFrame
 
     names = {"gw": gw, "SparkSession": SparkSession, "watermarks": _WATERMARKS}
     return names | {"frame": DataFrame(readings())}

@@ -65,7 +65,7 @@ class Case:
     @property
     def range(self) -> tuple[int, int]:
         """First and last tick of which the windows fit into int64."""
-        return rules.earliest_tick(self.grid), rules.latest_tick(self.grid)
+        return rules.earliest_unit(self.grid), rules.latest_unit(self.grid)
 
     @property
     def keys(self) -> int:
@@ -243,7 +243,7 @@ _FLOATS = st.one_of(
 def cases(draw: st.DrawFn, most_rows: int = 60) -> Case:
     """Small cases: few or many keys, near or far times, nulls, extremes of every kind."""
     grid = draw(grids())
-    low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
+    low, high = rules.earliest_unit(grid), rules.latest_unit(grid)
     near = st.integers(-3 * grid.size - 5, 3 * grid.size + 5)
     far = st.sampled_from([low, low - 1, low + 1, high, high + 1, high - 1, LONG_MIN, LONG_MAX])
     ts = draw(st.sampled_from([near, near, near, st.one_of(near, far)]))
@@ -298,6 +298,6 @@ def apart() -> Case:
     """Return a case of two rows as far apart as can be, of which only the first is wanted."""
     grid = rules.sliding_grid(2, 1, 0)
     case = random_case(0, 2, 1, grid, ticks=10)
-    ts = np.array([rules.earliest_tick(grid), rules.latest_tick(grid)])
+    ts = np.array([rules.earliest_unit(grid), rules.latest_unit(grid)])
     none = np.empty(0, np.bool_)
     return replace(case, ts=ts, present=none, valid=none, watermark=LONG_MIN, windows=(-1, 5))

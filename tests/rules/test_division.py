@@ -90,7 +90,7 @@ def grid_and_tick(draw: st.DrawFn) -> tuple[Grid, int]:
     longest = draw(st.sampled_from([40, 2**40, 2**59]))
     size, slide = draw(st.integers(1, longest)), draw(st.integers(1, longest))
     grid = rules.sliding_grid(size, slide, draw(st.integers(1 - slide, slide - 1)))
-    low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
+    low, high = rules.earliest_unit(grid), rules.latest_unit(grid)
     ts = draw(st.one_of(st.integers(low, high), st.integers(-3 * slide, 3 * slide)))
     start = rules.slice_start(rules.slice_of(ts, grid), grid)
     ts = draw(st.sampled_from([ts, start, start - 1, low, high]))

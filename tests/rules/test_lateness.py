@@ -44,7 +44,7 @@ def grids(draw: st.DrawFn) -> Grid:
 def cases(draw: st.DrawFn) -> tuple[Grid, int, int, int]:
     """Return grid, tick, lateness and watermark; often the watermark at which the row gets late."""
     grid = draw(grids())
-    low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
+    low, high = rules.earliest_unit(grid), rules.latest_unit(grid)
     near = 4 * (grid.size + grid.slide)
     ts = draw(st.one_of(st.integers(max(-near, low), min(near, high)), st.integers(low, high)))
     lateness = draw(
@@ -83,6 +83,6 @@ def test_late_rows_end_within_a_gap() -> None:
 
 def test_all_rows_are_late_at_the_end_of_time() -> None:
     grid = rules.sliding_grid(60, 10, 0)
-    assert rules.first_tick_on_time(LONG_MAX, LONG_MAX, grid) == LONG_MAX > rules.latest_tick(grid)
+    assert rules.first_tick_on_time(LONG_MAX, LONG_MAX, grid) == LONG_MAX > rules.latest_unit(grid)
     assert rules.first_tick_on_time(0, LONG_MIN, grid) == LONG_MIN
     assert rules.first_tick_on_time(LONG_MAX, LONG_MAX - 1, grid) < 0

@@ -134,7 +134,7 @@ def test_a_row_in_a_gap_is_late_by_its_own_time() -> None:
 @given(sliding())
 def test_windows_of_usable_timestamps_fit_int64(assigner: SlidingEventTimeWindows) -> None:
     grid = assigner.grid()
-    for ts in (rules.earliest_tick(grid), rules.latest_tick(grid)):
+    for ts in (rules.earliest_unit(grid), rules.latest_unit(grid)):
         bounds = [edge for window in assigner.assign(ts) for edge in window]
         assert all(LONG_MIN <= edge <= LONG_MAX for edge in bounds)
 

@@ -277,14 +277,6 @@ def _make_struct(call: Call) -> pa.Array:
     return pa.StructArray.from_arrays(call.arrays[1::2], names=names)
 
 
-def _raise(call: Call) -> pa.Array:
-    """Raise an error with the message of a row; rows that are not evaluated have none."""
-    messages = call.arrays[0].drop_null()
-    if len(messages):
-        raise pa.ArrowInvalid(messages[0].as_py())
-    return pa.nulls(len(call.arrays[0]))
-
-
 _UNLIMITED = 1_000
 _LIST, _LISTS, _WITH_VALUE = ("list",), ("list", "list"), ("list", "any")
 
@@ -311,5 +303,4 @@ LISTS: Mapping[str, ArrowFunction] = {
     "MAP": ArrowFunction(("any",), _make_map, 2, _UNLIMITED),
     "NAMED_STRUCT": ArrowFunction(("any",), _make_struct, 2, _UNLIMITED),
     "CONCAT": ArrowFunction(_LIST, _concat, 1, _UNLIMITED),
-    "RAISE_ERROR": ArrowFunction(("text",), _raise),
 }

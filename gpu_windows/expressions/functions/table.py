@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from gpu_windows.expressions.functions.call import ArrowFunction
+from gpu_windows.expressions.functions.failures import FAILURES
 from gpu_windows.expressions.functions.json_texts import JSON, KIND_FUNCTION, KIND_PARTS
 from gpu_windows.expressions.functions.lists import LISTS
 from gpu_windows.expressions.functions.nested import NESTED
@@ -25,6 +26,7 @@ FUNCTIONS: Mapping[str, ArrowFunction] = {
     **NESTED,
     **LISTS,
     **JSON,
+    **FAILURES,
 }
 #: Functions whose first argument is a unit, such as DAY.
 UNIT_FUNCTIONS = ("TIMESTAMPADD", "TIMESTAMPDIFF")

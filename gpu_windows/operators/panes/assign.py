@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.operators.columns.numeric import NumericColumn, to_numeric
 from gpu_windows.operators.columns.row_status import status_of_rows
+from gpu_windows.operators.columns.units import drop_repeated, limits_of, units_on_device
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
@@ -58,6 +58,7 @@ class PaneFinder:
         query = plan.query
         self._query: WindowQuery = query
         self._grid: Grid = _ONE_SLICE
+        self._units = query.units
         self._sliced = isinstance(query.assigner, SlicedAssigner)
         if isinstance(query.assigner, SlicedAssigner):
             self._grid = query.assigner.grid()
@@ -87,8 +88,8 @@ class PaneFinder:
     ) -> tuple[Ints, NDArray[np.int8]]:
         count = len(times.values)
         slices, status = backend.empty(count, np.int64), backend.empty(count, np.int8)
-        on_device = backend.to_device(times.values), backend.to_device(times.valid)
-        limits = Limits(*self._query.assigner.usable_ticks, self._lateness, watermark)
+        on_device = units_on_device(backend, times, self._units)
+        limits = limits_of(self._grid, self._units, watermark, self._lateness)
         backend.assign.assign_slices(*on_device, self._grid, limits, slices, status)
         return backend.to_host(slices), backend.to_host(status)
 
@@ -114,6 +115,7 @@ class PaneFinder:
         windows = backend.combine.windows(
             groups.codes, groups.slices, self._grid, max(low, first), min(high, last)
         )
+        windows = drop_repeated(backend, windows, self._grid, self._units)
         begin, end = backend.to_host(windows.first), backend.to_host(windows.last)
         counts = backend.to_host(groups.rows)
         ends = np.cumsum(counts)
@@ -132,14 +134,16 @@ class PaneFinder:
             return LONG_MIN
         if watermark == LONG_MAX:
             return LONG_MAX
-        expired: int = rules.last_window_fired(watermark - self._lateness, self._grid)
+        passed = rules.passed_units(watermark - self._lateness, self._units)
+        expired: int = rules.last_window_fired(passed, self._grid)
         return min(max(expired + 1, LONG_MIN), LONG_MAX)
 
     def last_due(self, watermark: int) -> int:
         """Return the number of the last window of event time that ends up to ``watermark``."""
         if watermark == LONG_MAX:
             return LONG_MAX
-        return max(rules.last_window_fired(watermark, self._grid), LONG_MIN)
+        passed = rules.passed_units(watermark, self._units)
+        return max(rules.last_window_fired(passed, self._grid), LONG_MIN)
 
     def are_in(self, slices: Ints, first: int, last: int) -> NDArray[np.bool_]:
         """Return which slices are in a window with a number from ``first`` to ``last``."""
@@ -161,7 +165,8 @@ class PaneFinder:
 
     def slice_bounds(self, first: int, last: int) -> tuple[int, int]:
         """Return the first tick of a slice, and the end of a later one."""
-        return rules.slice_start(first, self._grid), rules.slice_start(last + 1, self._grid)
+        begin, end = (rules.slice_start(each, self._grid) for each in (first, last + 1))
+        return rules.tick_within(begin, self._units), rules.tick_within(end, self._units)
 
     def first_window(self, index: int) -> int:
         """Return the number of the first window that holds a slice."""
@@ -172,4 +177,5 @@ class PaneFinder:
         """Return first and last tick of windows."""
         if not self._sliced:
             return np.full(len(numbers), LONG_MIN), np.full(len(numbers), LONG_MAX)
-        return rules.start_of(numbers, self._grid), rules.end_of(numbers, self._grid) - 1
+        starts, ends = rules.start_of(numbers, self._grid), rules.end_of(numbers, self._grid)
+        return rules.tick_of(starts, self._units), rules.tick_of(ends, self._units) - 1

@@ -5,7 +5,15 @@ from __future__ import annotations
 from gpu_windows.operators.keyed.timers import Pane, TimerQueue
 from gpu_windows.operators.row_at_a_time.window_state import WindowState
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.rules import LONG_MAX, cleanup_time, end_of, is_late, slice_of
+from gpu_windows.rules import (
+    LONG_MAX,
+    cleanup_time,
+    end_of,
+    is_late,
+    slice_of,
+    tick_within,
+    unit_of,
+)
 from gpu_windows.vocabulary.windows import Window
 
 
@@ -22,7 +30,7 @@ class Cleanup:
     def __init__(self, query: WindowQuery, state: WindowState) -> None:
         self.state = state
         self._is_event_time = query.assigner.is_event_time
-        self._slides = query.last_slides if query.changed_only else None
+        self._slides, self._units = query.last_slides if query.changed_only else None, query.units
         self._lateness = query.allowed_lateness if self._is_event_time else 0
 
     def time_of(self, window: Window) -> int:
@@ -46,7 +54,8 @@ class Cleanup:
         """
         if self._slides is None:
             return False
-        return self.is_late(end_of(slice_of(timestamp, self._slides), self._slides) - 1)
+        slide = slice_of(unit_of(timestamp, self._units), self._slides)
+        return self.is_late(tick_within(end_of(slide, self._slides), self._units) - 1)
 
     def register(self, pane: Pane) -> None:
         """Set the cleanup timer of a window, unless the window never ends."""

@@ -15,6 +15,7 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import entries_within
+from gpu_windows.operators.columns.units import drop_repeated
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
@@ -53,7 +54,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
     ) -> None:
         super().__init__(plan, kernels, SliceTable(plan, kernels), trace=trace)
         self._in_order = in_order
-        self._grid = grid_of(plan)
+        self._grid, self._units = grid_of(plan), plan.query.units
         self._changed_only = plan.query.changed_only
         self._fired = LONG_MIN
 
@@ -63,7 +64,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
             self._watermark,
             self._fired,
         )
-        return StoredSlices(self._table, log, self._grid, self._live)
+        return StoredSlices(self._table, log, self._slice_ticks, self._live)
 
     def _save(self, stored: StoredSlices) -> None:
         """Write the new partials and the last window that fired."""
@@ -77,8 +78,15 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         if first == LONG_MAX:
             return None, None
         number = max(rules.first_window(first, self._grid), self._fired + 1)
-        end: int = rules.end_of(number, self._grid)
-        return end - 1, None
+        return self._end_of(number) - 1, None
+
+    def _end_of(self, number: int, grid: rules.Grid | None = None) -> int:
+        return rules.tick_within(rules.end_of(number, grid or self._grid), self._units)
+
+    def _slice_ticks(self, first: int, last: int) -> tuple[int, int]:
+        """Return the first tick of slice ``first`` and the end of slice ``last``."""
+        begin, end = (rules.slice_start(each, self._grid) for each in (first, last + 1))
+        return rules.tick_within(begin, self._units), rules.tick_within(end, self._units)
 
     def state_size(self) -> dict[str, int]:
         """Return the number of (key, slice) entries.
@@ -95,7 +103,8 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         self._watermark = watermark
         last = LONG_MAX  # the end of the input
         if watermark < LONG_MAX:
-            last = max(rules.last_window_fired(int(watermark), self._grid), LONG_MIN)
+            passed = rules.passed_units(int(watermark), self._units)
+            last = max(rules.last_window_fired(passed, self._grid), LONG_MIN)
         if last <= self._fired:
             return
         if self._stored is not None:
@@ -124,7 +133,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         first = int(to_numeric(partials.column(SLICE)).values.min(initial=LONG_MAX))
         if self._watermark > LONG_MIN and first < LONG_MAX:
             grid = lateness_grid(self._plan)
-            end = rules.end_of(rules.last_window(first, grid), grid)
+            end = self._end_of(rules.last_window(first, grid), grid)
             if end - 1 <= self._watermark:
                 rule = f"partials are made of rows on time: later than {self._watermark}"
                 raise LatePartialError(rule, value=f"those of a window that ends at {end}")
@@ -212,6 +221,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         entries = grouped.entries
         codes, slices = _on_device(backend, entries)
         found = backend.combine.windows(codes, slices, *self._numbers(first, last))
+        found = drop_repeated(backend, found, self._grid, self._units)
         if self._in_order:
             found = backend.combine.by_number(found)
         keys = grouped.decode(backend.to_host(backend.take(codes, found.last)))
@@ -220,6 +230,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
             bounds[0] = bounds[1] - self._grid.size
         lengths = Lengths(self._plan, self._table.columns, each)
         results = lengths.results(backend, DeviceEntries(codes, slices, entries.states), found)
+        bounds = [rules.tick_of(each, self._units) for each in bounds]
         return self._results(keys, bounds, [*results, *grouped.ids(len(keys[0]))])
 
     def _numbers(self, first: int, last: int) -> tuple[rules.Grid, int, int]:

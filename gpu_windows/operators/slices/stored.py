@@ -6,11 +6,11 @@ their windows fire; compaction makes them one.
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from gpu_windows import rules
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.slices.table import Entries, SliceTable
 from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
@@ -18,6 +18,8 @@ from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
 from gpu_windows.planning.plan import SLICE
 from gpu_windows.rules import LONG_MAX
+
+SliceTicks: TypeAlias = Callable[[int, int], tuple[int, int]]
 
 #: Name of the table in the log.
 SLICES = "slices"
@@ -36,16 +38,17 @@ class StoredSlices:
     table : SliceTable
         Empty.
     log : StateLog
-    grid : Grid
+    slice_ticks : callable
+        Returns the first tick of a slice, and the end of a later one.
     live : int
         The first slice that has not expired: all windows of earlier ones have fired.
     """
 
-    def __init__(self, table: SliceTable, log: StateLog, grid: rules.Grid, live: int) -> None:
+    def __init__(
+        self, table: SliceTable, log: StateLog, slice_ticks: SliceTicks, live: int
+    ) -> None:
         self.log, self._table, self._live = log, table, live
-        kind = BufferSpec(
-            SLICE, no_prefix, self._compact, in_order=True, to_ticks=partial(slice_ticks, grid)
-        )
+        kind = BufferSpec(SLICE, no_prefix, self._compact, in_order=True, to_ticks=slice_ticks)
         self._buffer = RowBuffer(log, SLICES, kind)
         self._new: Entries | None = None  # not saved, while the table holds what fires
 
@@ -102,8 +105,3 @@ class StoredSlices:
     def _add(self, rows: pa.Table) -> None:
         for part in gather(rows.to_batches(), _ROWS_PER_CALL):
             self._table.add_partials(part)
-
-
-def slice_ticks(grid: rules.Grid, first: int, last: int) -> tuple[int, int]:
-    """Return the first tick of slice ``first`` and the end of slice ``last``."""
-    return rules.slice_start(first, grid), rules.slice_start(last + 1, grid)

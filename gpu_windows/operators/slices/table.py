@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, State, entries_within
 from gpu_windows.operators.columns.reducing import reduce_columns
+from gpu_windows.operators.columns.units import limits_of, units_on_device
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.key_encoding import encode_keys
 from gpu_windows.operators.rejected import Rejected
@@ -301,10 +301,10 @@ class SliceTable:
         self, backend: Backend, piece: KeyedRows, watermark: int
     ) -> tuple[Placed, Rejected]:
         """Return the slice of every row, and the rows that are late or in no slice."""
-        grid, rows = grid_of(self._plan), piece.rows
-        times = to_numeric(rows.column(self._plan.query.time))
-        limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, watermark)
-        ts, valid = backend.to_device(times.values), backend.to_device(times.valid)
+        rows, query = piece.rows, self._plan.query
+        times = to_numeric(rows.column(query.time))
+        limits = limits_of(grid_of(self._plan), query.units, watermark)
+        ts, valid = units_on_device(backend, times, query.units)
         lateness = lateness_grid(self._plan)
         slices = backend.empty(len(rows), np.int64)
         status = backend.empty(len(rows), np.int8)

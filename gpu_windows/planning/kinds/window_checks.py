@@ -15,9 +15,13 @@ from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.functions.join import WindowJoin
 from gpu_windows.functions.top import Ranking, Top
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.planning.validation import check_distinct, check_reserved
+from gpu_windows.planning.validation import check_calendar, check_distinct, check_reserved
 from gpu_windows.vocabulary.options import show_ticks
-from gpu_windows.vocabulary.windows import MultiLengthEventTimeWindows, SlicedAssigner
+from gpu_windows.vocabulary.windows import (
+    CalendarWindows,
+    MultiLengthEventTimeWindows,
+    SlicedAssigner,
+)
 
 
 def check_windows(query: WindowQuery) -> None:
@@ -29,11 +33,15 @@ def check_windows(query: WindowQuery) -> None:
         If a part does not go with these windows.
     InvalidWindowError
         If the size of windows is not a multiple of their slide where that matters.
+    ColumnTypeError
+        If windows of a calendar have a zone where event times have none, or the other way round.
     UnsupportedQueryError
         If grouping sets or changes do not go with the function.
     UnsupportedAggregateError
         If an aggregate over the last part of a window needs all its rows.
     """
+    if isinstance(query.assigner, CalendarWindows):
+        check_calendar(query.assigner, query.schema.field(query.time))
     if query.ranking is not None:
         _check_ranking(query, query.ranking)
     several = isinstance(query.assigner, MultiLengthEventTimeWindows)
@@ -138,6 +146,9 @@ def _check_lengths(query: WindowQuery, assigner: SlicedAssigner) -> None:
         raise InvalidWindowError(rule, value=assigner.describe())
     for bound in _recent_aggregates(query):
         recent = bound.aggregate.recent or 0
+        if query.units.length > 1:
+            rule = "within is for windows of one length, which those of a calendar are not"
+            raise InvalidWindowError(rule, value=f"{bound.name}: {show_ticks(recent)}")
         if recent > grid.size or recent % grid.slide:
             rule = (
                 f"within takes a multiple of the slide ({show_ticks(grid.slide)}) "

@@ -8,6 +8,7 @@ from gpu_windows.vocabulary.windows.base import (
     Window,
     WindowAssigner,
 )
+from gpu_windows.vocabulary.windows.calendar import CalendarWindows
 from gpu_windows.vocabulary.windows.global_ import GlobalWindows
 from gpu_windows.vocabulary.windows.sessions import (
     EventTimeSessionWindows,
@@ -26,6 +27,7 @@ from gpu_windows.vocabulary.windows.sliced import (
 
 __all__ = [
     "AssignerContext",
+    "CalendarWindows",
     "CumulativeEventTimeWindows",
     "CumulativeProcessingTimeWindows",
     "EventTimeSessionWindows",

@@ -11,7 +11,7 @@ from typing import Self
 
 from gpu_windows import rules
 from gpu_windows.errors import InvalidWindowError
-from gpu_windows.rules import Grid
+from gpu_windows.rules import TICKS, Grid, Units
 from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 from gpu_windows.vocabulary.windows.base import AssignerContext, Row, TimeWindow, WindowAssigner
 
@@ -27,10 +27,16 @@ class SlicedAssigner(WindowAssigner):
         raise NotImplementedError
 
     @property
+    def units(self) -> Units:
+        """What the slices count."""
+        return TICKS
+
+    @property
     def usable_ticks(self) -> tuple[int, int]:
-        """First and last timestamp whose windows fit into int64."""
-        grid = self.grid()
-        return rules.earliest_tick(grid), rules.latest_tick(grid)
+        """First and last timestamp whose windows fit into int64, or are in the calendar."""
+        grid, units = self.grid(), self.units
+        first, last = rules.earliest_unit(grid, units), rules.latest_unit(grid, units)
+        return int(rules.tick_of(first, units)), int(rules.tick_of(last + 1, units)) - 1
 
     def assign_windows(
         self, row: Row, timestamp: int, context: AssignerContext
@@ -47,12 +53,17 @@ class SlicedAssigner(WindowAssigner):
 
         Cumulative windows share their start: there, from the longest to the shortest.
         """
-        grid = self.grid()
-        index = rules.slice_of(ts, grid)
+        grid, units = self.grid(), self.units
+        index = rules.slice_of(rules.unit_of(ts, units), grid)
         if rules.is_gap(index, grid):
             return []
         numbers = range(rules.last_window(index, grid), rules.first_window(index, grid) - 1, -1)
-        return [TimeWindow(rules.start_of(k, grid), rules.end_of(k, grid)) for k in numbers]
+        bounds = [
+            (rules.start_of(k, grid), rules.end_of(k, grid))
+            for k in numbers
+            if not rules.is_repeated(k, grid, units)
+        ]
+        return [TimeWindow(*(int(rules.tick_of(unit, units)) for unit in pair)) for pair in bounds]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from gpu_windows.operators.panes.fire_at_end_machine import FireAtEndMachine
 from gpu_windows.operators.state import row_buffer
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
-from gpu_windows.rules import LONG_MAX, latest_tick
+from gpu_windows.rules import LONG_MAX, latest_unit
 from gpu_windows.vocabulary.evictors import CountEvictor
 from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
@@ -150,7 +150,7 @@ def test_a_segment_that_spans_what_is_due_and_has_nothing_due() -> None:
 
 def test_the_last_window_of_time_waits_for_its_end() -> None:
     assigner = TumblingEventTimeWindows(10)
-    last = latest_tick(assigner.grid())
+    last = latest_unit(assigner.grid())
     steps = [("rows", rows(last - 1)), ("watermark", last), ("watermark", LONG_MAX)]
     whole = run(build_operator(asked(assigner)), steps)
     assert [len(results) for results, *_ in whole] == [0, 0, 1]

@@ -15,7 +15,7 @@ from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.rules import LONG_MAX, LONG_MIN, latest_tick
+from gpu_windows.rules import LONG_MAX, LONG_MIN, latest_unit
 from gpu_windows.vocabulary.options import Options
 from gpu_windows.vocabulary.windows import (
     SlicedAssigner,
@@ -93,7 +93,7 @@ def test_slices_equal_reference(assigner: SlicedAssigner, data: st.DataObject) -
 def test_the_last_windows_wait_for_their_end(assigner: SlicedAssigner) -> None:
     made = query(assigner, aggregates={"sum_i": AGGREGATES["sum_i"]})
     mine = plan(made, bounded=False)
-    last, store = latest_tick(assigner.grid()), MemoryLog()
+    last, store = latest_unit(assigner.grid()), MemoryLog()
     ends = sorted(window.end for window in assigner.assign(last))
     assert call(mine, store, rows(last)) == []
     for end in ends:

@@ -152,7 +152,7 @@ def test_emissions_are_bounded_in_spite_of_an_outlier(monkeypatch: pytest.Monkey
 def test_the_earliest_timestamps_are_no_sentinels() -> None:
     assigner = TumblingEventTimeWindows(1)
     planned = plan(query(assigner), bounded=True)
-    first = rules.earliest_tick(assigner.grid())
+    first = rules.earliest_unit(assigner.grid())
     rows = [{"key": "a", "ts": ts} for ts in (first, first + 1, first - 1, 0)]
     table = with_arrival(pa.Table.from_pylist(rows, schema=SCHEMA))
     counters = Counters()

@@ -1,0 +1,76 @@
+"""The days and months of a time zone, as units of slices (`gpu_windows.rules.units`)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from gpu_windows.rules import NEVER, Units, tick_of
+from gpu_windows.vocabulary.windows.zones import DAY, FIRST_DAY, LAST_DAY, Ints, all_day_runs
+
+CalendarUnit = Literal["day", "month", "day of month"]
+
+#: Every month has numbers for so many days; those that it lacks are empty, at its end.
+DAYS_OF_MONTH = 31
+#: A bucket has at most one run, unless that took more buckets than these.
+_MAX_BUCKETS = 1 << 18
+
+
+@lru_cache(maxsize=16)
+def calendar_units(unit: CalendarUnit, runs: bytes) -> Units:
+    """Return units of a zone, numbered from 1970-01-01 on.
+
+    Parameters
+    ----------
+    unit : {"day", "month", "day of month"}
+        Days of months have numbers that are `DAYS_OF_MONTH` apart from one month to the next.
+    runs : bytes
+        See `gpu_windows.vocabulary.windows.zones.day_runs`.
+    """
+    numbers, ticks = all_day_runs(runs)
+    days = _units(numbers, ticks, np.append(numbers[1:], LAST_DAY + 1) - 1, DAY)
+    if unit == "day":
+        return days
+    first, last = (np.datetime64(day, "D").astype("datetime64[M]") for day in (FIRST_DAY, LAST_DAY))
+    months = np.arange(first, last + 1)
+    if unit == "month":
+        starts = months.astype("datetime64[D]").astype(np.int64)
+        months = months.astype(np.int64)
+        return _units(months, tick_of(starts, days), months, NEVER)
+    begins = np.union1d(months.astype("datetime64[D]").astype(np.int64), numbers)
+    ends = np.append(begins[1:], LAST_DAY + 1) - 1
+    return _units(_day_of_month(begins), tick_of(begins, days), _day_of_month(ends), DAY)
+
+
+def _day_of_month(days: Ints) -> Ints:
+    dates = days.astype("datetime64[D]")
+    months = dates.astype("datetime64[M]")
+    numbers: Ints = months.astype(np.int64) * DAYS_OF_MONTH + (dates - months).astype(np.int64)
+    return numbers
+
+
+def _units(numbers: Ints, ticks: Ints, lasts: Ints, length: int) -> Units:
+    """Return units, given the first one of each run, its first tick, and the last one."""
+    last = int(lasts[-1])
+    by_tick = _buckets(ticks, int(ticks[-1]) + (last - int(numbers[-1])) * DAY)
+    by_number = _buckets(numbers, last)
+    end = np.array([NEVER])
+    return Units(
+        np.append(ticks, end), *by_tick, np.append(numbers, end), lasts, *by_number, length,
+        int(numbers[0]), last,
+    )  # fmt: skip
+
+
+def _buckets(keys: Ints, last: int) -> tuple[Ints, int, int]:
+    """Return the last run up to the first key of each bucket, their shift, and their steps."""
+    span = last - int(keys[0])
+    for shift in range(span.bit_length(), -1, -1):
+        begins = int(keys[0]) + (np.arange((span >> shift) + 1) << shift)
+        runs = np.searchsorted(keys, begins, "right") - 1
+        ends = np.searchsorted(keys, begins + ((1 << shift) - 1), "right") - 1
+        steps = int((ends - runs).max())
+        if steps <= 1 or 2 * len(begins) > _MAX_BUCKETS:
+            break
+    return runs.astype(np.int64), shift, steps
