@@ -45,7 +45,7 @@ def _raises(recording: Recorded, places: Sequence[int]) -> bool:
     return False
 
 
-def find_exempted(recording: Recorded) -> dict[str, list[int]]:
+def find_rows(recording: Recorded) -> dict[str, list[int]]:
     """Return the rows of an expression that differ from Flink's, and those that raise an error.
 
     A row that raises an error in Flink differs if it has a value.
@@ -65,7 +65,7 @@ def find_exempted(recording: Recorded) -> dict[str, list[int]]:
 
 
 @cache
-def exempted() -> Mapping[str, Mapping[str, Mapping[str, list[int]]]]:
+def known_rows() -> Mapping[str, Mapping[str, Mapping[str, list[int]]]]:
     """Return the rows by table, expression, and ``differ`` or ``raise``."""
     found: Mapping[str, Mapping[str, Mapping[str, list[int]]]] = json.loads(FILE.read_text())
     return found
@@ -79,7 +79,7 @@ def main() -> None:
         for recording in recorded(table):
             if refusal_on_arrow(table, recording.expression) is not None:
                 continue
-            found = find_exempted(recording)
+            found = find_rows(recording)
             for row in found.get("differ", []):
                 if not is_known(recording, row):
                     raise ValueError(f"{recording.expression} of row {row} differs")

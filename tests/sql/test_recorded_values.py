@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from tests.sql.exempted import exempted, find_exempted, refusal_on_arrow
+from tests.sql.exempted import find_rows, known_rows, refusal_on_arrow
 from tests.sql.known_differences import DIFFERENCES, is_known, may_raise
 from tests.sql.recorded import IN, accepted
 from tests.sql.recorded_values import Recorded, differences, recorded, rows
@@ -38,7 +38,7 @@ def _stream(table: pa.Table | DataFrame) -> gw.typing.TimedStream:
 
 def _calm_rows(recording: Recorded) -> tuple[int, ...]:
     """Return the rows with a value in Flink, without those that raise an error over Arrow."""
-    found = exempted().get(recording.table, {}).get(recording.expression, {})
+    found = known_rows().get(recording.table, {}).get(recording.expression, {})
     return tuple(row for row in recording.valid_rows if row not in found.get("raise", []))
 
 
@@ -64,8 +64,8 @@ def test_over_arrow_tables_values_are_flinks(table: str, every: int) -> None:
         if refusal is not None:
             assert refusal.line is not None, recording.expression
             continue
-        found = find_exempted(recording)  # no more rows than are known, and no fewer
-        if found != exempted()[table].get(recording.expression, {}):
+        found = find_rows(recording)  # no more rows than are known, and no fewer
+        if found != known_rows()[table].get(recording.expression, {}):
             wrong[recording.expression] = found
         expressions, values = expressions + 1, values + len(_calm_rows(recording))
     assert wrong == {}
@@ -79,7 +79,7 @@ def test_over_arrow_tables_values_are_flinks(table: str, every: int) -> None:
 @pytest.mark.parametrize("table", ON_ARROW)
 def test_what_differs_has_a_reason(table: str) -> None:
     for recording in recorded(table):
-        for row in exempted()[table].get(recording.expression, {}).get("differ", []):
+        for row in known_rows()[table].get(recording.expression, {}).get("differ", []):
             assert is_known(recording, row), (recording.expression, row)
 
 
@@ -88,7 +88,7 @@ def test_every_reason_has_a_row() -> None:
     for each in DIFFERENCES:
         if each.outside_utc or each.on_spark:
             continue
-        rows_of = exempted()[each.table]
+        rows_of = known_rows()[each.table]
         assert any(
             each.covers(recording, row)
             for recording in by_table[each.table]

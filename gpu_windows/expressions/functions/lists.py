@@ -95,7 +95,7 @@ def _contains(call: Call) -> pa.Array:
 
 
 def _position(call: Call) -> pa.Array:
-    """Return the place of the first equal element, from 1; 0 if there is none."""
+    """Return the place of the first equal element, from 1; 0 without one."""
     lists, owners, same = _matches(call)
     places = np.flatnonzero(same)
     first = np.zeros(len(lists), np.int64)

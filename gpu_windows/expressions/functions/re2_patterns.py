@@ -272,7 +272,7 @@ class _Reader:
             members.append(self._class_member(one))
 
     def _other_case(self, members: list[str]) -> str:
-        """Return what a class that ignores case has besides its members."""
+        """Return the members of the other case in a class that ignores case."""
         if not self.ignores_case:
             return ""
         single = [each for each in members if len(each) == 1 and each.isascii()]

@@ -51,8 +51,8 @@ def _check(text: str, hints: str, offset: int) -> None:
             rule = "a lookup is not tried again for a row without a match: the table is a snapshot"
             raise _error(text, place, rule, call[0].strip())
         if name not in (*_JOINS, "LOOKUP", "OPTIONS"):
-            known = ", ".join((*_JOINS, "LOOKUP", "OPTIONS"))
-            raise _error(text, place, f"there is no hint of this name; there are {known}", name)
+            names = ", ".join((*_JOINS, "LOOKUP", "OPTIONS"))
+            raise _error(text, place, f"there is no hint of this name; there are {names}", name)
         at = call.end()
 
 

@@ -38,9 +38,9 @@ _VALUES: Mapping[str, Callable[..., exp.Expr]] = {
     ),
     BOOLEAN: template("CASE WHEN a THEN 'true' WHEN NOT a THEN 'false' END"),
 }
-_KEYED = template("CONCAT(a, b)")
+_ENTRY = template("CONCAT(a, b)")
 _OR_NULL = template("COALESCE(a, 'null')")
-_JOINED = template("CONCAT(a, b, c)")
+_WHOLE = template("CONCAT(a, b, c)")
 
 
 def json_object(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> exp.Expr:
@@ -49,7 +49,7 @@ def json_object(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> e
     for at in range(1, len(arguments), 2):
         key = json.dumps(arguments[at].name, ensure_ascii=False)
         value = _value(arguments[at + 1], types[at + 1], arguments[0].name)
-        items.append(_KEYED(string(f"{key}:"), value))
+        items.append(_ENTRY(string(f"{key}:"), value))
     return _document("{", items, "}")
 
 
@@ -79,6 +79,6 @@ def _document(first: str, items: Sequence[exp.Expr], last: str) -> exp.Expr:
     made = string(first + last)
     if items:
         whole = spark_function("CONCAT_WS")(string(","), *items)
-        made = _JOINED(string(first), whole, string(last))
+        made = _WHOLE(string(first), whole, string(last))
     made.meta[_IS_DOCUMENT] = True
     return made

@@ -228,7 +228,7 @@ _CUT_FLOAT = template(
     "ELSE ROUND(a, b) END"
 )
 _CUT_DECIMAL = template("ROUND(a - a % c, b)")
-_CUT_INTEGER = template("(a - a % c)")
+_CUT_INTEGER = template("(a - a % b)")
 
 
 def _truncate(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:

@@ -89,7 +89,7 @@ def _read_part(node: JsonCall) -> exp.Expr:
         return _exists(of, string(match[2]), options, is_lax=is_lax)
     wrappers = [each for each in options if each in _WRAPPERS]
     make = _VALUE if node.name == "JSON_VALUE" else _WRAPPERS[(wrappers or ["WITHOUT WRAPPER"])[0]]
-    value = _typed(make(of, string(match[2])), node)
+    value = _cast_value(make(of, string(match[2])), node)
     empty, error = (_instead(node, options, event) for event in ("EMPTY", "ERROR"))
     if (error if not is_lax else empty or error) is None:
         return value
@@ -100,9 +100,9 @@ def _read_part(node: JsonCall) -> exp.Expr:
 
 def _check_options(name: str, options: Sequence[str]) -> None:
     behaviours = (f"{each} ON {event}" for each in _BEHAVIOURS[name] for event in _EVENTS[name])
-    known = {*behaviours, *(_WRAPPERS if name == "JSON_QUERY" else ())}
+    allowed = {*behaviours, *(_WRAPPERS if name == "JSON_QUERY" else ())}
     for option in options:
-        if option not in known:
+        if option not in allowed:
             raise UnsupportedCallError(f"takes no {option}: use COALESCE for a default")
 
 
@@ -135,7 +135,7 @@ def _raise() -> exp.Expr:
     return spark_function("RAISE_ERROR")(string("a path leads to no value of a JSON text"))
 
 
-def _typed(made: exp.Expr, node: JsonCall) -> exp.Expr:
+def _cast_value(made: exp.Expr, node: JsonCall) -> exp.Expr:
     """Return a value as the type that it is returned as."""
     made.meta[VALUE_TYPE] = TEXT
     returning = node.args.get("returning")

@@ -34,8 +34,8 @@ def _join(of: exp.Expr, separator: exp.Expr, null: exp.Expr | None = None) -> ex
 
 def _row(*fields: exp.Expr) -> exp.Expr:
     """Return a row, whose fields have Flink's names."""
-    named = ((string(f"EXPR${at}"), each) for at, each in enumerate(fields))
-    return spark_function("NAMED_STRUCT")(*(part for pair in named for part in pair))
+    pairs = ((string(f"EXPR${at}"), each) for at, each in enumerate(fields))
+    return spark_function("NAMED_STRUCT")(*(part for pair in pairs for part in pair))
 
 
 _TOO_MANY = "ELEMENT takes a list of one element at most"
