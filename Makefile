@@ -9,7 +9,7 @@ SPARK ?= 4.0
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos cluster connect oldest-spark smoke neighbours neighbours-chaos neighbours-smoke rapids bench oracle gpu docs clean
+.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos cluster connect oldest-spark oldest-sqlglot smoke neighbours neighbours-chaos neighbours-smoke rapids bench oracle gpu docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -41,7 +41,7 @@ lint: ## ruff, mypy, the layers' contracts and the list of words
 	@$(BOOTSTRAP) python -m tests.words
 
 nightly: ## all tests, the slow ones too, with many more examples of each property
-	@HYPOTHESIS_PROFILE=nightly SPARK_DRIVER_MEMORY=4g $(BOOTSTRAP) --java \
+	@HYPOTHESIS_PROFILE=nightly SPARK_DRIVER_MEMORY=4g $(BOOTSTRAP) --java --postgres \
 		python -m pytest -m 'not connect and not neighbours' -n $(WORKERS) --dist load --maxschedchunk 1 --timeout 3600 $(ARGS)
 
 chaos: ## kill streaming queries at random moments and compare what they write
@@ -61,6 +61,10 @@ connect: ## the tests through Spark Connect
 
 oldest-spark: ## the smoke tests on the oldest PySpark supported
 	@$(MAKE) smoke SPARK=4.0
+
+oldest-sqlglot: ## the tests of SQL on the oldest sqlglot supported, in an environment of its own
+	@$(BOOTSTRAP) --venv .venv-sqlglot --extras plots,spark,test --pin 'sqlglot==30.22.*' --java \
+		python -m pytest tests/sql tests/expressions -n $(WORKERS) --dist load --maxschedchunk 1 $(ARGS)
 
 smoke: ## the smoke tests on another PySpark, in an environment of its own: make smoke SPARK=4.1
 	@$(BOOTSTRAP) --venv .venv-spark-$(SPARK) --extras plots,spark,test --pin 'pyspark==$(SPARK).*' --java \
@@ -89,7 +93,7 @@ docs: ## the site of the documentation, in build/site; made in .venv-docs, a war
 	@NO_MKDOCS_2_WARNING=1 $(BOOTSTRAP) --venv .venv-docs --extras docs mkdocs build --strict $(ARGS)
 
 clean: ## remove what was made here, virtual environments included
-	rm -rf .venv .venv-spark-* .venv-neighbours .venv-rapids .venv-docs .bootstrap.log dist build
+	rm -rf .venv .venv-spark-* .venv-sqlglot .venv-neighbours .venv-rapids .venv-docs .bootstrap.log dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from gpu_windows import functions as functions
     from gpu_windows import typing as typing
     from gpu_windows.aggregates.built_in import (
-        approx_count_distinct,
-        approx_quantile,
         arg_max,
         arg_min,
         bool_and,
@@ -31,22 +29,19 @@ if TYPE_CHECKING:
         collect_list,
         count,
         count_distinct,
-        dense_rank,
         first,
-        lag,
         last,
-        lead,
         mean,
         median,
         quantile,
-        rank,
-        row_number,
         stddev,
         variance,
     )
     from gpu_windows.aggregates.built_in import max_ as max  # noqa: A004 - as SQL calls it
     from gpu_windows.aggregates.built_in import min_ as min  # noqa: A004 - as SQL calls it
     from gpu_windows.aggregates.built_in import sum_ as sum  # noqa: A004 - as SQL calls it
+    from gpu_windows.aggregates.over import dense_rank, lag, lead, rank, row_number
+    from gpu_windows.aggregates.sketches import approx_count_distinct, approx_quantile
     from gpu_windows.aggregates.user import user_aggregate
     from gpu_windows.checkpoints import read_commits, read_state
     from gpu_windows.datastream.read import read_output, read_output_stream
@@ -60,6 +55,7 @@ if TYPE_CHECKING:
     from gpu_windows.runners.sink import Sink, SinkWriter
     from gpu_windows.sinks.kafka import KafkaSink
     from gpu_windows.sinks.parquet import ParquetSink
+    from gpu_windows.sinks.postgres.sink import PostgresSink
     from gpu_windows.sinks.tables.sink import DeltaSink, IcebergSink
     from gpu_windows.sinks.upsert import upsert
     from gpu_windows.spark_glue.files.kafka_records import drop_repeats
@@ -104,10 +100,11 @@ _NAMES = LazyNames(
     __name__,
     {
         "aggregates.built_in": (
-            "approx_count_distinct approx_quantile arg_max arg_min bool_and bool_or collect_list "
-            "count count_distinct dense_rank first lag last lead mean median quantile rank "
-            "row_number stddev variance max_ min_ sum_"
+            "arg_max arg_min bool_and bool_or collect_list count count_distinct first last mean "
+            "median quantile stddev variance max_ min_ sum_"
         ),
+        "aggregates.over": "dense_rank lag lead rank row_number",
+        "aggregates.sketches": "approx_count_distinct approx_quantile",
         "aggregates.user": "user_aggregate",
         "checkpoints": "read_commits read_state",
         "datastream.read": "read_output read_output_stream",
@@ -121,6 +118,7 @@ _NAMES = LazyNames(
         "runners.sink": "Sink SinkWriter",
         "sinks.kafka": "KafkaSink",
         "sinks.parquet": "ParquetSink",
+        "sinks.postgres.sink": "PostgresSink",
         "sinks.tables.sink": "DeltaSink IcebergSink",
         "sinks.upsert": "upsert",
         "spark_glue.files.kafka_records": "drop_repeats",
@@ -168,6 +166,13 @@ _HABITS = {
     "var": "variance",
     "var_samp": "variance",
     "window": "TumblingEventTimeWindows",
+    "Tumble": "TumblingEventTimeWindows",
+    "TumblingWindows": "TumblingEventTimeWindows",
+    "Slide": "SlidingEventTimeWindows",
+    "SlidingWindows": "SlidingEventTimeWindows",
+    "Session": "EventTimeSessionWindows",
+    "SessionWindows": "EventTimeSessionWindows",
+    "CumulativeWindows": "CumulativeEventTimeWindows",
     "session_window": "EventTimeSessionWindows",
 }
 
@@ -193,7 +198,11 @@ if not TYPE_CHECKING:  # else no name would be a wrong one
         if name in _MODULES:
             return import_module(f"{__name__}.{name}")
         hint = "" if name in _NAMES.homes or name.startswith("_") else _hint(name)
-        return _NAMES.load(name, hint)
+        try:
+            return _NAMES.load(name, hint)
+        except ModuleNotFoundError as error:
+            import_module(f"{__name__}.errors").require_extra("pyspark", "spark", name)
+            raise error
 
 
 def __dir__() -> list[str]:
@@ -203,18 +212,18 @@ def __dir__() -> list[str]:
 #: All public names other than those that need Spark: ``*`` imports each.
 __all__ = [
     "CalendarWindows", "ContinuousEventTimeTrigger", "ContinuousProcessingTimeTrigger",
-    "CountEvictor", "CountTrigger", "CumulativeEventTimeWindows",
-    "CumulativeProcessingTimeWindows", "Delta", "DeltaEvictor", "DeltaSink", "DeltaTrigger",
-    "EarlyAndLateTrigger", "EndOfStreamTrigger", "EventTimeSessionWindows", "EventTimeTrigger",
-    "GlobalWindows", "IcebergSink", "KafkaSink", "MultiLengthEventTimeWindows", "NeverTrigger",
-    "ParquetSink", "ProcessingTimeSessionWindows", "ProcessingTimeTrigger",
+    "CountEvictor", "CountTrigger", "CumulativeEventTimeWindows", "CumulativeProcessingTimeWindows",
+    "Delta", "DeltaEvictor", "DeltaSink", "DeltaTrigger", "EarlyAndLateTrigger",
+    "EndOfStreamTrigger", "EventTimeSessionWindows", "EventTimeTrigger", "GlobalWindows",
+    "IcebergSink", "KafkaSink", "MultiLengthEventTimeWindows", "NeverTrigger", "ParquetSink",
+    "PostgresSink", "ProcessingTimeSessionWindows", "ProcessingTimeTrigger",
     "ProcessingTimeoutTrigger", "PurgingTrigger", "Range", "Rows", "Sink", "SinkWriter",
     "SlidingEventTimeWindows", "SlidingProcessingTimeWindows", "TimeEvictor",
     "TumblingEventTimeWindows", "TumblingProcessingTimeWindows", "WatermarkStrategy",
     "approx_count_distinct", "approx_quantile", "arg_max", "arg_min", "bool_and", "bool_or",
-    "collect_list", "configure", "count", "count_distinct", "dense_rank", "drop_repeats",
-    "first", "lag", "last", "lead", "max", "mean", "median", "min", "plot_firings", "quantile",
-    "rank", "read_commits", "read_output", "read_output_stream", "read_state", "row_number",
-    "scan", "scan_stream", "session", "sql", "sql_script", "stddev", "stream", "stream_results",
-    "sum", "trace_firings", "upsert", "user_aggregate", "variance", "watch", "write_stream",
+    "collect_list", "configure", "count", "count_distinct", "dense_rank", "drop_repeats", "first",
+    "lag", "last", "lead", "max", "mean", "median", "min", "plot_firings", "quantile", "rank",
+    "read_commits", "read_output", "read_output_stream", "read_state", "row_number", "scan",
+    "scan_stream", "session", "sql", "sql_script", "stddev", "stream", "stream_results", "sum",
+    "trace_firings", "upsert", "user_aggregate", "variance", "watch", "write_stream",
 ]  # fmt: skip

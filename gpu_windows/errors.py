@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from importlib.util import find_spec
+
 
 class GpuWindowsError(Exception):
     """Base class of every error that this package raises on purpose.
@@ -103,6 +107,40 @@ class UnsupportedQueryError(QueryError):
     """A query that is meaningful but refused by the planner, with the reason."""
 
 
+class MissingExtraError(QueryError, ImportError):
+    """A library is missing that an extra of this package installs; the message has the command."""
+
+
+def require_extra(library: str, extra: str, use: str) -> None:
+    """Raise `MissingExtraError` if a library is not installed.
+
+    Parameters
+    ----------
+    library : str
+        Its module.
+    extra : str
+        The extra of this package that installs it.
+    use : str
+        What needs it.
+    """
+    if find_spec(library) is None:
+        rule = f"{use} needs {library}, which is missing: pip install 'gpu-windows[{extra}]'"
+        error = MissingExtraError(rule)
+        error.name = library  # as of an ImportError
+        raise error
+
+
+class SparkUnavailableError(GpuWindowsError):
+    """Spark did not start on this machine."""
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return ``": did you mean X"`` for a name that is like one of others, in any case, or ""."""
+    by_lower = {each.lower(): each for each in names}
+    near = get_close_matches(name.lower(), by_lower, 1, 0.7)
+    return f": did you mean {by_lower[near[0]]}" if near else ""
+
+
 class ReadTwiceError(QueryError):
     """A second reading of an input that can be read once, such as a `pyarrow.RecordBatchReader`."""
 
@@ -151,6 +189,10 @@ class ExpressionError(GpuWindowsError):
     """An expression that has no value for a row, as Spark says in ANSI mode: a division by zero."""
 
 
+class GapError(GpuWindowsError):
+    """A key has more windows without rows between two with rows than gap filling makes."""
+
+
 class DeviceUnavailableError(GpuWindowsError):
     """``device="cuda"`` was asked for where no usable CUDA device or package is present."""
 
@@ -167,8 +209,46 @@ class DeviceFailedError(GpuWindowsError):
     """
 
 
+class WorkerPythonError(GpuWindowsError):
+    """The Python of Spark's workers lacks this package, or a module that a function needs.
+
+    Raised on the driver if workers are on this machine, else by the worker.
+    """
+
+
 class FunctionFailedError(GpuWindowsError):
-    """A user's function raised an error; this one names function, key, and row or timer."""
+    """A user's function raised an error.
+
+    The first line has function, key, row or timer, the error and its place in the user's code; the
+    lines below are the user's part of the traceback.
+
+    Parameters
+    ----------
+    function : str
+        The function and its input: ``MyFunction.process, at key k='a'``.
+    cause : str
+        The error and its place: ``KeyError: 'v' (job.py, line 7)``.
+    trace : str
+        Lines of a traceback.
+    """
+
+    def __init__(self, function: str, cause: str, *, trace: str = "") -> None:
+        self.function, self.cause, self.trace = function, cause, trace
+        super().__init__(f"in {function}: {cause}")
+        if trace:
+            self.args = (f"{self.args[0]}\n{trace}",)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by fields."""
+        return _rebuild_failure, (self.function, self.cause, self.trace)
+
+    def at_place(self, place: str) -> FunctionFailedError:
+        """Return the error with a description of the input added."""
+        return FunctionFailedError(f"{self.function}, at {place}", self.cause, trace=self.trace)
+
+
+def _rebuild_failure(function: str, cause: str, trace: str) -> FunctionFailedError:
+    return FunctionFailedError(function, cause, trace=trace)
 
 
 class OperatorFailedError(GpuWindowsError):

@@ -37,14 +37,9 @@ if TYPE_CHECKING:
     from gpu_windows.functions.co_group import CoGroupBatch, WindowContext
     from gpu_windows.functions.join_function import IntervalPairContext, WindowPairContext
     from gpu_windows.functions.keyed_process import KeyedContext, OpenContext, TimerContext
-    from gpu_windows.functions.keyed_state import (
-        AppendingState,
-        ListState,
-        MapState,
-        StateDescriptor,
-        ValueState,
-    )
+    from gpu_windows.functions.keyed_state import AppendingState, ListState, MapState, ValueState
     from gpu_windows.functions.process import ProcessContext
+    from gpu_windows.functions.state_descriptors import StateDescriptor
     from gpu_windows.functions.vector_process import RowsBatch, TimersBatch
     from gpu_windows.functions.vector_window import WindowBatch
     from gpu_windows.runners.outputs import Outputs
@@ -84,8 +79,9 @@ _NAMES = LazyNames(
         "functions.co_group": "CoGroupBatch WindowContext",
         "functions.join_function": "IntervalPairContext WindowPairContext",
         "functions.keyed_process": "KeyedContext OpenContext TimerContext",
-        "functions.keyed_state": "AppendingState ListState MapState StateDescriptor ValueState",
+        "functions.keyed_state": "AppendingState ListState MapState ValueState",
         "functions.process": "ProcessContext",
+        "functions.state_descriptors": "StateDescriptor",
         "functions.vector_process": "RowsBatch TimersBatch",
         "functions.vector_window": "WindowBatch",
         "runners.outputs": "Outputs",

@@ -32,7 +32,7 @@ class Backend(Modules[Groups, Ranges, Windows]):
 
     Parameters
     ----------
-    name : {"cpu", "cuda", "cuda-simulator"}
+    name : {"cpu", "cuda"}
         What runs the kernels.
     reason : str
         Why this one was chosen.
@@ -112,11 +112,8 @@ def select(device: str = "auto") -> Backend:
         raise DeviceUnavailableError(f"device='cuda' needs a usable CUDA device: {missing}")
     if missing is not None:
         return _load("cpu", "cpu", missing)
-    if device == "auto" and _is_simulated():
-        return _load("cpu", "cpu", "the CUDA simulator is never chosen by itself")
-    name = "cuda-simulator" if _is_simulated() else "cuda"
     return _load(
-        name, "cuda", "asked for" if device == "cuda" else "this task has a usable CUDA device"
+        "cuda", "cuda", "asked for" if device == "cuda" else "this task has a usable CUDA device"
     )
 
 
@@ -141,8 +138,6 @@ def probe(backend: Backend) -> Backend:
 
 def _use_device(running: task.Task, *, forced: bool) -> str | None:
     """Make the task's device the one that kernels run on; return why not if that cannot be."""
-    if _is_simulated():
-        return None  # there is one, whatever was granted
     missing = (
         task.device_failure() or running.why_no_device(os.environ, forced=forced) or why_no_cuda()
     )
@@ -158,10 +153,6 @@ def _use_device(running: task.Task, *, forced: bool) -> str | None:
     return why_not
 
 
-def _is_simulated() -> bool:
-    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") == "1"
-
-
 @cache
 def _load(name: str, package: str, reason: str) -> Backend:
     logger.info("kernels run on %s: %s", name, reason)
@@ -175,10 +166,10 @@ def why_no_cuda() -> str | None:
 
     Makes no CUDA context.
     """
-    if _is_simulated():
-        return None
     if task.visible_devices(os.environ) == ():
         return task.NONE_VISIBLE
+    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") != "0":
+        return "NUMBA_ENABLE_CUDASIM is set, with which Numba compiles for no device: unset it"
     try:
         session = importlib.import_module("gpu_windows.kernels.cuda.session")
     except ImportError as error:

@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.ptx.tools import MISSING, find_compiler
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TimeZone = Callable[[str], AbstractContextManager[None]]
 
 # Property tests: the same examples in every run, fewer of them in the quick lane (`make test`) and
-# where a GPU is simulated, or more and new ones (`make nightly`).
+# under compute-sanitizer (`make gpu`), or more and new ones (`make nightly`).
 settings.register_profile(
     "ci",
     derandomize=True,
@@ -36,8 +38,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=25)
-settings.register_profile("simulated", settings.get_profile("ci"), max_examples=60)
-settings.register_profile("simulated quick", settings.get_profile("ci"), max_examples=12)
+settings.register_profile("sanitizer", settings.get_profile("ci"), max_examples=12)
 settings.register_profile(
     "nightly", settings.get_profile("ci"), derandomize=False, max_examples=2000
 )
@@ -69,11 +70,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(missing, pytrace=False)
         elif missing:
             pytest.skip(missing)
-    pretended = item.config.pluginmanager.has_plugin("tests.compiled.plugin")
+    pretended = item.config.pluginmanager.has_plugin("tests.ptx.plugin")
     if item.get_closest_marker("gpu") and not (pretended or _has_cuda_device()):
         pytest.skip("needs a CUDA device")
-    if item.get_closest_marker("ptx") and not (find_spec("numba_cuda") and find_spec("nvidia")):
-        pytest.skip("needs the extra `ptx`")
+    if ptx := item.get_closest_marker("ptx"):
+        if not (find_spec("numba_cuda") and find_spec("nvidia")):
+            pytest.skip("needs the extra `ptx`")
+        if ptx.kwargs.get("runs") and find_compiler() is None:
+            pytest.skip(MISSING)
 
 
 @cache
@@ -88,8 +92,6 @@ def _missing_for_spark() -> str | None:
 
 @cache
 def _has_cuda_device() -> bool:
-    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
-        return False  # Numba would simulate
     # Asked in another process, so that this one holds no CUDA state and may fork.
     question = (
         "import ctypes, sys\n"

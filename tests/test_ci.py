@@ -86,6 +86,16 @@ def test_sparks_are_within_the_bounds_of_the_extra(jobs: dict[str, Any]) -> None
     assert f"$(MAKE) smoke SPARK={found[1]}\n" in (ROOT / "Makefile").read_text()
 
 
+def test_sqlglot_is_tried_at_both_ends(jobs: dict[str, Any]) -> None:
+    """The newest that pip finds by all targets but one, which takes the oldest."""
+    (asked,) = PROJECT["optional-dependencies"]["sql"]
+    found = re.fullmatch(r"sqlglot>=(\S+),<(\S+)", asked)
+    assert found is not None
+    assert number(found[1]) < number(found[2])
+    assert f"--pin 'sqlglot=={found[1]}.*'" in (ROOT / "Makefile").read_text()
+    assert "oldest-sqlglot" in {target for job in jobs.values() for target in targets_of(job)}
+
+
 def test_every_pair_that_pyspark_is_for_is_tried_once(jobs: dict[str, Any]) -> None:
     newest = jobs["newest"]["strategy"]["matrix"]["python"]
     pairs = smoke_pairs(jobs) | {(python, max(PYTHONS, key=number)) for python in newest}

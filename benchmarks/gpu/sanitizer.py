@@ -33,5 +33,5 @@ def run(scene: Scene) -> Iterator[Row]:
             continue
         command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
         command += [*_FLAGS.get(tool, ()), *PYTEST, "tests/gpu", "-m", "gpu", "-k", _CHOSEN]
-        found = counted(command, left - _SPARE, HYPOTHESIS_PROFILE="simulated quick")
+        found = counted(command, left - _SPARE, HYPOTHESIS_PROFILE="sanitizer")
         yield {"what": what, **found}

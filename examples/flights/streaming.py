@@ -15,7 +15,7 @@ import gpu_windows as gw
 from examples.flights import board, early, flights, replay, stages
 from gpu_windows.commits.records import COMMITS, LATE, OUTPUTS, OWNERS
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.vocabulary.options import Device
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 import gpu_windows as gw
 from gpu_windows.datastream.keyed import KeyedStream
-from gpu_windows.runners.outputs import ResultTable
+from gpu_windows.runners.query_results import ResultTable
 from gpu_windows.vocabulary.options import Device
 
 #: Visibility in statute miles at which a class ends and the next begins.

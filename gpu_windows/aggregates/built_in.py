@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from importlib.util import find_spec
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING
 
-from gpu_windows.aggregates.aggregate import Aggregate, Framed
-from gpu_windows.errors import InvalidFrameError, QueryError, UnsupportedAggregateError
-from gpu_windows.vocabulary.frames import BEFORE_NOW, PeerRows, Range, Rows
-from gpu_windows.vocabulary.options import is_whole
+from gpu_windows.aggregates.aggregate import Aggregate
+from gpu_windows.errors import QueryError
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -340,7 +337,7 @@ def quantile(column: str | Column, fraction: float) -> Aggregate:
     >>> fives.aggregate(q75=gw.quantile("ms", 0.75))["q75"].to_pylist()
     [40.0]
     """
-    return Aggregate("quantile", column, fraction=_fraction(fraction))
+    return Aggregate("quantile", column, fraction=check_fraction(fraction))
 
 
 def median(column: str | Column) -> Aggregate:
@@ -361,183 +358,15 @@ def median(column: str | Column) -> Aggregate:
     return quantile(column, 0.5)
 
 
-# ---- sketches of the DataSketches library: approximate, and small however many rows there are
+def check_fraction(value: object) -> float:
+    """Return the fraction of a quantile as a float.
 
-
-def approx_count_distinct(column: str | Column, *, lg_k: int = 12) -> Aggregate:
-    """Approximate number of distinct values that are not null, by HyperLogLog. Result: BIGINT.
-
-    The relative standard error is about 0.83 / sqrt(2 ** lg_k): 1.3 % by default, in 4 KiB a window
-    at most. The same rows always give the same estimate. Needs the extra ``sketches``.
-
-    Parameters
-    ----------
-    column : str or Column
-        Numbers, booleans, dates, timestamps or strings.
-    lg_k : int
-        Base 2 logarithm of the number of registers, 7 to 21.
-
-    Examples
-    --------
-    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "page": ["home", "cart", "home"]}))
-    >>> threes = clicks.key_by("user").count_window(3)
-    >>> threes.aggregate(pages=gw.approx_count_distinct("page"))["pages"].to_pylist()
-    [2]
+    Raises
+    ------
+    QueryError
+        If it is not a number in [0, 1].
     """
-    size = _size("lg_k of a distinct sketch", lg_k, 7, 21)
-    _require_datasketches()
-    return Aggregate("approx_count_distinct", column, sketch_size=size)
-
-
-def approx_quantile(column: str | Column, fraction: float, *, k: int = 200) -> Aggregate:
-    """The smallest value whose rank is about ``fraction``, by a KLL sketch. Result: DOUBLE.
-
-    It is a value of the column (as DOUBLE), not interpolated as in `quantile`: the median of 1 and
-    2 is 1. The rank is off by at most about 2.3 / k ** 0.9 with 99 % confidence, 1.3 % by
-    default, and exact up to some k values. NaN is skipped; null over no other value. The library
-    draws random numbers, so of many rows the result may differ from run to run, within that error.
-    Needs the extra ``sketches``.
-
-    Parameters
-    ----------
-    column : str or Column
-        Integers or floats.
-    fraction : float
-        In [0, 1]: 0.5 for the median.
-    k : int
-        Size of the sketch, 8 to 65,535.
-
-    Examples
-    --------
-    >>> calls = gw.stream(pa.table({"host": ["a"] * 4, "ms": [10, 20, 30, 90]}))
-    >>> fours = calls.key_by("host").count_window(4)
-    >>> fours.aggregate(median=gw.approx_quantile("ms", 0.5))["median"].to_pylist()
-    [20.0]
-    """
-    size = _size("k of a quantile sketch", k, 8, 65_535)
-    _require_datasketches()
-    return Aggregate("approx_quantile", column, fraction=_fraction(fraction), sketch_size=size)
-
-
-def _fraction(value: object) -> float:
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not 0.0 <= number <= 1.0:
         raise QueryError("the fraction of a quantile must be in [0, 1]", value=repr(value))
     return number
-
-
-def _size(what: str, value: object, min_size: int, max_size: int) -> int:
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not (whole and min_size <= int(value) <= max_size):  # type: ignore[call-overload]
-        raise QueryError(f"{what} must be in [{min_size}, {max_size}]", value=repr(value))
-    return int(value)  # type: ignore[call-overload, no-any-return]
-
-
-def _require_datasketches() -> None:
-    if find_spec("datasketches") is None:
-        rule = "approximate aggregates need the extra `sketches`, on all nodes"
-        raise UnsupportedAggregateError(rule, value="pip install 'gpu-windows[sketches]'")
-
-
-# ---- for OVER alone
-
-
-def lag(column: str | Column, rows: int = 1, *, by_time: bool = False) -> Framed:
-    """Value of the row ``rows`` rows before, in order of time; null if it does not exist.
-
-    For `KeyedStream.over`.
-
-    Parameters
-    ----------
-    column : str or Column
-        Any type.
-    rows : int
-        How many rows before, at least 1.
-    by_time : bool
-        Whether rows of the same time have the same value, that of the last of them, as in Flink's
-        SQL. Otherwise each has its own predecessor, in order of arrival.
-
-    Examples
-    --------
-    >>> prices = gw.stream(pa.table({"item": ["tea"] * 3, "price": [3, 4, 6], "ts": [1, 2, 3]}))
-    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
-    >>> items = prices.event_time("ts", in_order).key_by("item")
-    >>> items.over().aggregate(before=gw.lag("price"))["before"].to_pylist()
-    [None, 3, 4]
-    """
-    bounds = _single_row("lag", column, rows, before=True)
-    return Framed(first(column), PeerRows(*bounds) if by_time else Rows(*bounds))
-
-
-def lead(column: str | Column, rows: int = 1) -> Framed:
-    """Value of the row ``rows`` rows after, in order of time; null if it does not exist.
-
-    For `KeyedStream.over`; not on streams.
-
-    Parameters
-    ----------
-    column : str or Column
-        Any type.
-    rows : int
-        How many rows after, at least 1.
-
-    Examples
-    --------
-    >>> prices = gw.stream(pa.table({"item": ["tea"] * 3, "price": [3, 4, 6], "ts": [1, 2, 3]}))
-    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
-    >>> items = prices.event_time("ts", in_order).key_by("item")
-    >>> items.over().aggregate(next=gw.lead("price"))["next"].to_pylist()
-    [4, 6, None]
-    """
-    return Framed(first(column), Rows(*_single_row("lead", column, rows, before=False)))
-
-
-def row_number() -> Framed:
-    """Number of the row among those of its key in order of time, from 1. Result: BIGINT.
-
-    Examples
-    --------
-    >>> clicks = gw.stream(pa.table({"user": ["ann", "bob", "ann"], "ts": [1, 1, 1]}))
-    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
-    >>> users = clicks.event_time("ts", in_order).key_by("user")
-    >>> users.over().aggregate(n=gw.row_number()).select(["user", "n"]).to_pylist()
-    [{'user': 'ann', 'n': 1}, {'user': 'bob', 'n': 1}, {'user': 'ann', 'n': 2}]
-    """
-    return Framed(count(), Rows())
-
-
-def rank() -> Framed:
-    """One more than the number of rows of the key with an earlier time. Result: BIGINT.
-
-    Examples
-    --------
-    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [1, 1, 2]}))
-    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
-    >>> users = clicks.event_time("ts", in_order).key_by("user")
-    >>> users.over().aggregate(rank=gw.rank())["rank"].to_pylist()
-    [1, 1, 3]
-    """
-    return Framed(Aggregate("rank"), Range(None, BEFORE_NOW))
-
-
-def dense_rank() -> Framed:
-    """Number of the row's time among the distinct times of the key, from 1. Result: BIGINT.
-
-    Examples
-    --------
-    >>> clicks = gw.stream(pa.table({"user": ["ann"] * 3, "ts": [1, 1, 2]}))
-    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
-    >>> users = clicks.event_time("ts", in_order).key_by("user")
-    >>> users.over().aggregate(rank=gw.dense_rank())["rank"].to_pylist()
-    [1, 1, 2]
-    """
-    return Framed(Aggregate("dense_rank"), Range())
-
-
-def _single_row(name: str, column: str | Column, rows: int, *, before: bool) -> tuple[int, int]:
-    """Return the bounds of a frame of one row."""
-    if column is None:
-        raise InvalidFrameError(f"{name} takes a column", value=None)
-    if not is_whole(rows) or rows < 1:
-        raise InvalidFrameError(f"{name} takes a positive number of rows", value=repr(rows))
-    return (rows, -rows) if before else (-rows, rows)

@@ -10,7 +10,7 @@ from pyarrow import types
 from gpu_windows.column_types.local_times import check_zone
 from gpu_windows.column_types.uses import name_of
 from gpu_windows.errors import ColumnTypeError, QueryError
-from gpu_windows.planning.query import CARRIER
+from gpu_windows.planning.own_columns import CARRIER
 from gpu_windows.runners.outputs import Source
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 

@@ -16,7 +16,7 @@ class KeyedInput:
     ----------
     source : Source
     time : str
-        The event time column; `gpu_windows.planning.query.NO_TIME` if rows have none.
+        The event time column; `gpu_windows.planning.own_columns.NO_TIME` if rows have none.
     watermarks : WatermarkStrategy
     keys : tuple of str
         Key columns, in order; none for windows of all rows.

@@ -15,7 +15,7 @@ from gpu_windows.datastream.steps import R
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.over import Over, OverColumn
 from gpu_windows.planning.kinds.over import OverQuery
-from gpu_windows.planning.query import OWN
+from gpu_windows.planning.own_columns import OWN
 from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.vocabulary.frames import Frame
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.planning.kinds.select import SelectQuery
-from gpu_windows.planning.query import NO_KEY, NO_TIME, OWN
+from gpu_windows.planning.own_columns import NO_KEY, NO_TIME, OWN
 from gpu_windows.planning.validation import check_distinct, check_reserved, require_column
 from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.runners.selection import selected_columns

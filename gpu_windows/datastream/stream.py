@@ -20,7 +20,7 @@ from gpu_windows.datastream.unkeyed import UnkeyedStream
 from gpu_windows.errors import ColumnNotFoundError, QueryError
 from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.planning.kinds.window import WINDOW_END
-from gpu_windows.planning.query import NO_TIME
+from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.planning.result_times import WINDOW_TIME
 from gpu_windows.planning.validation import check_reserved
 from gpu_windows.runners.arrow_input import GivesArrow

@@ -12,7 +12,7 @@ from gpu_windows.datastream.select import project
 from gpu_windows.datastream.unkeyed import UnkeyedStream
 from gpu_windows.datastream.window_rows import with_windows
 from gpu_windows.errors import QueryError
-from gpu_windows.planning.query import NO_TIME
+from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.planning.validation import check_distinct, check_reserved
 from gpu_windows.runners.explosion import Explosion
 from gpu_windows.runners.lookup import Lookup

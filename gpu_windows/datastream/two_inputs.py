@@ -15,7 +15,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.planning.query import NO_TIME
+from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.planning.validation import check_distinct, check_reserved, require_common
 from gpu_windows.runners.outputs import InputSide, Outputs, Source
 from gpu_windows.vocabulary.options import Options, change_options

@@ -18,7 +18,7 @@ from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import QueryError
-from gpu_windows.planning.query import NO_KEY
+from gpu_windows.planning.own_columns import NO_KEY
 from gpu_windows.vocabulary.options import Duration
 from gpu_windows.vocabulary.windows import WindowAssigner
 

@@ -18,7 +18,7 @@ from gpu_windows.functions.window_rows import (
     WindowRows,
 )
 from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.planning.query import NO_TIME, SPREAD
+from gpu_windows.planning.own_columns import NO_TIME, SPREAD
 from gpu_windows.planning.validation import check_calendar, check_distinct, require_column
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.options import Options, change_options

@@ -24,9 +24,10 @@ from gpu_windows.functions.vector_window import VectorWindowFunction
 from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.planning.kinds.grouping import GroupingSets
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.planning.query import NO_KEY
+from gpu_windows.planning.own_columns import NO_KEY
 from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Outputs, Source
+from gpu_windows.vocabulary.gap_filling import GapFilling
 from gpu_windows.vocabulary.triggers import Row
 from gpu_windows.vocabulary.windows import MultiLengthEventTimeWindows
 
@@ -51,6 +52,7 @@ class WindowedStream(Windowed[R]):
     ranking: Ranking | None = None
     changed_only: bool = False
     grouping: GroupingSets | None = None
+    gaps: GapFilling | None = None
 
     def grouping_sets(self, *sets: Sequence[str] | Literal["rollup", "cube"]) -> Self:
         """Compute windows of several groupings of the keys from the same slices (SQL).
@@ -381,6 +383,7 @@ class WindowedStream(Windowed[R]):
             ranking=self.ranking,
             changed_only=self.changed_only,
             grouping=self.grouping,
+            gaps=self.gaps,
             allowed_lateness=self.lateness,
             arrival_order=tuple(order),
             options=self.options_,

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from gpu_windows.functions.co_group import CoGroupFunction, VectorCoGroupFunction
     from gpu_windows.functions.join_function import FlatJoinFunction, ProcessJoinFunction
     from gpu_windows.functions.keyed_process import KeyedCoProcessFunction, KeyedProcessFunction
-    from gpu_windows.functions.keyed_state import (
+    from gpu_windows.functions.process import ProcessWindowFunction
+    from gpu_windows.functions.state_descriptors import (
         AggregatingStateDescriptor,
         ListStateDescriptor,
         MapStateDescriptor,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         StateTtlConfig,
         ValueStateDescriptor,
     )
-    from gpu_windows.functions.process import ProcessWindowFunction
     from gpu_windows.functions.vector_process import VectorProcessFunction
     from gpu_windows.functions.vector_results import VectorResult
     from gpu_windows.functions.vector_window import VectorWindowFunction
@@ -39,11 +39,11 @@ _NAMES = LazyNames(
         "functions.co_group": "CoGroupFunction VectorCoGroupFunction",
         "functions.join_function": "FlatJoinFunction ProcessJoinFunction",
         "functions.keyed_process": "KeyedCoProcessFunction KeyedProcessFunction",
-        "functions.keyed_state": (
+        "functions.process": "ProcessWindowFunction",
+        "functions.state_descriptors": (
             "AggregatingStateDescriptor ListStateDescriptor MapStateDescriptor "
             "ReducingStateDescriptor StateTtlConfig ValueStateDescriptor"
         ),
-        "functions.process": "ProcessWindowFunction",
         "functions.vector_process": "VectorProcessFunction",
         "functions.vector_results": "VectorResult",
         "functions.vector_window": "VectorWindowFunction",

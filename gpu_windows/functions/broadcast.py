@@ -21,7 +21,8 @@ from gpu_windows.functions.keyed_process import (
     TimerContext,
     dicts,
 )
-from gpu_windows.functions.keyed_state import MapState, MapStateDescriptor, check_states
+from gpu_windows.functions.keyed_state import MapState
+from gpu_windows.functions.state_descriptors import MapStateDescriptor, check_states
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.vocabulary.rich_functions import declaration
 from gpu_windows.vocabulary.triggers.base import Row

@@ -6,6 +6,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from gpu_windows.errors import (
     InvalidFunctionError,
     StateError,
 )
+from gpu_windows.vocabulary.windows import GlobalWindow, TimeWindow
 
 #: Where files are that have no line of the user's: this package, Python, compiled modules, and the
 #: frozen modules that Python starts with.
@@ -29,17 +31,17 @@ def failure(error: Exception, where: str) -> GpuWindowsError:
     if isinstance(error, InvalidFunctionError):
         rule = f"{error.rule} (in {where})"
         return InvalidFunctionError(rule, value=error.value, column=error.column)
-    return FunctionFailedError(f"in {where}: {type(error).__name__}: {error}{_line(error)}")
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_of_user(each)]
+    cause = f"{type(error).__name__}: {error}"
+    if not frames:
+        return FunctionFailedError(where, cause)
+    line = f"{cause} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+    trace = "".join(traceback.format_list(frames)).rstrip()
+    return FunctionFailedError(where, line, trace=trace)
 
 
-def _line(error: Exception) -> str:
-    """Describe the user's line that raised an error: Spark leaves tracebacks out."""
-    frames = traceback.extract_tb(error.__traceback__)
-    of_user = [each for each in frames if _is_of_user(each.filename)]
-    return f" ({Path(of_user[-1].filename).name}, line {of_user[-1].lineno})" if of_user else ""
-
-
-def _is_of_user(file: str) -> bool:
+def _is_of_user(frame: traceback.FrameSummary) -> bool:
+    file = frame.filename
     is_installed = "site-packages" in file or "dist-packages" in file or file.endswith(_COMPILED)
     return not is_installed and not file.startswith((_PACKAGE, _PYTHON, _FROZEN))
 
@@ -92,7 +94,21 @@ def call_user(function: Callable[..., Any], where: Callable[[], str], *arguments
 
 def describe_pane(key: Mapping[str, Any], window: object) -> str:
     """Describe a key and its window; ``key``: as functions see it."""
-    return f"{describe_key(key)}, {window}"
+    return f"{describe_key(key)}, {_describe_window(window)}"
+
+
+def _describe_window(window: object) -> str:
+    if isinstance(window, TimeWindow):
+        return f"window {describe_time(window.start)} to {describe_time(window.end)}"
+    return "the global window" if isinstance(window, GlobalWindow) else repr(window)
+
+
+def describe_time(ticks: int) -> str:
+    """Describe a time in ticks, in UTC; as a number if its year has not four digits."""
+    try:
+        return str(datetime(1970, 1, 1) + timedelta(microseconds=ticks))  # noqa: DTZ001 - or local
+    except OverflowError:
+        return str(ticks)
 
 
 def describe_key(key: Mapping[str, Any]) -> str:
@@ -100,6 +116,7 @@ def describe_key(key: Mapping[str, Any]) -> str:
     return "key " + ", ".join(f"{name}={part!r}" for name, part in key.items()) if key else "no key"
 
 
-def describe_row(row: Mapping[str, Any]) -> str:
-    """Describe a row as a function sees it."""
-    return f"row {row!r}" if row else "a row of no columns: the query names none for it"
+def describe_row(row: Mapping[str, Any], time: int | None = None) -> str:
+    """Describe a row as a function sees it, and its event time in ticks, if it has one."""
+    seen = f"row {row!r}" if row else "a row of no columns: the query names none for it"
+    return seen if time is None else f"{seen}, time {describe_time(time)}"

@@ -14,15 +14,9 @@ import pyarrow.compute as pc
 from gpu_windows.expressions.nanoseconds import python_values
 from gpu_windows.functions.checks import check_declaration, check_function
 from gpu_windows.functions.declarations import ProcessDeclarations
-from gpu_windows.functions.keyed_state import (
-    AppendingState,
-    ListState,
-    MapState,
-    StateDescriptor,
-    ValueState,
-    check_states,
-)
+from gpu_windows.functions.keyed_state import AppendingState, ListState, MapState, ValueState
 from gpu_windows.functions.side_outputs import check_side_outputs
+from gpu_windows.functions.state_descriptors import StateDescriptor, check_states
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.rich_functions import FunctionContext, RuntimeContext, declaration

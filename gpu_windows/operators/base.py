@@ -77,6 +77,22 @@ class Operator(ABC):
         """Close user functions after the last call."""
 
 
+class MergesPartials(ABC):
+    """An operator that takes partials, too, which other tasks have made of rows."""
+
+    @abstractmethod
+    def merge(self, partials: pa.Table) -> None:
+        """Add partials that another task made to the state."""
+
+
+class TakesKeys(ABC):
+    """An operator with results of given keys, whether they have rows or not."""
+
+    @abstractmethod
+    def add_keys(self, keys: pa.Table) -> None:
+        """Add given keys, a column for each key column."""
+
+
 #: An operator's view of its state in the log.
 Stored = TypeVar("Stored")
 #: Watermark and processing time, in ticks, of the next timers; None: none before the end of input.

@@ -83,7 +83,20 @@ def _build(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
     if is_plan_of(plan, TemporalJoinQuery):
         return _temporal_join(plan, kernels(), trace=trace, in_order=in_order)
     assert is_plan_of(plan, WindowQuery), f"no operator for {type(plan).__name__}"
-    if by_row:
+    if plan.query.gaps is None:
+        return _windows(plan, kernels, trace=trace, in_order=in_order)
+
+    from gpu_windows.operators.gaps.operator import GapsOperator
+
+    windows = _windows(plan, kernels, trace=trace, in_order=in_order)
+    return GapsOperator(plan, windows, trace=trace, in_order=in_order)
+
+
+def _windows(
+    plan: WindowPlan, kernels: Callable[[], Kernels], *, trace: bool, in_order: bool
+) -> Operator:
+    """Build the operator of windows with rows."""
+    if plan.strategy is Strategy.ROW_AT_A_TIME:
         return _by_row(plan, trace=trace)
     return _WINDOWS[plan.strategy](plan, kernels(), trace=trace, in_order=in_order)
 
@@ -109,16 +122,16 @@ def _temporal_join(plan: TemporalJoinPlan, kernels: Kernels, **options: bool) ->
     return TemporalJoinOperator(plan, kernels, **options)
 
 
-def _over(plan: OverPlan, kernels: Kernels, **options: bool) -> Operator:
+def _over(plan: OverPlan, kernels: Kernels, *, trace: bool, in_order: bool) -> Operator:
     """Build the operator of frames."""
     if plan.bounded:
         from gpu_windows.operators.over.operator import BoundedOverOperator
 
-        return BoundedOverOperator(plan, kernels, **options)
+        return BoundedOverOperator(plan, kernels, trace=trace, in_order=in_order)
 
     from gpu_windows.operators.over.stream_operator import OverOperator
 
-    return OverOperator(plan, kernels, **options)
+    return OverOperator(plan, kernels, trace=trace)
 
 
 def _top(plan: TopPlan, *, trace: bool) -> Operator:

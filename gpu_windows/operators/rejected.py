@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.operators.counters import Counters
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 
 #: Reason of a row in the late output, by its status (`gpu_windows.rules`); null: not emitted there.
 _EMITTED = {s: reason for s, reason in rules.REASONS.items() if s != rules.GAP}

@@ -8,8 +8,9 @@ from gpu_windows.aggregates.argument_types import is_sortable
 from gpu_windows.errors import ColumnTypeError
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.planning.execution import SLOW_CROSSING, Execution
+from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.planning.plan import ARRIVAL, BATCHES_PER_SCAN, Q, QueryPlan, Strategy
-from gpu_windows.planning.query import NO_TIME, Query
+from gpu_windows.planning.query import Query
 
 #: Strategies whose operators scan all state of the keys of a call, so larger calls pay off.
 _SCANNING = (

@@ -25,8 +25,8 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.planning.own_columns import NO_KEY, NO_TIME, SPREAD
 from gpu_windows.planning.plan import ARRIVAL, Plan
-from gpu_windows.planning.query import NO_KEY, NO_TIME, SPREAD
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.options import show_ticks, ticks
 

@@ -10,7 +10,8 @@ from typing import Generic, TypeAlias, TypeGuard, TypeVar
 import pyarrow as pa
 
 from gpu_windows.aggregates.partials import Partial
-from gpu_windows.planning.query import NO_KEY, SPREAD, Query
+from gpu_windows.planning.own_columns import NO_KEY, SPREAD
+from gpu_windows.planning.query import Query
 from gpu_windows.rules import Grid
 
 #: Rows that are gathered for a call, where the query does not say: on a CPU, and on a device, where

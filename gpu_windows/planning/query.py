@@ -13,7 +13,8 @@ from gpu_windows.aggregates.collations import check_collations
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.top import Ranking
-from gpu_windows.functions.two_inputs import COPY, DELETED, MARKS
+from gpu_windows.functions.two_inputs import MARKS
+from gpu_windows.planning.own_columns import CARRIER, NO_KEY, NO_TIME, OWN, SPREAD
 from gpu_windows.planning.result_times import ResultTimes
 from gpu_windows.planning.validation import (
     DISTINCT,
@@ -27,18 +28,6 @@ from gpu_windows.vocabulary.options import Options
 from gpu_windows.vocabulary.rich_functions import Openable
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 from gpu_windows.vocabulary.windows.row_checks import DurationCheck
-
-#: Name of the column that says why a row was rejected or late.
-REASON = "rejection_reason"
-
-#: How messages call the column that carries watermarks.
-CARRIER = "the column of watermarks"
-
-#: Columns of our own, which users do not see: the time of rows that have none is null, the key of
-#: rows that have none is one for all, or spreads them over shards where that does not matter.
-NO_TIME, NO_KEY, SPREAD = "__no_time", "__no_key", "__spread"
-#: All columns of our own that rows may have where they come back.
-OWN = (NO_TIME, NO_KEY, SPREAD, COPY, DELETED, *MARKS)
 
 _TAGS = "tags of side outputs, which name folders, must differ in more than upper and lower case"
 
@@ -387,11 +376,8 @@ class Query(ABC):
     @property
     def display_keys(self) -> tuple[str, ...]:
         """The users' names of the keys; empty if rows have no key."""
-        return (
-            tuple(map(self.display_name, self.keys))
-            if self.has_key and self.keys != (SPREAD,)
-            else ()
-        )
+        is_named = self.has_key and self.keys != (SPREAD,)
+        return tuple(map(self.display_name, self.keys)) if is_named else ()
 
     def display_name(self, column: str) -> str:
         """Return the user's name of a column."""

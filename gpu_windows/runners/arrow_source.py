@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -20,19 +20,25 @@ from gpu_windows.column_types.logical import (
     logical_table,
 )
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
-from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError
+from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError, require_extra
 from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.top_n import select_top_results
 from gpu_windows.operators.counters import Counters
+from gpu_windows.planning.own_columns import OWN
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.planning.query import OWN, REASON, Query
-from gpu_windows.planning.validation import check_free, check_time, require_column, union_schema
+from gpu_windows.planning.query import Query
+from gpu_windows.planning.validation import check_free, check_time, require_column
+from gpu_windows.runners.arrow_rows import (
+    append_column,
+    map_batches,
+    map_tables,
+    replace_column,
+    union_rows,
+)
 from gpu_windows.runners.arrow_selection import add_columns, apply_selections, filter_table
 from gpu_windows.runners.common_types import (
-    batches_of_union,
-    cast_rows,
     rows_of_side,
     schema_of_sides,
 )
@@ -112,15 +118,8 @@ class ArrowSource(Source):
     ) -> Source:
         """Return this source with a column replaced by what ``make`` returns for it."""
         at = self.schema.get_field_index(column)
-        field = pa.field(column, dtype)
-
-        def convert(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
-            return data.set_column(at, field, make(data.column(at)))
-
-        if isinstance(self._data, pa.Table):
-            return ArrowSource(convert(self._data))
-        schema = self.schema.set(at, field)
-        return ArrowSource(self._data.map(schema, lambda batch: (convert(batch),)))
+        schema = self.schema.set(at, pa.field(column, dtype))
+        return ArrowSource(replace_column(self._data, schema, column, make))
 
     @property
     def readers(self) -> tuple[object, ...]:
@@ -146,6 +145,7 @@ class ArrowSource(Source):
 
     def filter_rows(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
+        require_extra("sqlglot", "sql", "SQL")
         return self._map_rows(lambda data: filter_table(data, condition))
 
     def project(self, columns: Mapping[str, str]) -> Source:
@@ -155,6 +155,7 @@ class ArrowSource(Source):
 
     def add_columns(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""
+        require_extra("sqlglot", "sql", "SQL")
         return self._map_rows(lambda data: add_columns(data, columns))
 
     def explode(self, explosion: Explosion) -> Source:
@@ -172,23 +173,13 @@ class ArrowSource(Source):
 
     def _map_rows(self, make: Callable[[pa.Table], pa.Table]) -> Source:
         """Return the rows that ``make`` returns; called per batch if rows are read once."""
-        if isinstance(self._data, pa.Table):
-            return ArrowSource(make(self._data), as_declared=self._as_declared)
-        schema = make(self._data.schema.empty_table()).schema
-
-        def parts(batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
-            yield from make(pa.Table.from_batches([batch])).cast(schema).to_batches()
-
-        return ArrowSource(self._data.map(schema, parts))
+        return ArrowSource(map_tables(self._data, make), as_declared=self._as_declared)
 
     def map_batches(
         self, schema: pa.Schema, make: Callable[[pa.RecordBatch], pa.RecordBatch]
     ) -> ArrowSource:
         """Return the batches that ``make`` returns, which have another schema."""
-        if isinstance(self._data, pa.Table):
-            batches = (make(batch) for batch in self._data.to_batches())
-            return ArrowSource(pa.Table.from_batches(batches, schema), as_declared=True)
-        return ArrowSource(self._data.map(schema, lambda batch: (make(batch),)))
+        return ArrowSource(map_batches(self._data, schema, make), as_declared=True)
 
     def add_last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
@@ -205,31 +196,20 @@ class ArrowSource(Source):
     ) -> Source:
         """Return this source with one more column, which ``make`` computes per batch."""
         check_free(self.schema, field.name)
-
-        def append(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
-            return data.append_column(field, make(data))
-
-        if isinstance(self._data, pa.Table):
-            return ArrowSource(append(self._data), as_declared=self._as_declared)
-        schema = self.schema.append(field)
-        return ArrowSource(self._data.map(schema, lambda batch: (append(batch),)))
+        rows = append_column(self._data, self.schema.append(field), make)
+        return ArrowSource(rows, as_declared=self._as_declared)
 
     def union(self, inputs: Sequence[UnionInput]) -> Source:
         """Return the rows of one table or reader after the other."""
-        parts, schemas = [], []
+        parts = []
         for each in inputs:
             if not isinstance(each.source, ArrowSource):
                 raise QueryError("a union is of inputs of one kind", value=type(each).__name__)
             names = [inputs[0].time if n == each.time else n for n in each.source.schema.names]
             fields = zip(each.source.schema, names, strict=True)
-            schemas.append(pa.schema([f.with_name(n).with_nullable(True) for f, n in fields]))
-            parts.append((each.source._data, names))
-        schema = union_schema(schemas)
-        if all(isinstance(data, pa.Table) for data, _ in parts):
-            tables = (data.rename_columns(names).select(schema.names) for data, names in parts)
-            return ArrowSource(pa.concat_tables(cast_rows(table, schema) for table in tables))
-        readers = join_readers(data for data, _ in parts)
-        return ArrowSource(RowStream(schema, lambda: batches_of_union(parts, schema), readers))
+            schema = pa.schema([f.with_name(n).with_nullable(True) for f, n in fields])
+            parts.append((each.source._data, schema))
+        return ArrowSource(union_rows(parts))
 
     def tag_sides(self, keys: Sequence[pa.Field], left: InputSide, right: InputSide) -> Source:
         """Return the rows of the left table or reader, then those of the right one.
@@ -407,17 +387,12 @@ class ArrowOutputs(Outputs):
 
     def late(self) -> pa.Table:
         """Return no row: a bounded input is complete before a window closes."""
-        unused = without_own(self._run.unused)
-        return unused.filter(pc.equal(unused.column(REASON), "late")).drop_columns([REASON])
+        return self._run.late
 
     def rejected(self) -> pa.Table:
         """Return the rows without a usable timestamp, and the reason."""
-        unused = without_own(self._run.unused)
-        return unused.filter(pc.not_equal(unused.column(REASON), "late"))
+        return self._run.rejected
 
     def metrics(self) -> pa.Table:
         """Return one row of counters."""
-        counters = self._run.counters
-        counts = pa.Table.from_pylist([{n: getattr(counters, n) for n in counters.names()}])
-        user = pa.array([counters.user], pa.map_(pa.string(), pa.int64()))
-        return counts.append_column("user", user)
+        return self._run.metrics

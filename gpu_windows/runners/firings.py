@@ -20,8 +20,8 @@ from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.keyed.values import key_part
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.planning.planner import plan
-from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.local import to_ticks, without_markers
 from gpu_windows.runners.outputs import Outputs
@@ -259,6 +259,7 @@ def _collecting_query(query: WindowQuery, trace: Trace) -> WindowQuery:
         schema=query.schema.append(pa.field(_NUMBER, pa.int64())),
         function=Collect((_NUMBER,)),
         grouping=None,  # windows of all keys are shown
+        gaps=None,  # windows without rows do not fire
         evictor=None if query.evictor is None else _RecordingEvictor(query.evictor, trace),
         firing_columns=True,
         changes=False,

@@ -20,8 +20,8 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.batch_size import gather_batches, is_on_device, rows_per_call
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
+from gpu_windows.planning.own_columns import OWN, REASON
 from gpu_windows.planning.plan import ARRIVAL, Plan
-from gpu_windows.planning.query import OWN, REASON
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.row_stream import RowStream
 
@@ -50,6 +50,26 @@ class LocalRun:
     unused: pa.Table
     counters: Counters
     sides: Mapping[str, pa.Table]
+
+    @property
+    def late(self) -> pa.Table:
+        """The late rows, without the reason."""
+        unused = without_own(self.unused)
+        return unused.filter(pc.equal(unused.column(REASON), "late")).drop_columns([REASON])
+
+    @property
+    def rejected(self) -> pa.Table:
+        """The rows without usable values, and the reason."""
+        unused = without_own(self.unused)
+        return unused.filter(pc.not_equal(unused.column(REASON), "late"))
+
+    @property
+    def metrics(self) -> pa.Table:
+        """One row of counters, those of user code as a map."""
+        counters = self.counters
+        counts = pa.Table.from_pylist([{n: getattr(counters, n) for n in counters.names()}])
+        user = pa.array([counters.user], pa.map_(pa.string(), pa.int64()))
+        return counts.append_column("user", user)
 
 
 def run(planned: Plan, source: pa.Table | RowStream, *, in_order: bool = True) -> LocalRun:

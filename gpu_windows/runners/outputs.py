@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gpu_windows.errors import MissingStepError, QueryError, UnsupportedQueryError
+from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.functions.two_inputs import HERE
-from gpu_windows.planning.explain import explain
-from gpu_windows.planning.plan import Plan
-from gpu_windows.planning.query import OWN, Query
-from gpu_windows.runners.arrangement import ArrangesResults
+from gpu_windows.planning.own_columns import OWN
+from gpu_windows.planning.query import Query
 from gpu_windows.runners.explosion import Explosion
 from gpu_windows.runners.lookup import Lookup
-from gpu_windows.runners.selection import Selection, check_selection, selected_columns
+from gpu_windows.runners.query_results import QueryResults
 from gpu_windows.runners.stages import Stage
-from gpu_windows.runners.writes_parquet import WritesParquet
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
-#: A Spark DataFrame or an Arrow table, whichever the query began with.
-ResultTable = Any
 
-
-class Outputs(WritesParquet, ArrangesResults):
+class Outputs(QueryResults):
     """The outputs of one query.
 
     Examples
@@ -43,99 +36,8 @@ class Outputs(WritesParquet, ArrangesResults):
     (0, [3])
     """
 
-    plan: Plan
-    #: Whether `gpu_windows.write_stream` takes them.
-    is_streaming = False
-    #: What kind of input the query began with, for messages.
-    input_kind = "a table"
-    #: Selections of the results, applied one after the other.
-    selections: tuple[Selection, ...] = ()
-
-    def select(
-        self, /, *columns: str | Mapping[str, str], where: str | None = None, **expressions: str
-    ) -> Self:
-        """Return these outputs with other results: columns, expressions in SQL, a condition.
-
-        ``outputs.select("key", "window_end", share="wins / games", where="games > 10")``. Side
-        outputs, late and rejected rows stay as they are.
-
-        Parameters
-        ----------
-        *columns : str or mapping of str to str
-            Names of results that stay as they are; expressions by name, in their place, of which
-            one may be called ``where``. Without any column all stay.
-        where : str, optional
-            A condition in SQL over the results before the selection; others are dropped.
-        **expressions : str
-            Name of a result to an expression in SQL, such as Spark computes; over Arrow tables
-            those that Arrow computes alike (extra ``sql``).
-
-        Raises
-        ------
-        QueryError
-            If a column does not exist, an expression is invalid, or a condition would lose updates
-            (for a top of keys it may use keys and number alone).
-
-        Examples
-        --------
-        >>> games = gw.stream(pa.table({"team": ["a", "a", "b", "b"], "won": [1, 0, 1, 1]}))
-        >>> pairs = games.key_by("team").count_window(2).with_outputs()
-        >>> outputs = pairs.aggregate(wins=gw.sum("won"), games=gw.count())
-        >>> shares = outputs.select("team", share="wins / games", where="wins > 0").result()
-        >>> shares.to_pylist()
-        [{'team': 'a', 'share': 0.5}, {'team': 'b', 'share': 1.0}]
-        """
-        projection = selected_columns(columns, expressions)
-        unchanged = frozenset(each for each in columns if isinstance(each, str))
-        changed = self._with(Selection(projection, unchanged, where))
-        changed._check_selection()
-        check_selection(self, changed.selections[-1])
-        return changed
-
-    def _with(self, *selections: Selection) -> Self:
-        changed = copy(self)
-        changed.selections = (*self.selections, *selections)
-        return changed
-
-    @abstractmethod
-    def _check_selection(self) -> None:
-        """Raise `QueryError` unless the last selection is one of these results."""
-
-    def _check_by_row(self, texts: Sequence[str]) -> None:
-        """Raise `QueryError` unless expressions are of one result alone."""
-
-    def _check_among(self, names: Sequence[str], where: str) -> None:
-        """Raise `QueryError` unless a condition uses these results alone."""
-        some = Selection({name: name for name in names}, frozenset(names))
-        self._with(some, Selection({}, frozenset(), where))._check_selection()
-
-    @property
-    def unchanged_columns(self) -> frozenset[str] | None:
-        """The results that no selection leaves out or changes; None if there is no selection."""
-        names: frozenset[str] | None = None
-        for each in self.selections:
-            if each.columns:
-                names = each.unchanged if names is None else names & each.unchanged
-        return names
-
     #: Makes the same outputs, with the time of each result among its columns, where they lack it.
     in_time: Callable[[], Outputs] | None = None
-
-    @abstractmethod
-    def result(self) -> ResultTable:
-        """Return keys, ``window_start``, ``window_end`` and the results."""
-
-    @property
-    @abstractmethod
-    def schema(self) -> pa.Schema:
-        """The columns of `result`, in Arrow's types; nothing is computed.
-
-        Examples
-        --------
-        >>> users = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
-        >>> users.count_window(2).with_outputs().aggregate(n=gw.count()).schema.names
-        ['user', 'window_start', 'window_end', 'n']
-        """
 
     @abstractmethod
     def rows(self, stage: Stage) -> Source:
@@ -151,105 +53,6 @@ class Outputs(WritesParquet, ArrangesResults):
     def stages_before(self) -> int:
         """Number of earlier stages whose results this query reads."""
         return 0
-
-    def side(self, tag: str) -> ResultTable:
-        """Return the rows of a side output: the keys, and what the function declared.
-
-        Parameters
-        ----------
-        tag : str
-            Tag that the function declares in ``side_outputs``.
-
-        Raises
-        ------
-        QueryError
-            If no side output has this tag.
-
-        Examples
-        --------
-        >>> class Split(gw.functions.KeyedProcessFunction):
-        ...     side_outputs = {"large": pa.schema({"amount": pa.int64()})}
-        ...
-        ...     def process_element(self, row, context):
-        ...         if row["amount"] < 10:
-        ...             return [row]
-        ...         context.output("large", row)
-        >>> sales = gw.stream(pa.table({"shop": ["a", "a"], "amount": [5, 50]})).key_by("shop")
-        >>> outputs = sales.with_outputs().process(Split(), ["amount"], output="amount BIGINT")
-        >>> outputs.side("large").to_pylist()
-        [{'shop': 'a', 'amount': 50}]
-        """
-        sides = self.plan.query.side_outputs
-        if tag not in sides:
-            rule = f"a side output is one of {', '.join(sides) or 'none'}"
-            raise QueryError(rule, value=repr(tag))
-        return self._side(tag)
-
-    def _side(self, tag: str) -> ResultTable:
-        """Return the rows of a side output."""
-        raise NotImplementedError(f"{type(self).__name__} has no side outputs: {tag}")
-
-    @abstractmethod
-    def late(self) -> ResultTable:
-        """Return the input rows that came after all their windows were closed."""
-
-    @abstractmethod
-    def rejected(self) -> ResultTable:
-        """Return the input rows with an unusable value, with a column ``rejection_reason``.
-
-        ``null_timestamp``, ``out_of_range_timestamp`` where a window would not fit int64,
-        ``future_timestamp`` (`gpu_windows.WatermarkStrategy.guard`), or ``invalid_session_gap``
-        (`gpu_windows.EventTimeSessionWindows.with_dynamic_gap`). A time is judged first. The query
-        continues without these rows; those with a usable time move the watermark as any.
-
-        Examples
-        --------
-        >>> clicks = gw.stream(pa.table({"user": ["ann", "ann"], "ts": [0, None]}))
-        >>> timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
-        >>> hours = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 hour"))
-        >>> outputs = hours.with_outputs().aggregate(n=gw.count())
-        >>> outputs.rejected()["rejection_reason"].to_pylist()
-        ['null_timestamp']
-        """
-
-    @abstractmethod
-    def metrics(self) -> ResultTable:
-        """Return one row of counters; of streams `gpu_windows.watch` shows them.
-
-        ``rows`` seen; of these ``late``, ``gap`` (between windows), ``null_timestamp``,
-        ``out_of_range_timestamp``, ``future_timestamp`` and ``invalid_session_gap`` are in no
-        window; ``fired`` windows were emitted.
-        ``locally_aggregated`` rows became partials before a shuffle. Calls of kernels:
-        ``cpu_batches``, ``cuda_batches``, ``device_fallbacks``. ``user``: a map of the counters of
-        user code (`TriggerContext.count`).
-        """
-
-    if not TYPE_CHECKING:  # for what it has, and no more, type checkers look at the class
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Raise `MissingStepError`, an `AttributeError`: it is the result that has rows."""
-            if name.startswith("_") or name in dir(type(self)):
-                object.__getattribute__(self, name)  # raises what it has raised
-            if self.is_streaming:
-                rule = f"outputs of a stream go to gpu_windows.write_stream: they have no .{name}"
-            else:
-                rule = f"outputs may be several tables: call .result() before .{name}"
-            raise MissingStepError(rule, value=type(self).__name__)
-
-    def explain(self) -> str:
-        """Return what is computed, how, where and why; expressions by the user's names.
-
-        Examples
-        --------
-        >>> users = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
-        >>> outputs = users.count_window(2).with_outputs().aggregate(n=gw.count())
-        >>> print(outputs.explain().splitlines()[0])
-        window    global
-        """
-        text = explain(self.plan)
-        for fresh, name in self.plan.query.display_names.items():
-            text = text.replace(fresh, name)
-        return text
 
 
 @dataclass(frozen=True)

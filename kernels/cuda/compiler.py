@@ -1,7 +1,4 @@
-"""Numba's CUDA compiler, or its simulator: the one file that imports ``numba.cuda``.
-
-The simulator (``NUMBA_ENABLE_CUDASIM=1``, read when Numba is imported) runs kernels as Python.
-"""
+"""Numba's CUDA compiler: the one file that imports ``numba.cuda``."""
 
 from __future__ import annotations
 
@@ -13,23 +10,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import numba.cuda
+import numba.cuda.extending
 import numpy as np
-from numba.core import config
+from llvmlite import ir
+from numba import types
 
 from gpu_windows.kernels.compile import cache_directory
-from gpu_windows.kernels.cuda.simulated import share_arrays
 from gpu_windows.kernels.sources import relocate_source
 
 #: ``numba.cuda``; it has no types.
 cuda: Any = numba.cuda
 
-#: Whether Numba simulates CUDA in this process.
-SIMULATED = bool(config.ENABLE_CUDASIM)
-
 #: How functions become part of the kernels that call them: NVVM does it. If Numba did, in its own
 #: representation (``inline="always"``), a large kernel would take ten times as long: one with a
-#: state machine took 50 to 80 seconds to PTX instead of 6. The simulator does not know the word.
-_INLINED: dict[str, Any] = {} if SIMULATED else {"forceinline": True}
+#: state machine took 50 to 80 seconds to PTX instead of 6.
+_INLINED: dict[str, Any] = {"forceinline": True}
 
 
 def _load_arrays() -> None:
@@ -52,15 +47,32 @@ def _load_arrays() -> None:
         del vars(np)["row_stack"]
 
 
-if SIMULATED:
-    share_arrays()
-else:
-    _load_arrays()
+_load_arrays()
 
 
 def device_function(function: Callable[..., Any]) -> Any:
     """Compile a function that kernels call; it is inlined into them."""
     return cuda.jit(function, device=True, **_INLINED)
+
+
+@numba.cuda.extending.intrinsic
+def load_relaxed(typing: Any, array: Any, index: Any) -> Any:
+    """Return ``array[index]`` of int64, as atomics see it: a read that may meet one.
+
+    A plain read and an atomic of two threads, which nothing orders, are a race, of which CUDA says
+    nothing; and what the plain one reads may be an old value for as long as a cache has it.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, _ = signature.args
+        values, place = arguments
+        item = builder.gep(context.make_array(kind)(context, builder, values).data, [place])
+        form = ir.FunctionType(ir.IntType(64), [item.type])
+        text, registers = "ld.relaxed.gpu.global.b64 $0, [$1];", "=l,l"
+        return builder.call(ir.InlineAsm(form, text, registers, side_effect=True), [item])
+
+    del typing, index
+    return array.dtype(array, types.int64), generate
 
 
 def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> Any:
@@ -69,8 +81,6 @@ def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> A
     Within `gpu_windows.kernels.compile.compiling_alone`. Without link-time optimisation: what runs
     is the PTX that the tests compile.
     """
-    if SIMULATED:
-        return cuda.jit(list(signatures))(function)
     function = relocate_source(function, cache_directory())
     return cuda.jit(list(signatures), cache=True, lto=False)(function)
 
@@ -80,8 +90,6 @@ def cache_target() -> str | None:
 
     As Numba's cache tells entries of a kernel apart, and as a part of a file name.
     """
-    if SIMULATED:
-        return None
     dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
     runtime: Any = importlib.import_module("numba.cuda.cudadrv.runtime")
     major, minor = dispatcher.get_current_device().compute_capability

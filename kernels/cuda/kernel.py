@@ -10,7 +10,7 @@ from typing import Any
 import gpu_windows.kernels.cuda as package
 from gpu_windows.kernels.compile import compiling_alone
 from gpu_windows.kernels.cuda import primitives
-from gpu_windows.kernels.cuda.compiler import SIMULATED, cache_target, compile_kernel
+from gpu_windows.kernels.cuda.compiler import cache_target, compile_kernel
 from gpu_windows.kernels.cuda.launcher import Launcher
 from gpu_windows.kernels.cuda.session import working
 
@@ -61,9 +61,7 @@ class CudaKernel:
         with working(), compiling_alone(self.definition, cache_target()):
             if self._compiled is None:  # another thread may have done it meanwhile
                 compiled = compile_kernel(self.definition, self.signatures)
-                if not SIMULATED:
-                    compiled = Launcher(self.name, compiled, self.signatures)
-                self._compiled = compiled
+                self._compiled = Launcher(self.name, compiled, self.signatures)
 
 
 def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], CudaKernel]:

@@ -1,4 +1,4 @@
-"""Arrays on the device, and launches of kernels: the same calls on CuPy and under the simulator.
+"""Arrays on the device, and launches of kernels.
 
 Every call works on the device, the stream and the memory pool of the task's session
 (`gpu_windows.kernels.cuda.session`). Arrays are one-dimensional and contiguous, on the device.
@@ -6,19 +6,16 @@ Every call works on the device, the stream and the memory pool of the task's ses
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
-from gpu_windows.kernels.cuda.compiler import SIMULATED
-from gpu_windows.kernels.cuda.session import Session, working
-from gpu_windows.kernels.cuda.simulated import switching_often
+from gpu_windows.kernels.cuda.session import working
 
-#: Threads of a block (few for the simulator, where each is one of Python).
-THREADS = 2 if SIMULATED else 256
+#: Threads of a block.
+THREADS = 256
 #: Kernels stride over their items, so a launch needs no more blocks than fill a device, and it
 #: costs nothing to have as many as Numba wants to see (it warns of small grids).
 _MIN_BLOCKS, _MAX_BLOCKS = 128, 4096
@@ -30,8 +27,6 @@ _MIN_BLOCKS, _MAX_BLOCKS = 128, 4096
 def to_device(array: HostArray) -> DeviceArray:
     """Return the array on the device, contiguous; one that is there is not copied."""
     with working() as session:
-        if SIMULATED:
-            return np.array(array)  # the simulator writes arguments back: a view may be read-only
         moved = None if session.staging is None else session.staging.to_device(array)
         if moved is not None:
             return moved
@@ -41,8 +36,6 @@ def to_device(array: HostArray) -> DeviceArray:
 def to_host(array: DeviceArray) -> HostArray:
     """Return the array as NumPy's; wait for the kernels that write it."""
     with working() as session:
-        if SIMULATED:
-            return np.asarray(array)
         moved = None if session.staging is None else session.staging.to_host(array)
         if moved is not None:
             return moved
@@ -106,20 +99,5 @@ def launch(compiled: Any, count: int, arguments: Sequence[Any]) -> None:
     A kernel must not look at it.
     """
     with working() as session:
-        if SIMULATED:
-            _simulate(compiled, [_argument(session, argument) for argument in arguments])
-        else:
-            blocks = min(max(-(-count // THREADS), _MIN_BLOCKS), _MAX_BLOCKS)
-            compiled(session, blocks, THREADS, arguments)
-
-
-def _simulate(compiled: Any, values: list[Any]) -> None:
-    with warnings.catch_warnings(), switching_often():
-        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's: an integer wraps around
-        compiled[2, THREADS](*values)  # few, but enough to stride
-
-
-def _argument(session: Session, argument: Any) -> Any:
-    if not hasattr(argument, "dtype") or np.isscalar(argument):
-        return argument
-    return argument if argument.size > 0 else session.placeholder(argument.dtype)
+        blocks = min(max(-(-count // THREADS), _MIN_BLOCKS), _MAX_BLOCKS)
+        compiled(session, blocks, THREADS, arguments)

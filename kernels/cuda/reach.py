@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.cuda import primitives
-from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda, device_function
+from gpu_windows.kernels.cuda.compiler import cuda, device_function
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.primitives import THREADS
 from gpu_windows.kernels.cuda.types import INT, INTS
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: Marks of each kind (few for the simulator, whose arrays are small).
-_PLACES = 1 << (4 if SIMULATED else 10)
+#: Marks of each kind.
+_PLACES = 1 << 10
 
 
 def make_marks() -> Any:

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.cuda import primitives, rules
-from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import INT, INTS
 from gpu_windows.rules import IDENTITIES
 
-#: Places of a table that a device's cache holds (few for the simulator, which is Python), and most
-#: of them for one cell.
-_PLACES, _MAX_REPLICAS = 1 << (6 if SIMULATED else 18), 256
+#: Places of a table that a device's cache holds and most of them for one cell.
+_PLACES, _MAX_REPLICAS = 1 << 18, 256
 
 
 def table(how: int, size: int) -> tuple[int, Any]:

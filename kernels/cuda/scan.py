@@ -295,7 +295,7 @@ def _share_moments(moments: Any) -> Any:
     n = cuda.shared.array(TILE, moments.n.dtype)
     high = cuda.shared.array(TILE, moments.high.dtype)
     low = cuda.shared.array(TILE, moments.low.dtype)
-    m2 = cuda.shared.array(TILE, moments.m2.dtype)  # a line each: the simulator tells them apart so
+    m2 = cuda.shared.array(TILE, moments.m2.dtype)
     return Moments(n, high, low, m2)
 
 

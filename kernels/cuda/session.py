@@ -1,7 +1,6 @@
 """The session of a device: its stream, its memory pool, and what its errors mean.
 
-With `gpu_windows.kernels.cuda.compiler` the one place that knows which library does what. Under
-Numba's simulator NumPy stands in for CuPy.
+With `gpu_windows.kernels.cuda.compiler` the one place that knows which library does what.
 """
 
 from __future__ import annotations
@@ -11,15 +10,13 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from gpu_windows.errors import DeviceFailedError, DeviceMemoryError
 from gpu_windows.kernels import task
-from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.library import load_cupy, why_too_old
 from gpu_windows.kernels.cuda.staging import Staging
 
@@ -79,8 +76,6 @@ def why_not() -> str | None:
 
     Asks the driver, but makes no CUDA context.
     """
-    if SIMULATED:
-        return None
     if not _has_driver():
         return "there is no NVIDIA driver (libcuda.so.1) on this machine"
     for package in ("numba_cuda", "cupy"):
@@ -119,13 +114,11 @@ def _why_no_cuda() -> str | None:
 
 def uuids() -> list[str]:
     """Return the UUID of every visible device, in CUDA's order."""
-    return ["GPU-simulated"] if SIMULATED else [str(device.uuid) for device in cuda.list_devices()]
+    return [str(device.uuid) for device in cuda.list_devices()]
 
 
 def why_not_device(ordinal: int) -> str | None:
     """Return why kernels cannot run on a visible device, or None if they can."""
-    if SIMULATED:
-        return None
     capability = int(load_cupy().cuda.Device(ordinal).compute_capability)
     if capability < _OLDEST_CAPABILITY:
         return f"device {ordinal} has compute capability {capability / 10}, less than 7.5"
@@ -170,7 +163,7 @@ class Session:
     Parameters
     ----------
     arrays : module
-        CuPy, or NumPy under the simulator.
+        CuPy.
     device, stream : context manager
         CuPy's; they become current while a call lasts. The stream waits for the default stream and
         the other way round, so that a caller may index an array without knowing of it.
@@ -259,7 +252,7 @@ def _session(ordinal: int, share: float) -> Session:
     if ordinal not in _sessions:
         with _OPENING:
             if ordinal not in _sessions:
-                _sessions[ordinal] = _simulated_session() if SIMULATED else _open(ordinal, share)
+                _sessions[ordinal] = _open(ordinal, share)
     return _sessions[ordinal]
 
 
@@ -267,17 +260,6 @@ def cupy_version() -> str:
     """Return the version of CuPy, whose kernels the session runs in addition to ours."""
     with working() as session:
         return str(session.arrays.__version__)
-
-
-class NoDevice(nullcontext[None]):
-    """Stand-in for CuPy's device in the simulator."""
-
-    def use(self) -> None:
-        """Work on it from now on."""
-
-
-def _simulated_session() -> Session:
-    return Session(np, NoDevice(), nullcontext(), nullcontext, lambda: None, 0, {})
 
 
 def _open(ordinal: int, share: float) -> Session:

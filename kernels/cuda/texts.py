@@ -24,7 +24,6 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows.kernels.contract.arrays import ArrowArray, DeviceInts
-from gpu_windows.kernels.cuda.compiler import SIMULATED
 from gpu_windows.kernels.cuda.session import Session, working
 
 logger = logging.getLogger(__name__)
@@ -43,8 +42,6 @@ _SENT_AS = {
 @cache
 def library() -> Any:
     """Return pylibcudf, or None where it cannot be used; say why."""
-    if SIMULATED:
-        return None
     try:
         return importlib.import_module("pylibcudf")
     except (ImportError, OSError, RuntimeError) as error:  # CUDA's are RuntimeErrors

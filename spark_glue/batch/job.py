@@ -21,8 +21,10 @@ from gpu_windows.spark_glue.columns.types import to_spark_schema
 from gpu_windows.spark_glue.session.settings import fragment_bytes
 from gpu_windows.spark_glue.tasks.device import gpu_share
 from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD
+from gpu_windows.spark_glue.tasks.given_keys import GIVEN, PackKeys, given_keys
 from gpu_windows.spark_glue.tasks.packing import shard_count
 from gpu_windows.spark_glue.tasks.scanning import read_in_tasks
+from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
 from gpu_windows.spark_glue.tasks.workers import (
     COUNTERS,
     TAGS,
@@ -68,7 +70,7 @@ class BatchRows:
         """Return the output of a step over the columns that a plan needs."""
         if self.scanned is not None:
             return read_in_tasks(self.frame.sparkSession, self.scanned, plan, step, schema)
-        return columns_of(self.frame, plan).mapInArrow(step, schema)
+        return map_in_workers(columns_of(self.frame, plan), step, schema)
 
 
 def packs_rows(plan: Plan) -> bool:
@@ -110,15 +112,20 @@ def run_shards(
         first: MakePartials | PackRows = PackRows(plan, max_bytes=max_bytes)
         if is_plan_of(plan, WindowQuery) and plan.order:
             first = MakePartials(plan, max_bytes, share)
-        packed = rows.map(plan, first, to_spark_schema(PACKED, StructType()))
+        packed_schema = to_spark_schema(PACKED, StructType())
+        packed = rows.map(plan, first, packed_schema)
+        if given_keys(plan) is not None:
+            one_task = frame.sparkSession.range(0, 1, 1, 1)
+            keys = one_task.mapInArrow(PackKeys(plan, max_bytes), packed_schema)
+            packed = packed.unionAll(keys)
         by_shard = packed.repartition(SHARD).sortWithinPartitions(SHARD, NUMBER)
-        return by_shard.mapInArrow(make(True), schema)
+        return map_in_workers(by_shard, make(True), schema)
     columns = columns_of(frame, plan)
     if is_plan_of(plan, WindowQuery) and plan.makes_partials:
         sorted_rows = _sort_by_shard(spark_partials(columns, plan), plan, ())
     else:
         sorted_rows = _sort_by_shard(columns, plan, plan.order)
-    return sorted_rows.mapInArrow(make(False), schema)
+    return map_in_workers(sorted_rows, make(False), schema)
 
 
 def _sort_by_shard(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
@@ -127,6 +134,7 @@ def _sort_by_shard(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFr
     Unless rows are broadcast, Spark partitions by the hash of keys, and shards order rows within a
     partition: so keys spread evenly, and adaptive execution may merge small partitions.
     """
+    frame = _add_given_keys(frame, plan)
     keys = [F.col(quote_name(name)) for name in plan.query.shard_keys] or [F.lit(0)]
     shard = F.pmod(F.xxhash64(*keys), F.lit(shard_count(plan))).cast("long")
     if plan.query.broadcasts:
@@ -134,6 +142,18 @@ def _sort_by_shard(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFr
     else:
         rows = frame.repartition(*keys).withColumn(SHARD, shard)
     return rows.sortWithinPartitions(SHARD, *map(quote_name, order))
+
+
+def _add_given_keys(frame: DataFrame, plan: Plan) -> DataFrame:
+    """Return rows and the given keys of a plan, in which `GIVEN` is true."""
+    keys = given_keys(plan)
+    if keys is None:
+        return frame
+    given = frame.sparkSession.createDataFrame(keys).select(
+        *(F.col(quote_name(name)).cast(frame.schema[name].dataType) for name in keys.column_names),
+        F.lit(True).alias(GIVEN),
+    )
+    return frame.unionByName(given, allowMissingColumns=True)
 
 
 def _assign_shards(frame: DataFrame, plan: Plan, shard: Column) -> DataFrame:

@@ -12,9 +12,10 @@ from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.functions.two_inputs import DELETED, MARKS
 from gpu_windows.planning.kinds.select import SelectQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.own_columns import NO_KEY, REASON, SPREAD
 from gpu_windows.planning.plan import is_plan_of
 from gpu_windows.planning.planner import plan
-from gpu_windows.planning.query import NO_KEY, REASON, SPREAD, Query
+from gpu_windows.planning.query import Query
 from gpu_windows.runners.outputs import Outputs, Source
 from gpu_windows.runners.stages import Stage
 from gpu_windows.spark_glue.batch.job import (
@@ -44,7 +45,7 @@ from gpu_windows.spark_glue.dataframes.source import SparkSource
 from gpu_windows.spark_glue.dataframes.spark_selection import SparkOutputs, apply_selections
 from gpu_windows.spark_glue.session.settings import crosses_quickly
 from gpu_windows.spark_glue.session.shuffles import default_shards
-from gpu_windows.spark_glue.session.worker_python import warn_of_other_python
+from gpu_windows.spark_glue.session.worker_python import prepare_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -185,5 +186,5 @@ class BatchSource(SparkSource):
 
     def outputs(self, query: Query) -> Outputs:
         """Plan a query."""
-        warn_of_other_python(self.frame.sparkSession)
+        prepare_workers(self.frame.sparkSession)
         return BatchOutputs(self, query)

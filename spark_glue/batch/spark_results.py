@@ -35,7 +35,8 @@ def finishes_in_spark(plan: Plan) -> TypeGuard[WindowPlan]:
     """Whether Spark computes the results itself."""
     if not (is_plan_of(plan, WindowQuery) and plan.partials_by is PartialsBy.SPARK):
         return False
-    return grid_of(plan).span == 1 and plan.query.grouping is None
+    query = plan.query
+    return grid_of(plan).span == 1 and query.grouping is None and query.gaps is None
 
 
 def results(partials: DataFrame, plan: WindowPlan) -> DataFrame:

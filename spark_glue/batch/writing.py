@@ -18,8 +18,8 @@ from gpu_windows.commits.write_target import WriteTarget, WrittenFile, WrittenPa
 from gpu_windows.errors import GpuWindowsError, OutputError
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.kinds.select import SelectQuery
+from gpu_windows.planning.own_columns import NO_KEY, SPREAD
 from gpu_windows.planning.plan import Plan, is_plan_of
-from gpu_windows.planning.query import NO_KEY, SPREAD
 from gpu_windows.runners.arrangement import Arrangement
 from gpu_windows.runners.arrow_selection import apply_selections
 from gpu_windows.runners.selection import Selection

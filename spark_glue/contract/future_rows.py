@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 
 #: Name of the column of a row's mark: whether it is too far in the future.
 FUTURE = "__future"

@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from gpu_windows.commits import records
 from gpu_windows.commits.records import side_name
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.planning.plan import Plan
-from gpu_windows.planning.query import REASON
 
 #: Side outputs have the kinds from `SIDES` on.
 RESULT, LATE, SIDES = 0, 1, 2

@@ -14,6 +14,7 @@ from gpu_windows.functions.top import Ranking
 from gpu_windows.operators.columns.top_n import select_top_results
 from gpu_windows.planning.query import Query
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,4 +56,4 @@ def rank_results(frame: DataFrame, query: Query, files: int | None = None) -> Da
     by_window = frame.repartition(*bounds) if files is None else frame.repartition(files, *bounds)
     number = StructField(query.ranking.number, LongType(), nullable=False)
     rank = Rank(query.ranking, query.display_keys, query.window_columns)
-    return by_window.mapInArrow(rank, StructType([*frame.schema.fields, number]))
+    return map_in_workers(by_window, rank, StructType([*frame.schema.fields, number]))

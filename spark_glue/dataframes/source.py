@@ -15,7 +15,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from gpu_windows.column_types.local_times import check_local
 from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError
-from gpu_windows.planning.query import NO_TIME, OWN
+from gpu_windows.planning.own_columns import NO_TIME, OWN
 from gpu_windows.planning.validation import (
     check_free,
     check_time,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from gpu_windows.errors import UnsupportedQueryError
-from gpu_windows.planning.query import NO_TIME
+from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.spark_glue.dataframes.plan_text import read_plan_text
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 

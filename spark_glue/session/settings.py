@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, overload
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.spark_glue.session.gpus import gpu_settings
+from gpu_windows.spark_glue.session.local_session import get_session
+from gpu_windows.spark_glue.session.running_session import configure_session
 from gpu_windows.spark_glue.session.sockets import socket_settings
 from gpu_windows.spark_glue.session.worker_python import use_this_python, use_this_python_in
 
@@ -46,9 +48,19 @@ class Conf(Protocol):
         """Return the value of a setting."""
 
 
+@overload
+def configure(session: SparkSession, *, rows: int = ROWS, gpu: int = False) -> SparkSession: ...
+
+
+@overload
 def configure(
-    builder: SparkSession.Builder, *, rows: int = ROWS, gpu: int = False
-) -> SparkSession.Builder:
+    session: SparkSession.Builder, *, rows: int = ROWS, gpu: int = False
+) -> SparkSession.Builder: ...
+
+
+def configure(
+    session: SparkSession.Builder | SparkSession, *, rows: int = ROWS, gpu: int = False
+) -> SparkSession.Builder | SparkSession:
     """Give a session the settings for fast transfer of rows to and from Python workers.
 
     Spark then does not measure the bytes of Arrow batches: by default it does so after every row,
@@ -60,12 +72,15 @@ def configure(
     Where the builder names a local master, workers are run by the Python that runs this, as
     `session` has it, and on Linux the JVM reaches them by Unix domain sockets, which saves 40 ms a
     task from Spark 4.1 on (unless the builder names plugins: workers of RAPIDS know TCP alone).
-    Where it names none yet, both are left to you: docs/operations.md.
+    Where it names none yet, sockets are left to you: docs/operations.md.
+
+    A session that exists gets what can still be changed. A warning names what an application reads
+    only when it starts, and says how to have it.
 
     Parameters
     ----------
-    builder : pyspark.sql.SparkSession.Builder
-        E.g. ``SparkSession.builder``. Settings of the same names that it had are replaced.
+    session : pyspark.sql.SparkSession or pyspark.sql.SparkSession.Builder
+        A session, or ``SparkSession.builder``. Settings of the same names that it had are replaced.
     rows : int
         Rows of a batch at most.
     gpu : bool or int
@@ -75,26 +90,46 @@ def configure(
 
     Returns
     -------
-    pyspark.sql.SparkSession.Builder
+    pyspark.sql.SparkSession or pyspark.sql.SparkSession.Builder
         The same one.
 
     Raises
     ------
     QueryError
-        If it is not a builder, such as a session that exists already.
+        If it is neither a session nor a builder.
     InvalidOptionError
-        If ``gpu`` is not a number of tasks.
+        If ``gpu`` is not a number of tasks, or the application of a session has other settings of
+        GPUs.
+    WorkerPythonError
+        If workers of a session on this machine run a Python without this package, which
+        ``PYSPARK_PYTHON`` names.
 
     Examples
     --------
     >>> from pyspark.sql import SparkSession  # doctest: +SKIP
-    >>> spark = gw.configure(SparkSession.builder).getOrCreate()  # doctest: +SKIP
+    >>> spark = gw.configure(
+    ...     SparkSession.builder.master("local[*]")
+    ... ).getOrCreate()  # doctest: +SKIP
+    >>> spark = gw.configure(spark)  # doctest: +SKIP
     """
-    if not hasattr(builder, "config"):
-        raise QueryError("configure takes SparkSession.builder", value=type(builder).__name__)
-    use_this_python_in(builder)
-    sockets = {} if gpu else socket_settings(getattr(builder, "_options", {}))
-    return builder.config(map={**SETTINGS, ARROW_ROWS: str(rows), **gpu_settings(gpu), **sockets})
+    settings, gpus = {**SETTINGS, ARROW_ROWS: str(rows)}, gpu_settings(gpu)
+    if _is_session(session):
+        return configure_session(session, settings, gpus)
+    if not _is_builder(session):
+        rule = "configure takes a SparkSession, or SparkSession.builder"
+        raise QueryError(rule, value=type(session).__name__)
+    use_this_python_in(session)
+    sockets = {} if gpu else socket_settings(getattr(session, "_options", {}))
+    return session.config(map={**settings, **gpus, **sockets})
+
+
+def _is_session(session: object) -> TypeGuard[SparkSession]:
+    """Return whether it is a session, also one of Spark Connect, which has a class of its own."""
+    return hasattr(session, "conf") and hasattr(session, "version")
+
+
+def _is_builder(session: object) -> TypeGuard[SparkSession.Builder]:
+    return hasattr(session, "config")
 
 
 def session(
@@ -107,7 +142,7 @@ def session(
     """Return a session with the settings of `configure`, or give them to the existing one.
 
     On this machine workers are run by the Python that runs this, unless ``PYSPARK_PYTHON`` or a
-    cluster's settings say otherwise.
+    cluster's settings say otherwise. A warning names what an existing session cannot be given.
 
     Parameters
     ----------
@@ -124,21 +159,25 @@ def session(
     -------
     pyspark.sql.SparkSession
 
+    Raises
+    ------
+    SparkUnavailableError
+        If there is no Java 17 or newer.
+
     Examples
     --------
     >>> spark = gw.session("clicks", config={"spark.sql.shuffle.partitions": "8"})  # doctest: +SKIP
     """
     from pyspark.sql import SparkSession
 
+    given = {"spark.sql.session.timeZone": time_zone, **(config or {})}
+    if (running := SparkSession.getActiveSession()) is not None:
+        return configure_session(running, {**SETTINGS, ARROW_ROWS: str(rows), **given}, {})
     use_this_python(config or {})
     builder = configure(SparkSession.builder.appName(app_name), rows=rows)
     sockets = socket_settings({"spark.master": "local", **(config or {})})
-    settings: dict[str, Any] = {
-        "spark.sql.session.timeZone": time_zone,
-        **sockets,
-        **(config or {}),
-    }
-    return builder.config(map=settings).getOrCreate()
+    settings: dict[str, Any] = {**sockets, **given}
+    return get_session(builder.config(map=settings))
 
 
 def crosses_quickly(conf: Conf) -> bool:

@@ -1,24 +1,42 @@
-"""Chooses the Python of Spark's workers on this machine, unless it is configured elsewhere."""
+"""Chooses the Python of Spark's workers on this machine, and checks that it has this package."""
 
 from __future__ import annotations
 
-import logging
+import json
 import os
 import shutil
+import site
 import subprocess
 import sys
-from collections.abc import Mapping
+import sysconfig
+from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pyspark import SparkFiles
 
-logger = logging.getLogger(__name__)
+from gpu_windows.errors import WorkerPythonError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 PYTHON = "PYSPARK_PYTHON"
 #: The same as a setting, which only spark-submit reads: PySpark reads the environment.
 _SETTING = "spark.pyspark.python"
+#: What PySpark runs if nothing is configured.
+_DEFAULT = "python3"
+_PATH = "PYTHONPATH"
+#: Modules without which no worker can run a query.
+WORKER_MODULES = (__name__.partition(".")[0], "pyarrow", "numba")
+#: Prints the minor version and which of the modules are missing.
+_PROBE = """
+import json, sys
+from importlib.util import find_spec
+missing = [name for name in sys.argv[1:] if find_spec(name) is None]
+print(json.dumps([list(sys.version_info[:2]), missing]))
+"""
 #: If one of these is set, the user, spark-submit or a folder of settings configures where Spark
 #: runs and by which Python.
 _CONFIGURED = (
@@ -56,36 +74,90 @@ def use_this_python_in(builder: SparkSession.Builder) -> None:
         use_this_python(settings)
 
 
-def warn_of_other_python(session: SparkSession) -> None:
-    """Log a warning, once, if the Python of workers on this machine lacks this package.
+def prepare_workers(session: SparkSession) -> None:
+    """Make workers on this machine run this Python, with the modules that it finds.
 
-    A query would fail with a long stack of Spark's. It is not an error, because the package may be
-    sent to workers (``addPyFile``). Workers on other machines are not checked.
+    Spark runs ``python3`` from ``PATH`` in a session that nobody has configured, which is another
+    Python if an environment is not activated. Functions made after this call run in this Python;
+    ``spark.pyspark.python`` of the session takes precedence. Folders from which this process
+    imports, such as that of its script, are added to the ``PYTHONPATH`` of its workers.
+
+    Call it before functions for workers are created. Workers on other machines, and those of Spark
+    Connect, are left as they are: see `gpu_windows.spark_glue.tasks.worker_step`.
+
+    Raises
+    ------
+    WorkerPythonError
+        If ``PYSPARK_PYTHON`` is a Python without this package, which was not sent to it either.
     """
-    if "connect" in type(session).__module__.split("."):
+    context = getattr(session, "sparkContext", None)
+    if context is None or not (session.conf.get("spark.master", None) or "").startswith("local"):
         return
-    conf = session.conf
-    own = conf.get(_SETTING, None)
-    if own is None and (conf.get("spark.master", None) or "").startswith("local"):
-        _warn_of(os.environ.get(PYTHON) or "python3")
+    if not os.environ.get(PYTHON) and context.pythonExec == _DEFAULT:
+        context.pythonExec = session.conf.get(_SETTING, None) or sys.executable or _DEFAULT
+    path = shutil.which(context.pythonExec)
+    if path == sys.executable:
+        _add_folders(context, import_folders())
+    elif path is not None:
+        _check_python(path, _worker_path(context))
+
+
+def python_of(session: SparkSession) -> str:
+    """Return what ``PYSPARK_PYTHON`` should be, and where it is read."""
+    if getattr(session, "sparkContext", None) is None:
+        return "a Python that has it, where the server of Spark Connect is started"
+    return f"a Python that has it before the program starts; the driver's is {sys.executable}"
+
+
+def import_folders() -> list[str]:
+    """Return the folders from which this process imports, without those that its Python has."""
+    own = {*sysconfig.get_paths().values(), *site.getsitepackages(), site.getusersitepackages()}
+    library = sysconfig.get_path("stdlib")
+    spark = SparkFiles.getRootDirectory()
+    return [
+        path
+        for path in dict.fromkeys(sys.path)
+        if Path(path).is_absolute()
+        and path not in own
+        and not path.startswith((library, spark))
+        and Path(path).exists()
+    ]
+
+
+def _add_folders(context: SparkContext, folders: Sequence[str]) -> None:
+    """Add folders to the path of workers, in this process's order, before what they inherit."""
+    before = [path for path in context.environment.get(_PATH, "").split(os.pathsep) if path]
+    inherited = os.environ.get(_PATH, "").split(os.pathsep)
+    missing = [path for path in folders if path not in before]
+    if {*missing} - {*inherited}:
+        context.environment[_PATH] = os.pathsep.join([*before, *missing])
+
+
+def _worker_path(context: SparkContext) -> str:
+    """Return the ``PYTHONPATH`` of workers, with the files that were sent to them."""
+    root = Path(SparkFiles.getRootDirectory())
+    sent = [str(path) for path in root.glob("*") if path.suffix in (".zip", ".egg", ".jar")]
+    set_before = [context.environment.get(_PATH), os.environ.get(_PATH)]
+    return os.pathsep.join([str(root), *sent, *filter(None, set_before)])
 
 
 @cache
-def _warn_of(command: str) -> None:
-    path = shutil.which(command)
-    if path is None or path == sys.executable:
-        return
-    package = __name__.partition(".")[0]
-    program = f"from importlib.util import find_spec as f; raise SystemExit(f({package!r}) is None)"
+def _check_python(python: str, path: str) -> None:
+    """Raise `WorkerPythonError` if a Python cannot run workers, given its ``PYTHONPATH``."""
+    command = [python, "-c", _PROBE, *WORKER_MODULES]
+    environment = {**os.environ, _PATH: path}
     try:
-        done = subprocess.run([path, "-c", program], capture_output=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return  # Spark reports it better
-    if done.returncode != 0:
-        logger.warning(
-            "Spark's workers are run by %s, which does not find %s: export PYSPARK_PYTHON=%s before"
-            " the session is made, or make it by gpu_windows.session()",
-            path,
-            package,
-            sys.executable,
+        done = subprocess.run(
+            command, capture_output=True, timeout=20, check=False, env=environment
         )
+        version, missing = json.loads(done.stdout)
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return  # it is no Python that could be asked: Spark reports it better
+    fix = f"export {PYTHON}={sys.executable} before the program starts, or unset it"
+    runs = f"Spark's workers on this machine run {python}"
+    if missing:
+        raise WorkerPythonError(f"{runs}, which does not find {', '.join(missing)}: {fix}")
+    if tuple(version) != sys.version_info[:2]:
+        own = ".".join(map(str, sys.version_info[:2]))
+        rule = f"{runs}, which must have the minor version of this Python, {own}: {fix}"
+        raise WorkerPythonError(rule, value=".".join(map(str, version)))

@@ -26,7 +26,7 @@ from gpu_windows.spark_glue.dataframes.stream_inputs import join_inputs, warn_of
 from gpu_windows.spark_glue.scans.stream_scan import StreamScan, why_not_in_tasks
 from gpu_windows.spark_glue.session.settings import crosses_quickly
 from gpu_windows.spark_glue.session.shuffles import shuffle_partitions
-from gpu_windows.spark_glue.session.worker_python import warn_of_other_python
+from gpu_windows.spark_glue.session.worker_python import prepare_workers
 from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.streams.select_job import check_crosses
 from gpu_windows.spark_glue.streams.stages import (
@@ -234,5 +234,5 @@ class StreamSource(SparkSource):
 
     def outputs(self, query: Query) -> Outputs:
         """Plan a query."""
-        warn_of_other_python(self.frame.sparkSession)
+        prepare_workers(self.frame.sparkSession)
         return StreamOutputs(self, query)

@@ -12,8 +12,8 @@ from pyspark.sql.types import StructType
 from gpu_windows.commits import records
 from gpu_windows.commits.records import side_name
 from gpu_windows.functions.two_inputs import MARKS
+from gpu_windows.planning.own_columns import NO_KEY, OWN, SPREAD
 from gpu_windows.planning.plan import Plan
-from gpu_windows.planning.query import NO_KEY, OWN, SPREAD
 from gpu_windows.runners.selection import Selection
 from gpu_windows.spark_glue.columns.projections import as_times, with_times, with_user_names
 from gpu_windows.spark_glue.columns.public_rows import public_rows

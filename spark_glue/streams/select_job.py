@@ -28,6 +28,7 @@ from gpu_windows.spark_glue.streams.stage_job import (
     split_reports,
 )
 from gpu_windows.spark_glue.tasks.select_task import SelectRows
+from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,12 +63,14 @@ class SelectStageJob(StageJob):
         """Run the stage in a micro-batch; see `StageJob.run`."""
         plan = self.plan
         assert is_plan_of(plan, SelectQuery)
-        step = SelectRows(
-            plan=plan, log=self.log, sequence=times.sequence, first_kind=self.reader.first
+        step = self._log_fields(
+            SelectRows(
+                plan=plan, log=self.log, sequence=times.sequence, first_kind=self.reader.first
+            )
         )
         schema = to_spark_schema(SCHEMA, StructType())
         if self.scan is None:
-            selected = self._stamp_arrivals(rows, times).mapInArrow(step, schema)
+            selected = map_in_workers(self._stamp_arrivals(rows, times), step, schema)
         else:
             selected = self.scan.map(rows, plan, step, schema)
         found, inline = split_reports(selected.toArrow())

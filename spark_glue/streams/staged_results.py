@@ -16,6 +16,7 @@ from gpu_windows.checkpointing.state_commit import StagedFile
 from gpu_windows.operators.state.schemas import add_missing
 from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
 from gpu_windows.spark_glue.tasks.packing import from_ipc
+from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,7 +82,7 @@ class StagedResults:
         names = self._names(kind)
         frame = self.session.createDataFrame(pa.table({"file": names}), _NAME)
         frame = frame.repartition(min(len(names), partitions or len(names)))
-        return frame.mapInArrow(ReadStaged(self.files, kind, schema), spark_schema)
+        return map_in_workers(frame, ReadStaged(self.files, kind, schema), spark_schema)
 
     def _names(self, kind: int) -> list[str]:
         return [each.name for each in self.staged_files if kind in dict(each.sizes)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -12,6 +13,7 @@ from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpointing.locations import open_checkpoint
 from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
 from gpu_windows.errors import QueryError
+from gpu_windows.monitoring.logs import log_fields
 from gpu_windows.monitoring.queries import last_delivered, watch_commits
 from gpu_windows.planning.kinds.select import SelectQuery
 from gpu_windows.planning.plan import is_plan_of
@@ -36,12 +38,15 @@ from gpu_windows.spark_glue.streams.stages import QueryStage
 from gpu_windows.spark_glue.streams.ticks import with_ticks
 from gpu_windows.spark_glue.tasks.device import gpu_share
 from gpu_windows.spark_glue.tasks.packing import shard_count
+from gpu_windows.spark_glue.tasks.worker_step import check_picklable, portable
 from gpu_windows.spark_glue.tasks.workers import PackRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+logger = logging.getLogger(__name__)
 
 #: Setting of the number of micro-batches that Spark keeps, and so can plan again.
 _SPARK_KEEPS = "spark.sql.streaming.minBatchesToRetain"
@@ -76,6 +81,7 @@ def start(
     opened = _open_checkpoint(outputs.session, checkpoint)
     query = make_sink_query(outputs, opened.files.root, opened.log.files, opened.lineage)
     stages, manifest = _resume_stages(outputs, opened.last, begin_empty)
+    check_picklable([stage.reader.plan for stage in stages])
     streams = {name: each for stage in stages for name, each in stage.rows.streams.items()}
     stream = _stream_writer(streams, stages, opened.log, trigger)
     stream = stream.option("checkpointLocation", opened.files.spark_url)
@@ -96,9 +102,20 @@ def start(
         shares_rows=len(streams) < sum(len(stage.rows.streams) for stage in stages),
     )
     has_steps = any(stage.steps_before for stage in stages)
-    engine = Engine(job, outputs.reader, writer, opened.files, has_steps, keep)
+    label = name or opened.files.root
+    engine = Engine(job, outputs.reader, writer, opened.files, has_steps, keep, label)
+    with log_fields(query=label):
+        after = "-" if opened.last is None else opened.last.number
+        logger.info("the query starts on %s, after micro-batch %s", opened.files.root, after)
     delivered = last_delivered(opened.log, opened.last)
-    return watch_commits(stream.foreachBatch(engine).start(), opened.log, delivered)
+    started = stream.foreachBatch(_batch_function(engine, outputs.session)).start()
+    return watch_commits(started, opened.log, delivered)
+
+
+def _batch_function(engine: Engine, session: SparkSession) -> Callable[[DataFrame, int], None]:
+    """Return the function that Spark calls in each micro-batch; Spark Connect pickles it."""
+    is_pickled = getattr(session, "sparkContext", None) is None
+    return portable(engine, session) if is_pickled else engine
 
 
 def _check_keep(session: SparkSession, keep: int) -> None:

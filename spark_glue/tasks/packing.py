@@ -126,13 +126,17 @@ class ShardChunk:
 
 
 def unpack(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[ShardChunk]:
-    """Yield what `pack` packed, in chunks of at least ``rows`` rows that end with a shard."""
+    """Yield what `pack` packed, in chunks of at least ``rows`` rows that end with a shard.
+
+    A chunk with fewer rows is followed by tables of other columns.
+    """
     tables: list[pa.Table] = []
     first = last = -1
     count = 0
     for shard, message in join_fragments(batches):
         table = from_ipc(message)
-        if shard != last and count >= rows:
+        is_other = bool(tables) and table.column_names != tables[0].column_names
+        if (shard != last and count >= rows) or is_other:
             yield ShardChunk(first, last, pa.concat_tables(tables))
             tables, count = [], 0
         first, last = (first if tables else shard), shard

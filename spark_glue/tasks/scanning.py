@@ -13,6 +13,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.local import to_ticks, without_markers
 from gpu_windows.runners.scanned_rows import ScannedRows
 from gpu_windows.scans.splits import Split, fill_bins, split_bytes, split_files
+from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,7 +82,8 @@ def read_in_tasks(
     bins = tuple(pickle.dumps(each) for each in assign_splits(session, rows))
     parts = tuple(replace(part, scan=replace(part.scan, files=())) for part in rows.parts)
     read = ReadSplits(ScannedRows(parts), bins, plan, step)
-    return session.range(0, len(bins), 1, max(1, len(bins))).mapInArrow(read, schema)
+    numbers = session.range(0, len(bins), 1, max(1, len(bins)))
+    return map_in_workers(numbers, read, schema)
 
 
 def assign_splits(session: SparkSession, rows: ScannedRows) -> list[tuple[tuple[int, Split], ...]]:

@@ -26,6 +26,18 @@ from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
 from gpu_windows.spark_glue.tasks.planned_types import to_planned_types
 from gpu_windows.spark_glue.tasks.shard_task import MIN_INLINE_BYTES, stage_blobs, to_blobs
 
+#: So many tasks return few results as they are; those after them less and less.
+_INLINE_TASKS = 1_024
+
+
+def inline_bytes(task: int) -> int:
+    """Return how many bytes of results a task returns to the driver; more go to a file of its own.
+
+    A task does not know how many others there are. The bytes of later ones shrink with the square
+    of their number, so that those of all tasks together are less than 32 MiB.
+    """
+    return int(MIN_INLINE_BYTES * min(1.0, _INLINE_TASKS / (task + 1)) ** 2)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SelectRows:
@@ -54,10 +66,10 @@ class SelectRows:
         tables = split_future_rows(gather_batches(self.plan, to_planned_types(batches)))
         emissions = run.emissions(reported.collect(self.plan.query, tables))
         blobs = to_blobs(emissions, self.first_kind)
-        inline, staged_file = stage_blobs(self.log, self.sequence, blobs, MIN_INLINE_BYTES)
-        report = SelectReport(reported.watermarks, run.counters, run.seconds, staged_file)
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
+        inline, staged_file = stage_blobs(self.log, self.sequence, blobs, inline_bytes(task))
+        report = SelectReport(reported.watermarks, run.counters, run.seconds, staged_file)
         yield to_records(task, inline, report.as_bytes)
 
 

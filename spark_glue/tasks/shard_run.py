@@ -18,12 +18,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
+from gpu_windows.operators.base import (
+    Emission,
+    MergesPartials,
+    Operator,
+    StatefulOperator,
+    Timers,
+)
 from gpu_windows.operators.batch_size import gather_batches, rows_per_call
 from gpu_windows.operators.build import stateful_operator
 from gpu_windows.operators.columns.numeric import sortable
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.on_time_preaggregation import are_partials
 from gpu_windows.operators.slices.preaggregation import split_counts
 from gpu_windows.operators.state.large_strings import naming_overflow
@@ -174,7 +179,7 @@ class _Intake:
 
     def _merge(self, tables: list[pa.Table]) -> None:
         assert is_plan_of(self._plan, WindowQuery)
-        assert isinstance(self._operator, FiringOperator)
+        assert isinstance(self._operator, MergesPartials)
         partials, counters = split_counts(self._plan, pa.concat_tables(tables).combine_chunks())
         self._operator.merge(partials)
         self.counters += counters

@@ -14,6 +14,7 @@ from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.staged_file import Blob, write_staged_file
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile
 from gpu_windows.errors import StateCorruptedError
+from gpu_windows.monitoring.logs import log_fields
 from gpu_windows.operators.base import Emission
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT, SIDES
@@ -27,6 +28,7 @@ from gpu_windows.spark_glue.contract.times import to_ticks
 from gpu_windows.spark_glue.tasks.device import task_threads, use_task_device
 from gpu_windows.spark_glue.tasks.fragments import join_fragments
 from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
+from gpu_windows.spark_glue.tasks.given_keys import plan_of_shard
 from gpu_windows.spark_glue.tasks.open_shard import open_shard
 from gpu_windows.spark_glue.tasks.packing import from_ipc, to_messages
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
@@ -97,7 +99,9 @@ class RunMicroBatch:
                 rule = "a shuffle delivers all rows of a shard consecutively"
                 raise StateCorruptedError(rule, value=f"shard {numbers[shard]}")
             finished.add(shard)
-            yield self._run(numbers[shard], (message for _, message in messages))
+            with log_fields(shard=numbers[shard]):
+                done = self._run(numbers[shard], (message for _, message in messages))
+            yield done
 
     def _run(self, shard: int, messages: Iterator[pa.Buffer]) -> pa.RecordBatch:
         """Run a shard; return its results and its report."""
@@ -107,7 +111,9 @@ class RunMicroBatch:
             return self.before.advance(self.now_ms, reported.watermarks, query.watermarks.timeouts)
 
         log = open_shard(self.plan, self.log.files, self.newest, shard, self._file(shard))
-        run = ShardRun(self.plan, log, to_ticks(self.now_ms), task_threads(self.plan))
+        run = ShardRun(
+            plan_of_shard(self.plan, shard), log, to_ticks(self.now_ms), task_threads(self.plan)
+        )
         tables = _read_tables(messages, reported)
         emissions = run.emissions(
             tables, lambda: watermark_after(query, combine(), self.previous_watermark, self.now_ms)

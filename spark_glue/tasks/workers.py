@@ -9,12 +9,11 @@ from typing import TypeGuard
 import pyarrow as pa
 from pyspark import TaskContext
 
-from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.base import Emission, MergesPartials, Operator, TakesKeys
 from gpu_windows.operators.batch_size import gather_batches, rows_per_call
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.preaggregation import Preaggregation, split_counts
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
@@ -22,6 +21,7 @@ from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.tasks.device import task_threads, use_task_device
 from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
+from gpu_windows.spark_glue.tasks.given_keys import plan_of_tasks, split_given
 from gpu_windows.spark_glue.tasks.packing import (
     FRAGMENT_BYTES,
     ShardChunk,
@@ -145,7 +145,7 @@ class PartitionRun:
     """
 
     def __init__(self, plan: Plan, side: str | None, *, packed: bool) -> None:
-        self._plan, self._side, self._packed = plan, side, packed
+        self._plan, self._side, self._packed = plan_of_tasks(plan), side, packed
         #: Sums of the counters so far.
         self.counters = Counters()
         self._operator = self._build_operator()
@@ -172,10 +172,16 @@ class PartitionRun:
         if chunk.first != self._shard and self._rows >= self._max_rows:
             yield from self._finish()
             self._operator, self._rows = self._build_operator(), 0
-        self._shard, data = chunk.last, chunk.rows
-        self._rows += len(data)
         plan, operator = self._plan, self._operator
-        if isinstance(operator, FiringOperator) and _of_partials(plan):
+        keys, data = split_given(plan, chunk.rows)
+        self._shard = chunk.last
+        self._rows += len(data)
+        if keys is not None:
+            assert isinstance(operator, TakesKeys), "given keys are those of filled gaps"
+            operator.add_keys(keys)
+            if not len(data):
+                return
+        if isinstance(operator, MergesPartials) and _of_partials(plan):
             partials, counters = split_counts(plan, data)
             self.counters += counters
             operator.merge(partials)

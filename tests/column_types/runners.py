@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpu_windows.planning.own_columns import NO_KEY
 from gpu_windows.planning.planner import plan
-from gpu_windows.planning.query import NO_KEY
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.local import batches_for, with_timestamps
 from tests.spark_glue.shard import Shard

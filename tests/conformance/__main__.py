@@ -34,7 +34,6 @@ class DeviceName(StrEnum):
 
     CPU = "cpu"
     CUDA = "cuda"
-    CUDA_SIMULATOR = "cuda-simulator"
 
 
 class PartialsName(StrEnum):
@@ -62,9 +61,6 @@ def main(
     json: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write every result to a file.")
     ] = None,
-    simulator_rows: Annotated[
-        int, typer.Option(min=1, help="Most records of a scenario on the CUDA simulator.")
-    ] = 40,
     sql: Annotated[
         bool, typer.Option("--sql", help="Ask statements by their SQL, through gpu_windows.sql.")
     ] = False,
@@ -80,7 +76,6 @@ def main(
         device=device.value,
         partials=partials.value,
         json=json,
-        simulator_rows=simulator_rows,
         by_text=sql,
     )
     raise typer.Exit(run_request(request))

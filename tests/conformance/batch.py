@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gpu_windows as gw
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.vocabulary.options import Options
 from tests.conformance.cases import Case
 from tests.conformance.compare import compare_rows, compare_sides

@@ -16,7 +16,8 @@ from gpu_windows.functions.broadcast import (
     ReadOnlyBroadcastState,
     ReadOnlyContext,
 )
-from gpu_windows.functions.keyed_state import MapState, MapStateDescriptor, ValueStateDescriptor
+from gpu_windows.functions.keyed_state import MapState
+from gpu_windows.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
 from gpu_windows.vocabulary.triggers import Row
 from tests.conformance.process_base import DOUBLE, LONG, TEXT, Found, OfScenario
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from gpu_windows.functions.keyed_process import KeyedContext, KeyedCoProcessFunction, TimerContext
-from gpu_windows.functions.keyed_state import ListStateDescriptor, ValueStateDescriptor
+from gpu_windows.functions.state_descriptors import ListStateDescriptor, ValueStateDescriptor
 from gpu_windows.vocabulary.triggers import Row
 from tests.conformance.process_base import DOUBLE, LONG, LONGS, TEXT, Found, OfScenario
 

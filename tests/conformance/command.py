@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,9 +23,6 @@ if TYPE_CHECKING:
     from tests.conformance.batch import BatchRunner
     from tests.conformance.streaming_query import StreamingQueryRunner
 
-#: Numba reads this when it is imported, so the simulator needs a process of its own.
-SIMULATOR_VARIABLE = "NUMBA_ENABLE_CUDASIM"
-
 OK, FAILURE, BAD_INPUT = 0, 1, 2
 
 
@@ -44,14 +38,12 @@ class Request:
         Who runs the scenarios.
     engine : {"auto", "reference"}
         "reference" runs row at a time whatever could be compiled.
-    device : {"cpu", "cuda", "cuda-simulator"}
+    device : {"cpu", "cuda"}
         Where kernels run.
     partials : {"auto", "kernels", "spark"}
         Who makes partials on Spark batch.
     json : Path, optional
         File for the results.
-    simulator_rows : int
-        Most records of a scenario on the CUDA simulator.
     by_text : bool
         Whether statements are asked by their SQL.
     """
@@ -62,33 +54,12 @@ class Request:
     device: str
     partials: Partials
     json: Path | None
-    simulator_rows: int
     by_text: bool = False
-
-    @property
-    def on_simulator(self) -> bool:
-        """Whether kernels run on Numba's CUDA simulator."""
-        return self.device == "cuda-simulator"
 
     @property
     def engine_name(self) -> str:
         """The engine as the command line names it."""
         return "reference" if self.engine == "reference" else "kernels"
-
-    @property
-    def arguments(self) -> list[str]:
-        """The command line that makes this request."""
-        options = {
-            "--runner": self.runner,
-            "--engine": self.engine_name,
-            "--device": self.device,
-            "--partials": self.partials,
-            "--simulator-rows": str(self.simulator_rows),
-            **({} if self.json is None else {"--json": str(self.json)}),
-        }
-        flags = [word for option in options.items() for word in option]
-        flags += ["--sql"] if self.by_text else []
-        return [*flags, "--", *map(str, self.paths)]
 
     @property
     def options(self) -> Options:
@@ -102,8 +73,6 @@ def run_request(request: Request) -> int:
 
     0 if none failed, 1 if one failed, 2 if something could not be read or there is no device.
     """
-    if request.on_simulator and os.environ.get(SIMULATOR_VARIABLE) != "1":
-        return _in_simulator(request)
     errors = Console(stderr=True)
     scenarios, unreadable = _read(request.paths, errors)
     if not scenarios:
@@ -121,13 +90,6 @@ def run_request(request: Request) -> int:
     if any(verdict.status is Status.FAILED for verdict in verdicts):
         return FAILURE
     return BAD_INPUT if unreadable or unknown else OK
-
-
-def _in_simulator(request: Request) -> int:
-    """Run the same request in a process where Numba simulates CUDA."""
-    environment = {**os.environ, SIMULATOR_VARIABLE: "1"}
-    command = [sys.executable, "-m", "tests.conformance", *request.arguments]
-    return subprocess.run(command, env=environment, check=False).returncode
 
 
 def _read(paths: Sequence[Path], errors: Console) -> tuple[list[Scenario], int]:
@@ -161,8 +123,7 @@ def _runner(request: Request) -> Iterator[Runner]:
     if request.runner == "local":
         from tests.conformance.local import LocalRunner
 
-        most = request.simulator_rows if request.on_simulator else None
-        yield LocalRunner(request.options, most_records=most)
+        yield LocalRunner(request.options)
     elif request.runner == "streaming":
         from tests.conformance.streaming import StreamingRunner
 

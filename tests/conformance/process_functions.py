@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gpu_windows.functions.keyed_process import KeyedContext, KeyedProcessFunction, TimerContext
-from gpu_windows.functions.keyed_state import ListStateDescriptor, ValueStateDescriptor
+from gpu_windows.functions.state_descriptors import ListStateDescriptor, ValueStateDescriptor
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.vocabulary.triggers import Row
 from tests.conformance.process_base import LONG, LONGS, TEXT, Found, OfScenario

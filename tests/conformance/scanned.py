@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gpu_windows as gw
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.vocabulary.options import Options
 from tests.conformance.batch import BatchRunner
 from tests.conformance.cases import Case

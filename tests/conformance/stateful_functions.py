@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from gpu_windows.aggregates.user import AggregateFunction
 from gpu_windows.functions.keyed_process import KeyedContext, KeyedProcessFunction, TimerContext
-from gpu_windows.functions.keyed_state import (
+from gpu_windows.functions.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,

@@ -16,7 +16,8 @@ from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
-from gpu_windows.planning.query import NO_KEY, Query
+from gpu_windows.planning.own_columns import NO_KEY
+from gpu_windows.planning.query import Query
 from gpu_windows.vocabulary.options import Options
 from gpu_windows.vocabulary.triggers import CountTrigger, EarlyAndLateTrigger
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy

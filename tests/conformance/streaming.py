@@ -21,9 +21,9 @@ from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggrega
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.planning.planner import plan as make_plan
-from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.tasks.packing import from_ipc, to_ipc
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gpu_windows as gw
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.session.settings import SETTINGS
 from gpu_windows.vocabulary.options import Options

@@ -17,11 +17,9 @@ from gpu_windows.vocabulary.options import Options
 from tests.conformance.called import GOLDEN, conformance, last_line, spoiled
 from tests.conformance.cases import Case
 from tests.conformance.compare import compare_replay
-from tests.conformance.local import LocalRunner
 from tests.conformance.replay import replay
 from tests.conformance.scenario import read_scenario
 from tests.conformance.translate import translate
-from tests.conformance.verdict import Status, judge
 from tests.lanes import quick
 from tests.reference.run import reference_plan
 
@@ -147,23 +145,6 @@ def _counts(result: Result) -> dict[str, int]:
     return {status: int(count) for count, status in words}
 
 
-@pytest.mark.thorough
-def test_cuda_simulator_agrees_with_flink() -> None:
-    import subprocess
-    import sys
-
-    command = [
-        sys.executable,
-        "-m",
-        "tests.conformance",
-        str(GOLDEN / "kernels_small"),
-    ]
-    run = subprocess.run(
-        [*command, "--device", "cuda-simulator"], capture_output=True, text=True, check=False
-    )
-    assert run.stdout.strip().splitlines()[-1] == "80 passed, 0 failed, 0 skipped", run.stderr
-
-
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("partials", quick(["auto", "kernels"], nightly=["kernels"]))
@@ -286,14 +267,6 @@ def test_batches_do_not_matter(engine: Any, split: int) -> None:
             planned = (reference_plan if engine == "reference" else plan)(made, bounded=False)
             replayed = replay(scenario, planned, case, engine=engine, split=split)
             assert compare_replay(scenario, replayed) == []
-
-
-def test_large_scenarios_are_skipped_on_the_simulator() -> None:
-    scenario = read_scenario(GOLDEN / "tumbling" / "bounds_sum.json")
-    runner = LocalRunner(Options(), most_records=10)
-    verdict = judge(scenario, runner)
-    assert verdict.status is Status.SKIPPED
-    assert verdict.reason == "more than 10 records, too slow on the CUDA simulator"
 
 
 def test_a_scenario_with_watermarks_is_skipped_in_batch() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import gpu_windows as gw
 from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
-from gpu_windows.planning.query import SPREAD
+from gpu_windows.planning.own_columns import SPREAD
 from gpu_windows.vocabulary.options import Options
 from gpu_windows.vocabulary.windows import MergingWindowAssigner, WindowAssigner
 from tests.conformance.cases import ByTheApi, columns_of

@@ -10,7 +10,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 #: Pages that are not in docs/.
-OUTSIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
+OUTSIDE = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
+    "SECURITY.md",
+    "benchmarks/README.md",
+)
 
 _FENCED = re.compile(
     r"^(?P<indent> *)(?P<fence>```|~~~)(?P<language>\w*)[^\n]*\n"

@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -106,17 +107,19 @@ def test_examples(name: str) -> None:
 
 
 def _with_members(public: Any) -> Iterator[Any]:
-    """Yield an object, and the methods and properties that its class defines."""
+    """Yield an object, and the methods and properties of its class, inherited ones of ours too."""
     yield public
     if isinstance(public, type):
-        for name, member in vars(public).items():
-            if not name.startswith("_"):
-                is_wrapped = isinstance(member, classmethod | staticmethod)
-                inner = member.__func__ if is_wrapped else member
-                if isinstance(inner, FunctionType | property):
-                    yield inner
+        names = (name for name in dir(public) if not name.startswith("_"))
+        for member in (inspect.getattr_static(public, name) for name in names):
+            is_wrapped = isinstance(member, classmethod | staticmethod)
+            inner = member.__func__ if is_wrapped else member
+            function = inner.fget if isinstance(inner, property) else inner
+            if isinstance(function, FunctionType) and function.__module__.startswith("gpu_windows"):
+                yield inner
 
 
+@cache
 def _run(documented: Any) -> None:
     doc = inspect.cleandoc(documented.__doc__ or "")
     where = getattr(documented, "__qualname__", "property")

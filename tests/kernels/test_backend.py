@@ -71,6 +71,14 @@ def test_no_visible_device_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> Non
         backend.select("cuda")
 
 
+def test_numbas_simulator_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it would compile runs on no device."""
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    assert backend.select("auto").name == "cpu"
+    with pytest.raises(DeviceUnavailableError, match=r"NUMBA_ENABLE_CUDASIM is set.*unset it"):
+        backend.select("cuda")
+
+
 def test_a_missing_module_of_cuda_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(name: str) -> ModuleType:
         raise ImportError(f"No module named {name!r}")

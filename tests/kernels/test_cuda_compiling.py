@@ -63,7 +63,7 @@ made.compile()
 
 
 def test_one_process_compiles_a_kernel_then_the_others_load_it_at_once(tmp_path: Path) -> None:
-    environment = os.environ | {CACHE_VARIABLE: str(tmp_path), "NUMBA_ENABLE_CUDASIM": "0"}
+    environment = os.environ | {CACHE_VARIABLE: str(tmp_path)}
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     command = [sys.executable, "-c", COMPILING, str(tmp_path)]
     processes = [subprocess.Popen(command, env=environment, **pipes) for _ in range(3)]

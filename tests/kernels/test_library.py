@@ -41,7 +41,6 @@ def _ask(tmp_path: Path, **environment: str) -> list[str]:
         "HOME": "/proc/none",
         "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
         CACHE_VARIABLE: str(tmp_path / "cache"),
-        "NUMBA_ENABLE_CUDASIM": "0",
     }
     command = [sys.executable, "-c", ASK]
     run = subprocess.run(

@@ -17,7 +17,7 @@ from gpu_windows.kernels import backend  # noqa: E402
 from gpu_windows.kernels.backend import Backend  # noqa: E402
 from gpu_windows.kernels.cuda import primitives, probe  # noqa: E402
 from gpu_windows.operators.device import MIN_DEVICE_ROWS, Kernels, Map  # noqa: E402
-from tests.compiled.device import Device  # noqa: E402
+from tests.ptx.device import Device  # noqa: E402
 
 DRIVER = gpu.Driver((13, 0), (gpu.Device("NVIDIA H200", (9, 0), 141 << 30),))
 

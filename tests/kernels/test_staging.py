@@ -9,9 +9,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 from types import ModuleType, SimpleNamespace
@@ -25,6 +23,7 @@ from hypothesis import strategies as st
 
 from gpu_windows.kernels.cuda import primitives, session, staging
 from tests.examples import examples
+from tests.kernels.pretend_session import session_of
 from tests.kernels.pretend_streams import Array, Pace, Pretended
 
 #: As late as possible, at random, as early as possible.
@@ -337,10 +336,7 @@ def test_primitives_stage_what_is_large(monkeypatch: pytest.MonkeyPatch) -> None
     plain = SimpleNamespace(
         asarray=np.array, ascontiguousarray=np.ascontiguousarray, asnumpy=np.array
     )
-    nothing: Callable[[], Any] = nullcontext
-    opened = session.Session(
-        plain, session.NoDevice(), nothing(), nothing, lambda: None, 0, {}, staging=moves
-    )
+    opened = session_of(plain, staging=moves)
     monkeypatch.setattr(session, "_session", lambda *_: opened)
     large, small = primitives.to_device(np.arange(100)), primitives.to_device(np.arange(3))
     assert isinstance(large, Array)

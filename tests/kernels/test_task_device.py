@@ -16,8 +16,11 @@ from gpu_windows.errors import DeviceFailedError, DeviceMemoryError, DeviceUnava
 from gpu_windows.kernels import backend, task
 from gpu_windows.kernels.cuda import session
 from gpu_windows.kernels.task import Grant, Task, visible_devices
+from tests.kernels.pretend_session import session_of
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
 UUIDS = ["GPU-8932f937-aaaa", "GPU-44b0d1c2-bbbb"]
 
 
@@ -215,7 +218,7 @@ def test_the_share_of_a_task_is_what_spark_grants(amount: str | None, share: flo
 def test_errors_of_cuda_are_typed_by_what_may_come_after(
     monkeypatch: pytest.MonkeyPatch, message: str, kind: type[Exception]
 ) -> None:
-    monkeypatch.setattr(session, "_session", lambda *_: session._simulated_session())
+    monkeypatch.setattr(session, "_session", lambda *_: session_of(None))
     with pytest.raises(kind) as raised, session.working():
         raise RuntimeError(message)
     assert type(raised.value) is kind
@@ -255,6 +258,7 @@ from pyspark.sql import SparkSession
 log = sys.argv[1]
 
 def work(batches):
+    from contextlib import nullcontext
     from pyspark import TaskContext
     from gpu_windows.kernels import task
     from gpu_windows.kernels.cuda import session
@@ -263,7 +267,10 @@ def work(batches):
     with open(log, "a") as file:
         file.write(f"{attempt} {os.getpid()} {task.device_failure()}\\n")
     if attempt == 0 and TaskContext.get().stageId() == 1:
-        session._session = lambda *_: session._simulated_session()
+        class Device(nullcontext):
+            def use(self): ...
+        pretended = session.Session(None, Device(), Device(), Device, Device, 0, {})
+        session._session = lambda *_: pretended
         with session.working():
             raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access")
     yield from batches

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.sinks.tables.expired_history import LAST
 from gpu_windows.sinks.tables.formats import DeltaTables
 from gpu_windows.sinks.tables.sink import TableSink

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.kernels.cuda import memory, session
+from tests.kernels.pretend_session import session_of
 
 
 class PretendDevice:
@@ -44,9 +44,7 @@ class PretendDevice:
             take=lambda values, index: self._copy(np.take(values, index)),
             empty=lambda count, dtype: self._copy(np.empty(count, dtype)),
         )
-        opened = session.Session(
-            arrays, session.NoDevice(), nullcontext(), nullcontext, lambda: None, 0, {}
-        )
+        opened = session_of(arrays)
         monkeypatch.setattr(session, "_session", lambda *_: opened)
         cpu = select("cpu")
         self.backend: Backend = replace(cpu, name="cuda", reason="a test", memory=memory)

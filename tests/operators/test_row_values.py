@@ -9,7 +9,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.operators.counters import Counters
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.rules import LONG_MAX, REASONS
 
 SECOND = 1_000_000

@@ -101,13 +101,14 @@ class Sums(gw.functions.AggregateFunction):
 
 @pytest.mark.parametrize("called", ["create_accumulator", "add", "get_result"])
 def test_what_aggregates_raise(called: str) -> None:
-    with pytest.raises(FunctionFailedError, match=rf"in Sums\.{called}\(.*KeyError"):
+    place = r"at key k='a', window 1970-01-01 00:00:00 to 1970-01-01 00:00:00.000010"
+    with pytest.raises(FunctionFailedError, match=rf"in Sums\.{called}\(.*, {place}: KeyError"):
         keyed(ROWS).window(TUMBLING).aggregate(s=gw.user_aggregate(Sums(called), "v"))
 
 
 def test_what_a_reduce_function_raises() -> None:
     windowed = keyed(table([("a", 1, 1), ("a", 2, 5)])).window(TUMBLING)
-    with pytest.raises(FunctionFailedError, match=r"in reduce, at rows {'v': 1}, {'v': 5}: Key"):
+    with pytest.raises(FunctionFailedError, match=r"in reduce, at rows {'v': 1}, {'v': 5}, at key"):
         windowed.reduce(lambda *_: _raises(), ["v"])
 
 

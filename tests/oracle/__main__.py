@@ -77,7 +77,7 @@ def fuzz(
 
 def _conformance(path: Path, runner: str, engine: Engine, *, by_text: bool) -> int:
     """Run ours on what Flink answered; return its exit status."""
-    how = Request((path,), runner, engine, "cpu", "auto", None, simulator_rows=0, by_text=by_text)
+    how = Request((path,), runner, engine, "cpu", "auto", None, by_text=by_text)
     return run_request(how)
 
 

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from gpu_windows.kernels.backend import why_no_cuda
 from gpu_windows.vocabulary.options import Device
-from tests.compiled.installed import install_for_good, installed
+from tests.ptx.installed import install_for_good, installed
 from tests.simulation.trial import Trial, try_seed
 
 #: Seeds that a process is given at once.
@@ -35,7 +35,7 @@ def main(
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     device: Annotated[
         str,
-        typer.Option(help="cpu; cuda; compiled: CUDA kernels as they are compiled, on this CPU."),
+        typer.Option(help="cpu; cuda; ptx: the PTX of CUDA kernels, on this CPU."),
     ] = "cpu",
     most: Annotated[int, typer.Option(help="End after so many failures.")] = 10,
     only: Annotated[
@@ -44,8 +44,8 @@ def main(
 ) -> None:
     """Run streaming queries in process: cuts, crashes and shards must not change what they give."""
     first, last = _range(seeds)
-    if device not in ("cpu", "cuda", "compiled"):
-        raise typer.BadParameter(f"device is cpu, cuda or compiled, got {device}")
+    if device not in ("cpu", "cuda", "ptx"):
+        raise typer.BadParameter(f"device is cpu, cuda or ptx, got {device}")
     if device == "cuda" and (reason := why_no_cuda()) is not None:
         raise typer.BadParameter(f"cuda cannot be used: {reason}")
     console, began = Console(soft_wrap=True, highlight=False), time.monotonic()
@@ -85,17 +85,17 @@ def trials(seeds: range, jobs: int, only: str = "", *, device: str = "cpu") -> I
         Processes; with one it is this.
     only : str
         A word of the strategies wanted.
-    device : {"cpu", "cuda", "compiled"}
-        What kernels run on; compiled: CUDA kernels as they are compiled (`tests.compiled`).
+    device : {"cpu", "cuda", "ptx"}
+        What kernels run on; ptx: the PTX of CUDA kernels, on this CPU (`tests.ptx`).
     """
-    compiled = device == "compiled"
+    on_ptx = device == "ptx"
     on: Device = "cpu" if device == "cpu" else "cuda"
     if jobs == 1:
-        with installed() if compiled else nullcontext():
+        with installed() if on_ptx else nullcontext():
             yield from (try_seed(seed, on, only=only) for seed in seeds)
         return
     context = multiprocessing.get_context("spawn")
-    prepare = install_for_good if compiled else None
+    prepare = install_for_good if on_ptx else None
     with ProcessPoolExecutor(jobs, context, prepare) as pool:
         try:
             each = partial(try_seed, device=on, only=only)

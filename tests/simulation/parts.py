@@ -7,14 +7,9 @@ from random import Random
 import pyarrow as pa
 
 from gpu_windows.aggregates.aggregate import Aggregate
-from gpu_windows.aggregates.built_in import (
-    approx_count_distinct,
-    collect_list,
-    count_distinct,
-    median,
-    quantile,
-)
+from gpu_windows.aggregates.built_in import collect_list, count_distinct, median, quantile
 from gpu_windows.aggregates.definitions import bind
+from gpu_windows.aggregates.sketches import approx_count_distinct
 from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce

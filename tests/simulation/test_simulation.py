@@ -60,9 +60,9 @@ def test_many_seeds() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.ptx
+@pytest.mark.ptx(runs=True)
 def test_compiled_cuda_kernels_give_the_same() -> None:
-    run = in_a_process("--seeds", "0..400", "--device", "compiled")
+    run = in_a_process("--seeds", "0..400", "--device", "ptx")
     assert run.returncode == 0, run.stdout + run.stderr
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.runners.sink import SinkBatch
 from gpu_windows.sinks.function import FunctionSink
 from gpu_windows.sinks.upsert import UpsertWriter

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.contract.progress import (
     next_call_ms,

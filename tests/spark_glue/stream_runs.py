@@ -18,8 +18,8 @@ from gpu_windows.monitoring.progress import BatchMetrics
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.planning.plan import Plan
-from gpu_windows.planning.query import REASON
 from tests.operators.joins.rows import instants
 from tests.planning.queries import rows_of
 

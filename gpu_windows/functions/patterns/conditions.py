@@ -35,6 +35,7 @@ from gpu_windows.functions.patterns.operands import (
     check_number,
     is_literal,
     is_long,
+    time_arithmetic,
 )
 from gpu_windows.functions.patterns.program import (
     Conditions,
@@ -45,7 +46,6 @@ from gpu_windows.functions.patterns.program import (
 from gpu_windows.functions.patterns.value_types import (
     BOOLEAN,
     DOUBLE,
-    DURATION,
     LONG,
     NULL,
     TypeClass,
@@ -186,7 +186,7 @@ class Compiler:
         bounded = self._compare_to_decimal(type(node), one, other)
         if bounded is not None:
             return bounded
-        one, other = self._unify(node, one, other)
+        one, other = self._constants.unify(node, one, other)
         first, second = (other, one) if swapped else (one, other)
         code = [*first.code, *second.code, Instruction(does, 0, int(one.type.is_float))]
         return Operand([*code, Instruction(layout.NOT)] if inverted else code, BOOLEAN)
@@ -212,24 +212,6 @@ class Compiler:
         does, swapped, _ = COMPARISONS[comparison]
         first, second = (bound, one) if swapped else (one, bound)
         return Operand([*first.code, *second.code, Instruction(does)], BOOLEAN)
-
-    def _unify(self, node: exp.Expr, one: Operand, other: Operand) -> tuple[Operand, Operand]:
-        """Convert two operands to types that can be compared."""
-        one, other = self._constants.convert_both(one, other)
-        if one.type.is_number and other.type.is_number:
-            if one.type.is_float or other.type.is_float:
-                return as_float(one), as_float(other)
-            return one, other
-        if NULL in (one.type, other.type):
-            operand_type = other.type if one.type == NULL else one.type
-            return Operand(one.code, operand_type), Operand(other.code, operand_type)
-        if (one.type.type_class, one.type.name) != (other.type.type_class, other.type.name):
-            rule = (
-                "rows can be compared by values of the same type: use CAST; these are "
-                f"{one.type.describe()} and {other.type.describe()}"
-            )
-            raise sql_error(node, rule)
-        return one, other
 
     def _between(self, node: exp.Between) -> Operand:
         low = exp.GTE(this=node.this, expression=node.args["low"])
@@ -282,7 +264,7 @@ class Compiler:
     def _coalesce(self, node: exp.Coalesce) -> Operand:
         found = self._compile(node.this)
         for each in node.expressions:
-            found, other = self._unify(node, found, self._compile(each))
+            found, other = self._constants.unify(node, found, self._compile(each))
             code = [*found.code, *other.code, Instruction(layout.FILL)]
             found = Operand(code, wider_type(found.type, other.type))
         return found
@@ -293,7 +275,7 @@ class Compiler:
         found = self._compile(default)
         for condition, result in reversed(branches):
             truth = self._boolean_operand(condition)
-            yes, found = self._unify(node, self._compile(result), found)
+            yes, found = self._constants.unify(node, self._compile(result), found)
             code = [*truth.code, *yes.code, *found.code, Instruction(layout.CHOOSE)]
             found = Operand(code, wider_type(yes.type, found.type))
         return found
@@ -302,7 +284,7 @@ class Compiler:
 
     def _arithmetic(self, node: exp.Binary) -> Operand:
         one, other = self._compile(node.this), self._compile(node.expression)
-        times = self._time_arithmetic(node, one, other)
+        times = time_arithmetic(node, one, other)
         if times is not None:
             return times
         one, other = self._constants.convert_both(one, other)
@@ -321,30 +303,6 @@ class Compiler:
         bits = 64 if does == layout.QUOTIENT else max(one.type.bits, other.type.bits)
         code = [*one.code, *other.code, Instruction(does, bits)]
         return Operand(code, ValueType(TypeClass.INTEGER, bits))
-
-    def _time_arithmetic(self, node: exp.Binary, one: Operand, other: Operand) -> Operand | None:
-        """Return a sum or difference of times and durations; None for other types."""
-        kinds = (one.type.type_class, other.type.type_class)
-        is_sum, is_difference = isinstance(node, exp.Add), isinstance(node, exp.Sub)
-        if not (is_sum or is_difference) or not {TypeClass.TIMESTAMP, TypeClass.DURATION} & {
-            *kinds
-        }:
-            return None
-        if (
-            kinds == (TypeClass.TIMESTAMP, TypeClass.TIMESTAMP)
-            and is_difference
-            and one.type == other.type
-        ) or kinds == (TypeClass.DURATION, TypeClass.DURATION):
-            operand_type = DURATION
-        elif kinds == (TypeClass.TIMESTAMP, TypeClass.DURATION):
-            operand_type = one.type
-        elif kinds == (TypeClass.DURATION, TypeClass.TIMESTAMP) and is_sum:
-            operand_type = other.type
-        else:
-            names = f"{one.type.describe()} and {other.type.describe()}"
-            raise sql_error(node, f"these cannot be added or subtracted: {names}")
-        does = ARITHMETIC[type(node)]
-        return Operand([*one.code, *other.code, Instruction(does, 64)], operand_type)
 
     def _negative(self, node: exp.Neg) -> Operand:
         compiled = self._compile(node.this)

@@ -16,6 +16,7 @@ from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.functions.patterns.program import Instruction
 from gpu_windows.functions.patterns.value_types import (
     DOUBLE,
+    DURATION,
     LONG,
     NULL,
     TypeClass,
@@ -125,6 +126,30 @@ class Constants:
         """Convert literals with a decimal point to the type of the other operand."""
         return self._convert(one, other.type), self._convert(other, one.type)
 
+    def unify(self, node: exp.Expr, one: Operand, other: Operand) -> tuple[Operand, Operand]:
+        """Convert two operands to types that can be compared.
+
+        Raises
+        ------
+        SqlError
+            If there are none.
+        """
+        one, other = self.convert_both(one, other)
+        if one.type.is_number and other.type.is_number:
+            if one.type.is_float or other.type.is_float:
+                return as_float(one), as_float(other)
+            return one, other
+        if NULL in (one.type, other.type):
+            operand_type = other.type if one.type == NULL else one.type
+            return Operand(one.code, operand_type), Operand(other.code, operand_type)
+        if (one.type.type_class, one.type.name) != (other.type.type_class, other.type.name):
+            rule = (
+                "rows can be compared by values of the same type: use CAST; these are "
+                f"{one.type.describe()} and {other.type.describe()}"
+            )
+            raise sql_error(node, rule)
+        return one, other
+
     def _convert(self, operand: Operand, other: ValueType) -> Operand:
         if operand.constant is None:
             return operand
@@ -163,3 +188,32 @@ def check_number(node: exp.Expr, operand_type: ValueType) -> None:
         raise sql_error(node, rule)
     if operand_type.is_float and operand_type.bits < 64:
         raise sql_error(node, "arithmetic between rows takes DOUBLE, got FLOAT: use CAST")
+
+
+def time_arithmetic(node: exp.Binary, one: Operand, other: Operand) -> Operand | None:
+    """Return a sum or difference of times and durations; None for other types.
+
+    Raises
+    ------
+    SqlError
+        If these cannot be added or subtracted.
+    """
+    kinds = (one.type.type_class, other.type.type_class)
+    is_sum, is_difference = isinstance(node, exp.Add), isinstance(node, exp.Sub)
+    if not (is_sum or is_difference) or not {TypeClass.TIMESTAMP, TypeClass.DURATION} & {*kinds}:
+        return None
+    if (
+        kinds == (TypeClass.TIMESTAMP, TypeClass.TIMESTAMP)
+        and is_difference
+        and one.type == other.type
+    ) or kinds == (TypeClass.DURATION, TypeClass.DURATION):
+        operand_type = DURATION
+    elif kinds == (TypeClass.TIMESTAMP, TypeClass.DURATION):
+        operand_type = one.type
+    elif kinds == (TypeClass.DURATION, TypeClass.TIMESTAMP) and is_sum:
+        operand_type = other.type
+    else:
+        names = f"{one.type.describe()} and {other.type.describe()}"
+        raise sql_error(node, f"these cannot be added or subtracted: {names}")
+    does = ARITHMETIC[type(node)]
+    return Operand([*one.code, *other.code, Instruction(does, 64)], operand_type)

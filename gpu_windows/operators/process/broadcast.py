@@ -140,7 +140,9 @@ class BroadcastOperator(ProcessOperator):
             except StateError:
                 raise
             except Exception as error:
-                raise self._failure(error, handler.__name__, describe_row(row)) from error
+                time = context.timestamp if self._plan.query.needs_time else None
+                place = describe_row(row, time)
+                raise self._failure(error, handler.__name__, place) from error
             if output.is_full:
                 yield output.take()
                 self._unbind_state()

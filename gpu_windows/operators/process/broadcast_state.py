@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.keyed_state import MapStateDescriptor
+from gpu_windows.functions.state_descriptors import MapStateDescriptor
 from gpu_windows.operators.process.state_cells import MapCell, Now
 from gpu_windows.operators.process.states import Mapped
 from gpu_windows.operators.state.buffer_spec import KeyColumns

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import GpuWindowsError, StateError
 from gpu_windows.functions.checked_results import as_rows
-from gpu_windows.functions.failures import describe_key, describe_row
+from gpu_windows.functions.failures import describe_key, describe_row, describe_time
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.keyed.timers import TimerQueue
 from gpu_windows.operators.keyed.values import UserKey, key_parts
@@ -115,7 +115,8 @@ class ProcessOperator(FunctionOperator):
             except StateError:
                 raise
             except Exception as error:
-                raise self._describe_failure(error, handler.__name__, key, row) from error
+                place = describe_row(row, at if self._plan.query.needs_time else None)
+                raise self._describe_failure(error, handler.__name__, key, place) from error
             if not number % _LOOKS and output.is_full:
                 yield output.take()
                 self._bind_state()
@@ -135,7 +136,8 @@ class ProcessOperator(FunctionOperator):
             except StateError:
                 raise
             except Exception as error:
-                raise self._describe_failure(error, "on_timer", key, {"time": at}) from error
+                place = f"timer of {describe_time(at)}"
+                raise self._describe_failure(error, "on_timer", key, place) from error
             if output.is_full:
                 yield output.take()
                 self._bind_state()
@@ -145,8 +147,8 @@ class ProcessOperator(FunctionOperator):
         self._keyed.bind()
 
     def _describe_failure(
-        self, error: Exception, handler: str, key: Key, row: Any
+        self, error: Exception, handler: str, key: Key, place: str
     ) -> GpuWindowsError:
-        """Return an error that names the failed function, the key and the row."""
+        """Return an error that names the failed function, the key, and the row or timer."""
         user_key = UserKey(self._plan.query.display_key_fields)(key)
-        return self._failure(error, handler, f"{describe_key(user_key)}, {describe_row(row)}")
+        return self._failure(error, handler, f"{describe_key(user_key)}, {place}")

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.functions.keyed_state import (
+from gpu_windows.functions.state_descriptors import (
     ListStateDescriptor,
     MapStateDescriptor,
     StateDescriptor,

@@ -10,7 +10,7 @@ from pyarrow import types
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.checked_results import CONVERSION_ERRORS, as_array
-from gpu_windows.functions.keyed_state import (
+from gpu_windows.functions.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_windows.errors import InvalidTriggerError, QueryError
+from gpu_windows.errors import FunctionFailedError, InvalidTriggerError, QueryError
 from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.failures import call_user, describe_pane
 from gpu_windows.functions.side_outputs import GatheredSides
@@ -86,8 +86,6 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
             sides_of(part) for part in (query.function.user_function, query.evictor)
         ]
         self._no_rows = pa.schema([query.schema.field(c) for c in plan.input_columns]).empty_table()
-
-    # ---- interface of an operator
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Process rows in order of arrival; see `Operator.process`. To be drained.
@@ -197,10 +195,10 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
                 self._retire(pane)
                 continue
             skipped = False
-            contents = self._state_pane(pane)
+            contents = self.state.state_pane(pane)
             if contents not in self.state.contents:
-                self.state.contents[contents] = self._new_contents()
-            self.state.contents[contents].add(element, window)
+                self.state.contents[contents] = self._locate(pane, self._new_contents)
+            self._locate(pane, self.state.contents[contents].add, element, window)
             on_element, seen = self._trigger.on_element, self._parts.row(element)
             result = self._trigger_result(on_element, pane, seen, element.timestamp, window)
             self._follow(result, pane, output, "element", None)
@@ -250,16 +248,9 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         if contents is None:
             return
         if target in self.state.contents:
-            self.state.contents[target].absorb(contents)
+            self._locate(target, self.state.contents[target].absorb, contents)
         else:
             self.state.contents[target] = contents
-
-    def _state_pane(self, pane: Pane) -> Pane:
-        """Return the pane under which the contents of a window are stored."""
-        if pane.key not in self.state.merging:
-            return pane
-        window = self.state.merging[pane.key].state_window(pane.window)
-        return pane if window is None else Pane(pane.key, window)
 
     def _exists(self, pane: Pane) -> bool:
         """Whether a window still exists: one that was merged into another does not."""
@@ -297,7 +288,7 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
 
     def _clear(self, pane: Pane) -> None:
         """Drop a window and all of its state."""
-        self.state.contents.pop(self._state_pane(pane), None)
+        self.state.contents.pop(self.state.state_pane(pane), None)
         self._clear_trigger(pane)
         if self._processor is not None:
             self._processor.clear(pane.key, self._function_context(pane, self._of_function))
@@ -328,6 +319,13 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         """Return a human-readable description of a window and its key."""
         return describe_pane(UserKey(self._plan.query.display_key_fields)(pane.key), pane.window)
 
+    def _locate(self, pane: Pane, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function; errors of an aggregate or reduce function get the key and the window."""
+        try:
+            return function(*arguments)
+        except FunctionFailedError as error:
+            raise error.at_place(self._describe(pane)) from error.__cause__
+
     # ---- calls of the trigger
 
     def _call_trigger(self, method: Callable[..., Any], pane: Pane, *arguments: Any) -> Any:
@@ -357,33 +355,28 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         self, result: TriggerResult, pane: Pane, output: Output, fired: str, time: int | None
     ) -> None:
         """Fire or purge a window as the trigger says; one without contents emits nothing."""
-        contents = self.state.contents.get(self._state_pane(pane))
+        contents = self.state.contents.get(self.state.state_pane(pane))
         if result.fires and contents is not None and contents.is_changed:
             self._fire(contents, pane, output, self._firing(pane, fired, time))
         if result.purges:
-            self.state.contents.pop(self._state_pane(pane), None)
+            self.state.contents.pop(self.state.state_pane(pane), None)
 
     def _firing(self, pane: Pane, fired: str, time: int | None) -> Firing:
         """Count a firing of a window; return it with its timing: early, on time or late."""
         number = self.state.firings[pane]
         self.state.firings[pane] += 1
         now = self.state.watermark if self._assigner.is_event_time else self.state.processing_time
-        end = pane.window.max_timestamp
-        if fired != "element" and time == end:
-            timing = "on_time"
-        else:
-            timing = "late" if now >= end and (time is None or time > end) else "early"
-        return Firing(fired, time, number, timing)
+        return Firing.at(fired, time, number, now=now, end=pane.window.max_timestamp)
 
     def _fire(self, contents: Contents, pane: Pane, output: Output, firing: Firing) -> None:
         if self._evictor is None or not isinstance(contents, StoredRows):
-            self._emit(contents.values(), pane, output, firing)
+            self._emit(self._locate(pane, contents.values), pane, output, firing)
             return
         contents.rows = self._evict(self._evictor.evict_before, contents.rows, pane)
-        self._emit(contents.values(), pane, output, firing)
+        self._emit(self._locate(pane, contents.values), pane, output, firing)
         contents.rows = self._evict(self._evictor.evict_after, contents.rows, pane)
         if not contents.rows:
-            del self.state.contents[self._state_pane(pane)]
+            del self.state.contents[self.state.state_pane(pane)]
 
     def _evict(self, evict: Evict, rows: list[StoredRow], pane: Pane) -> list[StoredRow]:
         """Return the rows that an evictor retains."""

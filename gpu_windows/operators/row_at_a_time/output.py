@@ -18,7 +18,7 @@ from gpu_windows.operators.keyed.values import arrow_array, keyed_table
 from gpu_windows.operators.results import TRACE
 from gpu_windows.operators.row_at_a_time.context import Key
 from gpu_windows.planning.kinds.window_plan import WindowPlan
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.user_values import copy_values
 from gpu_windows.vocabulary.rich_functions import RichFunction
 
@@ -43,6 +43,17 @@ class Firing:
     time: int | None
     number: int
     timing: str
+
+    @classmethod
+    def at(cls, fired: str, time: int | None, number: int, *, now: int, end: int) -> Firing:
+        """Return a firing with its timing.
+
+        ``now``: event or processing time; ``end``: the window's last tick.
+        """
+        if fired != "element" and time == end:
+            return cls(fired, time, number, "on_time")
+        is_late = now >= end and (time is None or time > end)
+        return cls(fired, time, number, "late" if is_late else "early")
 
 
 #: Results after which an emission is yielded.

@@ -47,7 +47,7 @@ class UserParts:
         called = f"{type(self._assigner).__name__}.assign_windows"
 
         def where() -> str:
-            return f"{called}, at {describe_row(element.seen)}, time {element.timestamp}"
+            return f"{called}, at {describe_row(element.seen, element.timestamp)}"
 
         found = call_user(assign, where, self.row(element), element.timestamp, context)
         if isinstance(found, TimeWindow) or not isinstance(found, Iterable):

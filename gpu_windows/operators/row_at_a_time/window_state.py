@@ -87,6 +87,13 @@ class WindowState:
             **({"emitted": len(self.emitted)} if self._query.changes else {}),
         }
 
+    def state_pane(self, pane: Pane) -> Pane:
+        """Return the pane under which the contents of a window are stored."""
+        if pane.key not in self.merging:
+            return pane
+        window = self.merging[pane.key].state_window(pane.window)
+        return pane if window is None else Pane(pane.key, window)
+
     # ---- as entries
 
     def entries(self) -> pa.Table:

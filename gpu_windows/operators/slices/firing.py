@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.aggregates.partials import Partial
-from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.base import Emission, MergesPartials, Operator
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import State
 from gpu_windows.operators.device import Kernels, Map
@@ -19,7 +19,7 @@ from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MIN
 
 
-class FiringOperator(Operator):
+class FiringOperator(Operator, MergesPartials):
     """An operator whose windows fire once, at their end, from a table of partials.
 
     Parameters

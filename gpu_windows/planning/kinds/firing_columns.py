@@ -31,6 +31,11 @@ NO_TIME_OF_CHANGES = (
     "a later stage needs final results, and changes are replaced and deleted: let windows fire "
     "once, at their end, without with_firing_columns(changes=True)"
 )
+#: Error message for a query over results of windows without bounds.
+NO_TIME_OF_GLOBAL = (
+    "results of count windows and global windows have no time, as these have no end: use a process "
+    "function, or windows of event time"
+)
 
 
 def as_changes(fields: Iterable[pa.Field]) -> tuple[pa.Field, ...]:

@@ -17,6 +17,7 @@ from gpu_windows.planning.kinds.firing_columns import (
     FIRING,
     NEEDS_CHANGES,
     NO_TIME_OF_CHANGES,
+    NO_TIME_OF_GLOBAL,
     as_changes,
 )
 from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
@@ -25,6 +26,7 @@ from gpu_windows.planning.result_times import WINDOW_TIME, ResultTimes
 from gpu_windows.planning.validation import check_distinct, check_parts, is_user_code
 from gpu_windows.rules import TICKS, Grid, Units, sliding_grid
 from gpu_windows.vocabulary.evictors import Evictor
+from gpu_windows.vocabulary.gap_filling import GapFilling
 from gpu_windows.vocabulary.options import show_ticks
 from gpu_windows.vocabulary.rich_functions import Openable, RichFunction, opens
 from gpu_windows.vocabulary.triggers import EventTimeTrigger, PurgingTrigger, Trigger
@@ -60,6 +62,8 @@ class WindowQuery(Query):
         Whether windows fire only if a row is in their last slide.
     grouping : GroupingSets, optional
         Which of the keys windows are of; default: of all.
+    gaps : GapFilling, optional
+        How windows without rows are filled; default: they have no results.
     """
 
     assigner: WindowAssigner
@@ -71,6 +75,7 @@ class WindowQuery(Query):
     changes: bool = False
     changed_only: bool = False
     grouping: GroupingSets | None = None
+    gaps: GapFilling | None = None
 
     def _check_own(self) -> None:
         if self.allowed_lateness < 0:
@@ -96,6 +101,8 @@ class WindowQuery(Query):
 
     def without(self, names: Container[str]) -> WindowQuery | None:
         """Return the query without some results; None if no result is left."""
+        if self.gaps is not None and any(name in names for name in self.gaps.carried_results):
+            return None
         rest = self.function.without(names)
         return replace(self, function=rest) if rest and rest.output_fields(self.schema) else None
 
@@ -218,13 +225,12 @@ class WindowQuery(Query):
         if self.changes:
             raise UnsupportedQueryError(NO_TIME_OF_CHANGES, value=CHANGE.name)
         if self.is_global:
-            rule = (
-                "results of count windows and global windows have no time, as these have no end: "
-                "use a process function, or windows of event time"
-            )
-            raise UnsupportedQueryError(rule, value=self.assigner.describe())
+            raise UnsupportedQueryError(NO_TIME_OF_GLOBAL, value=self.assigner.describe())
         own = self.function.result_time
-        return ResultTimes(WINDOW_TIME, end=WINDOW_END) if own is None else ResultTimes(own)
+        if own is not None:
+            return ResultTimes(own)
+        behind = 0 if self.gaps is None else self.gaps.delay(self.last_slides.slide)
+        return ResultTimes(WINDOW_TIME, end=WINDOW_END, behind=behind)
 
     @property
     def uses_processing_time(self) -> bool:
@@ -382,6 +388,8 @@ class WindowQuery(Query):
             parts["ranking"] = self.ranking.describe()
         if self.grouping is not None:
             parts["groupings"] = self.grouping.describe(self.display_keys)
+        if self.gaps is not None:
+            parts["gaps"] = self.gaps.describe()
         if self.changes:
             parts["changes"] = "a column; rows of windows that merged are deleted"
         if self.changed_only:
@@ -402,4 +410,5 @@ class WindowQuery(Query):
             **({} if self.ranking is None else {"ranking": self.ranking}),
             **({"changed only": True} if self.changed_only else {}),
             **({} if self.grouping is None else {"grouping sets": self.grouping}),
+            **({} if self.gaps is None else {"gaps": self.gaps.facts}),
         }

@@ -32,7 +32,7 @@ def choose_partials_by(
         return PartialsBy.SPARK, "partials by Spark's own aggregation: asked for"
     if execution.reads_in_task:
         return PartialsBy.KERNELS, "partials by our kernels, where the rows are read"
-    if grid.span == 1 and query.grouping is None:
+    if grid.span == 1 and query.grouping is None and query.gaps is None:
         reason = "a slice is a window, so nothing crosses to Python"
     elif execution.crosses_quickly:
         return PartialsBy.KERNELS, "partials by our kernels: rows cross quickly"

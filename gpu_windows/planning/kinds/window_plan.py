@@ -8,6 +8,7 @@ from typing import TypeAlias
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.planning.build import build_plan
 from gpu_windows.planning.execution import Execution, check_partials_option
+from gpu_windows.planning.kinds.gap_checks import check_gaps
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_checks import check_bounded, check_unbounded, check_windows
 from gpu_windows.planning.kinds.window_partials import choose_partials_by, find_partials
@@ -54,6 +55,8 @@ def plan_windows(query: WindowQuery, execution: Execution) -> WindowPlan:
         If parts of the query do not fit together, or not its execution.
     """
     check_windows(query)
+    if query.gaps is not None:
+        check_gaps(query, query.gaps, execution)
     bounded, spark = execution.bounded, execution.spark
     if bounded:
         check_bounded(query)

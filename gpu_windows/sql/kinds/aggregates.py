@@ -9,6 +9,7 @@ from sqlglot import exp
 
 import gpu_windows.aggregates.built_in as gw
 from gpu_windows.aggregates.aggregate import Aggregate
+from gpu_windows.aggregates.sketches import approx_count_distinct
 from gpu_windows.aggregates.user import UserAggregate
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
@@ -28,7 +29,7 @@ _ONE_COLUMN: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
     exp.LogicalOr: ("gw.bool_or", gw.bool_or),
     exp.ArrayAgg: ("gw.collect_list", gw.collect_list),
     exp.Median: ("gw.median", gw.median),
-    exp.ApproxDistinct: ("gw.approx_count_distinct", gw.approx_count_distinct),
+    exp.ApproxDistinct: ("gw.approx_count_distinct", approx_count_distinct),
 }
 _POPULATION: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
     exp.StddevPop: ("gw.stddev", gw.stddev),

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-import gpu_windows.aggregates.built_in as gw
+from gpu_windows.aggregates.built_in import count
+from gpu_windows.aggregates.over import dense_rank, lag, lead, rank, row_number
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.intervals import interval_ticks
 from gpu_windows.expressions.sql_text import canonical_text, errors_at, sql_error
@@ -135,8 +136,8 @@ class _Over:
                 aggregates[name] = self._call(call)
         if not aggregates:
             everything = call_api("gw.Rows", Rows, 0)
-            count = call_api("gw.count", gw.count).call("over", everything)
-            aggregates["sql_rows"] = count.on_one_line()
+            rows = call_api("gw.count", count).call("over", everything)
+            aggregates["sql_rows"] = rows.on_one_line()
         return aggregates
 
     def _call(self, call: exp.Window) -> ApiCall:
@@ -157,10 +158,10 @@ class _Over:
         rows = function.args.get("offset") or exp.Literal.number(1)
         if function.args.get("default") is not None or not rows.is_int:
             raise sql_error(call, "LAG and LEAD take a column and a literal number of rows")
-        column, count = self._columns.name(function.this), int(rows.name)
+        column, distance = self._columns.name(function.this), int(rows.name)
         if isinstance(function, exp.Lag):
-            return call_api("gw.lag", gw.lag, column, count, by_time=True)
-        return call_api("gw.lead", gw.lead, column, count)
+            return call_api("gw.lag", lag, column, distance, by_time=True)
+        return call_api("gw.lead", lead, column, distance)
 
     def _check_order(self, call: exp.Window, whole: exp.Window) -> None:
         order = whole.args.get("order")
@@ -210,9 +211,9 @@ class _Over:
 
 
 _RANKING = {
-    exp.RowNumber: ("gw.row_number", gw.row_number),
-    exp.Rank: ("gw.rank", gw.rank),
-    exp.DenseRank: ("gw.dense_rank", gw.dense_rank),
+    exp.RowNumber: ("gw.row_number", row_number),
+    exp.Rank: ("gw.rank", rank),
+    exp.DenseRank: ("gw.dense_rank", dense_rank),
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 import gpu_windows.aggregates.built_in as gw
+from gpu_windows.aggregates.over import row_number
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.kinds.group_by import Ranking, WindowAggregation
@@ -191,7 +192,7 @@ class _Top:
         used = self._used_columns([])
         with errors_at(self._numbering.call):
             step = self._settings.apply(self._columns.stream.call("key_by", *by).call("over"))
-            number = {self._number: call_api("gw.row_number", gw.row_number)}
+            number = {self._number: call_api("gw.row_number", row_number)}
             outputs = step.call("with_outputs").call("aggregate", used, **number)
         names = tuple(outputs.value.plan.result_schema.names)
         public = tuple(map(self._table.timed_stream.source.display_name, names))

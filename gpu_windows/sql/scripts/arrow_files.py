@@ -9,6 +9,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.dataset as ds
 import pyarrow.json as pa_json
 
+from gpu_windows.commits.path_files import committed_files
+from gpu_windows.commits.records import OWNERS
 from gpu_windows.errors import QueryError
 from gpu_windows.sql.scripts.formats import Format
 
@@ -31,7 +33,10 @@ def read_files(path: str, files: Format, schema: pa.Schema) -> pa.Table:
         If a record may be wrong, which Arrow does not drop.
     """
     if files.name == "parquet":
-        found = ds.dataset(path, format="parquet", partitioning=_partitioning(path))
+        files_there = committed_files(path) if Path(path, OWNERS).is_dir() else None
+        if files_there == []:
+            return schema.empty_table()
+        found = ds.dataset(files_there or path, format="parquet", partitioning=_partitioning(path))
         names = {name.lower(): name for name in found.schema.names}
         columns = [names[name.lower()] for name in schema.names if name.lower() in names]
         return found.to_table(columns=columns)

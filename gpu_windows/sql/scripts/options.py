@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
+from gpu_windows.sql.scripts.catalog import Catalog
 from gpu_windows.sql.scripts.lexer import error_at
 from gpu_windows.sql.scripts.statements import SetOption
 from gpu_windows.vocabulary.options import ticks
@@ -22,6 +23,8 @@ _USED = {
     "table.exec.state.ttl": "is not needed: state of windows and of joins in time expires with "
     "them; that of a continuous top-N and of OVER stays, as if it were 0",
 }
+#: What a query has once, whatever number of INSERT statements it has.
+_OF_QUERY = ("execution.runtime-mode", _INTERVAL, "pipeline.name")
 #: Prefixes of options that change how Flink runs a query, and not its results.
 _WITHOUT_EFFECT = (
     "parallelism.", "table.exec.mini-batch.", "table.optimizer.", "sql-client.", "pipeline.",
@@ -51,6 +54,22 @@ def check_options(script: str, options: Mapping[str, SetOption], zone: str) -> N
             continue
         rule = _REFUSED.get(name, "it is not one that is followed, or that changes no result")
         raise error_at(script, option.place.start, f"this option is not covered: {rule}", name)
+
+
+def check_order(script: str, catalog: Catalog) -> None:
+    """Raise `SqlError` for an option that stands after the statements that it is for."""
+    tasks = [task for task in catalog.tasks if task.insert is not None] or catalog.tasks
+    for name, option in catalog.options.items():
+        values = {task.scope.options.get(name) for task in tasks}
+        if not tasks or name not in (*_OF_QUERY, IDLE_TIMEOUT):
+            continue
+        if all(option.place.start > task.query.start for task in tasks):
+            rule = "SET counts for the statements after it, and there is none: write it before them"
+        elif name in _OF_QUERY and len(values) > 1:
+            rule = "all INSERT statements run as one query: write SET before the first of them"
+        else:
+            continue
+        raise error_at(script, option.place.start, rule, f"{name} = {option.value}")
 
 
 def explain_options(options: Mapping[str, SetOption]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -17,13 +18,16 @@ from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.sql.scripts.catalog import Catalog, Task
 from gpu_windows.sql.scripts.connectors import STREAMS, Connectors
+from gpu_windows.sql.scripts.definitions import TableDefinition
 from gpu_windows.sql.scripts.lexer import Excerpt, error_at
 from gpu_windows.sql.scripts.options import (
     IDLE_TIMEOUT,
     check_options,
+    check_order,
     explain_options,
     read_trigger,
 )
+from gpu_windows.sql.scripts.row_errors import errors_of_rows
 from gpu_windows.sql.scripts.tables import open_table
 from gpu_windows.sql.scripts.target_columns import as_target
 from gpu_windows.sql.syntax.parse import parse_statement
@@ -66,7 +70,15 @@ class ScriptRun:
 
     def outputs(self) -> dict[str, Outputs]:
         """Return the outputs of all queries, by the names of their results."""
-        return {name: results.outputs.value for name, results in self._results.items()}
+        with self.errors_of_rows():
+            results_by_name = self._results
+            for table in self._read_tables:
+                self._connectors.check_reached(table)
+            return {name: results.outputs.value for name, results in results_by_name.items()}
+
+    def errors_of_rows(self) -> AbstractContextManager[None]:
+        """Raise errors of single rows as `SqlError`."""
+        return errors_of_rows(self.text, self.catalog)
 
     def explain(self) -> str:
         """Return all queries with their plans, and what options of SET do here."""
@@ -86,7 +98,8 @@ class ScriptRun:
             for name, task in targets.items()
         }
         outputs = self.outputs()
-        found = {name: write(outputs[name]) for name, write in writers.items()}
+        with self.errors_of_rows():
+            found = {name: write(outputs[name]) for name, write in writers.items()}
         return {name: each for name, each in found.items() if each is not None}
 
     def write_stream(
@@ -109,7 +122,7 @@ class ScriptRun:
         options = next(iter(targets.values())).scope.options
         outputs = self.outputs()
         return write_stream(
-            {name: outputs[name] for name in targets},
+            {name: outputs[name] for name in sorted(targets)},  # whatever the order of INSERT
             by_name,
             checkpoint,
             trigger=read_trigger(options) if trigger is None else trigger,
@@ -155,6 +168,7 @@ class ScriptRun:
     @cached_property
     def _results(self) -> dict[str, Results]:
         check_options(self.text, self.catalog.options, self._connectors.zone)
+        check_order(self.text, self.catalog)
         own = {name.lower() for name in self.functions}
         for name, place in self.catalog.functions.items():
             if name not in own:
@@ -167,9 +181,10 @@ class ScriptRun:
         if self._is_on_arrow:  # stages are computed as queries are built: none is if one is refused
             for tasks in by_name.values():
                 self._translate_union(tasks, Stages({*names}), without_rows=True)
-        return {
-            name: self._translate_union(tasks, Stages(names)) for name, tasks in by_name.items()
+        found = {  # names of stages do not depend on the order of INSERT
+            name: self._translate_union(by_name[name], Stages(names)) for name in sorted(by_name)
         }
+        return {name: found[name] for name in by_name}
 
     def _translate_union(
         self, tasks: list[Task], stages: Stages, *, without_rows: bool = False
@@ -242,6 +257,8 @@ class ScriptRun:
         key = (name, definition.place.start, idle)
         if key not in self._open_tables:
             _, stream = given.get(name, (name, None))
+            if stream is None:
+                self._read_tables.append(definition)
             rows = self._connectors.rows(definition, stream, is_shared=self._is_shared)
             self._open_tables[key] = open_table(
                 self.text, definition, rows, idle, on_arrow=self._is_on_arrow
@@ -251,6 +268,11 @@ class ScriptRun:
     @cached_property
     def _open_tables(self) -> dict[tuple[str, int, str | None], Input]:
         return {}
+
+    @cached_property
+    def _read_tables(self) -> list[TableDefinition]:
+        """The tables that are read by their connectors."""
+        return []
 
     @property
     def _is_shared(self) -> bool:

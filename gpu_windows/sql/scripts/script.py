@@ -8,8 +8,9 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.errors import QueryError
-from gpu_windows.runners.outputs import Outputs, ResultTable
+from gpu_windows.errors import QueryError, require_extra
+from gpu_windows.runners.outputs import Outputs
+from gpu_windows.runners.query_results import ResultTable
 from gpu_windows.sql.query import check_functions
 from gpu_windows.vocabulary.options import Options, change_options
 
@@ -127,7 +128,9 @@ class SqlScript:
         >>> gw.sql_script(text, scores=rows).results()["result"].to_pylist()
         [{'user': 'bob', 'twice': 10}]
         """
-        return {name: each.result() for name, each in self.outputs().items()}
+        outputs = self.outputs()
+        with self._run.errors_of_rows():
+            return {name: each.result() for name, each in outputs.items()}
 
     def explain(self) -> str:
         """Return each query as Python code that calls the API, its plan, and what options do."""
@@ -243,6 +246,7 @@ def sql_script(
     >>> gw.sql_script(text, scores=rows).results()["result"].to_pydict()
     {'user': ['bob', 'ann'], 'n': [5, 3]}
     """
+    require_extra("sqlglot", "sql", "SQL")
     from gpu_windows.datastream.stream import Stream
     from gpu_windows.datastream.timed_stream import TimedStream
 

@@ -23,6 +23,8 @@ from gpu_windows.sql.syntax.parse import parse_statement
 from gpu_windows.sql.tables.inputs import Input
 from gpu_windows.vocabulary.options import show_ticks, ticks
 
+#: Flink's SQL has the watermark ``max ts - delay``, and its DataStream API is a millisecond behind.
+_MILLISECOND = 1_000
 _BLANKS = re.compile(r" {6}")
 _NONE = (
     "a watermark is a column, or a column minus an interval: WATERMARK FOR ts AS ts - INTERVAL "
@@ -199,11 +201,12 @@ def _strategy(node: exp.Expr, column: str) -> ApiCall:
     if not isinstance(node, exp.Sub) or not _is_column(node.this, column):
         raise sql_error(node, _NONE)
     with errors_at(node):
-        delay = show_ticks(interval_ticks(node.expression))
+        delay = interval_ticks(node.expression)
+        bound = show_ticks(delay - _MILLISECOND if delay >= _MILLISECOND else delay)
         return call_api(
             "gw.WatermarkStrategy.for_bounded_out_of_orderness",
             watermarks.WatermarkStrategy.for_bounded_out_of_orderness,
-            delay,
+            bound,
         )
 
 

@@ -11,6 +11,7 @@ from sqlglot import exp
 from gpu_windows.sql.scripts.catalog import Task
 from gpu_windows.sql.scripts.definitions import Column, TableDefinition
 from gpu_windows.sql.scripts.lexer import error_at
+from gpu_windows.sql.scripts.row_errors import fail_where
 from gpu_windows.sql.scripts.tables import is_same_type, parse_expression
 from gpu_windows.sql.tables.inputs import result_column
 from gpu_windows.sql.tables.results import Results
@@ -72,13 +73,17 @@ def _may_be_null(target: TableDefinition, column: Column) -> bool:
 
 def _without_nulls(target: TableDefinition, items: Mapping[str, exp.Expr]) -> exp.Expr | None:
     """Return a condition that is an error for a null in a column that is NOT NULL, as in Flink."""
-    found = exp.Case(default=exp.true())
+    branches = []
     for column in target.written_columns:
         if not _may_be_null(target, column):
-            text = f"column {column.name} of {target.name} is NOT NULL"
+            why = "is in the PRIMARY KEY" if column.is_nullable else "is NOT NULL"
+            rule = (
+                f"column {column.name} {why}: leave rows without a value out, WHERE ... IS NOT "
+                "NULL, or give them one, COALESCE"
+            )
             is_null = exp.Is(this=items[column.name].copy(), expression=exp.Null())
-            found = found.when(is_null, exp.cast(exp.Literal.string(text), "BOOLEAN"))
-    return found if found.args.get("ifs") else None
+            branches.append(fail_where(is_null, target.name, rule))
+    return exp.Case(ifs=branches, default=exp.true()) if branches else None
 
 
 def _constants(script: str, task: Task, results: Results, *, on_arrow: bool) -> dict[str, exp.Expr]:

@@ -11,7 +11,7 @@ from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.column_names import ColumnNames, column_names
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
-from gpu_windows.planning.query import NO_TIME
+from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.syntax.statement import (
     conjunction,

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from gpu_windows.column_types.widening import common_type
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
-from gpu_windows.planning.query import NO_TIME
+from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.tables.inputs import Input, result_column
 from gpu_windows.sql.tables.results import select_arguments

@@ -7,8 +7,10 @@ from gpu_windows.vocabulary.watermarks.stages import StageWatermarks, stage_wate
 from gpu_windows.vocabulary.watermarks.strategies import (
     ClockWatermarks,
     NoWatermarks,
-    UnionWatermarks,
     WatermarkStrategy,
+)
+from gpu_windows.vocabulary.watermarks.union import (
+    UnionWatermarks,
     check_union_watermarks,
     join_watermarks,
 )

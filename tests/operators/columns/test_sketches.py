@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.aggregates import built_in
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.operators.columns import sketches
 from gpu_windows.operators.columns.partials import Rows
@@ -256,7 +255,7 @@ def test_sizes_are_shown() -> None:
 
 
 def test_without_the_library_the_driver_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(built_in, "find_spec", lambda _: None)
+    monkeypatch.setattr("gpu_windows.aggregates.sketches.find_spec", lambda _: None)
     with pytest.raises(errors.UnsupportedAggregateError, match=r"gpu-windows\[sketches\]"):
         gw.approx_quantile("v", 0.5)
 

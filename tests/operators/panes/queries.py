@@ -13,21 +13,15 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from gpu_windows.aggregates.aggregate import Aggregate
-from gpu_windows.aggregates.built_in import (
-    approx_count_distinct,
-    approx_quantile,
-    collect_list,
-    count_distinct,
-    median,
-    quantile,
-)
+from gpu_windows.aggregates.built_in import collect_list, count_distinct, median, quantile
+from gpu_windows.aggregates.sketches import approx_count_distinct, approx_quantile
 from gpu_windows.errors import QueryError, UnsupportedAggregateError
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.base import Operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.planning.plan import ARRIVAL
-from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.deltas import Delta
 from gpu_windows.vocabulary.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor

@@ -22,9 +22,9 @@ from gpu_windows.errors import (
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners import local
 from gpu_windows.vocabulary.deltas import Delta

@@ -18,8 +18,8 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.row_at_a_time import output as row_output
 from gpu_windows.operators.row_at_a_time.operator import ReferenceOperator
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.planning.planner import plan
-from gpu_windows.planning.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.options import Options
 from gpu_windows.vocabulary.triggers import CountTrigger, PurgingTrigger

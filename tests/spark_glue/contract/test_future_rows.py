@@ -17,7 +17,7 @@ from gpu_windows import errors
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.planning.facts import fact_of
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.spark_glue.contract.future_rows import (
     FUTURE,
     are_rejected,

@@ -31,7 +31,8 @@ class Builder:
 
 
 def configured(gpu: Any) -> dict[str, str]:
-    return gw.configure(Builder(), gpu=gpu)  # type: ignore[arg-type, return-value]
+    settings: dict[str, str] = gw.configure(Builder(), gpu=gpu)  # type: ignore[call-overload]
+    return settings
 
 
 @pytest.mark.parametrize(("gpu", "amount"), [(True, "1"), (1, "1"), (4, "0.25")])

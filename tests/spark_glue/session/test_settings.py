@@ -95,10 +95,10 @@ def test_nothing_bounds_what_crosses_together(rows: str) -> None:
         fragment_bytes({ARROW_ROWS: rows, ARROW_BYTES: "2147483647"})
 
 
-def test_configure_takes_a_builder_only() -> None:
+def test_configure_takes_a_builder_or_a_session() -> None:
     for other in (None, object()):
-        with pytest.raises(QueryError, match=r"SparkSession\.builder"):
-            gw.configure(other)  # type: ignore[arg-type]
+        with pytest.raises(QueryError, match=r"a SparkSession, or SparkSession\.builder, got"):
+            gw.configure(other)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_builder_gets_all_of_them() -> None:
         def config(self, *, map: dict[str, str]) -> dict[str, str]:  # noqa: A002 - as Spark has it
             return map
 
-    assert gw.configure(Builder()) == SETTINGS  # type: ignore[arg-type, comparison-overlap]
+    assert gw.configure(Builder()) == SETTINGS  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_builder_with_gpus_keeps_tcp(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # so that it is not set for others
     monkeypatch.setattr(sys, "platform", "linux")
-    found: object = gw.configure(Builder(), gpu=gpu)  # type: ignore[arg-type]
+    found: object = gw.configure(Builder(), gpu=gpu)  # type: ignore[call-overload]
     assert isinstance(found, dict)
     assert {name: value for name, value in found.items() if name == UNIX_SOCKETS} == sockets
 

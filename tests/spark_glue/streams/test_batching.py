@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from tests.lanes import quick
 from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import files

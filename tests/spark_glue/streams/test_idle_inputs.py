@@ -16,7 +16,7 @@ pytest.importorskip("pyspark")
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.monitoring.progress import BatchMetrics
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from tests.spark_glue.stream_runs import BEGIN, SECOND, files, run_to_the_end
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from gpu_windows.checkpointing.files import FOLDER
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import ConcurrentQueryError, StateMismatchError
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.spark_glue.files.parquet_writer import ParquetWriter
 from gpu_windows.spark_glue.streams.engine import Engine
 from gpu_windows.spark_glue.streams.job import MicroBatchJob

@@ -14,7 +14,7 @@ from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.errors import StateMismatchError
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import (
     WATERMARKS,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.spark_glue.stream_runs import BEGIN, SECOND, WATERMARKS, files, run_to_the_end, streamed
 

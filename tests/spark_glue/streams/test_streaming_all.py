@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.planning.query import NO_KEY
+from gpu_windows.planning.own_columns import NO_KEY
 from tests.lanes import quick
 from tests.planning.queries import rows_of
 from tests.spark_glue.stream_runs import (

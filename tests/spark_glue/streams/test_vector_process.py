@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from tests.operators.process.vector_functions import (
     Inactive,
     Totals,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+import gpu_windows as gw
 from tests.sql.corpus.changed import differences, run_changed
 from tests.sql.corpus.fuzz import failure_of
 from tests.sql.corpus.outcomes import INTERNAL, REFUSED, RIGHT, WRONG, Outcome, outcome
@@ -42,11 +45,15 @@ def record(only: Annotated[str, typer.Option(help="A part of names.")] = "") -> 
 def run(
     only: Annotated[str, typer.Option(help="A part of names.")] = "",
     details: Annotated[bool, typer.Option(help="Say why, for all but the right ones.")] = False,
+    runner: Annotated[str, typer.Option(help="arrow, spark or stream.")] = "arrow",
 ) -> None:
     """Run texts here, and compare with what is recorded."""
     console = Console(soft_wrap=True, markup=False, highlight=False)
-    outcomes = [outcome(text) for text in _texts(only)]
-    for each in outcomes:
+    if runner not in _RUNNERS:
+        raise typer.BadParameter(f"a runner is one of {', '.join(_RUNNERS)}")
+    outcomes = []
+    for each in _RUNNERS[runner](_texts(only)):
+        outcomes.append(each)
         if each.result in (WRONG, INTERNAL) or (details and each.result != RIGHT):
             console.print(f"{each.text.name}: {each.result}: {each.detail}")
     console.print(table(outcomes))
@@ -72,6 +79,29 @@ def fuzz(
         console.print(f"{text.name}: {found}: {' '.join(text.sql.split())}")
     console.print(f"{last - first} seeds, {failed} failed")
     raise typer.Exit(1 if failed else 0)
+
+
+def _on_arrow(texts: Iterable[Text]) -> Iterator[Outcome]:
+    yield from map(outcome, texts)
+
+
+def _on_spark(texts: Iterable[Text], *, streaming: bool) -> Iterator[Outcome]:
+    from tests.sql.corpus.on_spark import OnSpark
+
+    settings = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
+    quiet = {"spark.log.level": "ERROR", "spark.ui.enabled": "false"}
+    session = gw.session("corpus", config={"spark.master": "local[2]", **settings, **quiet})
+    try:
+        yield from map(OnSpark(session, streaming=streaming).outcome, texts)
+    finally:
+        session.stop()
+
+
+_RUNNERS: Mapping[str, Callable[[Iterable[Text]], Iterator[Outcome]]] = {
+    "arrow": _on_arrow,
+    "spark": partial(_on_spark, streaming=False),
+    "stream": partial(_on_spark, streaming=True),
+}
 
 
 def table(outcomes: list[Outcome]) -> Table:

@@ -29,7 +29,8 @@ def difference(table: pa.Table, flink: Mapping[str, Any], differs: str = "") -> 
     """
     rows = [list(row.values()) for row in _rows(table)]
     if _CHANGE in table.column_names and _CHANGE not in flink["columns"]:
-        rows = _final(table)
+        table = present_rows(table, _CHANGE, ()).drop_columns(_CHANGE)
+        rows = [list(row.values()) for row in _rows(table)]
     names = [n for n in table.column_names if n != _CHANGE or n in flink["columns"]]
     if names != flink["columns"]:
         return f"columns {names}, Flink: {flink['columns']}"
@@ -47,6 +48,30 @@ def difference(table: pa.Table, flink: Mapping[str, Any], differs: str = "") -> 
     return f"{counts}; not Flink's: {surplus[:2]}; missing: {missing[:2]}"
 
 
+def present_rows(table: pa.Table, change: str, keys: Sequence[str]) -> pa.Table:
+    """Return the rows that are there after changes, with ``insert`` as their change.
+
+    ``keys``: columns that name the row that is replaced; a deleted row is an equal one.
+    """
+    place = table.column_names.index(change)
+    names = [n for n in table.column_names if n in keys]
+    found = [table.column_names.index(name) for name in names]
+    present: list[list[Any]] = []
+    for each in _rows(table):
+        row = list(each.values())
+        kind, row[place] = row[place], "insert"
+        if kind == "delete":
+            present.remove(row)
+            continue
+        if kind == "update_after":
+            key = [row[index] for index in found]
+            present.remove(next(r for r in present if [r[index] for index in found] == key))
+        present.append(row)
+    columns = zip(*present, strict=True) if present else [()] * table.num_columns
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, table.schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=table.schema)
+
+
 def _sequence(rows: Sequence[_Row], places: Sequence[int]) -> list[Any]:
     return [[row.values[place] for place in places] for row in rows]
 
@@ -55,20 +80,6 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
     names = [str(place) for place in range(table.num_columns)]  # equal names are allowed
     rows: list[dict[str, Any]] = table.rename_columns(names).to_pylist(maps_as_pydicts=None)
     return rows
-
-
-def _final(table: pa.Table) -> list[list[Any]]:
-    """Return the rows that are there after changes; ours of a batch are final ones."""
-    place = table.column_names.index(_CHANGE)
-    present: list[list[Any]] = []
-    for each in _rows(table):
-        row = list(each.values())
-        change = row.pop(place)
-        if change == "delete":
-            present.remove(row)
-        else:
-            present.append(row)
-    return present
 
 
 class _Row:

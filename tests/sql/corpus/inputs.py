@@ -84,14 +84,14 @@ class Rows:
         self, rng: random.Random, table: Table, column: Column, place: int, times: list[datetime]
     ) -> Any:
         if column.name == table.time:
-            return _time(times[place], column.type, table.time_unit)
+            return time_value(times[place], column.type, table.time_unit)
         fixed = not column.is_nullable or column.metadata is not None or column.name in table.key
         if not fixed and rng.random() < 0.06:
             return None
         if pa.types.is_timestamp(column.type) or re.search("_(ms|at|ts)$", column.name):
             moved = times[place] + timedelta(seconds=rng.choice([-90, 0, 5, 61, 7200]))
             if pa.types.is_timestamp(column.type) or pa.types.is_int64(column.type):
-                return _time(moved, column.type, "ms")
+                return time_value(moved, column.type, "ms")
         return self._plain(rng, column.name, column.type)
 
     def _plain(self, rng: random.Random, name: str, kind: pa.DataType) -> Any:
@@ -112,7 +112,7 @@ class Rows:
         if pa.types.is_date(kind):
             return date(2026, 1, 1) + timedelta(days=rng.randrange(120))
         if pa.types.is_timestamp(kind):
-            return _time(_START + timedelta(seconds=rng.randrange(7200)), kind, "ms")
+            return time_value(_START + timedelta(seconds=rng.randrange(7200)), kind, "ms")
         if pa.types.is_map(kind):
             keys = rng.sample(["env", "zone", "team"], rng.randrange(1, 4))
             return [(key, self._plain(rng, key, kind.item_type)) for key in keys]
@@ -165,7 +165,8 @@ def _times(rng: random.Random, count: int, jitter_ms: int) -> list[datetime]:
     return times
 
 
-def _time(at: datetime, kind: pa.DataType, unit: str) -> datetime | int | str:
+def time_value(at: datetime, kind: pa.DataType, unit: str) -> datetime | int | str:
+    """Return an instant as a value of a column; ``unit``: what numbers count, ``ms`` or ``s``."""
     if pa.types.is_integer(kind):
         return int(at.timestamp() * 1000) if unit == "ms" else int(at.timestamp())
     if pa.types.is_string(kind):

@@ -15,6 +15,8 @@ from tests.sql.corpus.record import checksum, recorded, rows_of
 from tests.sql.corpus.texts import Text
 
 RIGHT, REFUSED, WRONG, INTERNAL, INVALID = "right", "refused", "wrong", "internal", "invalid"
+#: Of a text that reads no stream.
+NOT_STREAMING = "not streaming"
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,10 @@ def statement_outcome(text: Text, zone: str | None = "UTC") -> Outcome:
     try:
         result = gw.sql(text.sql, **streams).result()
     except GpuWindowsError as error:
-        return _refused(text, answer, error)
+        return refused(text, answer, error)
     except Exception as error:  # noqa: BLE001 - any other is a finding
         return Outcome(text, INTERNAL, f"{type(error).__name__}: {error}", ran=False)
-    if "error" in answer:
-        return Outcome(text, INVALID, "runs here, Flink: " + answer["error"])
-    [flink] = answer.values()
-    found = difference(result, flink, text.differs)
-    return Outcome(text, RIGHT) if found is None else Outcome(text, WRONG, found)
+    return compare(text, answer, {"SELECT 1": result})
 
 
 def script_outcome(text: Text) -> Outcome:
@@ -62,12 +60,19 @@ def script_outcome(text: Text) -> Outcome:
     try:
         results = gw.sql_script(text.sql, **script_streams(text)).results()
     except GpuWindowsError as error:
-        return _refused(text, answer, error)
+        return refused(text, answer, error)
     except Exception as error:  # noqa: BLE001 - any other is a finding
         return Outcome(text, INTERNAL, f"{type(error).__name__}: {error}", ran=False)
+    return compare(text, answer, results)
+
+
+def compare(text: Text, answer: Mapping[str, Any], results: Mapping[str, Any]) -> Outcome:
+    """Return the outcome of a text with results, which are tables of Arrow by target."""
     if "error" in answer:
         return Outcome(text, INVALID, "runs here, Flink: " + answer["error"])
-    flink = {name.replace("SELECT 1", "result"): each for name, each in answer.items()}
+    flink = dict(answer)
+    if text.kind == "scripts":
+        flink = {name.replace("SELECT 1", "result"): each for name, each in answer.items()}
     if results.keys() != flink.keys():
         return Outcome(text, WRONG, f"results {[*results]}, Flink: {[*flink]}")
     found = {name: difference(results[name], flink[name], text.differs) for name in flink}
@@ -100,7 +105,8 @@ def answer_of(text: Text) -> dict[str, Any]:
     return answer
 
 
-def _refused(text: Text, answer: Mapping[str, Any], error: GpuWindowsError) -> Outcome:
+def refused(text: Text, answer: Mapping[str, Any], error: GpuWindowsError) -> Outcome:
+    """Return the outcome of a text that is refused here."""
     result = INVALID if "error" in answer else REFUSED
     lines = f"{type(error).__name__}: {error}".splitlines()
     return Outcome(text, result, " ".join(line.strip() for line in lines), ran=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -188,7 +189,7 @@ def test_nulls_are_not_written_where_there_are_none(column: str) -> None:
         "(SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) r FROM t) WHERE r = 1",
     )
     for each in (text.replace("n > 0", "n >= 0"), latest):
-        with pytest.raises(ExpressionError, match="column k of u is NOT NULL"):
+        with pytest.raises(SqlError, match=r"table u: column [kK] is "):
             gw.sql_script(each, t=stream).results()
     with pytest.raises(SqlError, match="column k of u is NOT NULL, and gets no value"):
         gw.sql_script(text.replace("u SELECT n, k", "u (n) SELECT n"), t=stream).results()
@@ -431,3 +432,50 @@ def test_streams_and_sinks_are_checked() -> None:
         script.write()
     with pytest.raises(QueryError, match=r"read it with spark\.readStream"):
         script.write_stream("/nowhere", sinks={"t": "/nowhere/out"})
+
+
+def test_set_counts_for_the_statements_after_it() -> None:
+    tables = """
+    CREATE TABLE t (n INT) WITH ('connector' = 'x');
+    CREATE TABLE a (n INT) WITH ('connector' = 'print');
+    CREATE TABLE b (n INT) WITH ('connector' = 'print');
+    """
+    one, two = "INSERT INTO a SELECT n FROM t;", "INSERT INTO b SELECT n FROM t;"
+    name, idle = "SET 'pipeline.name' = 'x';", "SET 'table.exec.source.idle-timeout' = '1 s';"
+    rows = gw.stream(pa.table({"n": pa.array([1], pa.int32())}))
+    for text, rule in (
+        (one + name, r"there is none: write it before them, got pipeline.name = x \(line 5"),
+        (one + idle, "there is none"),
+        (one + name + two, "run as one query: write SET before the first"),
+        (name + one + "RESET 'pipeline.name';" + two, "run as one query"),
+    ):
+        with pytest.raises(SqlError, match=rule):
+            gw.sql_script(tables + text, t=rows).results()
+    for text in (name + one + two, name + "RESET;" + one, one + idle + two, name):
+        gw.sql_script(tables + text, t=rows).results()
+
+
+def test_the_watermark_is_that_of_flink_sql() -> None:
+    text = """CREATE TABLE t (ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '{}' SECOND)
+    WITH ('connector' = 'x'); SELECT * FROM t ORDER BY ts"""
+    times = ["00:00:05", "00:00:00.001", "00:00:00", "00:00:09.999"]
+    ts = pa.array([f"2024-01-01 {time}" for time in times]).cast(pa.timestamp("us"))
+    rows = gw.stream(pa.table({"ts": ts}))
+    script = gw.sql_script(text.format(5), t=rows)
+    assert "for_bounded_out_of_orderness('4 s 999 ms')" in script.explain()
+    with pytest.raises(SqlError, match="must not be negative"):
+        gw.sql_script(text.format(-5), t=rows).outputs()
+
+
+def test_a_table_that_a_script_wrote_is_read_once_it_is_complete(tmp_path: Path) -> None:
+    columns = "(n BIGINT) WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' ="
+    text = f"""CREATE TABLE t (n BIGINT) WITH ('connector' = 'x');
+    CREATE TABLE o {columns} '{tmp_path}/o'); INSERT OVERWRITE o SELECT n FROM t;"""
+    other = f"CREATE TABLE o {columns} '{tmp_path}/o'); SELECT n FROM o"
+    for numbers in ([1, 2], [3]):
+        gw.sql_script(text, t=gw.stream(pa.table({"n": numbers}))).write()
+        found = gw.sql_script(other).results()["result"]
+        assert found["n"].to_pylist() == numbers
+    shutil.rmtree(tmp_path / "o" / "commits")
+    with pytest.raises(SqlError, match="table o: no write to the path is complete"):
+        gw.sql_script(other).results()

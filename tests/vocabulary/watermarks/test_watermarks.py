@@ -11,7 +11,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.planning.query import REASON
+from gpu_windows.planning.own_columns import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.lanes import quick
 from tests.planning.queries import counters_of, rows_of

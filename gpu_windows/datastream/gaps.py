@@ -1,0 +1,141 @@
+"""Parameters of gap filling, as users write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from gpu_windows.errors import InvalidDurationError, QueryError
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.vocabulary.gap_filling import GapFilling, GivenKeys
+from gpu_windows.vocabulary.options import Duration, is_whole, ticks
+
+
+def gap_filling(
+    carry_forward: str | Sequence[str],
+    interpolate: str | Sequence[str],
+    until: Duration | None,
+    given: GivenKeys | None,
+) -> GapFilling:
+    """Return how gaps are filled, from what users write.
+
+    Raises
+    ------
+    InvalidDurationError
+        If ``until`` is not positive.
+    QueryError
+        If a name is not a text.
+    """
+    length = None if until is None else ticks(until)
+    if length is not None and length <= 0:
+        raise InvalidDurationError("until must be positive", value=repr(until))
+    carried, interpolated = (
+        _names(names, parameter)
+        for names, parameter in ((carry_forward, "carry_forward"), (interpolate, "interpolate"))
+    )
+    return GapFilling(carried, interpolated, length, given)
+
+
+def _names(names: str | Sequence[str], parameter: str) -> tuple[str, ...]:
+    every = (names,) if isinstance(names, str) else names
+    if not isinstance(every, list | tuple) or not all(isinstance(each, str) for each in every):
+        rule = f"{parameter} takes a name of a result or a list of them"
+        raise QueryError(rule, value=repr(names))
+    return tuple(every)
+
+
+def given_keys(
+    keys: object, start: object, end: object, fields: Sequence[pa.Field], time: pa.DataType
+) -> GivenKeys:
+    """Return given keys and their bounds, from what users write.
+
+    Parameters
+    ----------
+    keys : sequence or pyarrow.Table
+        Values of the key, tuples of these if it has several columns; or a table with its columns.
+    start, end : datetime or int or None
+    fields : sequence of pyarrow.Field
+        Of the key columns, with the users' names.
+    time : pyarrow.DataType
+        The type of event times.
+
+    Raises
+    ------
+    QueryError
+        If keys are of other types, or one comes twice; if a bound is missing or not a time.
+    """
+    if start is None:
+        raise QueryError("given keys are filled from a start on: say start=...", value="start=None")
+    first = _tick(start, "start", time)
+    last = None if end is None else _tick(end, "end", time)
+    if last is not None and last <= first:
+        raise QueryError("end must be after start", value=f"start={start}, end={end}")
+    return GivenKeys(_key_table(keys, fields), first, last)
+
+
+def _key_table(keys: object, fields: Sequence[pa.Field]) -> pa.Table:
+    """Return given keys as a table of the types of the key columns."""
+    schema = pa.schema([field.with_nullable(True).remove_metadata() for field in fields])
+    names = ", ".join(schema.names)
+    if isinstance(keys, pa.Table):
+        if missing := [name for name in schema.names if name not in keys.column_names]:
+            raise QueryError(f"a table of keys has the columns {names}", value=missing)
+        columns = [keys.column(name) for name in schema.names]
+    elif isinstance(keys, list | tuple):
+        columns = _key_columns(keys, len(fields), names)
+    else:
+        rule = f"keys takes a list of values of {names}, or a pyarrow.Table of these"
+        raise QueryError(rule, value=repr(keys)[:80])
+    try:
+        cast = [
+            pa.chunked_array([pa.array(column, field.type)])
+            if isinstance(column, list)
+            else column.cast(field.type)
+            for column, field in zip(columns, schema, strict=True)
+        ]
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        types_of_keys = ", ".join(f"{field.name} {field.type}" for field in schema)
+        raise QueryError(f"keys must be values of {types_of_keys}", value=error) from error
+    table = pa.Table.from_arrays(cast, schema=schema)
+    if not len(table):
+        raise QueryError("keys must name one at least; without keys all are filled", value="[]")
+    counts = table.group_by(schema.names).aggregate([([], "count_all")])
+    if len(counts) < len(table):
+        twice = counts.filter(pc.greater(counts.column("count_all"), 1)).slice(0, 1)
+        value = twice.select(schema.names).to_pylist()[0]
+        raise QueryError("keys must differ", value=value, column=names)
+    return table
+
+
+def _key_columns(keys: Sequence[Any], count: int, names: str) -> list[list[object]]:
+    if count == 1:
+        return [[*keys]]
+    for key in keys:
+        if not isinstance(key, list | tuple) or len(key) != count:
+            raise QueryError(f"a key is a tuple of {names}", value=repr(key))
+    return [[*column] for column in zip(*keys, strict=True)] or [[] for _ in range(count)]
+
+
+def _tick(value: object, name: str, time: pa.DataType) -> int:
+    """Return a bound in ticks."""
+    has_zone = not types.is_timestamp(time) or time.tz is not None
+    if isinstance(value, datetime):
+        if (value.tzinfo is not None) != has_zone:
+            kind = "a time zone, as event times have one" if has_zone else "no time zone"
+            raise QueryError(f"{name} must have {kind}", value=repr(value))
+        zone = "UTC" if has_zone else None
+        tick: int = pa.scalar(value, pa.timestamp("us", zone)).cast(pa.int64()).as_py()
+        return tick
+    if is_whole(value) and not types.is_timestamp(time):
+        whole = int(value)  # type: ignore[call-overload]
+        if LONG_MIN < whole < LONG_MAX:
+            return int(whole)
+    rule = f"{name} takes a datetime" + (
+        "" if types.is_timestamp(time) else ", or microseconds since 1970"
+    )
+    raise QueryError(rule, value=repr(value))

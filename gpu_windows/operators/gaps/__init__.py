@@ -1,0 +1,1 @@
+"""Results of windows in which a key has no rows."""

@@ -1,0 +1,1 @@
+"""Tables of scripts that Spark reads."""

@@ -1,1 +1,0 @@
-"""Checks that need ``NUMBA_ENABLE_CUDASIM=1``; `tests.kernels.test_cuda` runs them in a child."""
