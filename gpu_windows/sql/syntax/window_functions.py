@@ -19,6 +19,7 @@ from gpu_windows.expressions.intervals import interval_months, interval_ticks
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.vocabulary.options import TICKS, show_ticks
+from gpu_windows.vocabulary.windows.calendar import Period
 
 #: Parameters of window functions, by Flink's names; OFFSET is optional.
 _DURATIONS: Mapping[str, tuple[str, ...]] = {
@@ -133,25 +134,34 @@ def _months(interval: exp.Expr) -> int | None:
 def _calendar_windows(
     call: WindowFunction, durations: Sequence[exp.Expr], zone: str | None
 ) -> ApiCall:
-    names = ("size", *_CALENDAR[call.this])
     size, *rest = (_period(each) for each in durations)
     if call.this != "TUMBLE":
         size, rest = rest[0], [size, *rest[1:]]
-    options = {**dict(zip(names, (size, *rest), strict=False)), "time_zone": zone}
-    made = {name: value for name, value in options.items() if value is not None and name != "size"}
-    return call_api("gw.CalendarWindows.of", kinds.CalendarWindows.of, size, **made)
+    options = dict(zip(_CALENDAR[call.this], rest, strict=False))
+    return _call_calendar(size, **options, time_zone=zone)
+
+
+def calendar_call(windows: kinds.CalendarWindows) -> ApiCall:
+    """Return windows that tumble as a call of the API."""
+    offset = windows.offset.describe() if windows.offset.count else None
+    return _call_calendar(windows.period.describe(), offset=offset, time_zone=windows.time_zone)
+
+
+def _call_calendar(size: str, **options: str | None) -> ApiCall:
+    some = {name: value for name, value in options.items() if value is not None}
+    return call_api("gw.CalendarWindows.of", kinds.CalendarWindows.of, size, **some)
 
 
 def _period(interval: exp.Expr) -> str:
     """Return an interval as a period of the calendar."""
     months = _months(interval)
     if months is not None:
-        return f"{months} months"
+        return Period(months, "month").describe()
     days, rest = divmod(interval_ticks(interval), TICKS["day"])
     if rest:
         rule = "windows of months have a slide, step and offset of days or months"
         raise sql_error(interval, rule)
-    return f"{days} days"
+    return Period(days, "day").describe()
 
 
 def duration_call(ticks: int) -> ApiCall:
