@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 from sqlglot import exp
 
-from gpu_windows.errors import ExpressionError, GpuWindowsError
+from gpu_windows.errors import ExpressionError, GpuWindowsError, did_you_mean
 from gpu_windows.expressions import casts, strings, time_literals
 from gpu_windows.expressions.arguments import check_arguments
 from gpu_windows.expressions.column_names import column_names
@@ -62,9 +62,11 @@ class Evaluator:
         make = _MAKERS.get(type(node))
         if make is None or not is_covered(node):
             function = node.name if isinstance(node, exp.Anonymous) else type(node).__name__.lower()
+            names = (name.lower() for name in exp.FUNCTION_BY_NAME)
+            near = did_you_mean(function, names) if isinstance(node, exp.Anonymous) else ""
             rule = (
-                f"{function} is not covered over Arrow tables: add it as a column before, or query "
-                "a Spark DataFrame"
+                f"{function} is not covered over Arrow tables{near}: add it as a column before, or"
+                " query a Spark DataFrame"
             )
             raise sql_error(node, rule)
         check_arguments(node)
