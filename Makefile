@@ -41,7 +41,7 @@ lint: ## ruff, mypy, the layers' contracts and the list of words
 	@$(BOOTSTRAP) python -m tests.words
 
 nightly: ## all tests, the slow ones too, with many more examples of each property
-	@HYPOTHESIS_PROFILE=nightly SPARK_DRIVER_MEMORY=4g $(BOOTSTRAP) --java \
+	@HYPOTHESIS_PROFILE=nightly SPARK_DRIVER_MEMORY=4g $(BOOTSTRAP) --java --postgres \
 		python -m pytest -m 'not connect and not neighbours' -n $(WORKERS) --dist load --maxschedchunk 1 --timeout 3600 $(ARGS)
 
 chaos: ## kill streaming queries at random moments and compare what they write

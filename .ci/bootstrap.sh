@@ -1,7 +1,7 @@
 #!/bin/sh
 # Run a command in the project's virtual environment; first make or mend what it needs.
 #
-#     .ci/bootstrap.sh [--venv DIR] [--extras NAME,...] [--pin REQUIREMENT] [--java] COMMAND...
+#     .ci/bootstrap.sh [--venv DIR] [--extras NAME,...] [--pin REQUIREMENT] [--java] [--postgres] COMMAND...
 #
 # What is there already costs well under a second and prints nothing. The rest is said in one
 # line each, with the details in .bootstrap.log.
@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
 log=$root/.bootstrap.log
-venv=.venv extras=dev pin='' needs_java=no
+venv=.venv extras=dev pin='' needs_java=no wants_postgres=no
 
 say() { printf 'gpu_windows: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -119,12 +119,23 @@ need_java() {
     export JAVA_HOME="$home"
 }
 
+# --- PostgreSQL: its tests are skipped where there is none ------------------------------------------
+has_postgres() { command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; }
+
+want_postgres() {
+    has_postgres && return
+    can_apt || { say "no PostgreSQL: its tests are skipped (apt-get install postgresql)"; return; }
+    say "installing PostgreSQL (about a minute)"
+    apt_install postgresql || say "PostgreSQL could not be installed: its tests are skipped"
+}
+
 while [ $# -gt 0 ]; do
     case $1 in
         --venv) venv=$2; shift 2 ;;
         --extras) extras=$2; shift 2 ;;
         --pin) pin=$2; shift 2 ;;
         --java) needs_java=yes; shift ;;
+        --postgres) wants_postgres=yes; shift ;;
         --) shift; break ;;
         -*) die "unknown option $1" ;;
         *) break ;;
@@ -136,6 +147,7 @@ mend_link kernels
 mend_link spark_glue
 install_package
 [ "$needs_java" = no ] || need_java
+[ "$wants_postgres" = no ] || want_postgres
 
 # The environment of the command. Workers take `python3` from PATH unless told; a SPARK_HOME or
 # PYTHONPATH of another Spark would win over the PySpark just installed; and a host name that does

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from gpu_windows.runners.sink import Sink, SinkWriter
     from gpu_windows.sinks.kafka import KafkaSink
     from gpu_windows.sinks.parquet import ParquetSink
+    from gpu_windows.sinks.postgres.sink import PostgresSink
     from gpu_windows.sinks.tables.sink import DeltaSink, IcebergSink
     from gpu_windows.sinks.upsert import upsert
     from gpu_windows.spark_glue.files.kafka_records import drop_repeats
@@ -119,6 +120,7 @@ _NAMES = LazyNames(
         "runners.sink": "Sink SinkWriter",
         "sinks.kafka": "KafkaSink",
         "sinks.parquet": "ParquetSink",
+        "sinks.postgres.sink": "PostgresSink",
         "sinks.tables.sink": "DeltaSink IcebergSink",
         "sinks.upsert": "upsert",
         "spark_glue.files.kafka_records": "drop_repeats",
@@ -212,18 +214,18 @@ def __dir__() -> list[str]:
 #: All public names other than those that need Spark: ``*`` imports each.
 __all__ = [
     "CalendarWindows", "ContinuousEventTimeTrigger", "ContinuousProcessingTimeTrigger",
-    "CountEvictor", "CountTrigger", "CumulativeEventTimeWindows",
-    "CumulativeProcessingTimeWindows", "Delta", "DeltaEvictor", "DeltaSink", "DeltaTrigger",
-    "EarlyAndLateTrigger", "EndOfStreamTrigger", "EventTimeSessionWindows", "EventTimeTrigger",
-    "GlobalWindows", "IcebergSink", "KafkaSink", "MultiLengthEventTimeWindows", "NeverTrigger",
-    "ParquetSink", "ProcessingTimeSessionWindows", "ProcessingTimeTrigger",
+    "CountEvictor", "CountTrigger", "CumulativeEventTimeWindows", "CumulativeProcessingTimeWindows",
+    "Delta", "DeltaEvictor", "DeltaSink", "DeltaTrigger", "EarlyAndLateTrigger",
+    "EndOfStreamTrigger", "EventTimeSessionWindows", "EventTimeTrigger", "GlobalWindows",
+    "IcebergSink", "KafkaSink", "MultiLengthEventTimeWindows", "NeverTrigger", "ParquetSink",
+    "PostgresSink", "ProcessingTimeSessionWindows", "ProcessingTimeTrigger",
     "ProcessingTimeoutTrigger", "PurgingTrigger", "Range", "Rows", "Sink", "SinkWriter",
     "SlidingEventTimeWindows", "SlidingProcessingTimeWindows", "TimeEvictor",
     "TumblingEventTimeWindows", "TumblingProcessingTimeWindows", "WatermarkStrategy",
     "approx_count_distinct", "approx_quantile", "arg_max", "arg_min", "bool_and", "bool_or",
-    "collect_list", "configure", "count", "count_distinct", "dense_rank", "drop_repeats",
-    "first", "lag", "last", "lead", "max", "mean", "median", "min", "plot_firings", "quantile",
-    "rank", "read_commits", "read_output", "read_output_stream", "read_state", "row_number",
-    "scan", "scan_stream", "session", "sql", "sql_script", "stddev", "stream", "stream_results",
-    "sum", "trace_firings", "upsert", "user_aggregate", "variance", "watch", "write_stream",
+    "collect_list", "configure", "count", "count_distinct", "dense_rank", "drop_repeats", "first",
+    "lag", "last", "lead", "max", "mean", "median", "min", "plot_firings", "quantile", "rank",
+    "read_commits", "read_output", "read_output_stream", "read_state", "row_number", "scan",
+    "scan_stream", "session", "sql", "sql_script", "stddev", "stream", "stream_results", "sum",
+    "trace_firings", "upsert", "user_aggregate", "variance", "watch", "write_stream",
 ]  # fmt: skip

@@ -144,12 +144,17 @@ def errors_at(node: exp.Expr) -> Iterator[None]:
 
 def excerpt(node: exp.Expr) -> str:
     """Return the SQL of a node for a message, shortened to one line."""
+    return _shorten(written_text(node))
+
+
+def written_text(node: exp.Expr) -> str:
+    """Return the SQL of a node as it was written, but for spaces and the case of keywords."""
     from sqlglot.errors import ErrorLevel, SqlglotError
 
     from gpu_windows.expressions.dialect import FlinkDialect
 
     try:
-        return _shorten(node.sql(dialect=FlinkDialect, unsupported_level=ErrorLevel.IGNORE))
+        return node.sql(dialect=FlinkDialect, unsupported_level=ErrorLevel.IGNORE)
     except (SqlglotError, ValueError, RecursionError):
         return type(node).__name__
 

@@ -122,16 +122,16 @@ def _temporal_join(plan: TemporalJoinPlan, kernels: Kernels, **options: bool) ->
     return TemporalJoinOperator(plan, kernels, **options)
 
 
-def _over(plan: OverPlan, kernels: Kernels, **options: bool) -> Operator:
+def _over(plan: OverPlan, kernels: Kernels, *, trace: bool, in_order: bool) -> Operator:
     """Build the operator of frames."""
     if plan.bounded:
         from gpu_windows.operators.over.operator import BoundedOverOperator
 
-        return BoundedOverOperator(plan, kernels, **options)
+        return BoundedOverOperator(plan, kernels, trace=trace, in_order=in_order)
 
     from gpu_windows.operators.over.stream_operator import OverOperator
 
-    return OverOperator(plan, kernels, **options)
+    return OverOperator(plan, kernels, trace=trace)
 
 
 def _top(plan: TopPlan, *, trace: bool) -> Operator:

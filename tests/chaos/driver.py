@@ -48,9 +48,13 @@ MATCH = "match"
 SCAN = "scan"
 #: A script with two targets; where the second one is.
 SCRIPT, SECOND = "script", "second"
+#: Windows without rows, which are filled.
+GAPS = "gaps"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
 QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST,
-           OVER, OVER_FIRST, FIRST, LATE, STAGES, MATCH, "top", SCAN, SCRIPT)  # fmt: skip
+           OVER, OVER_FIRST, FIRST, LATE, STAGES, MATCH, "top", SCAN, SCRIPT, GAPS)  # fmt: skip
+#: Sliding windows that are told again, in tables of PostgreSQL; and the variable with its URL.
+POSTGRES, POSTGRES_URL = "postgres", "CHAOS_POSTGRES"
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"
 #: Where the queries of a chain keep what they know.
@@ -65,7 +69,7 @@ SCHEMA = "ts timestamp, k long, v double, text string, seq long"
 def main() -> None:
     """Run a query over the files that are there, from where its checkpoint says."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("query", choices=[*QUERIES, CHAIN])
+    parser.add_argument("query", choices=[*QUERIES, CHAIN, POSTGRES])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--settings", type=json.loads, default={}, help="JSON, more of Spark's")
     name, folder, more = vars(parser.parse_args()).values()
@@ -104,7 +108,7 @@ def run(spark: SparkSession, name: str, folder: Path) -> None:
     else:
         source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
         outputs = outputs_named(name, *(source.parquet(str(folder / "in")) for _ in range(2)))
-    sink = partial(replacing, str(folder / "out")) if name == FUNCTION else folder / "out"
+    sink = sink_of(name, folder)
     query = gw.write_stream(outputs, sink, folder / "checkpoint", trigger={"availableNow": True})
     query.awaitTermination()
 
@@ -133,6 +137,14 @@ def outputs_named(name: str, rows: DataFrame, again: DataFrame) -> gw.typing.Out
     if name in OF_ONE:
         return OF_ONE[name](rows)
     return outputs_of("sliding" if name == FUNCTION else name, rows, SHARDS)
+
+
+def sink_of(name: str, folder: Path) -> Any:
+    """Return where a query writes."""
+    if name == POSTGRES:
+        table, url = folder.name, os.environ[POSTGRES_URL]
+        return gw.PostgresSink(table, url, mode="upsert", late=f"{table}_late")
+    return partial(replacing, str(folder / "out")) if name == FUNCTION else folder / "out"
 
 
 def replacing(path: str, results: DataFrame, late: DataFrame, number: int) -> None:
@@ -217,6 +229,19 @@ def first_rows(rows: DataFrame) -> gw.typing.Outputs:
     )
 
 
+def fill_gaps(rows: DataFrame) -> gw.typing.Outputs:
+    """Return the outputs of short windows, those without rows filled for a while."""
+    by_key = gw.stream(rows).event_time("ts", WATERMARKS).key_by("k")
+    seconds = by_key.window_gapfill(
+        gw.TumblingEventTimeWindows.of("1 second"),
+        carry_forward=("total", "first"),
+        interpolate="spread",
+        until="15 seconds",
+    )
+    made = seconds.arrival_order("seq").options(device="cpu", shards=SHARDS)
+    return made.with_outputs().aggregate(**AGGREGATES)
+
+
 def processed(rows: DataFrame) -> gw.typing.Outputs:
     """Return the outputs of a process function with timers of event time and side outputs."""
     function = Everything(uses_processing_time=False)
@@ -247,7 +272,9 @@ OF_ROWS = {OVER: "time", OVER_FIRST: "from the first"}
 #: What makes the outputs of other queries over one input, and over two.
 OF_ONE: dict[str, Callable[[DataFrame], gw.typing.Outputs]] = {
     FIRST: first_rows,
+    GAPS: fill_gaps,
     LATE: late_rows,
+    POSTGRES: late_rows,
     PROCESS: processed,
     STAGES: stages,
     MATCH: matched,

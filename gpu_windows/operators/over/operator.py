@@ -22,6 +22,7 @@ from gpu_windows.operators.results import TRACE
 from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.vocabulary.frames import Rows
 
 Ints = NDArray[np.int64]
 
@@ -90,14 +91,16 @@ class BoundedOverOperator(Operator):
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
-        Whether results come in order of time; otherwise in order of arrival.
+        Whether results come in order of time; otherwise in order of arrival, unless a frame is the
+        row alone, which is how rows are sorted.
     """
 
     def __init__(
         self, plan: OverPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
         # configuration
-        self._plan, self._kernels, self._in_order = plan, kernels, in_order
+        sorts = all(frame == Rows(0) for frame in plan.query.over.frames)  # and does nothing else
+        self._plan, self._kernels, self._in_order = plan, kernels, in_order or sorts
         self._results = OverResults(plan, trace=trace)
         self._framing = Framing(plan, kernels, plan.query.over.frames)
         # state

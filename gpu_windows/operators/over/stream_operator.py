@@ -22,6 +22,7 @@ from gpu_windows.operators.over.key_state import KeyState
 from gpu_windows.operators.over.operator import OverResults, classify_times
 from gpu_windows.operators.over.stored import StoredOver, retained_schema
 from gpu_windows.operators.rejected import Rejected, rejected_rows
+from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.pending_rows import NUMBER
@@ -61,22 +62,19 @@ class _Due:
 class OverOperator(StatefulOperator[StoredOver]):
     """Aggregates over frames; a row is emitted when the watermark has passed its frames.
 
+    Rows that are due together are emitted in order of time, and of arrival if times are equal.
+
     Parameters
     ----------
     plan : OverPlan
     kernels : Kernels
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
-    in_order : bool
-        Whether results come in order of time.
     """
 
-    def __init__(
-        self, plan: OverPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
-    ) -> None:
+    def __init__(self, plan: OverPlan, kernels: Kernels, *, trace: bool = False) -> None:
         # configuration
         self._plan, self._over, self._kernels = plan, plan.query.over, kernels
-        self._in_order = in_order
         self._names, self._time = plan.query.keys, plan.query.time
         self._results = OverResults(plan, trace=trace)
         in_time = plan.query.over.arguments_of(plan.query.over.in_time)
@@ -120,8 +118,9 @@ class OverOperator(StatefulOperator[StoredOver]):
         until = watermark if watermark == LONG_MAX else add_saturating(watermark, -after)
         due = [*state.buffered.take_due(until)]
         if due:
-            rows = pa.concat_tables(due, promote_options="default").sort_by(NUMBER)
-            rows = rows.combine_chunks()
+            rows = pa.concat_tables(due, promote_options="default").combine_chunks()
+            times, numbers = (rows.column(name).to_numpy() for name in (self._time, NUMBER))
+            rows = take_rows(rows, np.lexsort((numbers, times)))
             results = self._make_results(rows, self._find_ahead(until, after), before)
             counters = Counters(fired=len(results)) + self._kernels.take_counters()
             yield Emission(results, pa.table({}), counters)
@@ -152,9 +151,6 @@ class OverOperator(StatefulOperator[StoredOver]):
 
         ``before``: the previous watermark; rows that it expired are in no frame.
         """
-        if self._in_order:
-            times = rows.column(self._time).to_numpy()
-            rows = rows.take(pa.array(np.argsort(times, kind="stable")))
         state, over = self._state, self._over
         codes = codes_of(self._keys, self._names, rows)
         touched = present(codes, self._keys.count)

@@ -6,26 +6,32 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 
 from gpu_windows.commits.write_target import Mode
 from gpu_windows.datastream.stream import Stream, stream
-from gpu_windows.errors import QueryError, SqlError
+from gpu_windows.errors import OutputError, QueryError, SqlError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink
 from gpu_windows.sinks.kafka import KafkaSink
+from gpu_windows.sinks.modes import Mode as SinkMode
 from gpu_windows.sinks.parquet import ParquetSink
+from gpu_windows.sinks.postgres.sink import PostgresSink
 from gpu_windows.sinks.printing import DiscardSink, PrintSink, print_row
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.scripts.arrow_files import read_files
+from gpu_windows.sql.scripts.brokers import check_brokers
 from gpu_windows.sql.scripts.definitions import TableDefinition
 from gpu_windows.sql.scripts.table_options import TableOptions
 
 #: Connectors whose tables are streams.
 STREAMS = ("kafka", "datagen")
 _SOURCES = ("filesystem", *STREAMS)
-_SINKS = ("filesystem", "kafka", "print", "blackhole")
+_SINKS = ("filesystem", "kafka", "jdbc", "print", "blackhole")
+#: Of a URL of JDBC, after ``jdbc:``.
+_POSTGRES = "postgresql://"
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,15 @@ class Connectors:
             source = source.with_shared_rows()
         return ApiCall(replace(found, source=source), name)
 
+    def check_reached(self, table: TableDefinition) -> None:
+        """Raise `SqlError` for a table of Kafka whose brokers do not answer Spark's driver.
+
+        On Spark Connect that is another process, which is not asked.
+        """
+        is_here = not type(self.session).__module__.startswith("pyspark.sql.connect")
+        if table.connector == "kafka" and self.session is not None and is_here:
+            check_brokers(self._options(table))
+
     def sink(self, table: TableDefinition | None) -> Sink:
         """Return the sink of a table for a streaming query.
 
@@ -88,6 +103,8 @@ class Connectors:
             return ParquetSink(self._parquet_path(table))
         if kind == "kafka":
             return self._kafka_sink(table)
+        if kind == "jdbc":
+            return self._postgres_sink(table)
         raise self._unknown(table, _SINKS, f"write_stream(..., sinks={{{table.name!r}: sink}})")
 
     def writer(
@@ -125,7 +142,7 @@ class Connectors:
             path, files = options.path, options.format
             try:
                 return stream(read_files(path, files, table.physical_schema))
-            except QueryError as error:
+            except (OutputError, QueryError) as error:
                 raise options.error(error.rule, str(error.value)) from error
             except (OSError, pa.ArrowException) as error:
                 rule = f"its files cannot be read: {str(error).partition(chr(10))[0]}"
@@ -153,6 +170,23 @@ class Connectors:
             rule = "records are written as JSON: 'format' = 'json'"
             raise options.error(rule, options.format.name)
         return KafkaSink(options.require("topic"), options.kafka)
+
+    def _postgres_sink(self, table: TableDefinition) -> Sink:
+        """Return the sink of a table of PostgreSQL: with a primary key rows are replaced."""
+        options = self._options(table)
+        url = options.require("url").removeprefix("jdbc:")
+        if not url.startswith(_POSTGRES):
+            rule = f"tables are those of PostgreSQL, 'url' = 'jdbc:{_POSTGRES}...'"
+            raise options.error(rule, url.partition("://")[0])
+        user = ":".join(quote(options.get(each), safe="") for each in ("username", "password"))
+        user = f"{user.rstrip(':')}@" if options.get("username") else ""
+        url = f"{_POSTGRES}{user}{url.removeprefix(_POSTGRES)}"
+        key = table.primary_key
+        try:
+            mode: SinkMode = "upsert" if key else "append"
+            return PostgresSink(options.require("table-name"), url, mode, key)
+        except QueryError as error:
+            raise options.error(error.rule, str(error.value)) from error
 
     def _options(self, table: TableDefinition) -> TableOptions:
         return TableOptions(self.script, table)

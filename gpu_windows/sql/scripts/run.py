@@ -18,6 +18,7 @@ from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.sql.scripts.catalog import Catalog, Task
 from gpu_windows.sql.scripts.connectors import STREAMS, Connectors
+from gpu_windows.sql.scripts.definitions import TableDefinition
 from gpu_windows.sql.scripts.lexer import Excerpt, error_at
 from gpu_windows.sql.scripts.options import (
     IDLE_TIMEOUT,
@@ -70,7 +71,10 @@ class ScriptRun:
     def outputs(self) -> dict[str, Outputs]:
         """Return the outputs of all queries, by the names of their results."""
         with self.errors_of_rows():
-            return {name: results.outputs.value for name, results in self._results.items()}
+            results_by_name = self._results
+            for table in self._read_tables:
+                self._connectors.check_reached(table)
+            return {name: results.outputs.value for name, results in results_by_name.items()}
 
     def errors_of_rows(self) -> AbstractContextManager[None]:
         """Raise errors of single rows as `SqlError`."""
@@ -253,6 +257,8 @@ class ScriptRun:
         key = (name, definition.place.start, idle)
         if key not in self._open_tables:
             _, stream = given.get(name, (name, None))
+            if stream is None:
+                self._read_tables.append(definition)
             rows = self._connectors.rows(definition, stream, is_shared=self._is_shared)
             self._open_tables[key] = open_table(
                 self.text, definition, rows, idle, on_arrow=self._is_on_arrow
@@ -262,6 +268,11 @@ class ScriptRun:
     @cached_property
     def _open_tables(self) -> dict[tuple[str, int, str | None], Input]:
         return {}
+
+    @cached_property
+    def _read_tables(self) -> list[TableDefinition]:
+        """The tables that are read by their connectors."""
+        return []
 
     @property
     def _is_shared(self) -> bool:

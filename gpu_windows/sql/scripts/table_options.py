@@ -24,6 +24,10 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
         "scan.startup.timestamp-millis", "scan.topic-partition-discovery.interval",
         "sink.partitioner", "sink.transactional-id-prefix",
     ),
+    "jdbc": (
+        "url", "table-name", "username", "password", "driver", "connection.max-retry-timeout",
+        "sink.buffer-flush.", "sink.max-retries", "scan.", "lookup.",
+    ),
     "datagen": ("rows-per-second", "number-of-rows"),
     "print": ("print-identifier",),
     "blackhole": (),

@@ -1,4 +1,4 @@
-"""Outcomes of texts over Spark's DataFrames: bounded ones, and streams of two micro-batches and an end."""
+"""Outcomes of texts over DataFrames of Spark: bounded ones, and streams of few micro-batches."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,10 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import SqlError
+from gpu_windows.sql.scripts.brokers import check_brokers
+from gpu_windows.sql.scripts.definitions import CreateTable
+from gpu_windows.sql.scripts.statements import read_statements
+from gpu_windows.sql.scripts.table_options import TableOptions
 from tests.spark_glue.stream_runs import batches, files
 
 if TYPE_CHECKING:
@@ -82,6 +87,32 @@ def test_a_changed_script_does_not_continue_a_checkpoint(
         write(spark, changed, tmp_path / "state")
 
 
+@pytest.mark.thorough
+def test_a_restart_takes_the_statements_in_another_order(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    tables = batches(4, 100)
+    files(tmp_path / "in", tables[:2])
+    text = TWO.format(folder=tmp_path).replace("total DOUBLE", "total DOUBLE NOT NULL")
+    _, first, second = text.partition("BEGIN")[2].rpartition("END")[0].split("INSERT")
+    write(spark, text, tmp_path / "state")
+    files(tmp_path / "in", tables)
+    swapped = text.replace(f"INSERT{first}INSERT{second}", f"-- and\nINSERT{second}INSERT{first}")
+    assert swapped != text
+    write(spark, swapped, tmp_path / "state")
+    batch = gw.sql_script(swapped).on_spark(spark).results()
+    assert [*batch] == ["large", "minutes"]
+    assert rows_of(spark, tmp_path / "large") == Counter(map(tuple, batch["large"].collect()))
+    (tmp_path / "again").mkdir()
+    files(tmp_path / "again" / "in", tables[:2])
+    alone = text.replace(str(tmp_path), str(tmp_path / "again"))
+    write(spark, alone, tmp_path / "again" / "state")
+    files(tmp_path / "again" / "in", tables)
+    write(spark, alone, tmp_path / "again" / "state")
+    expected = rows_of(spark, tmp_path / "again" / "minutes")
+    assert rows_of(spark, tmp_path / "minutes") == expected
+
+
 def test_json_and_csv_are_read_as_flink_writes_them(spark: SparkSession, tmp_path: Path) -> None:
     at = ["2024-03-31 02:30:00.123", "1969-12-31 23:59:59.5", None]
     records = [{"k": "ä,b", "ts": at[0], "n": 1}, {"k": "", "ts": at[1], "n": None}, {"k": None}]
@@ -116,9 +147,9 @@ def test_broken_records_and_quotes_are_read_as_by_flink(
     quotes = '"a ""q""",1\n,2\n"",3\nc\\d,4\n"c\\",5\n'
     texts = ['a "q"', "", "", "c\\d", "c\\"]
     assert read("csv", quotes) == list(zip(texts, range(1, 6), strict=True))
-    with pytest.raises(Exception, match="FAILED_READ_FILE"):
+    with pytest.raises(Exception, match=r"table t: a record of CSV .* got b,x in file"):
         read("csv", "a,1\nb,x\n")
-    with pytest.raises(Exception, match="FAILED_READ_FILE"):
+    with pytest.raises(Exception, match=r"table t: a record of CSV .* got b,2,3 in file"):
         read("csv", "a,1\nb,2,3\n", columns="k")
     text = (
         "CREATE TABLE t (b BYTES) WITH ('connector' = 'filesystem', 'path' = '/', 'format' = 'csv')"
@@ -162,10 +193,14 @@ def test_records_that_are_none_have_no_row(spark: SparkSession, tmp_path: Path) 
     ]  # fmt: skip
 
 
+EARLIEST = "'scan.startup.mode' = 'earliest-offset', 'format' = 'json'"
+
+
 def test_options_of_connectors_are_checked(spark: SparkSession) -> None:
     kafka = "'connector' = 'kafka', 'properties.bootstrap.servers' = 'localhost:1'"
     for options, rule in (
         (kafka, "lacks an option, got topic"),
+        (f"{kafka}, 'topic' = 'a', {EARLIEST}", "has no connector of Kafka.*spark-sql-kafka-0-10"),
         ("'connector' = 'kafka', 'topic' = 'a'", "lacks an option, got properties.bootstrap"),
         (f"{kafka}, 'topic' = 'a', 'scan.startup.mode' = 'x'", "scan.startup.mode is one of"),
         (f"{kafka}, 'topic' = 'a', 'key.fields' = 'a'", "is not covered, got key.fields"),
@@ -179,3 +214,22 @@ def test_options_of_connectors_are_checked(spark: SparkSession) -> None:
         text = f"CREATE TABLE t (a INT) WITH ({options}); SELECT * FROM t"
         with pytest.raises(SqlError, match=rule):
             gw.sql_script(text).on_spark(spark, streaming=False).results()
+
+
+def test_brokers_that_do_not_answer_are_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        check_brokers(options_of(f"localhost:1, PLAINTEXT://127.0.0.1:{port}"))
+    for servers, rule in (
+        (f"127.0.0.1:{port}", rf"table t: no broker .* got 127.0.0.1:{port} \(.*refused"),
+        ("localhost", "has host:port, with commas between them, got localhost"),
+    ):
+        with pytest.raises(SqlError, match=rule):
+            check_brokers(options_of(servers))
+
+
+def options_of(servers: str) -> TableOptions:
+    text = f"CREATE TABLE t (a INT) WITH ('properties.bootstrap.servers' = '{servers}')"
+    [statement] = read_statements(text)
+    assert isinstance(statement, CreateTable)
+    return TableOptions(text, statement.table)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
+from gpu_windows.spark_glue.columns.expressions import summary
 from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.sql.scripts.spark.files import (
     check_bytes,
@@ -70,7 +72,17 @@ class SparkTable:
         name, own = ("topic-pattern", "subscribePattern") if has_pattern else ("topic", "subscribe")
         topics = {own: self._options.require(name).replace(";", ",")}
         options = {**self._options.kafka, **topics, **self._start()}
-        rows: DataFrame = self._reader.format("kafka").options(**options).load()
+        try:
+            rows: DataFrame = self._reader.format("kafka").options(**options).load()
+        except AnalysisException as error:
+            rule = f"Spark cannot read it: {summary(error)}"
+            if error.getCondition() == "KAFKA_DATA_SOURCE_NOT_ENABLED":
+                rule = (
+                    "Spark has no connector of Kafka: start it with spark.jars.packages=org.apache."
+                    f"spark:spark-sql-kafka-0-10_2.13:{self._session.version}, or give the rows as "
+                    f"sql_script(text, {self._table.name}=gw.stream(rows))"
+                )
+            raise self._options.error(rule, topics[own]) from error
         found = metadata_columns(self._options, _KAFKA_METADATA)
         metadata = [F.col(key).cast(dtype).alias(name) for name, dtype, key in found]
         files, schema = self._options.format, file_schema(self._table)

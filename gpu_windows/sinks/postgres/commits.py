@@ -1,0 +1,117 @@
+"""Which query owns a table, and which micro-batch of it was written last: a table beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_windows.errors import OutputError
+from gpu_windows.runners.sink import SinkBatch
+from gpu_windows.sinks.postgres.statements import TableName
+
+#: The name of the table.
+COMMITS = "gpu_windows_commits"
+#: A row for each table and query that has written to it; the one of the last generation owns it.
+_CREATE = """
+CREATE TABLE {} (target text, query text, generation bigint NOT NULL,
+number bigint, rows bigint, planned_ms bigint, PRIMARY KEY (target, query))
+"""
+#: Two starts at once: the second one waits. Any number that other programs are unlikely to take.
+_LOCK = "SELECT pg_advisory_xact_lock(7319482650017)"
+
+
+@dataclass(frozen=True)
+class TableCommits:
+    """The commits of a query to a table.
+
+    Parameters
+    ----------
+    table : TableName
+    query : str
+        The identity of its checkpoint.
+    """
+
+    table: TableName
+    query: str
+
+    @property
+    def _commits(self) -> str:
+        return self.table.sibling(COMMITS).sql
+
+    def claim(self, cursor: Any, *, takes_over: bool) -> None:
+        """Make the query the owner of the table.
+
+        Raises
+        ------
+        OutputError
+            If it is another query's.
+        """
+        cursor.execute(_LOCK)
+        cursor.execute("SELECT to_regclass($1) IS NULL", parameters=(self._commits,))
+        if cursor.fetchone()[0]:
+            cursor.execute(_CREATE.format(self._commits))
+        owner, generation = self._owner(cursor)
+        if owner == self.query:
+            return
+        if owner is not None and not takes_over:
+            rule = (
+                "the table has results of another query (another checkpoint): write to another "
+                "table, or continue with takes_over=True, which keeps its rows"
+            )
+            raise OutputError(rule, value=self.table.sql)
+        cursor.execute(
+            f"INSERT INTO {self._commits} (target, query, generation) "
+            f"VALUES ($1, $2, {generation + 1}) ON CONFLICT (target, query) "
+            "DO UPDATE SET generation = EXCLUDED.generation",
+            parameters=(self.table.name, self.query),
+        )
+
+    def is_written(self, cursor: Any, batch: SinkBatch) -> bool:
+        """Whether an earlier run wrote a micro-batch; locks the table for other runs.
+
+        Raises
+        ------
+        OutputError
+            If the table is another query's now, or the checkpoint an older copy.
+        """
+        cursor.execute(
+            f"SELECT number, rows, planned_ms FROM {self._commits} "
+            "WHERE target = $1 AND query = $2 FOR UPDATE",
+            parameters=(self.table.name, self.query),
+        )
+        found = cursor.fetchone()
+        if found is None or self._owner(cursor)[0] != self.query:
+            rule = "another query has taken over the table (takes_over=True)"
+            raise OutputError(rule, value=self.table.sql)
+        number, rows, planned_ms = found
+        if number is None or number < batch.number:
+            return False
+        if number > batch.number or not batch.is_again(rows, planned_ms):
+            rule = (
+                f"the checkpoint continues with micro-batch {batch.number} of {batch.rows} rows, "
+                f"and the table holds micro-batch {number} of {rows} rows: either the checkpoint "
+                "is an older copy, or what comes before gw.stream has changed. Write to another "
+                "table"
+            )
+            raise OutputError(rule, value=self.table.sql)
+        return True
+
+    def record(self, cursor: Any, batch: SinkBatch) -> None:
+        """Record a micro-batch."""
+        planned = "NULL" if batch.planned_ms is None else int(batch.planned_ms)
+        values = f"number = {batch.number:d}, rows = {batch.rows:d}, planned_ms = {planned}"
+        where = "WHERE target = $1 AND query = $2"
+        cursor.execute(
+            f"UPDATE {self._commits} SET {values} {where}",
+            parameters=(self.table.name, self.query),
+        )
+
+    def _owner(self, cursor: Any) -> tuple[str | None, int]:
+        """Return the query that owns the table, with the number of its generation."""
+        cursor.execute(
+            f"SELECT query, generation FROM {self._commits} WHERE target = $1 "
+            "ORDER BY generation DESC LIMIT 1",
+            parameters=(self.table.name,),
+        )
+        owner: tuple[str | None, int] = cursor.fetchone() or (None, 0)
+        return owner

@@ -1,0 +1,179 @@
+"""A sink that writes to tables of PostgreSQL, each micro-batch once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from gpu_windows.commits.records import LATE, RESULT, side_name
+from gpu_windows.errors import QueryError
+from gpu_windows.planning.kinds.firing_columns import FIRING
+from gpu_windows.planning.plan import Plan
+from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
+from gpu_windows.sinks.modes import (
+    Mode,
+    check_is_mode,
+    check_mode,
+    check_places,
+    check_sides,
+    copy_mapping,
+)
+from gpu_windows.sinks.postgres.statements import TableName
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import StructType
+
+_SCHEMES = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True)
+class PostgresSink(Sink):
+    """A sink that writes to tables of PostgreSQL, each micro-batch once.
+
+    The rows of a micro-batch, of all outputs, and its number are one transaction: a repeated
+    micro-batch finds its number in the table ``gpu_windows_commits``, beside the table of the
+    results, and changes nothing. Rows go through the driver as Arrow, by COPY.
+
+    Needs the extra ``postgres``, and for ``mode="upsert"`` PostgreSQL 15, or a table of your own
+    with a primary key: see docs/sinks.md.
+
+    Parameters
+    ----------
+    table : str
+        Of the results: ``minutes`` or ``schema.minutes``, as PostgreSQL stores the names (lower
+        case, unless they were quoted). It is made if it is not there; a table of your own must have
+        the columns of the results, and may have more, which have defaults.
+    url : str
+        ``postgresql://user@host:5432/database``. A password may be part of it; better are the
+        environment (``PGPASSWORD``) or the file ``~/.pgpass`` of the driver's machine.
+    mode : {"append", "upsert"}
+        Whether results are added, or replace the ones with the same keys, window and number (as
+        `gpu_windows.upsert` does): of the firings of a window the latest stays, of the first rows
+        of keys (`KeyedStream.top`) the table has those that are it now.
+    key : tuple of str
+        With ``mode="upsert"``: columns that identify rows, in place of keys, window and number. Any
+        query may have it whose results differ in them within a micro-batch; PostgreSQL raises for
+        others.
+    late : str, optional
+        The table of late and rejected rows, with their ``rejection_reason``. Default: they are
+        counted, not written.
+    sides : mapping of str to str
+        Tags of side outputs to tables; each needs one.
+    takes_over : bool
+        Whether a query may take over tables of another checkpoint: existing rows stay, and the
+        other query is refused from then on.
+
+    Raises
+    ------
+    QueryError
+        If a parameter is invalid, or two outputs would go to one table.
+
+    Examples
+    --------
+    >>> sink = gw.PostgresSink("minutes", "postgresql://etl@db/shop", mode="upsert")
+    >>> sink
+    PostgresSink(table='minutes', mode='upsert', key=(), late=None, sides={}, takes_over=False)
+    """
+
+    table: str
+    url: str = field(repr=False)  # a password may be part of it
+    mode: Mode = "append"
+    key: tuple[str, ...] = ()
+    late: str | None = None
+    sides: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    takes_over: bool = False
+
+    def __post_init__(self) -> None:
+        check_is_mode(self.mode)
+        url: Any = self.url
+        if not isinstance(url, str) or not url.startswith(_SCHEMES):
+            rule = "the url of a PostgresSink is postgresql://user@host:port/database"
+            raise QueryError(rule, value=_scheme_of(url))
+        if not isinstance(self.takes_over, bool):
+            raise QueryError("takes_over is True or False", value=repr(self.takes_over))
+        object.__setattr__(self, "key", _checked_key(self.key, self.mode))
+        object.__setattr__(self, "sides", copy_mapping("sides", self.sides))
+        check_places({output: name.sql for output, name in self.places.items()})
+
+    @property
+    def places(self) -> Mapping[str, TableName]:
+        """Names of the outputs that are written, to their tables."""
+        tables = {RESULT: self.table, **{side_name(tag): t for tag, t in self.sides.items()}}
+        if self.late is not None:
+            tables[LATE] = self.late
+        return {output: TableName.parse(table) for output, table in tables.items()}
+
+    def check(self, plan: Plan) -> None:
+        """Raise for results that cannot be merged, and for side outputs without a table.
+
+        Raises
+        ------
+        QueryError, UnsupportedQueryError
+        """
+        if not self.key:
+            check_mode(plan, self.mode)
+        check_sides(plan, self.sides)
+
+    def open(self, query: SinkQuery) -> SinkWriter:
+        """Return a writer to the tables, which are the query's from `SinkWriter.begin` on.
+
+        Raises
+        ------
+        ColumnTypeError
+            If PostgreSQL has no type for a column.
+        QueryError
+            For a ``key`` that results do not have.
+        OutputError
+            If a table belongs to another query, or has other columns; if PostgreSQL cannot be
+            reached, or refuses a statement.
+        """
+        from gpu_windows.sinks.postgres.columns import check_columns
+        from gpu_windows.sinks.postgres.writer import PostgresWriter, Upsert
+        from gpu_windows.spark_glue.columns.types import to_arrow_schema
+
+        schemas: dict[str, StructType] = {name: query.schemas[name] for name in self.places}
+        arrow = {name: to_arrow_schema(schema) for name, schema in schemas.items()}
+        for schema in arrow.values():
+            check_columns(schema)
+        unknown = [name for name in self.key if name not in arrow[RESULT].names]
+        if unknown:
+            rule = f"key names columns of the results: {', '.join(arrow[RESULT].names)}"
+            raise QueryError(rule, value=", ".join(unknown))
+        computed = query.plan.query
+        upserts = self.mode == "upsert"
+        on = self.key or (query.row_columns if upserts else ())
+        # Firings have an order only if they are of one window.
+        fires = FIRING[0].name in arrow[RESULT].names and {*on} >= {
+            *query.key_columns,
+            *query.window_columns,
+        }
+        upsert = Upsert(on, computed.change_column, fires=computed.has_windows and fires)
+        writer = PostgresWriter(
+            self.url,
+            self.places,
+            arrow,
+            query.identity,
+            upsert if upserts else None,
+            takes_over=self.takes_over,
+        )
+        writer.prepare(commits=False)
+        return writer
+
+
+def _checked_key(key: Any, mode: Mode) -> tuple[str, ...]:
+    """Return the columns that identify rows."""
+    is_text = not isinstance(key, str) and all(isinstance(name, str) for name in key)
+    if not is_text or (key and mode != "upsert"):
+        rule = 'key of a PostgresSink is a tuple of names, with mode="upsert"'
+        raise QueryError(rule, value=f"{key!r} with {mode}")
+    return tuple(key)
+
+
+def _scheme_of(url: object) -> str:
+    """Return what may be shown of a URL, which may contain a password: its scheme."""
+    if not isinstance(url, str):
+        return type(url).__name__
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://..." if rest else "text without a scheme"
