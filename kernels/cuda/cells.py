@@ -4,9 +4,10 @@ Where a batch has not many more cells than rows, no row needs to be sorted: a ro
 (`gpu_windows.kernels.cuda.replicas`). What is folded are integers, because their sums, least and
 greatest are the same in any order; floats become integers (`gpu_windows.kernels.cuda.float_cells`).
 
-From rows to a sum by key and slice kernels are given 49 bytes a row (17 by assign, 20 and 12 here),
-of floats 61: `tests/ptx/bytes_equal.py`. Tables take about 32 bytes a cell for every fold.
-Moments are folded in the order of rows, which are sorted by the 32 bits of their cell once a batch.
+From rows to a sum by key and slice kernels read and write 49 bytes a row (17 by assign, 20 and 12
+here), of floats 77, besides atomics: `tests/ptx/bytes_equal.py`. Tables take about 32 bytes a cell
+for every fold. Moments are folded in the order of rows, which are sorted by the 32 bits of their
+cell once a batch.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.cuda import float_cells, primitives, rules
-from gpu_windows.kernels.cuda.compiler import cuda
+from gpu_windows.kernels.cuda.compiler import cuda, load_relaxed
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.replicas import fold_replicas as _together
 from gpu_windows.kernels.cuda.replicas import table as _table
@@ -151,9 +152,9 @@ def _fold(
         if how == ADD:
             cuda.atomic.add(table, place, values[i])
         elif how == MAX:
-            if values[i] > table[place]:  # seldom, once a few rows are through
+            if values[i] > load_relaxed(table, place):
                 cuda.atomic.max(table, place, values[i])
-        elif values[i] < table[place]:
+        elif values[i] < load_relaxed(table, place):
             cuda.atomic.min(table, place, values[i])
 
 

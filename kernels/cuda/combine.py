@@ -3,7 +3,7 @@
 Sums of integers are differences of running sums, for both wrap around 64 bits. All else is made of
 the scans of the blocks of entries (`contract.windows.Combine`, `gpu_windows.kernels.cuda.scan`).
 
-At any span sums of integers take 48 bytes an entry and extremes 89
+At any span sums of integers take 56 bytes an entry and extremes 90
 (`tests/ptx/bytes_equal.py`), in 5 launches up to 65,536 entries and 9 up to 16.7 million;
 combining at doubled distances took 329 at a span of 60.
 """

@@ -10,7 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numba.cuda
+import numba.cuda.extending
 import numpy as np
+from llvmlite import ir
+from numba import types
 
 from gpu_windows.kernels.compile import cache_directory
 from gpu_windows.kernels.sources import relocate_source
@@ -50,6 +53,26 @@ _load_arrays()
 def device_function(function: Callable[..., Any]) -> Any:
     """Compile a function that kernels call; it is inlined into them."""
     return cuda.jit(function, device=True, **_INLINED)
+
+
+@numba.cuda.extending.intrinsic
+def load_relaxed(typing: Any, array: Any, index: Any) -> Any:
+    """Return ``array[index]`` of int64, as atomics see it: a read that may meet one.
+
+    A plain read and an atomic of two threads, which nothing orders, are a race, of which CUDA says
+    nothing; and what the plain one reads may be an old value for as long as a cache has it.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, _ = signature.args
+        values, place = arguments
+        item = builder.gep(context.make_array(kind)(context, builder, values).data, [place])
+        form = ir.FunctionType(ir.IntType(64), [item.type])
+        text, registers = "ld.relaxed.gpu.global.b64 $0, [$1];", "=l,l"
+        return builder.call(ir.InlineAsm(form, text, registers, side_effect=True), [item])
+
+    del typing, index
+    return array.dtype(array, types.int64), generate
 
 
 def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> Any:

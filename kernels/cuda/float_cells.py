@@ -13,7 +13,7 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceFloats, DeviceInts
 from gpu_windows.kernels.cuda import primitives, replicas, rules
-from gpu_windows.kernels.cuda.compiler import cuda
+from gpu_windows.kernels.cuda.compiler import cuda, load_relaxed
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import BOOLS, FLOATS, INT, INTS, INTS32
 from gpu_windows.rules import ADD, MAX, MIN
@@ -69,7 +69,7 @@ def _exponents(cells: Any, replicas: Any, bits: Any, masked: Any, valid: Any, ta
         if masked and not valid[i]:
             continue
         place, exponent = cells[i] * replicas + replica, rules.exponent_of(bits[i])
-        if exponent > table[place]:  # seldom, once a few rows are through
+        if exponent > load_relaxed(table, place):
             cuda.atomic.max(table, place, exponent)
 
 
@@ -121,9 +121,9 @@ def _fold_in_order(
             continue
         place, order = cells[i] * replicas + replica, rules.order_of(bits[i])
         if how == MIN:
-            if order < table[place]:
+            if order < load_relaxed(table, place):
                 cuda.atomic.min(table, place, order)
-        elif order > table[place]:
+        elif order > load_relaxed(table, place):
             cuda.atomic.max(table, place, order)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceInts
 from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.kernels.cuda import primitives, rules
-from gpu_windows.kernels.cuda.compiler import cuda
+from gpu_windows.kernels.cuda.compiler import cuda, load_relaxed
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.reach import reach_of
 from gpu_windows.kernels.cuda.search import first_above, first_after, first_from
@@ -39,8 +39,9 @@ def sorted_by_time(codes: DeviceInts, ts: DeviceInts) -> DeviceInts | None:
 @kernel((INTS, INTS, INTS))
 def _find_unsorted(codes: Any, ts: Any, unsorted: Any) -> None:
     for i in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
-        if i > 0 and rules.precedes(codes[i], ts[i], codes[i - 1], ts[i - 1]):
-            unsorted[0] = 1  # all that write write the same
+        is_late = i > 0 and rules.precedes(codes[i], ts[i], codes[i - 1], ts[i - 1])
+        if is_late and load_relaxed(unsorted, 0) == 0:
+            cuda.atomic.max(unsorted, 0, 1)
 
 
 # ---- all within bounds

@@ -21,7 +21,7 @@ from gpu_windows.kernels.contract.arrays import (
 )
 from gpu_windows.kernels.cuda import primitives, reach
 from gpu_windows.kernels.cuda import texts as strings
-from gpu_windows.kernels.cuda.compiler import cuda
+from gpu_windows.kernels.cuda.compiler import cuda, load_relaxed
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import BOOLS, FLOATS, INT, INTS
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -32,6 +32,8 @@ _WIDTH_ALWAYS = 1 << 16
 _MAX_SLOTS = 1 << 21
 #: Places that a value looks at before there are too many values.
 _MAX_PROBES = 32
+#: Rows of the first launch that places keys.
+_FIRST_WAVE = 1 << 12
 #: What is in a place of no row.
 _FREE = LONG_MAX
 
@@ -79,24 +81,36 @@ def _reach(values: Any, valid: Any, marks: Any) -> None:
 # ---- not valid are after the last place
 
 
+def _waves(rows: int) -> list[tuple[int, int]]:
+    """Return the rows of the launches that place keys: a few first, then all others.
+
+    All threads in flight, 100,000 and more, would find no key in its place at their first row, and
+    each change it by an atomic: those of one key one after the other.
+    """
+    first = min(rows, _FIRST_WAVE)
+    return [(0, first), (first, rows)]
+
+
 def _placed_by_value(values: Any, valid: Any, low: int, width: int) -> tuple[Any, Any]:
     firsts, places = primitives.full(width, _FREE), primitives.empty(len(values), np.int64)
     masked = int(len(valid) > 0)
-    _place_by_value(len(values), values, masked, valid, low, width, firsts, places)
+    for begin, end in _waves(len(values)):
+        _place_by_value(end - begin, begin, end, values, masked, valid, low, width, firsts, places)
     return firsts, places
 
 
-@kernel((INTS, INT, BOOLS, INT, INT, INTS, INTS))
+@kernel((INT, INT, INTS, INT, BOOLS, INT, INT, INTS, INTS))
 def _place_by_value(
-    values: Any, masked: Any, valid: Any, low: Any, width: Any, firsts: Any, places: Any
-) -> None:
-    for i in range(cuda.grid(1), values.size, cuda.gridsize(1)):
+    begin: Any, end: Any, values: Any, masked: Any, valid: Any, low: Any, width: Any,
+    firsts: Any, places: Any,
+) -> None:  # fmt: skip
+    for i in range(begin + cuda.grid(1), end, cuda.gridsize(1)):
         if masked and not valid[i]:
             places[i] = width
             continue
         place = values[i] - low
         places[i] = place
-        if i < firsts[place]:
+        if i < load_relaxed(firsts, place):
             cuda.atomic.min(firsts, place, i)
 
 
@@ -105,25 +119,29 @@ def _placed_by_hash(values: Any, valid: Any) -> tuple[Any, Any] | None:
     size = min(1 << (2 * len(values) - 1).bit_length(), _MAX_SLOTS)
     firsts, places = primitives.full(size, _FREE), primitives.empty(len(values), np.int64)
     overfull, masked = primitives.full(1, 0), int(len(valid) > 0)
-    _place_by_hash(len(values), values, masked, valid, _MAX_PROBES, firsts, places, overfull)
+    for begin, end in _waves(len(values)):
+        _place_by_hash(
+            end - begin, begin, end, values, masked, valid, _MAX_PROBES, firsts, places, overfull
+        )
     return None if int(primitives.to_host(overfull)[0]) else (firsts, places)
 
 
-@kernel((INTS, INT, BOOLS, INT, INTS, INTS, INTS))
+@kernel((INT, INT, INTS, INT, BOOLS, INT, INTS, INTS, INTS))
 def _place_by_hash(
-    values: Any, masked: Any, valid: Any, probes: Any, firsts: Any, places: Any, overfull: Any
-) -> None:
+    begin: Any, end: Any, values: Any, masked: Any, valid: Any, probes: Any,
+    firsts: Any, places: Any, overfull: Any,
+) -> None:  # fmt: skip
     mask = firsts.size - 1
-    for i in range(cuda.grid(1), values.size, cuda.gridsize(1)):
+    for i in range(begin + cuda.grid(1), end, cuda.gridsize(1)):
         if masked and not valid[i]:
             places[i] = firsts.size
             continue
-        if overfull[0]:
+        if load_relaxed(overfull, 0):
             return
         value = values[i]
         mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
         place, looked = np.int64(mixed >> np.uint64(32)) & mask, 0
-        row = firsts[place]
+        row = load_relaxed(firsts, place)
         while looked < probes:
             if row == _FREE:
                 row = cuda.atomic.cas(firsts, place, _FREE, i)
@@ -132,9 +150,9 @@ def _place_by_hash(
             if values[row] == value:  # a place is a value's for good; only its row may change
                 break
             place, looked = (place + 1) & mask, looked + 1
-            row = firsts[place]
+            row = load_relaxed(firsts, place)
         if looked == probes:
-            overfull[0] = 1  # all that write write the same
+            cuda.atomic.max(overfull, 0, 1)
             return
         places[i] = place
         if i < row:

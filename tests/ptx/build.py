@@ -61,19 +61,21 @@ def ptx_of(function: Any, signature: Any) -> str:
 
 
 @cache
-def library_of(text: str) -> tuple[Any, Translation]:
+def library_of(text: str, *, counting: bool = False) -> tuple[Any, Translation]:
     """Return a kernel's ``run`` as `machine/schedules.h` has it, and what it was translated to.
 
     Parameters
     ----------
     text : str
         The kernel's PTX.
+    counting : bool
+        For `tests.ptx.kernel.Mode.WARPS`, and for it alone.
     """
     compiler = find_compiler()
     if compiler is None:
         raise CompilerError("there is no C compiler")
     translation = translate(text)
-    code = f"{translation.code}\n{_machine()}"
+    code = f"{translation.code}\n{_machine(counting=counting)}"
 
     def make(path: Path) -> None:
         source = path.with_suffix(".c")
@@ -91,12 +93,14 @@ def library_of(text: str) -> tuple[Any, Translation]:
 
 
 @cache
-def _machine() -> str:
+def _machine(*, counting: bool) -> str:
     """Return the C that runs a kernel; what the kernel defines stands before it."""
     system = "".join(
         f"#include <{name}.h>\n" for name in ("math", "setjmp", "stdint", "stdlib", "string")
     )
-    parts = ("launch", "memory", "arithmetic", "schedules")
+    parts = ["launch", "memory", "arithmetic", "schedules"]
+    if counting:
+        parts, system = [*parts, "warps"], f"#define COUNTING\n{system}"
     return system + "".join((_MACHINE / f"{name}.h").read_text() for name in parts)
 
 

@@ -22,7 +22,7 @@ from gpu_windows.kernels.cuda import kernel as kernels
 from gpu_windows.kernels.cuda import primitives, session
 from tests.ptx.arrays import PretendedCupy
 from tests.ptx.build import ptx_of
-from tests.ptx.kernel import Mode, Order, PtxKernel, Race, array_places
+from tests.ptx.kernel import Counts, Mode, Order, PtxKernel, Race, array_places
 
 #: Blocks of a launch at least: a device is given more, but they take time that have no item.
 LEAST_BLOCKS = 2
@@ -37,11 +37,13 @@ class Device:
         How grids are run. A launch has a chance of its own, which the seed begins.
     launches : Counter of str
         How often every kernel ran.
+    counts : Counts
+        Of the last launch.
     """
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         """Put it in the place of CUDA's, until the patch is undone."""
-        self.order = Order()
+        self.order, self.counts = Order(), Counts()
         self.launches: Counter[str] = Counter()
         self._loaded: list[tuple[str, Any, Any]] = []
         self._ran: set[PtxKernel] = set()
@@ -95,8 +97,13 @@ class Device:
         if order.mode >= Mode.TURNS:
             order = replace(order, seed=1_000_003 * order.seed + self.launches.total())
         self._ran.add(kernel := host_kernel(definition, signature))
-        kernel.run(blocks, threads, parameters, order)
+        self.counts = kernel.run(blocks, threads, parameters, order)
         return (driver.CUresult.CUDA_SUCCESS,)
+
+    def forget_races(self) -> None:
+        """Begin to note races again."""
+        for kernel in self._ran:
+            kernel.races.clear()
 
     @property
     def races(self) -> Counter[Race]:

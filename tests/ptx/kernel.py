@@ -46,9 +46,11 @@ class Mode(IntEnum):
     WEAK
         So, and plain stores reach memory late and in any order, until a fence or a barrier; every
         second thread sees memory as it was when the launch began, until then.
+    WARPS
+        32 threads in lockstep, and what they ask of memory is counted.
     """
 
-    PLAIN, RACES, TURNS, WEAK = range(4)
+    PLAIN, RACES, TURNS, WEAK, WARPS = range(5)
 
 
 class KernelFaultError(AssertionError):
@@ -71,6 +73,26 @@ class Race(NamedTuple):
     kind: str
     site: str
     other: str
+
+
+class Counts(ctypes.Structure):
+    """What the warps of a launch asked of global memory, in `Mode.WARPS`.
+
+    Attributes
+    ----------
+    instructions, warp_instructions : int
+        Of PTX, of all threads; and of warps, of the thread that had most to do.
+    asked, sectors, lanes : array of 3 int
+        Of reads, writes and atomics: bytes, sectors of 32 bytes, and how many threads.
+    touched : array of 2 int
+        Sectors that any thread read, and wrote.
+    """
+
+    _fields_ = (
+        *((name, ctypes.c_uint64) for name in ("instructions", "warp_instructions")),
+        *((name, ctypes.c_uint64 * 3) for name in ("asked", "sectors", "lanes")),
+        ("touched", ctypes.c_uint64 * 2),
+    )
 
 
 class _Finding(ctypes.Structure):
@@ -97,6 +119,7 @@ class _Request(ctypes.Structure):
         ("room", ctypes.c_uint64),
         ("found_count", ctypes.c_uint64),
         ("found", ctypes.POINTER(_Finding)),
+        ("counts", ctypes.POINTER(Counts)),
     )
 
 
@@ -149,10 +172,10 @@ class PtxKernel:
 
     def __init__(self, name: str, text: str, places: list[int]) -> None:
         self.name, self.races = name, Counter[Race]()
-        self._places = places
+        self._places, self._text = places, text
         self._run, self._translation = library_of(text)
 
-    def run(self, blocks: int, threads: int, parameters: int, order: Order) -> None:
+    def run(self, blocks: int, threads: int, parameters: int, order: Order) -> Counts:
         """Run all threads of a grid.
 
         Parameters
@@ -162,21 +185,28 @@ class PtxKernel:
             Address of an array with the address of every argument, as ``cuLaunchKernel`` takes it.
         order : Order
 
+        Returns
+        -------
+        Counts
+            All 0 but in `Mode.WARPS`.
+
         Raises
         ------
         KernelFaultError
             If a thread does what `FAULTS` says; the launch ends there.
         """
         given = [self._array(parameters, place) for place in self._places]
-        found = (_Finding * _ROOM)()
+        found, counts = (_Finding * _ROOM)(), Counts()
         arrays = (_Given * max(len(given), 1))(*given)
         request = _Request(
             threads, blocks, order.mode, order.backwards, order.seed, parameters, len(given),
-            arrays, _ROOM, 0, found,
+            arrays, _ROOM, 0, found, ctypes.pointer(counts),
         )  # fmt: skip
-        self._run(ctypes.byref(request))
+        run = self._run if order.mode != Mode.WARPS else library_of(self._text, counting=True)[0]
+        run(ctypes.byref(request))
         for one in found[: request.found_count]:
             self._note(one)
+        return counts
 
     @staticmethod
     def _array(parameters: int, place: int) -> _Given:

@@ -1,4 +1,4 @@
-"""Windows of several lengths and ranks of times: whole queries on CUDA kernels and on the CPU."""
+"""Windows of several lengths and of days, and ranks of times: whole queries on both devices."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ AGGREGATES = {
 }
 
 
-def keyed(rows: int = 150) -> gw.typing.KeyedStream:
+def keyed(rows: int = 150, seconds: int = 300) -> gw.typing.KeyedStream:
     rng = np.random.default_rng(3)
-    times = np.sort(rng.integers(0, 300 * 1_000_000, rows))
+    times = np.sort(rng.integers(0, seconds * 1_000_000, rows))
     table = pa.table(
         {
             "k": rng.integers(0, 4, rows),
@@ -45,6 +45,18 @@ def test_lengths(changed: bool) -> None:
 
     on_cpu = rows_of(found("cpu"))
     assert len(on_cpu) > 50
+    assert rows_of(found("cuda")) == on_cpu
+
+
+@pytest.mark.parametrize("period", ["1 day", "1 month"])
+def test_calendar_windows(period: str) -> None:
+    def found(device: Any) -> pa.Table:
+        rows = keyed(2_000, seconds=800 * 86_400)
+        windows = rows.window(gw.CalendarWindows.of(period, time_zone="America/New_York"))
+        return windows.options(device=device).aggregate(**AGGREGATES)
+
+    on_cpu = rows_of(found("cpu"))
+    assert len(on_cpu) > 100
     assert rows_of(found("cuda")) == on_cpu
 
 

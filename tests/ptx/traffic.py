@@ -20,36 +20,75 @@ import gpu_windows as gw
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.kernel import CudaKernel
 from gpu_windows.operators.columns.keys import KeyEncoder
-from tests.ptx.arrays import DeviceArray
+from tests.ptx.device import Device
 from tests.ptx.installed import installed
+from tests.ptx.kernel import Counts, Mode, Order
 
-ROWS, KEYS = 1_000_001, 10
+ROWS, KEYS = 262_144, 10
 MINUTE = 60_000_000
+#: Bytes of a sector, threads of a warp; kinds of access, as `Counts` has them.
+_SECTOR, _WARP = 32, 32
+_READ, _WRITE, _ATOMIC = range(3)
+#: As many as a thread has in a batch of 8,388,608, for which a launch has 4,096 blocks.
+_ROWS_A_THREAD = 8
 #: Numbers that are no array: a total, extremes.
 FEW = 3
 
-HEAD = """# What kernels are given, and what crosses
+HEAD = """# What kernels ask of memory, and what crosses
 
-Counted over the arguments of every launch, without a GPU, by
-`python -m tests.ptx.traffic --markdown docs/traffic.md`; a test
-compares this page with what is counted now (`tests/ptx/traffic_equal.py`). Bytes are those
-of the arrays that a kernel is given, each once, by item that it strides over: a row, an entry (a
-slice of a key), a window or a group. Arrays that are few to many items, such as the cells of a
-table, count as what they are. What CuPy does to whole arrays (sorts, running sums, gathers) is
-not in it. Of moves, those of more than a few numbers (a total, the least and the greatest) count;
-what goes up after something came down has made a round trip. Keys make one before anything else:
-the values of a key column go up, the distinct ones come down, and what the host knows them by goes
-up. That is counted by itself; it is as long as there are distinct keys in a batch, not rows.
+Counted without a GPU by `python -m tests.ptx.traffic --markdown docs/traffic.md`, where the PTX
+of every launch runs on a CPU (`tests/ptx`); a test compares this page with what is counted now
+(`tests/ptx/traffic_equal.py`).
+
+The 32 threads of a warp run in lockstep, and all blocks take turns. A thread has eight rows, as
+in a batch of 8,388,608. *Asked* are the bytes that threads read and write; *moved* those of the
+sectors of 32 bytes in which they lie, once for each access of a warp, before any cache; *least*
+those of all sectors that the launch touches, once. Where moved is far more than asked,
+neighbouring threads access memory that is far apart. *Atomics* are counted by themselves, with
+the bytes of their sectors. Instructions are those of PTX. All of that is by item that a kernel
+strides over: a row, an entry (a slice of a key), a window or a group. What CuPy does to whole
+arrays (sorts, running sums, gathers) is not in it.
+
+Of moves between host and device, those of more than a few numbers (a total, the least and the
+greatest) count; what goes up after something came down has made a round trip. Keys make one
+before anything else: the values of a key column go up, the distinct ones come down, and what the
+host knows them by goes up. That is counted by itself; it is as long as there are distinct keys in
+a batch, not rows.
 """
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch of a kernel: its items, and the bytes of the arrays that it is given."""
+    """A launch of a kernel: its items, and what its warps asked of memory."""
 
     kernel: str
     items: int
-    size: int
+    counts: Counts
+
+    @property
+    def asked(self) -> int:
+        """Bytes read and written, without atomics."""
+        return int(self.counts.asked[_READ] + self.counts.asked[_WRITE])
+
+    @property
+    def moved(self) -> int:
+        """Bytes of sectors for them."""
+        return _SECTOR * int(self.counts.sectors[_READ] + self.counts.sectors[_WRITE])
+
+    @property
+    def least(self) -> int:
+        """Bytes of all sectors that were touched, once."""
+        return _SECTOR * int(sum(self.counts.touched))
+
+    @property
+    def atomics(self) -> int:
+        """How many."""
+        return int(self.counts.lanes[_ATOMIC])
+
+    @property
+    def atomic_bytes(self) -> int:
+        """Bytes of their sectors."""
+        return int(_SECTOR * self.counts.sectors[_ATOMIC])
 
 
 @dataclass
@@ -90,16 +129,16 @@ class Traffic:
 
 
 @contextmanager
-def counting() -> Iterator[Traffic]:
+def counting(device: Device) -> Iterator[Traffic]:
     """Count what is launched and moved."""
+    order, device.order = device.order, Order(Mode.WARPS)
     found = Traffic([], [], [])
     launch, encode = CudaKernel.__call__, KeyEncoder.encode
 
     def launched(kernel: CudaKernel, count: int, *arguments: Any) -> None:
-        if count:
-            size = sum(array.nbytes for array in arrays_of(arguments))
-            found.launches.append(Launch(kernel.name, count, size))
         launch(kernel, count, *arguments)
+        if count:
+            found.launches.append(Launch(kernel.name, count, device.counts))
 
     def noted(move: Callable[[Any], Any], note: Callable[[int, int], None]) -> Callable[[Any], Any]:
         def moved(array: Any) -> Any:
@@ -114,20 +153,13 @@ def counting() -> Iterator[Traffic]:
             return encode(*arguments)
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(primitives, "_MAX_BLOCKS", ROWS // (_ROWS_A_THREAD * primitives.THREADS))
         patch.setattr(CudaKernel, "__call__", launched)
         patch.setattr(KeyEncoder, "encode", encoded)
         patch.setattr(primitives, "to_device", noted(primitives.to_device, found.moved_up))
         patch.setattr(primitives, "to_host", noted(primitives.to_host, found.moved_down))
         yield found
-
-
-def arrays_of(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield the arrays among the arguments of a kernel, those of named tuples too."""
-    for argument in arguments:
-        if isinstance(argument, DeviceArray):
-            yield argument
-        elif isinstance(argument, tuple):
-            yield from arrays_of(argument)
+    device.order = order
 
 
 # ---- queries
@@ -192,11 +224,11 @@ QUERIES: dict[str, Callable[[pa.Table], Any]] = {
 }
 
 
-def traffic() -> dict[str, Traffic]:
+def traffic(device: Device) -> dict[str, Traffic]:
     """Run all queries; return what each launched and moved."""
     rows, found = _rows(), {}
     for name, query in QUERIES.items():
-        with counting() as counted:
+        with counting(device) as counted:
             query(rows)
         found[name] = counted
     return found
@@ -212,42 +244,53 @@ def markdown(found: dict[str, Traffic]) -> str:
 
 
 def _queries(found: dict[str, Traffic]) -> Iterator[str]:
-    of_what = f"{ROWS:,} rows, {KEYS} keys, 90 minutes."
-    yield f"{of_what} Launches over rows are those with an item a row."
+    yield f"{ROWS:,} rows, {KEYS} keys, 90 minutes. Bytes and atomics are of all launches, by row."
     yield ""
     yield (
-        "| query | launches over rows | their bytes a row | other kernels | "
-        "up, bytes a row | down, bytes a row | arrays up | arrays down | "
+        "| query | launches | asked, bytes | moved, bytes | atomics | their bytes | "
+        "up, bytes | down, bytes | arrays up | arrays down | "
         "round trips of distinct keys | other round trips |"
     )
-    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    yield f"| --- |{' ---: |' * 11}"
     for name, counted in found.items():
-        rows = [launch for launch in counted.launches if launch.items == ROWS]
-        others = {launch.kernel for launch in counted.launches if launch.items != ROWS}
-        size = sum(launch.size for launch in rows) / ROWS
+        asked, moved, atomics, atomic_bytes = (
+            sum(getattr(launch, what) for launch in counted.launches) / ROWS
+            for what in ("asked", "moved", "atomics", "atomic_bytes")
+        )
         up, down = (
-            sum(n for length, n in moved if length == ROWS) / ROWS
-            for moved in (counted.up, counted.down)
+            sum(n for length, n in moves if length == ROWS) / ROWS
+            for moves in (counted.up, counted.down)
         )
         yield (
-            f"| {name} | {len(rows)} | {size:.0f} | {len(others)} | {up:.0f} | {down:.0f} | "
+            f"| {name} | {len(counted.launches)} | {asked:.0f} | {moved:.0f} | {atomics:.2f} | "
+            f"{atomic_bytes:.0f} | {up:.0f} | {down:.0f} | "
             f"{len(counted.up)} | {len(counted.down)} | {counted.key_trips} | {counted.trips} |"
         )
 
 
 def _kernels(found: dict[str, Traffic]) -> Iterator[str]:
     """Yield a line for each kernel: its largest launch."""
-    yield "Of the largest launch of each."
+    yield "Of the largest launch of each, by item."
     yield ""
-    yield "| kernel | items | bytes an item |"
-    yield "| --- | ---: | ---: |"
+    yield (
+        "| kernel | items | asked, bytes | moved, bytes | least, bytes | atomics | their bytes | "
+        "instructions | threads busy |"
+    )
+    yield f"| --- |{' ---: |' * 8}"
     largest: dict[str, Launch] = {}
     for counted in found.values():
         for launch in counted.launches:
-            if launch.items > largest.get(launch.kernel, Launch("", 0, 0)).items:
+            before = largest.get(launch.kernel)
+            if before is None or launch.items > before.items:
                 largest[launch.kernel] = launch
     for name, launch in sorted(largest.items()):
-        yield f"| `{name}` | {launch.items:,} | {launch.size / launch.items:.0f} |"
+        n, counts = launch.items, launch.counts
+        busy = counts.instructions / (_WARP * counts.warp_instructions)
+        yield (
+            f"| `{name}` | {n:,} | {launch.asked / n:.0f} | {launch.moved / n:.0f} | "
+            f"{launch.least / n:.0f} | {launch.atomics / n:.2f} | {launch.atomic_bytes / n:.0f} | "
+            f"{counts.instructions / n:.0f} | {busy:.0%} |"
+        )
 
 
 def main() -> None:
@@ -255,8 +298,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--markdown", type=Path, required=True)
     page = parser.parse_args().markdown
-    with installed():
-        page.write_text(markdown(traffic()))
+    with installed() as device:
+        page.write_text(markdown(traffic(device)))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ptx.plugin import device as installed
 from tests.ptx.traffic import KEYS, ROWS, Traffic, markdown, traffic
 
 #: Counting takes half a minute.
@@ -20,7 +21,7 @@ Found = dict[str, Traffic]
 @pytest.fixture(scope="module")
 def found() -> Found:
     """What all queries launch and move."""
-    return traffic()
+    return traffic(installed())
 
 
 def test_the_page_is_up_to_date(found: Found) -> None:
@@ -37,7 +38,7 @@ def test_a_batch_of_windows_makes_no_round_trip(found: Found) -> None:
         assert query.longest_key_trip == KEYS + 1, name  # one is null
 
 
-def test_an_exact_sum_launches_four_kernels_a_batch_and_moves_60_bytes_a_row(
+def test_an_exact_sum_launches_few_kernels_a_batch_and_reads_and_writes_60_bytes_a_row(
     found: Found,
 ) -> None:
     counted = found["sliding, sum of int64"]
@@ -49,9 +50,12 @@ def test_an_exact_sum_launches_four_kernels_a_batch_and_moves_60_bytes_a_row(
     assert [launch.kernel for launch in until_entries] == [
         "assign.assign",
         "cells.place",
+        "replicas.fold_places",
         "grouping.keys_of",
         "cells.exact_sum",
+        "replicas.fold_places",
+        "replicas.fold_places",
     ]
-    rows = [launch.size / ROWS for launch in until_entries if launch.items == ROWS]
+    rows = [launch.asked / ROWS for launch in until_entries if launch.items == ROWS]
     assert rows[0] <= 20
     assert sum(rows) <= 60

@@ -30,7 +30,7 @@ class Translation:
     code : str
         Definitions that the machine's files need.
     sites : tuple of str
-        The PTX of every access to memory and every barrier; each has its number.
+        The PTX of every access to memory and every barrier, and labels; each has its number.
     """
 
     code: str
@@ -42,9 +42,9 @@ class _Writer:
     program: Program
     sites: list[str] = field(default_factory=list)
 
-    def site(self, one: Instruction) -> int:
+    def site(self, text: str) -> int:
         """Return the number of a place where a thread may stop."""
-        self.sites.append(one.text)
+        self.sites.append(text)
         return len(self.sites) - 1
 
 
@@ -79,9 +79,9 @@ def translate(text: str) -> Translation:
 
 def _line(writer: _Writer, one: Instruction | Label) -> str:
     if isinstance(one, Label):
-        return f"{one.name}:;"
+        return f"{one.name}:; LABEL({writer.site(one.name) + 1})"
     made = _statement(writer, one)
-    return f"if({one.guard}) {{ {made} }}" if one.guard else f"{{ {made} }}"
+    return f"COUNT if({one.guard}) {{ {made} }}" if one.guard else f"COUNT {{ {made} }}"
 
 
 def _statement(writer: _Writer, one: Instruction) -> str:
@@ -94,7 +94,7 @@ def _statement(writer: _Writer, one: Instruction) -> str:
             return ""  # every order of the threads of a warp is tried anyway
         if one.parts != ("sync",) or one.operands != ("0",):
             raise UnknownPtxError(one.text)
-        return f"BARRIER({writer.site(one) + 1})"
+        return f"BARRIER({writer.site(one.text) + 1})"
     if one.name in ("membar", "fence"):
         return "fence(s);"
     return statement(one)
@@ -113,7 +113,7 @@ def _access(writer: _Writer, one: Instruction) -> str:
     others = [part for part in one.parts[:-1] if part not in ("global", "shared")]
     if width is None or len(spaces) != 1 or "{" in one.text:
         raise UnknownPtxError(one.text)
-    site = writer.site(one)
+    site = writer.site(one.text)
     begin = f"ACCESS({site + 1})"
     where = f"{site},{address(one.operands[0 if name in ('st', 'red') else 1])},{width}"
     shared = int(spaces[0] == "shared")

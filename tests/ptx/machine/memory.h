@@ -121,12 +121,21 @@ static void store_late(Thread *s, uint64_t address, int width, uint64_t value, i
     if (strong) let_go(s, own->count - 1);
 }
 
+/* ---- what warps ask of memory: `warps.h` */
+
+#ifdef COUNTING
+static void count_access(int array, uint64_t address, int width, int shared, int how);
+#else
+#define count_access(...)
+#endif
+
 /* ---- what the kernel calls; `strong`: where all threads meet, as atomics are */
 
 static inline uint64_t load(Thread *s, int site, uint64_t address, int width, int shared, int strong) {
     int array = checked(s, site, address, width, shared);
     if (launch.mode == WEAK) return load_late(s, site, array, address, width, shared, strong);
     if (launch.mode == RACES) visit(s, site, array, address, shared, strong ? ATOMIC : READ, 0);
+    count_access(array, address, width, shared, READ);
     check_written(s, site, array, address, width, shared);
     return raw((void *)address, width);
 }
@@ -134,12 +143,14 @@ static inline void store(Thread *s, int site, uint64_t address, int width, uint6
     int array = checked(s, site, address, width, shared);
     if (launch.mode == WEAK) { store_late(s, address, width, value, strong); return; }
     if (launch.mode == RACES) visit(s, site, array, address, shared, strong ? ATOMIC : WRITE, !memcmp((void *)address, &value, width));
+    count_access(array, address, width, shared, WRITE);
     put(s, array, address, value, width, shared);
 }
 static inline uint64_t begin_atomic(Thread *s, int site, uint64_t address, int width, int shared, uint64_t *at) {
     int array = checked(s, site, address, width, shared);
     if (launch.mode == WEAK) { let_go_at(s, address, width); freshen(s->buffer, address); }
     if (launch.mode == RACES) visit(s, site, array, address, shared, ATOMIC, 0);
+    count_access(array, address, width, shared, ATOMIC);
     check_written(s, site, array, address, width, shared);
     *at = address;
     return raw((void *)address, width);

@@ -1,6 +1,13 @@
 /* In which order the threads of a grid run. */
 
 #define ACCESS(n) if (launch.mode >= TURNS) { s->place = n; return STOPPED; } case n:;
+#ifdef COUNTING
+#define LABEL(n) s->place = n; return STOPPED; case n:;
+#define COUNT s->count++;
+#else
+#define LABEL(n)
+#define COUNT
+#endif
 #define BARRIER(n) s->place = n; return WAITS; case n:;
 
 /* Run a thread to its next stop. */
@@ -100,9 +107,17 @@ static void run_in_turns(void) {
 
 /* ---- a launch */
 
+#ifdef COUNTING
+static void run_in_warps(void);
+static void sum_touched(void);
+#else
+#define run_in_warps() abort()
+#define sum_touched()
+#endif
+
 static void add_array(const Given *given) {
     Array *one = launch.arrays + launch.array_count;
-    *one = (Array){given->low, given->low + given->items * given->width, given->width, given->written, 0, 0};
+    *one = (Array){given->low, given->low + given->items * given->width, given->width, given->written};
     for (const Array *other = launch.arrays; other < one; other++) launch.overlap |= other->low < one->high && one->low < other->high;
     launch.array_count++;
 }
@@ -121,7 +136,8 @@ static void prepare(void) {
     uint8_t *before = launch.mode == WEAK ? take(bytes) : 0;
     for (int i = 0; i < launch.array_count; i++) {
         Array *one = launch.arrays + i;
-        uint64_t size = one->high - one->low;
+        uint64_t size = one->high - one->low, sectors = (one->high >> 5) - (one->low >> 5) + 1;
+        if (launch.mode == WARPS) { one->touched[0] = take(sectors); one->touched[1] = take(sectors); }
         if (visits) { one->visits = visits; visits += size / one->width; }
         if (before) { one->before = before; memcpy(before, (void *)one->low, size); before += size; }
     }
@@ -138,7 +154,8 @@ int run(Request *request) {
     int failed = setjmp(launch.out);
     if (!failed) {
         prepare();
-        if (launch.mode >= TURNS) run_in_turns(); else run_in_order();
+        if (launch.mode == WARPS) { run_in_warps(); sum_touched(); }
+        else if (launch.mode >= TURNS) run_in_turns(); else run_in_order();
     }
     while (launch.memory_count) free(launch.memory[--launch.memory_count]);
     return failed;

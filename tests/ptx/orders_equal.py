@@ -1,0 +1,85 @@
+"""The threads of all blocks run in any order: results have the same bits, and no threads race."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from gpu_windows.kernels.cuda import keys, replicas
+from gpu_windows.kernels.cuda.kernel import all_kernels
+from tests.ptx.device import Device
+from tests.ptx.kernel import Mode, Order
+from tests.ptx.plugin import device as installed
+from tests.ptx.workloads import bits, workloads
+
+WORKLOADS = workloads()
+#: Of chance: in `make check`, and in `make nightly` 50 for each mode.
+FEW, MANY = range(2), range(2, 52)
+SEEDS = [*FEW, *(pytest.param(seed, marks=pytest.mark.slow) for seed in MANY)]
+
+each_workload = pytest.mark.parametrize("name", WORKLOADS)
+
+
+@pytest.fixture
+def device() -> Iterator[Device]:
+    """The pretended device."""
+    found = installed()
+    before = found.order
+    yield found
+    found.order = before
+
+
+@pytest.fixture(params=["a place for some threads", "a place for all"])
+def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How many places of tables there are: where all threads share one, they meet more often."""
+    if request.param == "a place for all":
+        share_places(monkeypatch)
+    return str(request.param)
+
+
+def share_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have all threads share the place of a cell, and a table of keys that is soon full."""
+    monkeypatch.setattr(replicas, "_PLACES", 1)
+    monkeypatch.setattr(keys, "_MAX_SLOTS", 1 << 9)
+
+
+@cache
+def _in_order(name: str, places: str) -> list[bytes]:
+    del places  # the results of either are kept
+    return bits(WORKLOADS[name]())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("mode", [Mode.TURNS, Mode.WEAK], ids=lambda mode: mode.name.lower())
+@each_workload
+def test_any_order_gives_the_same_bits(
+    device: Device, places: str, name: str, mode: Mode, seed: int
+) -> None:
+    expected = _in_order(name, places)
+    device.order = Order(mode, seed)
+    assert bits(WORKLOADS[name]()) == expected
+
+
+@each_workload
+def test_the_opposite_order_gives_the_same_bits(device: Device, places: str, name: str) -> None:
+    expected = _in_order(name, places)
+    device.order = Order(backwards=True)
+    assert bits(WORKLOADS[name]()) == expected
+
+
+def test_threads_race_nowhere_and_all_kernels_are_in_workloads(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Counter(device.launches)
+    device.order = Order(Mode.RACES)
+    device.forget_races()
+    for work in WORKLOADS.values():
+        work()
+    share_places(monkeypatch)
+    for work in WORKLOADS.values():
+        work()
+    assert sorted({(race.kernel, race.kind) for race in device.races}) == []
+    assert set(all_kernels()) == set(device.launches - before)
