@@ -166,6 +166,13 @@ _HABITS = {
     "var": "variance",
     "var_samp": "variance",
     "window": "TumblingEventTimeWindows",
+    "Tumble": "TumblingEventTimeWindows",
+    "TumblingWindows": "TumblingEventTimeWindows",
+    "Slide": "SlidingEventTimeWindows",
+    "SlidingWindows": "SlidingEventTimeWindows",
+    "Session": "EventTimeSessionWindows",
+    "SessionWindows": "EventTimeSessionWindows",
+    "CumulativeWindows": "CumulativeEventTimeWindows",
     "session_window": "EventTimeSessionWindows",
 }
 
@@ -191,7 +198,11 @@ if not TYPE_CHECKING:  # else no name would be a wrong one
         if name in _MODULES:
             return import_module(f"{__name__}.{name}")
         hint = "" if name in _NAMES.homes or name.startswith("_") else _hint(name)
-        return _NAMES.load(name, hint)
+        try:
+            return _NAMES.load(name, hint)
+        except ModuleNotFoundError as error:
+            import_module(f"{__name__}.errors").require_extra("pyspark", "spark", name)
+            raise error
 
 
 def __dir__() -> list[str]:

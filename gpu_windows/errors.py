@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from importlib.util import find_spec
+
 
 class GpuWindowsError(Exception):
     """Base class of every error that this package raises on purpose.
@@ -101,6 +105,40 @@ class UnsupportedAggregateError(QueryError):
 
 class UnsupportedQueryError(QueryError):
     """A query that is meaningful but refused by the planner, with the reason."""
+
+
+class MissingExtraError(QueryError, ImportError):
+    """A library is missing that an extra of this package installs; the message has the command."""
+
+
+def require_extra(library: str, extra: str, use: str) -> None:
+    """Raise `MissingExtraError` if a library is not installed.
+
+    Parameters
+    ----------
+    library : str
+        Its module.
+    extra : str
+        The extra of this package that installs it.
+    use : str
+        What needs it.
+    """
+    if find_spec(library) is None:
+        rule = f"{use} needs {library}, which is missing: pip install 'gpu-windows[{extra}]'"
+        error = MissingExtraError(rule)
+        error.name = library  # as of an ImportError
+        raise error
+
+
+class SparkUnavailableError(GpuWindowsError):
+    """Spark did not start on this machine."""
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return ``": did you mean X"`` for a name that is like one of others, in any case, or ""."""
+    by_lower = {each.lower(): each for each in names}
+    near = get_close_matches(name.lower(), by_lower, 1, 0.7)
+    return f": did you mean {by_lower[near[0]]}" if near else ""
 
 
 class ReadTwiceError(QueryError):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from numbers import Integral
 from typing import TYPE_CHECKING
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import check_fraction
-from gpu_windows.errors import QueryError, UnsupportedAggregateError
+from gpu_windows.errors import QueryError, require_extra
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -77,6 +76,4 @@ def _size(what: str, value: object, min_size: int, max_size: int) -> int:
 
 
 def _require_datasketches() -> None:
-    if find_spec("datasketches") is None:
-        rule = "approximate aggregates need the extra `sketches`, on all nodes"
-        raise UnsupportedAggregateError(rule, value="pip install 'gpu-windows[sketches]'")
+    require_extra("datasketches", "sketches", "an approximate aggregate, on all nodes,")

@@ -12,7 +12,7 @@ from errno import EACCES, EEXIST, EIO, ENOENT
 from functools import lru_cache
 from typing import Any
 
-from gpu_windows.errors import CheckpointError
+from gpu_windows.errors import CheckpointError, require_extra
 
 #: A store of the library.
 ObjectStore = Any
@@ -23,7 +23,6 @@ Options = tuple[tuple[str, str], ...]
 #: Options that are not secret: the location of a store.
 _PLAIN = {"account_name", "endpoint", "region", "virtual_hosted_style_request", "skip_signature"}
 _PUBLIC_AZURE = "dfs.core.windows.net"
-_MISSING = "a checkpoint in a store of objects needs the extra `remote`"
 #: Environment variables with the location of a store.
 _ENDPOINTS = (
     "AWS_ENDPOINT",
@@ -113,14 +112,13 @@ def import_obstore() -> Any:
 
     Raises
     ------
-    CheckpointError
+    MissingExtraError
         If it is not installed.
     """
-    try:
-        import obstore
-        import obstore.store
-    except ImportError as error:
-        raise CheckpointError(_MISSING, value="pip install 'gpu_windows[remote]'") from error
+    require_extra("obstore", "remote", "a checkpoint in a store of objects, on all nodes,")
+    import obstore
+    import obstore.store
+
     return obstore
 
 

@@ -9,6 +9,7 @@ from gpu_windows.commits.completeness import select_files
 from gpu_windows.commits.marker_files import numbered_folders, read_markers
 from gpu_windows.commits.path_log import NOTHING, PathLog
 from gpu_windows.commits.records import OWNERS, RESULT, Owner
+from gpu_windows.errors import OutputError
 
 
 def committed_files(path: str) -> list[str]:
@@ -30,6 +31,8 @@ def committed_files(path: str) -> list[str]:
         Owner.from_text(text) for text in read_markers(files, numbered_folders(files, OWNERS)[-1])
     ]
     if last[0].is_bounded:
+        if not commits:
+            raise OutputError("no write to the path is complete: write it again", value=path)
         commits = commits[-1:]
     found: list[str] = []
     for commit in commits:
@@ -38,6 +41,6 @@ def committed_files(path: str) -> list[str]:
             rows = log.rows_of_files(part.folder)
             names = {PurePosixPath(file).name: count for file, count in rows.items()}
             there = part.choose_files(names)
-            chosen = select_files(path, commit, RESULT, there, "raise")
-            found += [f"{path}/{part.folder}/{name}" for name in chosen]
+            readable = select_files(path, commit, RESULT, there, "raise")
+            found += [f"{path}/{part.folder}/{name}" for name in readable]
     return found

@@ -23,6 +23,7 @@ from gpu_windows.errors import (
     NameClashError,
     QueryError,
     SqlError,
+    require_extra,
 )
 from gpu_windows.functions.patterns.match import After, Skip
 from gpu_windows.functions.patterns.pattern import Pattern
@@ -125,6 +126,7 @@ class MatchStream(ConfigurableStep[R]):
         >>> falls.measures(fall="A.price - B.price").to_pylist()
         [{'item': 'tea', 'fall': 2}]
         """
+        require_extra("sqlglot", "sql", "SQL")
         from gpu_windows.expressions.sql_text import canonical_text, parse_expression
         from gpu_windows.functions.patterns.measures import Measures
         from gpu_windows.functions.patterns.navigation import Navigation

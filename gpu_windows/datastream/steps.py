@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from gpu_windows.errors import MissingStepError
+from gpu_windows.errors import MissingStepError, did_you_mean
 from gpu_windows.runners.outputs import Outputs
 
 _SNAKE = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -27,12 +27,31 @@ _HABITS = {
     "resample": "window_gapfill",
     "upsample": "window_gapfill",
     "fill_gaps": "window_gapfill",
+    "filter": "where",
+    "map": "with_columns",
+    "withColumn": "with_columns",
+    "with_column": "with_columns",
+    "selectExpr": "select",
+    "unionAll": "union",
+}
+#: Aggregates that are methods elsewhere, to the functions that they are here.
+_AGGREGATES = {
+    **{name: name for name in ("first", "last", "max", "mean", "median", "min", "sum")},
+    "avg": "mean",
+    "std": "stddev",
+    "stddev": "stddev",
 }
 #: Names of Spark and Flink for calls with parameters of their own.
 _CALLS = {
     "rollup": ("grouping_sets", "grouping_sets('rollup')"),
     "cube": ("grouping_sets", "grouping_sets('cube')"),
     "explain": ("with_outputs", "with_outputs(), the verb, and explain() of its outputs"),
+    "sideOutputLateData": ("with_outputs", "with_outputs(), the verb, and late() of its outputs"),
+    "count": ("aggregate", "aggregate(n=gw.count())"),
+    **{
+        name: ("aggregate", f"aggregate(result=gw.{function}('column'))")
+        for name, function in _AGGREGATES.items()
+    },
 }
 
 if TYPE_CHECKING:
@@ -71,8 +90,24 @@ class Step:
             later = (call for call, step in self._later().items() if has in dir(step))
             missing = None if name.startswith("_") else next(later, None)
             if missing is None:
-                object.__getattribute__(self, name)  # raises what it has raised
+                raise AttributeError(
+                    f"{kind.__name__!r} object has no attribute {name!r}{self._like(name)}"
+                )
             raise MissingStepError(f"say .{missing} before .{call}", value=kind.__name__)
+
+    def _like(self, name: str) -> str:
+        """Return a hint to a name of this step, or of a later one, that is like another."""
+        if name.startswith("_"):
+            return ""
+        near = did_you_mean(name, _public_names(self))
+        hints = (
+            (did_you_mean(name, _public_names(step)), call) for call, step in self._later().items()
+        )
+        return near or next((f"{hint}, after .{call}" for hint, call in hints if hint), "")
+
+
+def _public_names(step: object) -> list[str]:
+    return [name for name in dir(step) if not name.startswith("_")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,10 +19,11 @@ from gpu_windows.functions.window_rows import (
 )
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.own_columns import NO_TIME, SPREAD
-from gpu_windows.planning.validation import check_distinct, require_column
+from gpu_windows.planning.validation import check_calendar, check_distinct, require_column
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.options import Options, change_options
 from gpu_windows.vocabulary.windows import (
+    CalendarWindows,
     CumulativeEventTimeWindows,
     EventTimeSessionWindows,
     SlicedAssigner,
@@ -31,7 +32,12 @@ from gpu_windows.vocabulary.windows import (
     WindowAssigner,
 )
 
-_SLICED = (TumblingEventTimeWindows, SlidingEventTimeWindows, CumulativeEventTimeWindows)
+_SLICED = (
+    TumblingEventTimeWindows,
+    SlidingEventTimeWindows,
+    CumulativeEventTimeWindows,
+    CalendarWindows,
+)
 _NAMES = "rows in windows have window_start, window_end and window_time: rename the columns"
 
 
@@ -56,7 +62,7 @@ def with_windows(
     check_distinct(names, "columns have different names")
     check_distinct((*names, *WINDOW_COLUMNS), _NAMES)
     if not isinstance(assigner, (*_SLICED, EventTimeSessionWindows)) or not assigner.is_event_time:
-        rule = "rows are put into tumbling, sliding, cumulative and session windows of event time"
+        rule = "rows are put into tumbling, sliding, cumulative, calendar or session windows"
         raise QueryError(rule, value=type(assigner).__name__)
     seen = tuple(names) or (timed.time,)  # a table without columns has no length
     for name in seen:
@@ -65,6 +71,8 @@ def with_windows(
         outputs = _in_sessions(stream, timed, assigner, seen, partition_by, arrival_order, options)
     else:
         assert isinstance(assigner, SlicedAssigner)
+        if isinstance(assigner, CalendarWindows):
+            check_calendar(assigner, timed.source.schema.field(timed.time))
         outputs = _in_slices(timed, assigner, seen, partition_by, options)
     return outputs.select(*names, *WINDOW_COLUMNS)
 

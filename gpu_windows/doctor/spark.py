@@ -20,6 +20,7 @@ from gpu_windows.doctor.finding import (
     parse_version,
     warn,
 )
+from gpu_windows.errors import SparkUnavailableError
 from gpu_windows.spark_glue.session import local_session
 from gpu_windows.spark_glue.session.settings import (
     ARROW_BYTES,
@@ -84,7 +85,7 @@ def probe_spark() -> Probe:
     running = SparkSession.getActiveSession()
     try:
         session = running or local_session.start("gpu-windows doctor", cores=1)
-    except local_session.SparkUnavailableError as error:
+    except SparkUnavailableError as error:
         return Probe(
             error=first_line(error), mend="see Java above, SPARK_HOME, and spark-defaults.conf"
         )

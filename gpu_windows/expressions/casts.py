@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from sqlglot import exp
 
 from gpu_windows.column_types.widening import decimal_of
 from gpu_windows.expressions.functions.time_formats import read_instants
+from gpu_windows.expressions.number_texts import MAX_SCALE, float_decimals, number_texts
 from gpu_windows.expressions.numbers import is_number, widen
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.expressions.types import INSTANT
@@ -33,10 +35,12 @@ def cast(node: exp.Expr, of: Value, to: pa.DataType, guard: Guard) -> Value:
     SqlError
         If Spark has no such cast, or Arrow would format or round differently.
     """
+    if of.dtype == to and is_number(to):  # no literal any more, which has a type of its own
+        return replace(of, literal=None)
     if of.dtype == to or types.is_null(of.dtype):
         return of.cast(to)
     make = _find_cast(of.dtype, to)
-    if make is _string_to_time and of.expression is not None:
+    if make in _OF_ROWS and of.expression is not None:
         make = None
     if make is None:
         rule = f"over Arrow tables {of.dtype} AS {to} differs from Spark: cast it before"
@@ -213,9 +217,37 @@ def _string_to_date(of: Value, to: pa.DataType) -> Value:
     return _replace(text, "^([0-9]{4}-[0-9]{2})-([0-9])$", r"\1-0\2").cast(to)
 
 
+def _by_array(function: Callable[[pa.Array], pa.Array], rows: Rows) -> Rows:
+    """Return a function of arrays applied to rows of any form."""
+    if isinstance(rows, pa.Scalar):
+        return function(pa.array([rows.as_py()], rows.type))[0]
+    if isinstance(rows, pa.ChunkedArray):
+        chunks = [function(each) for each in rows.chunks]
+        return pa.chunked_array(chunks, None if chunks else function(pa.array([], rows.type)).type)
+    return function(rows)
+
+
+def _number_to_string(of: Value, to: pa.DataType) -> Value:
+    del to
+    return Value(_by_array(number_texts, of.rows))
+
+
+def _float_to_decimal(of: Value, to: pa.DataType) -> Value:
+    return Value(_by_array(lambda values: float_decimals(values, to), of.rows))
+
+
+def _is_short_decimal(dtype: pa.DataType) -> bool:
+    """Whether a float has all its digits in a decimal of the type."""
+    return bool(types.is_decimal128(dtype) and 0 <= dtype.scale <= MAX_SCALE)
+
+
 def _is_plain_decimal(dtype: pa.DataType) -> bool:
     """Whether Arrow formats all decimals of the type without an exponent."""
     return bool(types.is_decimal128(dtype) and 0 <= dtype.scale <= 6)
+
+
+def _is_float_or_decimal(dtype: pa.DataType) -> bool:
+    return bool(types.is_floating(dtype) or types.is_decimal128(dtype))
 
 
 def _is_integer_or_decimal(dtype: pa.DataType) -> bool:
@@ -223,16 +255,18 @@ def _is_integer_or_decimal(dtype: pa.DataType) -> bool:
 
 
 _TypeTest = Callable[[pa.DataType], bool]
-#: The casts: type before, type after, function. Missing: floats to decimals, because Spark rounds
-#: the decimal digits that Java prints; floats and times to strings, because Java prints others.
+#: The casts: type before, type after, function. Missing: times to strings, because Java prints
+#: others.
 _CASTS: tuple[tuple[_TypeTest, _TypeTest, Callable[[Value, pa.DataType], Value]], ...] = (
     (types.is_integer, types.is_integer, _plain),
     (is_number, types.is_floating, _to_float),
     (_is_integer_or_decimal, types.is_decimal, _to_decimal),
+    (types.is_floating, _is_short_decimal, _float_to_decimal),
     (is_number, types.is_integer, _to_integer),
     (is_number, types.is_boolean, _to_boolean),
     (types.is_integer, types.is_string, _plain),
     (_is_plain_decimal, types.is_string, _plain),
+    (_is_float_or_decimal, types.is_string, _number_to_string),
     (types.is_boolean, types.is_string, _plain),
     (types.is_boolean, is_number, _from_boolean),
     (types.is_integer, INSTANT.equals, _from_seconds),
@@ -249,3 +283,5 @@ _CASTS: tuple[tuple[_TypeTest, _TypeTest, Callable[[Value, pa.DataType], Value]]
     (types.is_string, types.is_date32, _string_to_date),
     (types.is_string, types.is_timestamp, _string_to_time),
 )
+#: Casts that are computed on rows, so that conditions of joins do not have them.
+_OF_ROWS = (_string_to_time, _number_to_string, _float_to_decimal)

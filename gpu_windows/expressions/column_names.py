@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpu_windows.errors import did_you_mean
 from gpu_windows.expressions.sql_text import sql_error
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class ColumnNames:
             return found[0]
         if found:
             raise sql_error(column, f"the name is ambiguous: {' or '.join(found)}", wanted)
-        rule = f"there is no such column; there are {', '.join(self.names)}"
+        near = did_you_mean(wanted, self.names)
+        rule = f"there is no such column; there are {', '.join(self.names)}{near}"
         raise sql_error(column, rule, wanted)
 
     def has(self, column: exp.Column) -> bool:

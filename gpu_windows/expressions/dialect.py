@@ -17,14 +17,16 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from gpu_windows.expressions.json_calls import JSON_FUNCTIONS, parse_json_call
+from gpu_windows.expressions.interval_precisions import without_precisions
+from gpu_windows.expressions.json_calls import (
+    JSON_FUNCTIONS,
+    JsonCall,
+    json_call_text,
+    parse_json_call,
+)
 
 #: Functions that assign windows, to the rows of a table in FROM or by a time in GROUP BY.
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
-#: Interval units that may be followed by a precision in parentheses.
-_UNITS = {
-    f"{unit}{s}" for unit in ("DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND") for s in ("", "S")
-}
 
 
 class WindowFunction(exp.Expression, exp.Func):
@@ -118,7 +120,7 @@ class FlinkParser(SparkParser):
 
     def parse(self, raw_tokens: list[Token], sql: str) -> Any:
         """Parse tokens, without the precisions of intervals."""
-        return super().parse(_without_precisions(raw_tokens), sql)
+        return super().parse(without_precisions(raw_tokens), sql)
 
     def parse_into(self, types: Any, raw_tokens: list[Token], sql: str | None = None) -> Any:
         """Parse an expression without its comments."""
@@ -211,8 +213,10 @@ _AGGREGATES = tuple(
 )
 #: Metadata of a call: the function's name as written.
 FUNCTION_NAME = "called"
-#: Metadata of a string type: it has a length, to which values are cut or padded.
-HAS_LENGTH = "cut"
+#: Metadata of a node that a rule has made: the text of the one that was written.
+WRITTEN = "written"
+#: Metadata of a string type: the length to which values are cut, or cut and padded.
+MAX_LENGTH, PADDED_LENGTH = "max_length", "padded_length"
 
 
 def _is_aggregate(name: str) -> bool:
@@ -274,9 +278,11 @@ class StatementParser(FlinkParser):
         found = super()._parse_types(*arguments, **options)
         if isinstance(found, exp.DataType):
             name, *following = (each.text.upper() for each in self._tokens[first : first + 3])
-            has_length = following[:1] == ["("] and following[1:] != [_ANY_LENGTH]
-            if name in ("CHAR", "CHARACTER") or (name == "VARCHAR" and has_length):
-                found.meta[HAS_LENGTH] = True
+            length = following[1] if following[:1] == ["("] else _ANY_LENGTH
+            if name in ("CHAR", "CHARACTER"):
+                found.meta[PADDED_LENGTH] = 1 if length == _ANY_LENGTH else int(length)
+            elif name == "VARCHAR" and length != _ANY_LENGTH:
+                found.meta[MAX_LENGTH] = int(length)
         return found
 
 
@@ -287,13 +293,20 @@ _AROUND_CALLS = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.
 
 
 class FlinkGenerator(SparkGenerator):
-    """Formats the same SQL, for error messages."""
+    """Formats the same SQL, for error messages: what was rewritten, as it was written."""
+
+    def sql(self, expression: Any, key: str | None = None, *arguments: Any, **options: Any) -> str:
+        """Return the text of a node, or of one of its arguments."""
+        if key is None and isinstance(expression, exp.Expr) and WRITTEN in expression.meta:
+            return str(expression.meta[WRITTEN])
+        return super().sql(expression, key, *arguments, **options)
 
     TRANSFORMS: ClassVar = {
         **SparkGenerator.TRANSFORMS,
         WindowFunction: lambda self, node: self.func(node.this, *node.expressions),
         TableArgument: lambda self, node: _table_argument(self, node),
         Descriptor: lambda self, node: self.func("DESCRIPTOR", *node.expressions),
+        JsonCall: json_call_text,
         NamedArgument: lambda self, node: f"{node.this} => {self.sql(node.expression)}",
     }
 
@@ -355,41 +368,3 @@ def double_quote(text: str) -> int | None:
 
 def _blank(part: str) -> str:
     return part if part[0] in "'`" else re.sub(r"[^\n]", " ", part)
-
-
-def _without_precisions(tokens: list[Token]) -> list[Token]:
-    """Return the tokens without ``(2, 3)`` after the unit of an interval."""
-    remaining: list[Token] = []
-    place, is_interval = 0, False
-    while place < len(tokens):
-        token = tokens[place]
-        if token.token_type == TokenType.INTERVAL:
-            is_interval = True
-        elif is_interval and token.text.upper() in _UNITS and _is_precision(tokens, place + 1):
-            remaining.append(token)
-            place = next(
-                i for i in range(place, len(tokens)) if tokens[i].token_type == TokenType.R_PAREN
-            )
-            place, is_interval = place + 1, _continues_span(tokens, place + 1)
-            continue
-        elif token.text.upper() not in _UNITS and token.token_type not in (
-            TokenType.STRING,
-            TokenType.NUMBER,
-            TokenType.DASH,
-        ):
-            is_interval = token.text.upper() == "TO"
-        remaining.append(token)
-        place += 1
-    return remaining
-
-
-def _is_precision(tokens: list[Token], place: int) -> bool:
-    """Whether one or two numbers in parentheses, closed again, begin here."""
-    kinds = [token.token_type for token in tokens[place : place + 5]]
-    one = [TokenType.L_PAREN, TokenType.NUMBER, TokenType.R_PAREN]
-    two = [*one[:2], TokenType.COMMA, *one[1:]]
-    return kinds[:3] == one or kinds == two
-
-
-def _continues_span(tokens: list[Token], place: int) -> bool:
-    return place < len(tokens) and tokens[place].text.upper() == "TO"

@@ -11,21 +11,25 @@ import pyarrow.compute as pc
 from pyarrow import types
 from sqlglot import exp
 
-from gpu_windows.errors import ExpressionError, GpuWindowsError
+from gpu_windows.errors import ExpressionError, GpuWindowsError, did_you_mean
 from gpu_windows.expressions import casts, strings, time_literals
 from gpu_windows.expressions.arguments import check_arguments
 from gpu_windows.expressions.column_names import column_names
 from gpu_windows.expressions.comparisons import choose, compare, connect, is_in, unify
+from gpu_windows.expressions.durations import interval_seconds, to_durations
+from gpu_windows.expressions.fields import field_of
 from gpu_windows.expressions.functions.table import (
     FUNCTIONS,
     LIST_TO_TEXT,
+    MAP_FUNCTION,
     OF_ONE_TYPE,
+    RAISING,
     call_arguments,
     is_covered_call,
     plain_call,
 )
 from gpu_windows.expressions.intervals import interval_ticks
-from gpu_windows.expressions.numbers import compute_arithmetic, parse_number, round_to_bigint
+from gpu_windows.expressions.numbers import compute_arithmetic, parse_number, round_number
 from gpu_windows.expressions.sql_text import excerpt, sql_error
 from gpu_windows.expressions.types import arrow_type, to_spark_type
 from gpu_windows.expressions.values import Guard, Value, call, null
@@ -62,9 +66,11 @@ class Evaluator:
         make = _MAKERS.get(type(node))
         if make is None or not is_covered(node):
             function = node.name if isinstance(node, exp.Anonymous) else type(node).__name__.lower()
+            names = (name.lower() for name in exp.FUNCTION_BY_NAME)
+            near = did_you_mean(function, names) if isinstance(node, exp.Anonymous) else ""
             rule = (
-                f"{function} is not covered over Arrow tables: add it as a column before, or query "
-                "a Spark DataFrame"
+                f"{function} is not covered over Arrow tables{near}: add it as a column before, or"
+                " query a Spark DataFrame"
             )
             raise sql_error(node, rule)
         check_arguments(node)
@@ -112,11 +118,7 @@ class Evaluator:
         value = Value(self.table.column(name), pc.field(name) if self.builds else None, 1)
         last = name
         for each in fields:
-            if not types.is_struct(value.dtype):
-                rule = f"{last} is not a struct and has no fields"
-                raise sql_error(node, rule, str(value.dtype))
-            last = column_names(field.name for field in value.dtype).resolve(each)
-            value = call(pc.struct_field, value, indices=[value.dtype.get_field_index(last)])
+            value, last = field_of(value, last, each, node)
         if not fields:
             return to_spark_type(value, name, rounds=rounds)
         return to_spark_type(value, last, of=name, rounds=rounds)
@@ -303,19 +305,22 @@ class Evaluator:
         return call(pc.abs_checked, guard.mask(self._number(node.this, guard)))
 
     def _whole(self, node: exp.Func, guard: Guard) -> Value:
-        of = self._number(node.this, guard)
-        if not types.is_floating(of.dtype):
-            raise sql_error(node, f"over Arrow tables this takes floats, got {of.dtype}")
-        return round_to_bigint(guard.mask(of), up=isinstance(node, exp.Ceil))
+        return round_number(node, guard.mask(self._number(node.this, guard)))
 
     def _concat(self, node: exp.Expr, guard: Guard) -> Value:
         parts = node.expressions or [node.this, node.expression]
-        return strings.concat(node, [self.evaluate(part, guard) for part in parts])
+        values = [self.evaluate(part, guard) for part in parts]
+        if types.is_list(values[0].dtype):
+            return FUNCTIONS["CONCAT"].evaluate(node, "CONCAT", [guard.mask(e) for e in values])
+        return strings.concat(node, values)
+
+    def _field(self, node: exp.Dot, guard: Guard) -> Value:
+        owner = self.evaluate(node.this, guard)  # no column, such as an element of a list
+        return field_of(owner, excerpt(node.this), node.expression, node)[0]
 
     def _call(self, node: exp.Anonymous, guard: Guard) -> Value:
         if node.name.upper() == LIST_TO_TEXT:
-            values, separator = (self.evaluate(each, guard) for each in node.expressions)
-            return strings.join_list(node, values, separator)
+            return strings.join_list(node, [self.evaluate(e, guard) for e in node.expressions])
         return self._evaluate_call(node, node.name.upper(), call_arguments(node), guard)
 
     def _evaluate_call(
@@ -324,7 +329,11 @@ class Evaluator:
         given = [self.evaluate(each, guard) for each in arguments]
         if name in OF_ONE_TYPE:
             given = unify(given, node)
-        masked = [each if each.literal is not None else guard.mask(each) for each in given]
+        elif name == MAP_FUNCTION and len(given) % 2 == 0:
+            pairs = zip(unify(given[::2], node), unify(given[1::2], node), strict=True)
+            given = [each for pair in pairs for each in pair]
+        is_plain = name not in RAISING
+        masked = [e if e.literal is not None and is_plain else guard.mask(e) for e in given]
         return FUNCTIONS[name].evaluate(node, name, masked)
 
     def _special_call(self, node: exp.Func, guard: Guard) -> Value:
@@ -333,14 +342,8 @@ class Evaluator:
         return self._evaluate_call(node, name, arguments, guard)
 
     def _make_interval(self, node: exp.MakeInterval, guard: Guard) -> Value:
-        second = node.args.get("second")
-        if second is None or any(e.name != "0" for n, e in node.args.items() if n != "second"):
-            raise sql_error(node, "over Arrow tables MAKE_INTERVAL takes seconds alone")
-        seconds = guard.mask(self.evaluate(second, guard))
-        if not types.is_integer(seconds.dtype):
-            raise sql_error(node, "over Arrow tables MAKE_INTERVAL takes whole seconds")
-        ticks = call(pc.multiply_checked, seconds.cast(pa.int64()), pa.scalar(1_000_000))
-        return ticks.cast(pa.duration("us"))
+        seconds = guard.mask(self.evaluate(interval_seconds(node), guard))
+        return to_durations(node, seconds)
 
     def _try_cast(self, node: exp.TryCast, guard: Guard) -> Value:
         to = arrow_type(node)
@@ -353,6 +356,7 @@ class Evaluator:
 _E = Evaluator
 _MAKERS: Mapping[type[exp.Expr], Callable[[Evaluator, Any, Guard], Value]] = {
     exp.Column: _E._column,
+    exp.Dot: _E._field,
     exp.Literal: _E._literal,
     exp.Boolean: _E._boolean,
     exp.Null: _E._null,

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from gpu_windows.column_types.logical import DIGITS
 from gpu_windows.column_types.widening import WHOLE_DIGITS, decimal_of
+from gpu_windows.expressions import decimals
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.expressions.values import Guard, Value, call
 
@@ -78,7 +79,10 @@ def compute_arithmetic(node: exp.Binary, one: Value, other: Value, guard: Guard)
         if not (is_number(each.dtype) or types.is_null(each.dtype)):
             raise sql_error(node, f"over Arrow tables this takes numbers, got {each.dtype}")
     one, other = _operands(node, one, other)
-    return _ARITHMETIC[type(node)](guard.mask(one), guard.mask(other))
+    one, other = guard.mask(one), guard.mask(other)
+    if types.is_decimal(one.dtype) and type(node) in _OF_DECIMALS:
+        return _OF_DECIMALS[type(node)](node, one, other)
+    return _ARITHMETIC[type(node)](one, other)
 
 
 def _is_time(each: Value) -> bool:
@@ -95,22 +99,25 @@ def _operands(node: exp.Binary, one: Value, other: Value) -> tuple[Value, Value]
 def _operand_type(node: exp.Binary, one: Value, other: Value) -> pa.DataType | None:
     """Return the common type of the operands; None if both become decimals."""
     kinds = [each.dtype for each in (one, other) if not types.is_null(each.dtype)]
-    is_whole = isinstance(node, exp.Mod | exp.IntDiv)
-    if is_whole and not all(map(types.is_integer, kinds)):
-        raise sql_error(node, "over Arrow tables % and DIV take integers")
-    if isinstance(node, exp.IntDiv) or (is_whole and not kinds):
+    _check_whole(node, kinds)
+    if isinstance(node, exp.IntDiv) or (isinstance(node, exp.Mod) and not kinds):
         return pa.int64()
     if any(map(types.is_floating, kinds)):
         is_short = not isinstance(node, exp.Div) and set(kinds) == {pa.float32()}
         return pa.float32() if is_short else pa.float64()
     if any(map(types.is_decimal, kinds)):
-        if isinstance(node, exp.Div):
-            rule = "Arrow rounds quotients of decimals differently: cast an operand to DOUBLE"
-            raise sql_error(node, rule)
         return None if len(kinds) == 2 else kinds[0]
     if isinstance(node, exp.Div) or not kinds:
         return pa.float64()
     return max(kinds, key=lambda kind: kind.bit_width)
+
+
+def _check_whole(node: exp.Binary, kinds: list[pa.DataType]) -> None:
+    """Raise `SqlError` for a remainder of floats, and for DIV of others than integers."""
+    if isinstance(node, exp.IntDiv) and not all(map(types.is_integer, kinds)):
+        raise sql_error(node, "over Arrow tables DIV takes integers")
+    if isinstance(node, exp.Mod) and any(map(types.is_floating, kinds)):
+        raise sql_error(node, "over Arrow tables % takes integers and decimals")
 
 
 def _as_decimal(of: Value) -> Value:
@@ -143,8 +150,27 @@ _ARITHMETIC: Mapping[type[exp.Expr], Callable[[Value, Value], Value]] = {
 }
 
 
-def round_to_bigint(value: Value, *, up: bool) -> Value:
-    """Return floats rounded up or down to BIGINT, which they must fit; NaN becomes 0."""
-    value = widen(value, pa.float64())
-    rounded = call(pc.ceil if up else pc.floor, value)
+_OF_DECIMALS: Mapping[type[exp.Expr], Callable[[exp.Expr, Value, Value], Value]] = {
+    exp.Div: decimals.divide,
+    exp.Mod: decimals.remainder,
+}
+
+
+def round_number(node: exp.Expr, of: Value) -> Value:
+    """Return FLOOR or CEIL: whole decimals of decimals, BIGINT of others; 0 for NaN.
+
+    Raises
+    ------
+    SqlError
+        If values are not numbers.
+    """
+    is_up = isinstance(node, exp.Ceil)
+    if types.is_decimal(of.dtype):
+        return decimals.round_to_whole(of, up=is_up)
+    if types.is_integer(of.dtype):
+        return of.cast(pa.int64())
+    if not types.is_floating(of.dtype):
+        raise sql_error(node, f"over Arrow tables this takes numbers, got {of.dtype}")
+    value = widen(of, pa.float64())
+    rounded = call(pc.ceil if is_up else pc.floor, value)
     return call(pc.if_else, call(pc.is_nan, rounded), 0.0, rounded).cast(pa.int64())

@@ -69,8 +69,9 @@ def _text_of(node: exp.Expr) -> str | None:
 
 
 def _interval_of(node: exp.MakeInterval) -> exp.Expr:
-    seconds = node.args.get("second")
+    seconds = (node.args.get("second") or node).unnest()
     others = (each for name, each in node.args.items() if name != "second")
-    if seconds is None or any(each.name != "0" for each in others):
+    number = seconds.this if isinstance(seconds, exp.Neg) else seconds
+    if not isinstance(number, exp.Literal) or any(each.name != "0" for each in others):
         return node
     return exp.Interval(this=exp.Literal.string(seconds.sql()), unit=exp.Var(this="SECOND"))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.errors import GpuWindowsError, QueryError, SqlError
+from gpu_windows.errors import GpuWindowsError, QueryError, SqlError, require_extra
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -115,8 +114,7 @@ def _check_whole(tree: exp.Expr) -> None:
 
 
 def _require_sqlglot() -> None:
-    if find_spec("sqlglot") is None:
-        raise QueryError("SQL needs the extra `sql`", value="pip install 'gpu-windows[sql]'")
+    require_extra("sqlglot", "sql", "SQL")
 
 
 def sql_error(node: exp.Expr, rule: str, value: object = None) -> SqlError:
@@ -146,12 +144,17 @@ def errors_at(node: exp.Expr) -> Iterator[None]:
 
 def excerpt(node: exp.Expr) -> str:
     """Return the SQL of a node for a message, shortened to one line."""
+    return _shorten(written_text(node))
+
+
+def written_text(node: exp.Expr) -> str:
+    """Return the SQL of a node as it was written, but for spaces and the case of keywords."""
     from sqlglot.errors import ErrorLevel, SqlglotError
 
     from gpu_windows.expressions.dialect import FlinkDialect
 
     try:
-        return _shorten(node.sql(dialect=FlinkDialect, unsupported_level=ErrorLevel.IGNORE))
+        return node.sql(dialect=FlinkDialect, unsupported_level=ErrorLevel.IGNORE)
     except (SqlglotError, ValueError, RecursionError):
         return type(node).__name__
 

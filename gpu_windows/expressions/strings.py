@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 from sqlglot import exp
 
+from gpu_windows.expressions.functions.lists import list_owners
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.expressions.values import Rows, Value, call
 
@@ -45,31 +46,36 @@ def _change_case(rows: Rows, plain: Callable[[Rows], Rows], *, upper: bool) -> R
     return pa.array(texts, rows.type).take(whole.indices)
 
 
-def join_list(node: exp.Expr, of: Value, separator: Value) -> Value:
-    """Return the strings of lists connected by a literal separator; nulls in lists are left out.
+def join_list(node: exp.Expr, arguments: Sequence[Value]) -> Value:
+    """Return the strings of lists connected by a literal separator.
+
+    Nulls in lists are left out, or are the literal that is the third argument.
 
     Raises
     ------
     SqlError
         If values are not lists of strings, or the separator is not a literal.
     """
+    of, *literals = arguments
     is_list = types.is_list(of.dtype) and types.is_string(of.dtype.value_type)
-    if not is_list or separator.literal is None or of.expression is not None:
+    given = [None if each.literal is None else each.literal for each in literals]
+    if not is_list or None in given or not 0 < len(given) < 3 or of.expression is not None:
         rule = "over Arrow tables this takes a list of strings, and a literal between them"
         raise sql_error(node, rule, str(of.dtype))
     rows = of.rows
     lists = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
     if isinstance(lists, pa.Scalar):
         lists = pa.array([lists.as_py()], lists.type)
-    texts = pc.binary_join(_without_nulls(lists), separator.literal)
+    texts = pc.binary_join(_without_nulls(lists, *given[1:]), given[0])
     return Value(texts[0] if isinstance(rows, pa.Scalar) else texts)
 
 
-def _without_nulls(lists: pa.ListArray) -> pa.ListArray:
-    """Return the lists without their null elements; null lists stay null."""
-    elements, owners = pc.list_flatten(lists), pc.list_parent_indices(lists)
+def _without_nulls(lists: pa.ListArray, filler: pa.Scalar | None = None) -> pa.ListArray:
+    """Return the lists without their null elements, or with others; null lists stay null."""
+    elements, owners = pc.list_flatten(lists), list_owners(lists)
+    elements = elements if filler is None else pc.fill_null(elements, filler)
     is_valid = np.asarray(elements.is_valid())
-    counts = np.bincount(np.asarray(owners)[is_valid], minlength=len(lists))
+    counts = np.bincount(owners[is_valid], minlength=len(lists))
     ends = np.concatenate([[0], np.cumsum(counts)])
     mask = lists.is_null()
     values = elements.filter(pa.array(is_valid))

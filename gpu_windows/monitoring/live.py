@@ -66,6 +66,9 @@ def watch(
     """
     if not every > 0:
         raise QueryError("the time between two polls must be positive", value=f"{every} s")
+    if not hasattr(query, "awaitTermination"):
+        rule = "watch takes the query that gpu_windows.write_stream returned"
+        raise QueryError(rule, value=type(query).__name__)
     console = Console() if console is None else console
     view = LiveView(query.name or str(query.id), beside)
     with _show_live(view, console):

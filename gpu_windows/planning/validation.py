@@ -79,6 +79,8 @@ def check_parts(
 
 def check_calendar(assigner: CalendarWindows, time: pa.Field) -> None:
     """Raise `ColumnTypeError` unless windows have a zone where event times are instants."""
+    if not types.is_timestamp(time.type):
+        return  # ticks: instants in windows of a zone, else times on a clock
     has_zone = time.type.tz is not None
     if has_zone and assigner.time_zone is None:
         rule = "windows of a calendar need the zone whose days they are: time_zone='Europe/Zurich'"

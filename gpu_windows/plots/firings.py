@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import types
 
+from gpu_windows.errors import require_extra
 from gpu_windows.runners.firings import trace_firings
 from gpu_windows.runners.outputs import Outputs
 
@@ -39,6 +40,8 @@ def plot_firings(outputs: Outputs, sample: pa.Table) -> Figure:
     ------
     UnsupportedQueryError
         If the query waits for processing time.
+    MissingExtraError
+        Without matplotlib.
     QueryError
         If these are no outputs, or the sample is no Arrow table.
 
@@ -51,6 +54,7 @@ def plot_firings(outputs: Outputs, sample: pa.Table) -> Figure:
     >>> type(figure).__name__
     'Figure'
     """
+    require_extra("matplotlib", "plots", "plot_firings")
     from gpu_windows.plots.timeline import draw
 
     trace = trace_firings(outputs, sample)

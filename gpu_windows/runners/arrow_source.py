@@ -20,7 +20,7 @@ from gpu_windows.column_types.logical import (
     logical_table,
 )
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
-from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError
+from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError, require_extra
 from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.top_n import select_top_results
@@ -145,6 +145,7 @@ class ArrowSource(Source):
 
     def filter_rows(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
+        require_extra("sqlglot", "sql", "SQL")
         return self._map_rows(lambda data: filter_table(data, condition))
 
     def project(self, columns: Mapping[str, str]) -> Source:
@@ -154,6 +155,7 @@ class ArrowSource(Source):
 
     def add_columns(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""
+        require_extra("sqlglot", "sql", "SQL")
         return self._map_rows(lambda data: add_columns(data, columns))
 
     def explode(self, explosion: Explosion) -> Source:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import QueryError, require_extra
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.query_results import ResultTable
 from gpu_windows.vocabulary.options import Options, change_options
@@ -215,6 +215,7 @@ def sql(
     ... ).result().to_pylist()
     [{'at': 1.0}]
     """
+    require_extra("sqlglot", "sql", "SQL")
     query = SqlQuery(text, dict(streams), options_={}, functions=check_functions(functions))
     query._without_rows()
     return query

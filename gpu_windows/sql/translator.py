@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from gpu_windows.errors import did_you_mean
 from gpu_windows.expressions.dialect import TableArgument, WindowFunction
 from gpu_windows.expressions.sql_text import errors_at, position_meta, sql_error
 from gpu_windows.sql.syntax.arrangement import Clauses, has_clauses, split_clauses
@@ -187,8 +188,9 @@ class Translator:
             return translator._query(view.tree, node.alias or node.this.name)
         if name not in self.tables:
             table_names = ", ".join(self.tables) or "none"
-            rule = f"there is no such table; sql() is given {table_names}"
-            raise sql_error(node, rule)
+            near = did_you_mean(name, self.tables)
+            rule = f"there is no such table; sql() is given {table_names}{near}"
+            raise sql_error(node, rule, name)
         table = self.tables[name]
         self.stages.read(table.timed_stream.source, node)
         return replace(table, alias=node.alias or node.this.name)

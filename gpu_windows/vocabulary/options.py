@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
-from gpu_windows.errors import InvalidDurationError, InvalidOptionError
+from gpu_windows.errors import InvalidDurationError, InvalidOptionError, did_you_mean
 
 #: Ticks (microseconds, the unit of Spark's TIMESTAMP) in each unit of time.
 TICKS = {
@@ -34,8 +35,10 @@ _NOT_UNITS = {
     "month": _NO_LENGTH,
     "quarter": _NO_LENGTH,
     "year": _NO_LENGTH,
+    "yr": _NO_LENGTH,
     "m": "m may be minutes or months: write min",
 }
+_OTHER_UNITS = {"hr": "h", "msec": "ms", "usec": "us", "μs": "us", "dy": "d", "wk": "weeks"}
 _PART = re.compile(r"\s*([+-]?\d+)\s*([a-zA-Z]+)\s*")
 
 #: Upper bound of the number of shards.
@@ -94,8 +97,19 @@ def _unit(word: str, duration: str) -> int:
         rule = f"a unit of time must be one of {', '.join(TICKS)}, or {', '.join(_ABBREVIATIONS)}"
         if name in _NOT_UNITS:
             rule = f"{rule}; {_NOT_UNITS[name]}"
+        elif unit := _find_unit(name):
+            rule = f"{rule}: did you mean {unit} for {word}"
         raise InvalidDurationError(rule, value=repr(duration))
     return TICKS[name]
+
+
+def _find_unit(word: str) -> str | None:
+    """Return the unit that begins with a word, or one that is written almost like it."""
+    if word in _OTHER_UNITS:
+        return _OTHER_UNITS[word]
+    begins = [unit for unit in TICKS if len(word) > 1 and unit.startswith(word)]
+    near = begins or get_close_matches(word, TICKS, 1, 0.7)
+    return f"{near[0]}s" if near else None
 
 
 def show_ticks(value: int) -> str:
@@ -188,6 +202,7 @@ def change_options(options: Options, changes: Mapping[str, Any]) -> Options:
     """
     unknown = [name for name in changes if name not in vars(options)]
     if unknown:
-        rule = f"options are {', '.join(vars(options))}"
+        hint = did_you_mean(unknown[0], vars(options))
+        rule = f"options are {', '.join(vars(options))}{hint}"
         raise InvalidOptionError(rule, value=", ".join(unknown))
     return replace(options, **changes)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
-from gpu_windows.errors import GpuWindowsError
+from gpu_windows.errors import SparkUnavailableError
 from gpu_windows.spark_glue.session.sockets import socket_settings
 
 if TYPE_CHECKING:
@@ -27,10 +28,6 @@ _QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-
-
-class SparkUnavailableError(GpuWindowsError):
-    """Spark did not start on this machine."""
 
 
 def start(
@@ -67,6 +64,30 @@ def start(
             cause = (gone and _error_in_log(log)) or reason(error)
             rule = f"Spark did not start, `gpu-windows doctor` tells more: {cause}"
             raise SparkUnavailableError(rule) from error
+
+
+def get_session(builder: SparkSession.Builder) -> SparkSession:
+    """Return the session of a builder; say what to do if Java is missing.
+
+    Raises
+    ------
+    SparkUnavailableError
+        If the JVM did not start.
+    """
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        if "JAVA_GATEWAY_EXITED" not in str(error):
+            raise
+        raise SparkUnavailableError(f"Spark needs Java 17 or newer: {_java_problem()}") from error
+
+
+def _java_problem() -> str:
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which(f"{home}/bin/java" if home else "java") is not None:
+        return "the one that is there did not start Spark (its lines are above); gpu-windows doctor"
+    where = f"none in JAVA_HOME ({home})" if home else "none on PATH, and JAVA_HOME is unset"
+    return f"there is {where}: apt-get install -y openjdk-17-jre-headless, or set JAVA_HOME"
 
 
 def reason(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, overload
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.spark_glue.session.gpus import gpu_settings
+from gpu_windows.spark_glue.session.local_session import get_session
 from gpu_windows.spark_glue.session.running_session import configure_session
 from gpu_windows.spark_glue.session.sockets import socket_settings
 from gpu_windows.spark_glue.session.worker_python import use_this_python, use_this_python_in
@@ -158,6 +159,11 @@ def session(
     -------
     pyspark.sql.SparkSession
 
+    Raises
+    ------
+    SparkUnavailableError
+        If there is no Java 17 or newer.
+
     Examples
     --------
     >>> spark = gw.session("clicks", config={"spark.sql.shuffle.partitions": "8"})  # doctest: +SKIP
@@ -171,7 +177,7 @@ def session(
     builder = configure(SparkSession.builder.appName(app_name), rows=rows)
     sockets = socket_settings({"spark.master": "local", **(config or {})})
     settings: dict[str, Any] = {**sockets, **given}
-    return builder.config(map=settings).getOrCreate()
+    return get_session(builder.config(map=settings))
 
 
 def crosses_quickly(conf: Conf) -> bool:

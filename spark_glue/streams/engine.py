@@ -21,15 +21,18 @@ files; ``make chaos`` kills drivers and Python workers at random moments.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from gpu_windows.checkpointing.commit_log import MIN_COMMITS, CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import CheckpointError, StateMismatchError
+from gpu_windows.monitoring.logs import log_fields
 from gpu_windows.runners.sink import SinkBatch, SinkWriter
 from gpu_windows.spark_glue.streams import spark_offsets
 from gpu_windows.spark_glue.streams.job import MicroBatchJob
@@ -39,6 +42,8 @@ from gpu_windows.spark_glue.streams.worker_errors import find_worker_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+logger = logging.getLogger(__name__)
 
 #: Number of commits between two searches for files of failed attempts; the first follows a start.
 _SEARCH_EVERY = 256
@@ -60,6 +65,8 @@ class Engine:
         Whether earlier steps of Spark's keep state, which Spark updates as rows are computed.
     keep : int
         Number of commits to keep.
+    query : str
+        Its name, or the path of its checkpoint: in log records.
     """
 
     job: MicroBatchJob
@@ -68,6 +75,7 @@ class Engine:
     checkpoint: CheckpointFiles
     has_steps_before: bool = False
     keep: int = MIN_COMMITS
+    query: str = ""
     _last: StateCommit | None = field(default=None, init=False)
     _has_searched: bool = field(default=False, init=False)
 
@@ -89,6 +97,11 @@ class Engine:
         ConcurrentQueryError
             If another driver runs a query on the checkpoint.
         """
+        with log_fields(query=self.query, micro_batch=number):
+            self._run(rows, number)
+
+    def _run(self, rows: DataFrame, number: int) -> None:
+        began = perf_counter()
         last = self._begin(rows.sparkSession)
         record = self._read_offsets(number)
         digest = hashlib.sha256(record).hexdigest()
@@ -108,6 +121,8 @@ class Engine:
             raise
         self.log.add(commit)
         self._last = commit
+        message = "micro-batch %d is committed: %d rows in %.2f s"
+        logger.info(message, number, commit.rows, perf_counter() - began)
         self._deliver_new(commit, rows.sparkSession)
         self.log.sweep(commit, self.keep)
         if not self._has_searched or commit.sequence % _SEARCH_EVERY == 0:
@@ -130,6 +145,8 @@ class Engine:
     def deliver(self, commit: StateCommit, session: SparkSession) -> None:
         """Deliver the results of the last commit to the sink, unless they were delivered."""
         if commit.sequence and not self.log.is_delivered(commit):
+            message = "results of micro-batch %d are delivered again: the sink may have had them"
+            logger.info(message, commit.number)
             self._deliver_new(commit, session)
 
     def _deliver_new(self, commit: StateCommit, session: SparkSession) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from gpu_windows.errors import QueryError
+from gpu_windows.monitoring.metrics_server import MetricsServer
 from gpu_windows.monitoring.progress import QueryMetrics
 from gpu_windows.monitoring.queries import read_metrics
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
         QueryTerminatedEvent,
     )
     from pyspark.sql.streaming.query import StreamingQuery
+
+#: The one of OpenTelemetry's exporters for Prometheus.
+_PORT = 9464
 
 
 class MetricsListener(StreamingQueryListener):
@@ -66,6 +70,34 @@ class MetricsListener(StreamingQueryListener):
             rule = "a query must have reported a micro-batch, and be started by write_stream"
             raise QueryError(rule, value=query.name or query.id)
         return found
+
+    def serve(self, port: int = _PORT, *, address: str = "0.0.0.0") -> MetricsServer:
+        """Serve the metrics at ``/metrics`` for Prometheus, in a thread, until that is closed.
+
+        docs/prometheus.md has their names, a configuration and a dashboard. Needs the extra
+        ``prometheus``.
+
+        Parameters
+        ----------
+        port : int
+            0: any that is free, see the attribute ``port`` of what is returned.
+        address : str
+            Where to listen. Default: on all interfaces. There is no authentication: on a network
+            that others share take ``127.0.0.1`` and a proxy.
+
+        Returns
+        -------
+        gpu_windows.monitoring.metrics_server.MetricsServer
+            With ``port`` and ``close()``; or in ``with``.
+
+        Raises
+        ------
+        QueryError
+            If the extra is not installed.
+        OSError
+            If the port is taken.
+        """
+        return MetricsServer(self, port, address)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - as Spark calls it
         """Record that a known query runs again."""

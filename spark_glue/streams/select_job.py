@@ -63,8 +63,10 @@ class SelectStageJob(StageJob):
         """Run the stage in a micro-batch; see `StageJob.run`."""
         plan = self.plan
         assert is_plan_of(plan, SelectQuery)
-        step = SelectRows(
-            plan=plan, log=self.log, sequence=times.sequence, first_kind=self.reader.first
+        step = self._log_fields(
+            SelectRows(
+                plan=plan, log=self.log, sequence=times.sequence, first_kind=self.reader.first
+            )
         )
         schema = to_spark_schema(SCHEMA, StructType())
         if self.scan is None:

@@ -17,6 +17,7 @@ from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.staged_file import write_staged_file
 from gpu_windows.checkpointing.state_commit import StagedFile, StageState
 from gpu_windows.errors import StateCorruptedError
+from gpu_windows.monitoring.logs import current_fields
 from gpu_windows.monitoring.progress import BatchMetrics, HeldWatermark, instant
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
@@ -33,6 +34,7 @@ from gpu_windows.spark_glue.dataframes.stage_rows import Frames
 from gpu_windows.spark_glue.scans.stream_scan import StreamScan
 from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD, send_whole
+from gpu_windows.spark_glue.tasks.logged_task import LoggedTask, Task
 from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
 from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
@@ -146,7 +148,7 @@ class StageJob:
         """
         combined = read_combined_watermark(self.plan.query, before.watermarks)
         under = LONG_MIN if before.watermark is None else before.watermark
-        pack = PackMicroBatch(self.plan, self.packing, under, self.gpu_share)
+        pack = self._log_fields(PackMicroBatch(self.plan, self.packing, under, self.gpu_share))
         schema = to_spark_schema(PACKED, StructType())
         if self.scan is None:
             packed = map_in_workers(self._stamp_arrivals(rows, times), pack, schema)
@@ -155,10 +157,14 @@ class StageJob:
         shards = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
         if len(self._ids) > self.partitions:  # a task processes one shard after another
             shards = shards.sortWithinPartitions(SHARD, NUMBER)
-        run = self._shard_task(before, combined, stage_watermarks, times)
+        run = self._log_fields(self._shard_task(before, combined, stage_watermarks, times))
         output = map_in_workers(shards, run, to_spark_schema(SCHEMA, StructType())).toArrow()
         reports, staged_files = self._shard_reports(output, times)
         return self._finish(reports, staged_files, before, times)
+
+    def _log_fields(self, task: Task) -> LoggedTask:
+        """Return a task that logs with the fields of the driver, and of the stage."""
+        return LoggedTask(task, {**current_fields(), "target": self.name})
 
     def _stamp_arrivals(self, rows: DataFrame, times: MicroBatchTimes) -> DataFrame:
         """Raise ingestion times to the time of the micro-batch: Spark's clock may be set back."""

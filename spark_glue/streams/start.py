@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpointing.locations import open_checkpoint
 from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
 from gpu_windows.errors import QueryError
+from gpu_windows.monitoring.logs import log_fields
 from gpu_windows.monitoring.queries import last_delivered, watch_commits
 from gpu_windows.planning.kinds.select import SelectQuery
 from gpu_windows.planning.plan import is_plan_of
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+logger = logging.getLogger(__name__)
 
 #: Setting of the number of micro-batches that Spark keeps, and so can plan again.
 _SPARK_KEEPS = "spark.sql.streaming.minBatchesToRetain"
@@ -98,7 +102,11 @@ def start(
         shares_rows=len(streams) < sum(len(stage.rows.streams) for stage in stages),
     )
     has_steps = any(stage.steps_before for stage in stages)
-    engine = Engine(job, outputs.reader, writer, opened.files, has_steps, keep)
+    label = name or opened.files.root
+    engine = Engine(job, outputs.reader, writer, opened.files, has_steps, keep, label)
+    with log_fields(query=label):
+        after = "-" if opened.last is None else opened.last.number
+        logger.info("the query starts on %s, after micro-batch %s", opened.files.root, after)
     delivered = last_delivered(opened.log, opened.last)
     started = stream.foreachBatch(_batch_function(engine, outputs.session)).start()
     return watch_commits(started, opened.log, delivered)

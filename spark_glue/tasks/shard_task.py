@@ -14,6 +14,7 @@ from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.staged_file import Blob, write_staged_file
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile
 from gpu_windows.errors import StateCorruptedError
+from gpu_windows.monitoring.logs import log_fields
 from gpu_windows.operators.base import Emission
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT, SIDES
@@ -98,7 +99,9 @@ class RunMicroBatch:
                 rule = "a shuffle delivers all rows of a shard consecutively"
                 raise StateCorruptedError(rule, value=f"shard {numbers[shard]}")
             finished.add(shard)
-            yield self._run(numbers[shard], (message for _, message in messages))
+            with log_fields(shard=numbers[shard]):
+                done = self._run(numbers[shard], (message for _, message in messages))
+            yield done
 
     def _run(self, shard: int, messages: Iterator[pa.Buffer]) -> pa.RecordBatch:
         """Run a shard; return its results and its report."""

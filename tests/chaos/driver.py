@@ -48,9 +48,11 @@ MATCH = "match"
 SCAN = "scan"
 #: A script with two targets; where the second one is.
 SCRIPT, SECOND = "script", "second"
+#: Windows without rows, which are filled.
+GAPS = "gaps"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
 QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST,
-           OVER, OVER_FIRST, FIRST, LATE, STAGES, MATCH, "top", SCAN, SCRIPT)  # fmt: skip
+           OVER, OVER_FIRST, FIRST, LATE, STAGES, MATCH, "top", SCAN, SCRIPT, GAPS)  # fmt: skip
 #: Sliding windows that are told again, in tables of PostgreSQL; and the variable with its URL.
 POSTGRES, POSTGRES_URL = "postgres", "CHAOS_POSTGRES"
 #: Windows of what sliding windows wrote, while they do; and where it writes.
@@ -227,6 +229,19 @@ def first_rows(rows: DataFrame) -> gw.typing.Outputs:
     )
 
 
+def fill_gaps(rows: DataFrame) -> gw.typing.Outputs:
+    """Return the outputs of short windows, those without rows filled for a while."""
+    by_key = gw.stream(rows).event_time("ts", WATERMARKS).key_by("k")
+    seconds = by_key.window_gapfill(
+        gw.TumblingEventTimeWindows.of("1 second"),
+        carry_forward=("total", "first"),
+        interpolate="spread",
+        until="15 seconds",
+    )
+    made = seconds.arrival_order("seq").options(device="cpu", shards=SHARDS)
+    return made.with_outputs().aggregate(**AGGREGATES)
+
+
 def processed(rows: DataFrame) -> gw.typing.Outputs:
     """Return the outputs of a process function with timers of event time and side outputs."""
     function = Everything(uses_processing_time=False)
@@ -257,6 +272,7 @@ OF_ROWS = {OVER: "time", OVER_FIRST: "from the first"}
 #: What makes the outputs of other queries over one input, and over two.
 OF_ONE: dict[str, Callable[[DataFrame], gw.typing.Outputs]] = {
     FIRST: first_rows,
+    GAPS: fill_gaps,
     LATE: late_rows,
     POSTGRES: late_rows,
     PROCESS: processed,

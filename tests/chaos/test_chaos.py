@@ -13,7 +13,7 @@ import pytest
 
 import gpu_windows as gw
 from tests.chaos import chain
-from tests.chaos.driver import BROADCAST, JOIN, PROCESS
+from tests.chaos.driver import BROADCAST, GAPS, JOIN, PROCESS
 from tests.chaos.harness import (
     Victim,
     differences,
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         pytest.param(BROADCAST, "worker", marks=pytest.mark.slow),
         pytest.param("sliding", "worker", marks=pytest.mark.slow),
         pytest.param(JOIN, "driver", marks=pytest.mark.slow),
+        pytest.param(GAPS, "driver", marks=pytest.mark.slow),
+        pytest.param(GAPS, "worker", marks=pytest.mark.slow),
     ],
 )
 def test_a_killed_query_writes_the_same(tmp_path: Path, query: str, victim: Victim) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.locations import open_checkpoint
 from gpu_windows.checkpointing.object_files import ObjectFiles
 from gpu_windows.checkpointing.object_stores import parse_url, redact, store_errors
-from gpu_windows.errors import CheckpointError
+from gpu_windows.errors import CheckpointError, MissingExtraError
 
 AZURE = "abfss://box@account.dfs.core.windows.net/a"
 
@@ -79,15 +78,8 @@ def test_what_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = builtins.__import__
-
-    def fail(name: str, *rest: Any, **more: Any) -> Any:
-        if name.startswith("obstore"):
-            raise ImportError(name)
-        return whole(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", fail)
-    with pytest.raises(CheckpointError, match=r"extra `remote`, got pip install .*\[remote\]"):
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'gpu-windows\[remote\]'"):
         open_checkpoint("s3://bucket/a")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -176,3 +177,32 @@ def test_join_types_have_the_names_of_spark_too(how: str, same: Any) -> None:
         InvalidOptionError, match=r"inner, left, right, full, semi, anti, got 'cross'"
     ):
         pairs.select(["origin"], ["origin"], how="cross")
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "hint"),
+    [
+        (WINDOWED, "agregate", ": did you mean aggregate"),
+        (BEGUN, "keyby", ": did you mean key_by"),
+        (KEYED, "agregate", ": did you mean aggregate, after .window(assigner)"),
+        (WINDOWED, "nothing_like_it", ""),
+    ],
+)
+def test_a_name_that_is_like_another(step: Any, name: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(step, name)
+    assert str(caught.value).endswith(f"has no attribute '{name}'{hint}")
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "text"),
+    [
+        (WINDOWED, "sum", "say .aggregate(result=gw.sum('column')) for .sum"),
+        (WINDOWED, "count", "say .aggregate(n=gw.count()) for .count"),
+        (BEGUN, "filter", "say .where for .filter"),
+        (BEGUN, "withColumn", "say .with_columns for .withColumn"),
+    ],
+)
+def test_methods_of_others(step: Any, name: str, text: str) -> None:
+    with pytest.raises(MissingStepError, match=re.escape(text)):
+        getattr(step, name)

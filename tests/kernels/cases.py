@@ -14,12 +14,16 @@ from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.rules import ADD, LONG_MAX, LONG_MIN, MAX, MIN, Grid
+from tests.simulation.calendars import small_days
 
 Results = dict[str, NDArray[Any]]
 
 #: The parts of moments. The rest is what the mean is off by: less than what is compared here, see
 #: `tests.kernels.moments_cases`.
 MOMENTS = ("n", "mean", "rest", "m2")
+
+#: Days of unequal length, some of them empty.
+UNITS = small_days(3, has_empty=True)
 
 HOWS = {"add": ADD, "least": MIN, "greatest": MAX}
 
@@ -90,8 +94,8 @@ def evaluate(backend: Backend, case: Case) -> Results:
     Returns
     -------
     dict of str to array
-        Of rows: "slices", "status", "numbers"; of keys: "counts"; of groups of accepted rows:
-        "group ..."; of sessions of all rows: "session ..."; of windows: "window ...".
+        Of rows: "slices", "status", "units", "numbers"; of keys: "counts"; of groups of accepted
+        rows: "group ..."; of sessions of all rows: "session ..."; of windows: "window ...".
     """
     place = backend.to_device
     slices = backend.empty(len(case.ts), np.int64)
@@ -101,6 +105,7 @@ def evaluate(backend: Backend, case: Case) -> Results:
         Limits(*case.range, case.lateness, case.watermark), slices, status,
     )  # fmt: skip
     found = {"slices": backend.to_host(slices), "status": backend.to_host(status)}
+    found["units"] = backend.to_host(backend.assign.count_units(place(case.ts), UNITS))
     keep = found["status"] == rules.ACCEPTED
     assert seen.rejected == np.count_nonzero(~keep)
     kept = found["slices"][keep]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from gpu_windows import rules
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
-from tests.kernels.cases import Case, Results, window_range
+from tests.kernels.cases import UNITS, Case, Results, window_range
 
 Pair = tuple[int, int]
 
@@ -55,6 +56,15 @@ def status(ts: int, case: Case) -> int:
     return rules.ACCEPTED if numbers else rules.GAP
 
 
+#: The first tick of each unit; equal ones but the last are of empty units.
+_STARTS = [int(rules.tick_of(n, UNITS)) for n in range(UNITS.first, UNITS.last + 1)]
+
+
+def unit(ts: int) -> int:
+    """Return the last unit that begins up to a tick, within the table."""
+    return UNITS.first + bisect_right(_STARTS, min(max(ts, _STARTS[0]), _STARTS[-1] - 1)) - 1
+
+
 @dataclass
 class Row:
     """An accepted row."""
@@ -85,6 +95,7 @@ def evaluate(case: Case) -> Results:
     entries = sorted(groups)
     rows = [groups[pair] for pair in entries]
     found: Results = {"slices": np.array(slices, np.int64), "status": np.array(states, np.int8)}
+    found["units"] = _ints(map(unit, case.ts.tolist()))
     found |= {f"group {name}": part for name, part in _groups(entries, rows).items()}
     found |= {f"session {name}": part for name, part in _sessions(case).items()}
     codes = case.codes.tolist()

@@ -20,6 +20,7 @@ from tests.planning.queries import AGGREGATES, MORE
 from tests.simulation import joins, matches, overs, parts, processes
 from tests.simulation.case import Case
 from tests.simulation.changes import with_changes
+from tests.simulation.gaps import with_gaps
 from tests.simulation.script import SCHEMA, script
 
 _MOST_ROWS = 40
@@ -39,6 +40,7 @@ def case_of(seed: int, device: Device = "cpu") -> tuple[Case, int]:
 def _case(seed: int, rng: Random, device: Device) -> Case:
     step = rng.choice([1, 1, 7])
     query = with_changes(_query(rng), Random(f"changes of {seed}"))
+    query = with_gaps(query, Random(f"gaps of {seed}"))
     _check(query)
     has_reference = isinstance(query, WindowQuery | MatchQuery)
     options = Options(

@@ -46,6 +46,7 @@ from gpu_windows.vocabulary.windows import (
     WindowAssigner,
 )
 from tests.planning.queries import AGGREGATES, MORE
+from tests.simulation import calendars
 from tests.simulation import user_parts as users
 
 LISTS = {
@@ -80,7 +81,9 @@ def sliced(rng: Random) -> SlicedAssigner:
     """Draw tumbling, sliding (dividing or not, with gaps or not) and cumulative windows."""
     size = rng.randint(1, 30)
     offset = rng.randint(1 - size, size - 1)
-    match rng.randrange(5):
+    match rng.randrange(6):
+        case 5:
+            return calendars.draw(rng)
         case 0 | 1:
             return TumblingEventTimeWindows(size, offset)
         case 2:

@@ -164,6 +164,8 @@ def is_same(ours: pa.Scalar, flinks: Any, dtype: str, zone: str) -> bool:
         return _is_same_list(ours, flinks, dtype, zone)
     if kind == "MAP":
         return _is_same_map(ours, flinks, dtype, zone)
+    if kind == "ROW":
+        return _is_same_row(ours, flinks, dtype, zone)
     if kind in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return _is_same_time(ours, flinks, kind, zone)
     if kind == "DATE":
@@ -234,3 +236,14 @@ def _is_same_map(ours: pa.Scalar, flinks: Any, dtype: str, zone: str) -> bool:
     value = dtype.partition(", ")[2].removesuffix(">")
     pairs = [(each["key"].as_py(), each["value"]) for each in ours.values]
     return all(key in flinks and is_same(each, flinks[key], value, zone) for key, each in pairs)
+
+
+_FIELD = re.compile(r"`([^`]+)` ([A-Z]+)")
+
+
+def _is_same_row(ours: pa.Scalar, flinks: Any, dtype: str, zone: str) -> bool:
+    fields = _FIELD.findall(dtype)
+    if not types.is_struct(ours.type) or [name for name, _ in fields] != [*ours.keys()]:
+        return False
+    triples = zip(ours.values(), flinks, fields, strict=True)
+    return all(is_same(value, text, of, zone) for value, text, (_, of) in triples)

@@ -71,10 +71,26 @@ def test_a_statement_is_refused_with_what_to_write(case: str) -> None:
     assert (caught.value.line, caught.value.position) == (line, position)
 
 
-def test_a_hint_is_refused_with_what_to_write() -> None:
-    with pytest.raises(SqlError, match=r"hints are not covered: use \.options") as caught:
-        gw.sql(f"SELECT /*+ STATE_TTL('t' = '1d') */ v {HOUR}", t=stream(table()))
-    assert caught.value.line == 1
+@pytest.mark.parametrize(
+    ("hint", "words"),
+    [
+        ("#STATE_TTL('t' = '1d')", "STATE_TTL is not covered: it drops state"),
+        ("BROADCAST(t), #LOOKUP('table'='t', 'retry-predicate'='lookup_miss')", "not tried again"),
+        ("#SKEW('t')", "no hint of this name"),
+        ("BROADCAST(t),# (", "a hint is a name"),
+    ],
+)
+def test_a_hint_that_changes_results_is_refused_at_its_place(hint: str, words: str) -> None:
+    text = f"SELECT /*+ {hint} */ v {HOUR}"
+    with pytest.raises(SqlError, match=words) as caught:
+        gw.sql(text.replace("#", ""), t=stream(table()))
+    assert (caught.value.line, caught.value.position) == (1, text.index("#") + 1)
+
+
+def test_a_hint_that_changes_no_result_has_no_effect() -> None:
+    text = "SELECT /*+ BROADCAST(t) */ v, '/*+ NO(x) */' AS s FROM t /*+ OPTIONS('a.b' = 'c') */"
+    found = gw.sql(text, t=stream(table())).result().to_pydict()
+    assert found == {"v": [1, 2, 3], "s": ["/*+ NO(x) */"] * 3}
 
 
 def test_the_first_rows_of_all_need_no_partition() -> None:

@@ -27,6 +27,7 @@ _KINDS: dict[str, tuple[Callable[[pa.DataType], bool], str, pa.DataType]] = {
     "text": (types.is_string, "strings", pa.string()),
     "bytes": (types.is_binary, "binaries", pa.binary()),
     "data": (lambda t: types.is_string(t) or types.is_binary(t), "strings", pa.string()),
+    "texts or lists": (lambda t: types.is_string(t) or types.is_list(t), "strings", pa.string()),
     "integer": (types.is_integer, "integers", pa.int32()),
     "number": (is_number, "numbers", pa.float64()),
     "time": (lambda t: types.is_timestamp(t) or types.is_date32(t), "times", pa.timestamp("us")),

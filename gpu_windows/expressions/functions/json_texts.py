@@ -7,9 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
 
 from gpu_windows.expressions.functions.call import ArrowFunction, Call, map_distinct
+from gpu_windows.expressions.functions.lists import list_lengths
 from gpu_windows.expressions.sql_text import sql_error
 
 _PATH = re.compile(r"\$(?:\.\w+|\[\d+\]|\['[^']+'\])*")
@@ -63,18 +67,18 @@ def _get(call: Call) -> pa.Array:
         part = _part(text, steps)
         if part is _MISSING or part is None:
             return None
-        return part if isinstance(part, str) else _to_json(part)
+        return part if isinstance(part, str) else _document(part)
 
     return map_distinct(call.arrays[0], get, pa.string())
 
 
-def _to_json(part: Any) -> str:
+def _document(part: Any) -> str:
     """Return a document without spaces, its numbers as they were written."""
     if isinstance(part, dict):
-        items = (f"{json.dumps(k, ensure_ascii=False)}:{_to_json(v)}" for k, v in part.items())
+        items = (f"{json.dumps(k, ensure_ascii=False)}:{_document(v)}" for k, v in part.items())
         return f"{{{','.join(items)}}}"
     if isinstance(part, list):
-        return f"[{','.join(map(_to_json, part))}]"
+        return f"[{','.join(map(_document, part))}]"
     return str(part) if isinstance(part, _Number) else json.dumps(part, ensure_ascii=False)
 
 
@@ -99,6 +103,26 @@ def _kind(call: Call) -> pa.Array:
     return map_distinct(call.arrays[0], kind, pa.string())
 
 
+_CONTROL = re.compile(r"\\u00[0-9a-f]{2}")
+
+
+def _quote(text: str) -> str:
+    """Return a text as a JSON string, as Jackson writes it."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _CONTROL.sub(lambda match: match[0][:2] + match[0][2:].upper(), quoted)
+
+
+def _to_json(call: Call) -> pa.Array:
+    """Return lists of strings as JSON."""
+    [lists] = call.arrays
+    if not types.is_string(lists.type.value_type):
+        raise sql_error(call.node, "over Arrow tables TO_JSON takes a list of strings")
+    quoted = pc.fill_null(map_distinct(pc.list_flatten(lists), _quote, pa.string()), "null")
+    ends = np.concatenate([[0], np.cumsum(list_lengths(lists))]).astype(np.int32)
+    parts = pa.ListArray.from_arrays(pa.array(ends), quoted, mask=lists.is_null())
+    return pc.binary_join_element_wise("[", pc.binary_join(parts, ","), "]", "")
+
+
 #: The kind of a part of a text: SCHEMA_OF_VARIANT(TRY_VARIANT_GET(TRY_PARSE_JSON(text), path)).
 KIND_FUNCTION = "SCHEMA_OF_VARIANT"
 #: The functions within it, by the one around them.
@@ -111,4 +135,5 @@ KIND_PARTS: Mapping[str, str] = {
 JSON: Mapping[str, ArrowFunction] = {
     "GET_JSON_OBJECT": ArrowFunction(("text", "text"), _get),
     KIND_FUNCTION: ArrowFunction(("text", "text"), _kind),
+    "TO_JSON": ArrowFunction(("list",), _to_json),
 }

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.expressions.functions.call import ArrowFunction, Call
+from gpu_windows.expressions.functions.lists import list_owners
 from gpu_windows.expressions.sql_text import sql_error
 
 _ESCAPED = re.compile(r"\\(.)|([\\^$.|?*+()\[\]{}])", re.DOTALL)
@@ -67,9 +68,19 @@ def _element_at(call: Call) -> pa.Array:
 
 
 def _value_of_key(call: Call) -> pa.Array:
-    maps, key = call.arrays[0], call.literal(1)
-    wanted = pa.scalar(key, maps.type.key_type)
-    return pc.map_lookup(maps, query_key=wanted, occurrence="first")
+    maps = call.arrays[0]
+    if call.has_literal(1):
+        wanted = pa.scalar(call.literal(1), maps.type.key_type)
+        return pc.map_lookup(maps, query_key=wanted, occurrence="first")
+    entries = maps.cast(pa.list_(_entry(maps.type)))
+    owners, pairs = list_owners(entries), pc.list_flatten(entries)
+    wanted = call.arrays[1].cast(maps.type.key_type).take(pa.array(owners))
+    same = pc.fill_null(pc.equal(pc.struct_field(pairs, ["key"]), wanted), False)
+    places = np.flatnonzero(np.asarray(same))[::-1]
+    place = np.full(len(maps), -1)
+    place[owners[places]] = places  # of equal keys, the first
+    index = pa.array(np.maximum(place, 0), pa.int64(), mask=place < 0)
+    return pc.struct_field(pairs, ["value"]).take(index)
 
 
 def _size(call: Call) -> pa.Array:

@@ -100,6 +100,9 @@ def _extreme(plain: Callable[..., pa.Array], *, is_greatest: bool) -> Callable[[
     """Return the greatest or least value that is not null; NaN is greater than all numbers."""
 
     def compute(call: Call) -> pa.Array:
+        if types.is_boolean(call.arrays[0].type):
+            found = plain(*(each.cast(pa.int8()) for each in call.arrays))
+            return found.cast(pa.bool_())
         found = plain(*call.arrays)
         if not types.is_floating(found.type) or not is_greatest:
             return found

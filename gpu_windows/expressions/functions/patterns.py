@@ -25,14 +25,16 @@ def _matches(call: Call) -> pa.Array:
 def _extract(call: Call) -> pa.Array:
     """Return a group of the first match; an empty text without a match."""
     group = call.literal(2, 1)
-    found = pc.extract_regex(call.arrays[0], pattern=_pattern(call).with_group_name(group))
+    found = pc.extract_regex(
+        call.arrays[0], pattern=_pattern(call).with_group_name(group, call.node)
+    )
     texts = pc.struct_field(found, ["wanted"])
     return pc.if_else(call.arrays[0].is_valid(), pc.if_else(found.is_valid(), texts, ""), None)
 
 
 def _first(call: Call) -> pa.Array:
     """Return the first match; null without one."""
-    found = pc.extract_regex(call.arrays[0], pattern=_pattern(call).with_group_name(0))
+    found = pc.extract_regex(call.arrays[0], pattern=_pattern(call).with_group_name(0, call.node))
     texts = pc.struct_field(found, ["wanted"])
     return pc.if_else(found.is_valid(), texts, pa.scalar(None, pa.string()))
 

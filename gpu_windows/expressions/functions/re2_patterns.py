@@ -1,7 +1,7 @@
 r"""Java's regular expressions as those of RE2, where both mean the same.
 
 Refused are parts that RE2 lacks (lookaround, back references, possessive quantifiers), parts whose
-meaning differs (``\b``, ``$`` within a match, case-insensitive flags,
+meaning differs (``\b``, ``$`` but for the last one, flags but for ``(?i)`` at the beginning,
 classes of classes), and repeated groups that may match nothing.
 """
 
@@ -39,6 +39,9 @@ _IN_CLASS = {
 _PROPERTY = re.compile(r"\\[pP]\{(L|Lu|Ll|N|Nd|P|S|Z)\}")
 _QUANTIFIER = re.compile(r"[*+?]|\{(\d+)(,(\d*))?\}")
 _MAX_REPEATS = 1_000
+#: What ``$`` matches: the end, also before a last line end.
+_END = rf"(?:\r\n|[{_LINE_ENDS}])?\z"
+_IGNORE_CASE = "(?i)"
 _SAFE_ESCAPE = re.compile(r"[^A-Za-z0-9]")
 
 
@@ -54,17 +57,35 @@ class Re2Pattern:
         Where each of these groups begins in the text.
     may_be_empty : bool
         Whether it may match no character.
+    end : int, optional
+        Where the text begins that stands for a last ``$``, which matches no character itself.
+    has_alternatives : bool
+        Whether it is one of several alternatives.
     """
 
     text: str
     groups: tuple[int, ...]
     may_be_empty: bool
+    end: int | None = None
+    has_alternatives: bool = False
 
-    def with_group_name(self, index: int) -> str:
-        """Return the pattern with the name ``wanted`` for a group, 0 for the whole match."""
-        if not index:
-            return f"(?P<wanted>{self._without_groups(None)})"
-        return self._without_groups(index - 1)
+    def with_group_name(self, index: int, node: exp.Expr) -> str:
+        """Return the pattern with the name ``wanted`` for a group, 0 for the whole match.
+
+        Raises
+        ------
+        SqlError
+            For the whole match of alternatives that end with ``$``.
+        """
+        if index:
+            return self._without_groups(index - 1)
+        text = self._without_groups(None)
+        if self.end is None:
+            return f"(?P<wanted>{text})"
+        if self.has_alternatives:
+            raise _end_error(node)
+        tail = len(self.text) - self.end
+        return f"(?P<wanted>{text[:-tail]}){text[-tail:]}"
 
     def _without_groups(self, wanted: int | None) -> str:
         """Return the pattern in which no other group captures: Arrow needs names for all."""
@@ -76,9 +97,16 @@ class Re2Pattern:
 
     def need_characters(self, node: exp.Expr) -> str:
         """Return the pattern; raise `SqlError` if it may match no character."""
+        if self.end is not None:
+            raise _end_error(node)
         if self.may_be_empty:
             raise sql_error(node, "over Arrow tables this pattern must match a character at least")
         return self.text
+
+
+def _end_error(node: exp.Expr) -> Exception:
+    rule = "over Arrow tables $, which also matches before a last line end, is not covered here"
+    return sql_error(node, f"{rule}: use \\z, or query a Spark DataFrame")
 
 
 def re2_pattern(node: exp.Expr, pattern: str) -> Re2Pattern:
@@ -93,7 +121,8 @@ def re2_pattern(node: exp.Expr, pattern: str) -> Re2Pattern:
     text, may_be_empty = reader.alternatives()
     if reader.at < len(pattern):
         raise reader.refusal("a closing parenthesis without an opening one")
-    return Re2Pattern(text, tuple(reader.groups), may_be_empty)
+    groups = tuple(reader.groups)
+    return Re2Pattern(text, groups, may_be_empty, reader.end, reader.has_alternatives)
 
 
 class _Reader:
@@ -101,8 +130,12 @@ class _Reader:
 
     def __init__(self, node: exp.Expr, pattern: str) -> None:
         self._node, self._pattern = node, pattern
-        self.at = 0
+        self.ignores_case = pattern.startswith(_IGNORE_CASE)
+        self.at = len(_IGNORE_CASE) if self.ignores_case else 0
         self.groups: list[int] = []
+        self.end: int | None = None
+        self.has_alternatives = False
+        self._depth = 0
         self._length = 0  # of the text so far
 
     def refusal(self, part: str) -> Exception:
@@ -122,6 +155,7 @@ class _Reader:
         text, may_be_empty = self._sequence()
         while self._next() == "|":
             self.at += 1
+            self.has_alternatives |= self._depth == 0
             text += self._emit("|")
             other, is_empty = self._sequence()
             text, may_be_empty = text + other, may_be_empty or is_empty
@@ -168,9 +202,14 @@ class _Reader:
         if one == "^":
             return self._emit(r"\A"), True
         if one == "$":
-            raise self.refusal("$, which also matches before a last line end: use \\z")
+            if self._depth or self.at < len(self._pattern):
+                raise self.refusal("$ before its end, which also matches before a last line end")
+            self.end = self._length
+            return self._emit(_END), True
         if one in "*+?{":
             raise self.refusal("a quantifier without a part before it")
+        if self.ignores_case and one.isascii() and one.isalpha():
+            return self._emit(f"[{one}{one.swapcase()}]"), False
         return self._emit(re.escape(one) if one in "]}" else one), False
 
     def _group(self) -> tuple[str, bool]:
@@ -186,7 +225,9 @@ class _Reader:
             self.at, mark = self.at + 1, "("
             self.groups.append(start)
         opened = self._emit(mark)
+        self._depth += 1
         inner, is_empty = self.alternatives()
+        self._depth -= 1
         if self._next() != ")":
             raise self.refusal("a parenthesis that is not closed")
         self.at += 1
@@ -195,8 +236,7 @@ class _Reader:
     def _escape(self) -> str:
         found = _PROPERTY.match(self._pattern, self.at)
         if found is not None:
-            self.at = found.end()
-            return found[0]
+            return self._property(found)
         one = self._pattern[self.at + 1 : self.at + 2]
         self.at += 2
         if one in _ESCAPES:
@@ -207,24 +247,43 @@ class _Reader:
             return re.escape(one)
         raise self.refusal(f"\\{one}")
 
+    def _property(self, found: re.Match[str]) -> str:
+        if self.ignores_case:
+            raise self.refusal("(?i) with classes of letters")
+        self.at = found.end()
+        return found[0]
+
     def _class(self) -> str:
         """Return a class of characters, ranges and escapes."""
         self.at += 1
         text = "["
         if self._next() == "^":
             self.at, text = self.at + 1, "[^"
-        first = True
+        members: list[str] = []
         while True:
             one = self._next()
             if not one:
                 raise self.refusal("a class that is not closed")
-            if one == "]" and not first:
+            if one == "]" and members:
                 self.at += 1
-                return text + "]"
+                return f"{text}{''.join(members)}{self._other_case(members)}]"
             if one in "[]" or self._pattern.startswith("&&", self.at):
                 raise self.refusal("classes within classes: escape [ and ]")
-            text += self._class_member(one)
-            first = False
+            members.append(self._class_member(one))
+
+    def _other_case(self, members: list[str]) -> str:
+        """Return the members of the other case in a class that ignores case."""
+        if not self.ignores_case:
+            return ""
+        single = [each for each in members if len(each) == 1 and each.isascii()]
+        if "-" in members[1:-1] and len(single) < len(members):
+            raise self.refusal("(?i) with ranges and escapes in one class")
+        letters = [each.swapcase() for each in single if each.isalpha() or each == "-"]
+        return (
+            "".join(letters).strip("-")
+            if "-" in members[1:-1]
+            else "".join(letters).replace("-", "")
+        )
 
     def _class_member(self, one: str) -> str:
         if one != "\\":
@@ -232,8 +291,7 @@ class _Reader:
             return one
         found = _PROPERTY.match(self._pattern, self.at)
         if found is not None:
-            self.at = found.end()
-            return found[0]
+            return self._property(found)
         escaped = self._pattern[self.at + 1 : self.at + 2]
         self.at += 2
         if escaped in _IN_CLASS:

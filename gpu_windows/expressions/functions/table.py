@@ -9,6 +9,7 @@ from sqlglot import exp
 from gpu_windows.expressions.functions.call import ArrowFunction
 from gpu_windows.expressions.functions.failures import FAILURES
 from gpu_windows.expressions.functions.json_texts import JSON, KIND_FUNCTION, KIND_PARTS
+from gpu_windows.expressions.functions.lists import LISTS
 from gpu_windows.expressions.functions.nested import NESTED
 from gpu_windows.expressions.functions.numbers import NUMBERS
 from gpu_windows.expressions.functions.patterns import PATTERNS
@@ -18,12 +19,23 @@ from gpu_windows.expressions.sql_text import sql_error
 
 #: The functions that are evaluated over Arrow tables, but for those with a node of their own.
 FUNCTIONS: Mapping[str, ArrowFunction] = {
-    **TEXTS, **PATTERNS, **NUMBERS, **TIMES, **NESTED, **JSON, **FAILURES,
-}  # fmt: skip
+    **TEXTS,
+    **PATTERNS,
+    **NUMBERS,
+    **TIMES,
+    **NESTED,
+    **LISTS,
+    **JSON,
+    **FAILURES,
+}
 #: Functions whose first argument is a unit, such as DAY.
 UNIT_FUNCTIONS = ("TIMESTAMPADD", "TIMESTAMPDIFF")
 #: Functions whose arguments are widened to their common type.
-OF_ONE_TYPE = ("GREATEST", "LEAST")
+OF_ONE_TYPE = ("GREATEST", "LEAST", "ARRAY")
+#: A map of keys, which are widened to their common type, and items, which are to theirs.
+MAP_FUNCTION = "MAP"
+#: Functions that fail for a literal argument, too, in the rows that are evaluated.
+RAISING = ("RAISE_ERROR",)
 #: The texts of a list, connected by a literal.
 LIST_TO_TEXT = "ARRAY_JOIN"
 _TRIMS = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}
@@ -34,9 +46,7 @@ def is_covered_call(node: exp.Anonymous) -> bool:
     name, around = node.name.upper(), node.parent
     if name in KIND_PARTS:
         return isinstance(around, exp.Anonymous) and around.name.upper() == KIND_PARTS[name]
-    if name == LIST_TO_TEXT:
-        return len(node.expressions) == 2
-    return name in FUNCTIONS
+    return name == LIST_TO_TEXT or name in FUNCTIONS
 
 
 def call_arguments(node: exp.Anonymous) -> Sequence[exp.Expr]:

@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from functools import reduce
+from string import ascii_lowercase, ascii_uppercase
 from urllib.parse import quote_plus, unquote_plus
 
 import numpy as np
@@ -21,6 +22,7 @@ from gpu_windows.expressions.functions.call import (
     map_distinct_rows,
 )
 from gpu_windows.expressions.functions.characters import slice_characters
+from gpu_windows.expressions.functions.lists import reverse_lists
 from gpu_windows.expressions.sql_text import sql_error
 
 _MAX_WIDTH = 10_000
@@ -209,6 +211,15 @@ def _initcap(text: str) -> str:
     return " ".join(word[:1].title() + word[1:].lower() for word in text.split(" "))
 
 
+_FIRST_LETTER = re.compile(r"(?<![A-Za-z0-9])[a-z]")
+_TO_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+def _initcap_of_flink(text: str) -> str:
+    """Return a text whose words, of ASCII letters and digits, begin with an upper case letter."""
+    return _FIRST_LETTER.sub(lambda match: match[0].upper(), text.translate(_TO_LOWER))
+
+
 def _ascii(text: str) -> int:
     return ord(text[0]) if text else 0
 
@@ -287,6 +298,12 @@ def _url_decode(text: str) -> str | None:
 
 _UNLIMITED = 1_000
 
+
+def _reverse(call: Call) -> pa.Array:
+    [of] = call.arrays
+    return reverse_lists(of) if types.is_list(of.type) else pc.utf8_reverse(of)
+
+
 #: The functions by Spark's names.
 TEXTS: Mapping[str, ArrowFunction] = {
     **dict.fromkeys(
@@ -301,7 +318,7 @@ TEXTS: Mapping[str, ArrowFunction] = {
     "LPAD": ArrowFunction(("text", "integer", "text"), _pad(left=True), 2),
     "RPAD": ArrowFunction(("text", "integer", "text"), _pad(left=False), 2),
     "REPEAT": ArrowFunction(("text", "integer"), _repeat),
-    "REVERSE": ArrowFunction(("text",), lambda call: pc.utf8_reverse(call.arrays[0])),
+    "REVERSE": ArrowFunction(("texts or lists",), _reverse),
     "REPLACE": ArrowFunction(("text", "text", "text"), _replace, 2),
     "TRANSLATE": ArrowFunction(("text", "text", "text"), _translate),
     "LOCATE": ArrowFunction(("text", "text", "integer"), _locate, 2),
@@ -310,6 +327,7 @@ TEXTS: Mapping[str, ArrowFunction] = {
     "ENDSWITH": ArrowFunction(("text", "text"), _starts_or_ends(pc.ends_with, str.endswith)),
     "CONCAT_WS": ArrowFunction(("text",), _concat_ws, 2, _UNLIMITED),
     "INITCAP": _of_text(_initcap, _TEXT),
+    "FLINK_INITCAP": _of_text(_initcap_of_flink, _TEXT),
     "ASCII": _of_text(_ascii, _COUNT),
     "OCTET_LENGTH": ArrowFunction(("data",), _octets),
     "MD5": ArrowFunction(("data",), _hash("md5")),

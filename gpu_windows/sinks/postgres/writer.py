@@ -213,7 +213,12 @@ def _import_driver() -> Any:
 
 def _read_batches(rows: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a DataFrame; the driver holds one partition of them."""
-    for row in rows.mapInArrow(_pack, "packed binary").toLocalIterator():
+    from pyspark.sql.types import BinaryType, StructType
+
+    from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
+
+    packed = map_in_workers(rows, _pack, StructType().add("packed", BinaryType()))
+    for row in packed.toLocalIterator():
         yield from pa.ipc.open_stream(row[0]).read_all().cast(schema).to_batches()
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_windows.commits.write_target import Mode
 from gpu_windows.datastream.stream import Stream, stream
-from gpu_windows.errors import QueryError, SqlError
+from gpu_windows.errors import OutputError, QueryError, SqlError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink
 from gpu_windows.sinks.kafka import KafkaSink
@@ -142,7 +142,7 @@ class Connectors:
             path, files = options.path, options.format
             try:
                 return stream(read_files(path, files, table.physical_schema))
-            except QueryError as error:
+            except (OutputError, QueryError) as error:
                 raise options.error(error.rule, str(error.value)) from error
             except (OSError, pa.ArrowException) as error:
                 rule = f"its files cannot be read: {str(error).partition(chr(10))[0]}"

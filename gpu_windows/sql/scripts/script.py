@@ -8,7 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import QueryError, require_extra
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.query_results import ResultTable
 from gpu_windows.sql.query import check_functions
@@ -246,6 +246,7 @@ def sql_script(
     >>> gw.sql_script(text, scores=rows).results()["result"].to_pydict()
     {'user': ['bob', 'ann'], 'n': [5, 3]}
     """
+    require_extra("sqlglot", "sql", "SQL")
     from gpu_windows.datastream.stream import Stream
     from gpu_windows.datastream.timed_stream import TimedStream
 

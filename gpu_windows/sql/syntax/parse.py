@@ -13,17 +13,27 @@ from sqlglot import exp
 from gpu_windows.errors import SqlError
 from gpu_windows.expressions.dialect import (
     FUNCTION_NAME,
-    HAS_LENGTH,
+    MAX_LENGTH,
+    PADDED_LENGTH,
+    WRITTEN,
     Descriptor,
     WindowFunction,
     without_comments,
 )
 from gpu_windows.expressions.evaluator import is_covered
-from gpu_windows.expressions.sql_text import parse_tree, position_meta, sql_error
+from gpu_windows.expressions.sql_text import (
+    parse_tree,
+    position_meta,
+    sql_error,
+    written_text,
+)
 from gpu_windows.functions.patterns.navigation import IN_PATTERNS
 from gpu_windows.sql.syntax.functions import FUNCTIONS, SPECIAL, UnsupportedCallError
+from gpu_windows.sql.syntax.functions.json_texts import is_json
 from gpu_windows.sql.syntax.functions.patterns import similar_to
-from gpu_windows.sql.syntax.functions.typed import TypedCall
+from gpu_windows.sql.syntax.functions.typed import TypedCall, typed_call
+from gpu_windows.sql.syntax.hints import without_hints
+from gpu_windows.sql.syntax.like_patterns import escape, like
 from gpu_windows.sql.syntax.statement import (
     AGGREGATES_BY_NAME,
     USER_AGGREGATE,
@@ -55,7 +65,6 @@ _ADD_COLUMN = (
     "add the value as a column before, using with_columns of a stream; an aggregate of your own is "
     "given, as gw.sql(text, {'NAME': lambda column: gw.user_aggregate(...)}, ...)"
 )
-_CONSTRUCTED = ("MAP", "ARRAY")
 #: Calls that are not scalar, which readers of clauses handle or refuse.
 _NOT_SCALAR = (
     *(exp.AggFunc, exp.RowNumber, exp.Query, exp.SubqueryPredicate),
@@ -85,14 +94,14 @@ def parse_statement(
         With the position of what cannot be parsed, or is not covered.
     """
     _check_is_query(text)
-    tree = parse_tree(text)
+    tree = parse_tree(without_hints(text))
     _add_from(tree)
     own = {name.upper(): each for name, each in (functions or {}).items()}
     rewriter = _Rewriter(on_arrow, own)
     for node in reversed([*tree.walk(bfs=True)]):  # inner nodes first
         found = rewriter.rewrite(node)
         if found is not node:
-            found.meta.update(node.meta)
+            found.meta.update({**node.meta, WRITTEN: written_text(node)})
             node.replace(found)
     return tree
 
@@ -183,7 +192,10 @@ class _Rewriter:
             raise UnsupportedCallError(
                 f"takes {function.min_arguments}{several} arguments, got {count}"
             )
-        found = function.make(*(each.copy() for each in node.expressions))
+        arguments = [each.copy() for each in node.expressions]
+        if self.on_arrow and function.on_arrow is not None:
+            return exp.Anonymous(this=function.on_arrow, expressions=arguments)
+        found = function.make(*arguments)
         return self._check_runner(node, name, found)
 
     def _check_runner(self, node: exp.Expr, name: str, found: exp.Expr) -> exp.Expr:
@@ -249,20 +261,26 @@ def _element_at(node: exp.Bracket) -> exp.Expr:
     """Return ``list[1]``, the first element, or ``map['key']``; NULL if it does not exist."""
     owner, keys = node.this, node.expressions
     is_word = isinstance(owner, exp.Column) and not owner.this.quoted
-    if is_word and owner.name.upper() in _CONSTRUCTED:
-        raise sql_error(
-            node, f"{owner.name.upper()}[...] is not covered: add it as a column before"
-        )
-    key = keys[0] if len(keys) == 1 else None
-    is_index = isinstance(key, exp.Literal) and (key.is_string or int(key.name) > 0)
-    if not is_index:
-        raise sql_error(node, "an element takes a literal: an index from 1, or a key")
-    return exp.Anonymous(this="TRY_ELEMENT_AT", expressions=[owner.copy(), keys[0].copy()])
+    if is_word and owner.name.upper() == "MAP":
+        if len(keys) % 2:
+            raise sql_error(node, "MAP[...] takes keys and values in turn")
+        return exp.Anonymous(this="MAP", expressions=[each.copy() for each in keys])
+    key = keys[0].unnest() if len(keys) == 1 else exp.Null()
+    if isinstance(key, exp.Literal) and (key.is_string or (key.is_int and int(key.name) > 0)):
+        return exp.Anonymous(this="TRY_ELEMENT_AT", expressions=[owner.copy(), key.copy()])
+    if isinstance(key, exp.Literal | exp.Neg | exp.Null):
+        raise sql_error(node, "an element takes an index from 1, or a key")
+    return typed_call("ELEMENT", owner.copy(), key.copy())
 
 
-def _refuse_constructor(node: exp.Array | exp.Map | exp.Struct) -> exp.Expr:
-    name = type(node).__name__.upper()
-    raise sql_error(node, f"{name}[...] is not covered: add it as a column before")
+def _array(node: exp.Array) -> exp.Expr:
+    if not node.expressions:
+        raise sql_error(node, "ARRAY[...] takes a value at least")
+    return exp.Anonymous(this="ARRAY", expressions=[each.copy() for each in node.expressions])
+
+
+def _refuse_constructor(node: exp.Map | exp.Struct) -> exp.Expr:
+    raise sql_error(node, "write MAP[key, value, ...] for a map, and ROW(...) for a row")
 
 
 def _between(node: exp.Between) -> exp.Expr:
@@ -275,13 +293,29 @@ def _between(node: exp.Between) -> exp.Expr:
 
 
 def _cast(node: exp.Cast) -> exp.Expr:
-    """Return a cast; refuse casts to strings of a fixed length, which cut and pad."""
-    if HAS_LENGTH in node.to.meta:
-        rule = "CHAR(n) and VARCHAR(n) are not covered: cast AS STRING, and use LEFT(text, n)"
-        raise sql_error(node, rule)
+    """Return a cast; strings of a length are cut, and padded."""
     if node.to.this == exp.DType.TIME:
+        if isinstance(node.parent, exp.Cast) and node.parent.to.this == exp.DType.TEXT:
+            return typed_call("DATE_FORMAT", node.this.copy(), exp.Literal.string("HH:mm:ss"))
         raise sql_error(node, "the type TIME is not covered: use DATE_FORMAT(time, 'HH:mm:ss')")
-    return node
+    size = node.to.meta.get(MAX_LENGTH) or node.to.meta.get(PADDED_LENGTH)
+    if size is None:
+        return node
+    text = type(node)(this=node.this.copy(), to=exp.DataType(this=exp.DType.TEXT))
+    length = exp.Literal.number(size)
+    if PADDED_LENGTH in node.to.meta:
+        pad = exp.Literal.string(" ")
+        return exp.Anonymous(this="RPAD", expressions=[text, length, pad])
+    return exp.Anonymous(this="LEFT", expressions=[text, length])
+
+
+def _is(node: exp.Is) -> exp.Expr:
+    if not isinstance(node.expression, exp.JSON):
+        return node
+    try:
+        return is_json(node)
+    except UnsupportedCallError as error:
+        raise sql_error(node, f"IS JSON {error}") from None
 
 
 def _similar_to(node: exp.SimilarTo) -> exp.Expr:
@@ -312,57 +346,16 @@ def _unicode_string(node: exp.UnicodeString) -> exp.Expr:
         raise sql_error(node, "half of a surrogate pair is not a character", node.name) from error
 
 
-def _like(node: exp.Like) -> exp.Expr:
-    """Return LIKE with backslashes doubled: Flink has no default escape character."""
-    if isinstance(node.parent, exp.Escape):
-        return node
-    pattern = node.expression
-    if isinstance(pattern, exp.Literal):
-        return _with_pattern(node, str(pattern.this).replace("\\", "\\\\"))
-    backslash, two = exp.Literal.string("\\"), exp.Literal.string("\\\\")
-    plain = exp.Anonymous(this="REPLACE", expressions=[pattern.copy(), backslash, two])
-    return exp.Like(**{**node.args, "expression": plain})
-
-
-def _escape(node: exp.Escape) -> exp.Expr:
-    """Return ``LIKE pattern ESCAPE character`` as LIKE with backslash escapes."""
-    like, escape = node.this, node.expression
-    if not isinstance(like, exp.Like) or not isinstance(like.expression, exp.Literal):
-        raise sql_error(node, "ESCAPE needs LIKE and a literal pattern")
-    if not isinstance(escape, exp.Literal) or len(escape.name) != 1:
-        raise sql_error(node, "ESCAPE takes one character", escape.name)
-    return _with_pattern(like, _escape_pattern(node, like.expression.name, escape.name))
-
-
-def _escape_pattern(node: exp.Expr, pattern: str, escape: str) -> str:
-    found, rest = "", pattern
-    while rest:
-        one, rest = rest[0], rest[1:]
-        if one != escape:
-            found += "\\\\" if one == "\\" else one
-            continue
-        if not rest or rest[0] not in ("%", "_", escape):
-            rule = f"in this pattern {escape}, the ESCAPE, must precede %, _ or itself"
-            raise sql_error(node, rule, pattern)
-        found += "\\\\" if rest[0] == "\\" else rest[0] if rest[0] == escape else f"\\{rest[0]}"
-        rest = rest[1:]
-    return found
-
-
-def _with_pattern(node: exp.Like, pattern: str) -> exp.Expr:
-    return exp.Like(**{**node.args, "expression": exp.Literal.string(pattern)})
-
-
 _RULES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.UnicodeString: _unicode_string,
-    exp.Like: _like,
-    exp.Escape: _escape,
+    exp.Like: like,
+    exp.Escape: escape,
     exp.CurrentTimestamp: _refuse_clock,
     exp.CurrentDate: _refuse_clock,
     exp.CurrentTime: _refuse_clock,
     exp.Column: _check_word,
     exp.Bracket: _element_at,
-    exp.Array: _refuse_constructor,
+    exp.Array: _array,
     exp.Map: _refuse_constructor,
     exp.VarMap: _refuse_constructor,
     exp.Struct: _refuse_constructor,
@@ -370,4 +363,5 @@ _RULES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.SimilarTo: _similar_to,
+    exp.Is: _is,
 }

@@ -9,15 +9,20 @@ from sqlglot import exp
 from gpu_windows.sql.syntax.functions.building import (
     UnsupportedCallError,
     in_parentheses,
+    integer_literal,
     number,
     spark_function,
     string,
     template,
 )
 from gpu_windows.sql.syntax.functions.typed import TypedCall
+from gpu_windows.sql.syntax.json_documents import json_array, json_object, json_string
 from gpu_windows.sql.syntax.type_names import (
     CLOCK_TIME,
     DATE,
+    DECIMAL,
+    ELEMENTS,
+    FLOATING,
     INTEGER,
     TEXT,
     TIMESTAMP,
@@ -218,6 +223,45 @@ def _times(count: exp.Expr, factor: int) -> exp.Expr:
     return exp.Mul(this=in_parentheses(count), expression=number(factor))
 
 
+_CUT_FLOAT = template(
+    "CASE WHEN ABS(ROUND(a, b)) > ABS(a) THEN ROUND(ROUND(a, b) - SIGN(a) * c, b) "
+    "ELSE ROUND(a, b) END"
+)
+_CUT_DECIMAL = template("ROUND(a - a % c, b)")
+_CUT_INTEGER = template("(a - a % b)")
+
+
+def _truncate(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
+    of, digits = arguments
+    count = integer_literal(digits) or 0
+    if types[0] == INTEGER:
+        return (of if count >= 0 else _CUT_INTEGER(of, number(10**-count))), INTEGER
+    if types[0] not in (DECIMAL, FLOATING):
+        raise UnsupportedCallError("takes a number of a known type: cast it before")
+    if types[0] == FLOATING:
+        return _CUT_FLOAT(of, digits, exp.Literal.number(f"1e{-count}")), FLOATING
+    unit = f"0.{'0' * (count - 1)}1" if count > 0 else str(10**-count)
+    return _CUT_DECIMAL(of, digits, exp.Literal.number(unit)), DECIMAL
+
+
+_OF_LIST = template("GET(a, b - 1)")
+
+
+def _element(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
+    """Return the element of a list by its index, from 1, or of a map by a text."""
+    owner = types[0] or ""
+    element = owner.removeprefix(ELEMENTS) if owner.startswith(ELEMENTS) else None
+    if types[1] == INTEGER:
+        return _OF_LIST(*arguments), element
+    if types[1] != TEXT:
+        raise UnsupportedCallError("of a list takes an integer, of a map a string: cast it before")
+    return spark_function("TRY_ELEMENT_AT")(*arguments), element
+
+
+def _text(make: Callable[..., exp.Expr]) -> Callable[..., _Lowered]:
+    return lambda arguments, types: (make(arguments, types), TEXT)
+
+
 _LOWERED: Mapping[str, Callable[[Sequence[exp.Expr], Sequence[str | None]], _Lowered]] = {
     "EXTRACT": _extract,
     "DATE_FORMAT": _format,
@@ -226,6 +270,11 @@ _LOWERED: Mapping[str, Callable[[Sequence[exp.Expr], Sequence[str | None]], _Low
     "TO_TIMESTAMP_LTZ": _to_timestamp,
     "TIMESTAMPDIFF": _difference,
     "TIMESTAMPADD": _add,
+    "TRUNCATE": _truncate,
+    "ELEMENT": _element,
+    "JSON_OBJECT": _text(json_object),
+    "JSON_ARRAY": _text(json_array),
+    "JSON_STRING": _text(lambda arguments, types: json_string(arguments[0], types[0])),
 }
 #: Calls of instants alone, whatever their zone.
 _IN_ANY_ZONE = ("TIMESTAMPDIFF", "TIMESTAMPADD", "TO_TIMESTAMP_LTZ")

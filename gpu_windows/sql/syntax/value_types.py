@@ -15,6 +15,7 @@ from gpu_windows.expressions.intervals import interval_months, interval_ticks
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.sql.syntax.functions.building import UnsupportedCallError, number, template
 from gpu_windows.sql.syntax.functions.typed import TypedCall
+from gpu_windows.sql.syntax.time_texts import time_text
 from gpu_windows.sql.syntax.type_names import (
     BOOLEAN,
     CLOCK_TIME,
@@ -33,6 +34,9 @@ from gpu_windows.sql.syntax.typed_functions import lower_call
 #: Returns the type of a column; None if it is not known.
 TypeOfColumn: TypeAlias = Callable[[exp.Column], "str | None"]
 
+_IN_UTC = (
+    "give the time as timestamp('us', 'UTC') for those, or query in a Spark session of that zone"
+)
 _UTC = ("UTC", "Etc/UTC", "Z", "+00:00", "GMT")
 _DAY = 86_400_000_000
 _SECOND = 1_000_000
@@ -89,6 +93,8 @@ _FUNCTION_TYPES: Mapping[str, str] = {
             "BIN",
             "CHR",
             "GET_JSON_OBJECT",
+            "FLINK_INITCAP",
+            "ARRAY_JOIN",
         ),
         TEXT,
     ),
@@ -133,7 +139,7 @@ def apply_type_rules(node: exp.Expr, type_of_column: TypeOfColumn) -> exp.Expr:
     Raises
     ------
     SqlError
-        If a time is cast to a string, which Flink formats differently.
+        If a time is cast to a number, and the like.
     """
     holder = exp.Paren(this=node.copy())
     for each in reversed([*holder.this.walk(bfs=True)]):
@@ -176,6 +182,9 @@ def infer_type(node: exp.Expr | None, type_of_column: TypeOfColumn) -> str | Non
 
 
 def _type_of_call(node: exp.Anonymous, type_of_column: TypeOfColumn) -> str | None:
+    if node.name.upper() == "ARRAY":
+        parts = {infer_type(each, type_of_column) for each in node.expressions}
+        return f"{ELEMENTS}{parts.pop()}" if len(parts) == 1 and None not in parts else None
     if node.name.upper() != "TRY_ELEMENT_AT":
         return _FUNCTION_TYPES.get(node.name.upper())
     owner = infer_type(node.expressions[0], type_of_column) or ""
@@ -229,17 +238,25 @@ def _is_interval(node: exp.Expr) -> bool:
 
 
 def _divide(node: exp.Div, type_of_column: TypeOfColumn) -> exp.Expr:
-    part_types = {infer_type(each, type_of_column) for each in (node.this, node.expression)}
+    operands = [node.this.copy(), node.expression.copy()]
+    part_types = {infer_type(each, type_of_column) for each in operands}
+    if part_types == {INTEGER, DECIMAL}:  # a literal has the digits of an INT, as in Flink
+        one, other = (exp.cast(e, "INT") if _is_whole_literal(e) else e for e in operands)
+        return exp.Div(this=one, expression=other)
     if part_types != {INTEGER}:
         return node
-    return exp.IntDiv(this=node.this.copy(), expression=node.expression.copy())
+    return exp.IntDiv(this=operands[0], expression=operands[1])
+
+
+def _is_whole_literal(node: exp.Expr) -> bool:
+    of = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(of, exp.Literal) and of.is_int and int(of.name) < 2**31
 
 
 def _cast(node: exp.Cast, type_of_column: TypeOfColumn) -> exp.Expr:
     inferred = infer_type(node.this, type_of_column)
     if node.to.this == exp.DType.DATE and inferred == ZONED_TIMESTAMP:
-        rule = "over Arrow tables dates are in UTC: give the time as timestamp('us', 'UTC') "
-        raise sql_error(node, f"{rule}for those, or query in a Spark session of that zone")
+        raise sql_error(node, f"over Arrow tables dates are in UTC: {_IN_UTC}")
     if node.to.this in _TIMESTAMPS and inferred == INTEGER:
         raise sql_error(node, "convert a number to a time with TO_TIMESTAMP_LTZ(number, 0 or 3)")
     if node.to.this in _NUMBERS and inferred in _TIMES:
@@ -250,8 +267,10 @@ def _cast(node: exp.Cast, type_of_column: TypeOfColumn) -> exp.Expr:
         return node
     if inferred is not None and inferred.startswith(ELEMENTS):
         raise sql_error(node, "a list or a map is not cast AS STRING: use ARRAY_JOIN of a list")
+    if inferred == ZONED_TIMESTAMP:
+        raise sql_error(node, f"over Arrow tables texts of times are in UTC: {_IN_UTC}")
     if inferred in _TIMES:
-        raise sql_error(node, "format a time with DATE_FORMAT(time, 'yyyy-MM-dd HH:mm:ss.SSS')")
+        return time_text(node.this)
     return exp.Upper(this=node.copy()) if inferred == BOOLEAN else node
 
 

@@ -15,7 +15,7 @@ from gpu_windows.vocabulary.windows.calendar_units import (
     calendar_units,
 )
 from gpu_windows.vocabulary.windows.sliced import SlicedAssigner
-from gpu_windows.vocabulary.windows.zones import day_runs
+from gpu_windows.vocabulary.windows.zones import DAY, day_runs
 
 #: Units of periods: which unit of the calendar they count, and how many of them.
 _PERIODS: dict[str, tuple[CalendarUnit, int]] = {
@@ -217,6 +217,12 @@ class CalendarWindows(SlicedAssigner):
         """The days or months of the zone."""
         unit: CalendarUnit = "day of month" if self._by_day else self.period.unit
         return calendar_units(unit, self._days)
+
+    @property
+    def longest_slide(self) -> int:
+        """Upper bound of the ticks between the ends of consecutive windows."""
+        days = (DAYS_OF_MONTH if self.period.unit == "month" and not self._by_day else 1) + 1
+        return self.grid().slide * days * DAY
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""

@@ -30,7 +30,7 @@ def calendar_units(unit: CalendarUnit, runs: bytes) -> Units:
         See `gpu_windows.vocabulary.windows.zones.day_runs`.
     """
     numbers, ticks = all_day_runs(runs)
-    days = _units(numbers, ticks, np.append(numbers[1:], LAST_DAY + 1) - 1, DAY)
+    days = units_of_runs(numbers, ticks, np.append(numbers[1:], LAST_DAY + 1) - 1, DAY)
     if unit == "day":
         return days
     first, last = (np.datetime64(day, "D").astype("datetime64[M]") for day in (FIRST_DAY, LAST_DAY))
@@ -38,10 +38,10 @@ def calendar_units(unit: CalendarUnit, runs: bytes) -> Units:
     if unit == "month":
         starts = months.astype("datetime64[D]").astype(np.int64)
         months = months.astype(np.int64)
-        return _units(months, tick_of(starts, days), months, NEVER)
+        return units_of_runs(months, tick_of(starts, days), months, NEVER)
     begins = np.union1d(months.astype("datetime64[D]").astype(np.int64), numbers)
     ends = np.append(begins[1:], LAST_DAY + 1) - 1
-    return _units(_day_of_month(begins), tick_of(begins, days), _day_of_month(ends), DAY)
+    return units_of_runs(_day_of_month(begins), tick_of(begins, days), _day_of_month(ends), DAY)
 
 
 def _day_of_month(days: Ints) -> Ints:
@@ -51,10 +51,18 @@ def _day_of_month(days: Ints) -> Ints:
     return numbers
 
 
-def _units(numbers: Ints, ticks: Ints, lasts: Ints, length: int) -> Units:
-    """Return units, given the first one of each run, its first tick, and the last one."""
+def units_of_runs(numbers: Ints, ticks: Ints, lasts: Ints, length: int) -> Units:
+    """Return units, given the first one of each run, its first tick, and the last one.
+
+    Parameters
+    ----------
+    numbers, ticks, lasts : int64[runs]
+        Ascending; ``ticks`` may have equal ones, of which only the last has ticks.
+    length : int
+        Ticks of a unit in a run but for the last one; `NEVER` if each run is a unit.
+    """
     last = int(lasts[-1])
-    by_tick = _buckets(ticks, int(ticks[-1]) + (last - int(numbers[-1])) * DAY)
+    by_tick = _buckets(ticks, int(ticks[-1]) + (last - int(numbers[-1])) * length)
     by_number = _buckets(numbers, last)
     end = np.array([NEVER])
     return Units(

@@ -38,6 +38,16 @@ def numbers() -> Iterator[str]:
         "10 / 4",
         "-7 / 2",
     )
+    yield from fill("m / {y}", y="n|b|sm|ti|3|7|100|0.3|(m * m)|m * 3")
+    yield from fill("{x} / m", x="n|b|sm|1|100|0.3")
+    yield from fill("{x} % {y}", x="n|m|b", y="m|2.5|0.3")
+    yield from ("MOD(n, m)", "MOD(m, 2.5)", "MOD(b, m)")
+    yield from fill(
+        "CAST({x} AS STRING)",
+        x="d|f|n / 3.0|m / 3|TRUNCATE(m, 1)|TRUNCATE(d, 1)|FLOOR(m)|FLOOR(d)|CEIL(m)|m % 2.5"
+        "|1e0 / 3|f / 3|d * f|CAST(d AS FLOAT)|SQRT(m)",
+    )
+    yield from fill("CAST({x} AS DECIMAL({p}))", x="d|f", p=["30, 10", "10, 4", "38, 0", "5, 5"])
     yield from fill("{x} {o} {y}", x="n|d|m|b", o="=|<>|<|<=|>|>=", y="1|d|2.5")
     yield from fill("{x} {o} {y}", x="n|d", o="IS DISTINCT FROM|IS NOT DISTINCT FROM", y="d|n|NULL")
     yield from fill(

@@ -73,10 +73,82 @@ def json_texts() -> Iterator[str]:
     yield from (
         "CAST(JSON_VALUE(j, '$.a') AS DOUBLE)",
         "TRY_CAST(JSON_VALUE(j, '$.a') AS INT)",
+        *_json_defaults(),
         "JSON_STRING(j)",
         "JSON_QUOTE(j)",
         "JSON_UNQUOTE(j)",
     )
+
+
+def _json_defaults() -> Iterator[str]:
+    """Yield JSON functions with what is given for a path without a value."""
+    paths = ["$.d", "$.a", "lax $.x", "lax $.b", "lax $.d", "lax $.a"]
+    yield from fill(
+        "JSON_VALUE(j, '{p}' {b})",
+        p=paths,
+        b=[
+            "DEFAULT 'none' ON EMPTY",
+            "DEFAULT 'bad' ON ERROR",
+            "DEFAULT 'none' ON EMPTY DEFAULT 'bad' ON ERROR",
+            "ERROR ON EMPTY",
+        ],
+    )
+    yield from fill(
+        "JSON_VALUE(j, '{p}' RETURNING {t} ON ERROR)",
+        p=["lax $.a", "lax $.x"],
+        t=["INT DEFAULT 5 ON EMPTY DEFAULT 6", "DOUBLE DEFAULT 5.5 ON EMPTY DEFAULT 6.5"],
+    )
+    yield from fill(
+        "JSON_QUERY(j, '{p}' {w})",
+        p=["lax $.b", "lax $.a", "lax $.x", "$.d", "lax $.d"],
+        w=[
+            "EMPTY ARRAY ON EMPTY",
+            "EMPTY OBJECT ON EMPTY",
+            "EMPTY ARRAY ON ERROR",
+            "EMPTY OBJECT ON ERROR",
+            "EMPTY ARRAY ON EMPTY EMPTY OBJECT ON ERROR",
+            "WITH UNCONDITIONAL ARRAY WRAPPER",
+            "WITH CONDITIONAL ARRAY WRAPPER",
+        ],
+    )
+    yield from fill(
+        "JSON_EXISTS(j, '{p}' {b} ON ERROR)",
+        p=["lax $.x", "lax $.a", "lax $.d", "$.d"],
+        b="TRUE|FALSE|UNKNOWN|ERROR",
+    )
+
+
+def _made_json() -> Iterator[str]:
+    """Yield documents made of values, over the table of casts."""
+    yield from fill("JSON_OBJECT('a' VALUE {x})", x="s|ok|n|d|m|b")
+    yield from fill(
+        "JSON_OBJECT({x})",
+        x=[
+            "KEY 'a' VALUE s, KEY 'b' VALUE n",
+            "'a' VALUE s, 'b' VALUE n NULL ON NULL",
+            "'a' VALUE s, 'b' VALUE n ABSENT ON NULL",
+            "'a' VALUE JSON_OBJECT('b' VALUE n)",
+            "'a' VALUE JSON_ARRAY(n, s)",
+            "'a\"b' VALUE 'x'",
+            "'a' VALUE UPPER(s)",
+            "'a' VALUE NULL",
+            "'t' VALUE TIMESTAMP '2024-02-29 12:00:00'",
+            "'d' VALUE DATE '2024-02-29'",
+            "",
+        ],
+    )
+    yield from fill(
+        "JSON_ARRAY({x})",
+        x=[
+            "n, s, ok",
+            "d, m",
+            "n NULL ON NULL",
+            "s ABSENT ON NULL",
+            "JSON_OBJECT('a' VALUE n)",
+            "",
+        ],
+    )
+    yield from fill("JSON_STRING({x})", x="n|ok|m|d")
 
 
 def conversions() -> Iterator[str]:
@@ -99,6 +171,13 @@ def conversions() -> Iterator[str]:
         ],
     )
     yield from fill("CAST(s AS {t})", t=["DATE", "TIMESTAMP(3)", "DECIMAL(5, 0)"])
+    yield from fill(
+        "CAST({x} AS STRING)",
+        x=["m * m", "m / m", "d / 7", "d * 3", "CAST(b AS DOUBLE)", "CAST(n AS FLOAT)", "m / 3"],
+    )
+    yield from fill("CAST(CAST(d AS FLOAT) AS {t})", t=["DECIMAL(10, 2)", "VARCHAR(4)"])
+    yield from fill("CAST(d AS {t})", t=["DECIMAL(20, 8)", "DECIMAL(38, 10)"])
+    yield from _made_json()
     yield from (
         "CAST(CAST(s AS BYTES) AS STRING)",
         "CAST(CAST(b AS TINYINT) AS INT)",
@@ -176,4 +255,31 @@ def nested_values() -> Iterator[str]:
         "CAST(arr AS STRING)",
         "CAST(mp AS STRING)",
     )
+    yield from (
+        "MAP['a', n, 'b', 2]",
+        "CARDINALITY(MAP['a', n, 'b', 2])",
+        "MAP['x', k, 'y', 'z']['y']",
+        "ARRAY_CONTAINS(ARRAY['a', k], 'x')",
+        "ARRAY[k, 'x'][2]",
+        "ARRAY[1, 2.5, n]",
+        "ARRAY_SORT(arr, FALSE)",
+        "ARRAY_SORT(arr, TRUE, FALSE)",
+        "CAST(ROW(n, k) AS ROW<a INT, b STRING>).a",
+        "words[n]",
+        "arr[n + 1]",
+        "arr[CARDINALITY(arr)]",
+    )
     yield from ("arr[1] + n", "arr[1] / 2", "mp['a'] / 2")
+
+
+def urls() -> Iterator[str]:
+    """Yield parts of URLs."""
+    yield from fill(
+        "PARSE_URL(u, '{p}')", p="PROTOCOL|HOST|PATH|QUERY|REF|FILE|AUTHORITY|USERINFO|host|PORT"
+    )
+    yield from (
+        "PARSE_URL(u, 'QUERY', 'q')",
+        "PARSE_URL(u, 'QUERY', q)",
+        "PARSE_URL(u, 'HOST', 'q')",
+    )
+    yield from fill("{f}(u)", f="URL_ENCODE|URL_DECODE")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tests.oracle.expressions.numbers import numbers
-from tests.oracle.expressions.others import conversions, json_texts, nested_values
+from tests.oracle.expressions.others import conversions, json_texts, nested_values, urls
 from tests.oracle.expressions.texts import texts
 from tests.oracle.expressions.times import times
 
@@ -172,6 +172,22 @@ _NESTED_ROWS: _Rows = [
     [[-1, 0, 9, 9, 4], ["😀", "é", "z"], {"x": -1, "y": 5, "z": 0}, "z", 0],
     [None, None, None, None, None],
 ]
+_URL_ROWS: _Rows = [
+    ["https://me:pw@a.b:80/c/d.html?q=1&r=%20x#frag", "q"],
+    ["http://Example.COM", "q"],
+    ["http://a.b/?q=&q=2", "q"],
+    ["ftp://host/file.txt", "r"],
+    ["http://a.b:8080/p;v=1/?a=b=c&d", "a"],
+    ["https://[::1]:443/x?y#z", "y"],
+    ["//a.b/c?q=1", "q"],
+    ["/only/path?q=1", "q"],
+    ["mailto:me@a.b", "q"],
+    ["not a url", "q"],
+    ["http://a b/c d?q=e f", "q"],
+    ["", "q"],
+    ["http://a.b/c?x.y=1&xzy=2#", "x.y"],
+    [None, "q"],
+]
 
 #: The tables by name.
 TABLES = {
@@ -225,4 +241,5 @@ TABLES = {
         _NESTED_ROWS,
         [*nested_values()],
     ),
+    "urls": Table({"u": "STRING", "q": "STRING"}, _URL_ROWS, [*urls()]),
 }

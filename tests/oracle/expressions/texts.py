@@ -42,6 +42,7 @@ def texts() -> Iterator[str]:
     yield from ("CONCAT(s, t)", "CONCAT(s, '-', t)", "s || t", "s || '-' || t", "CONCAT_WS('-', s)")
     yield from fill("SPLIT_INDEX(s, {a}, {n})", a="','|' '|'😀'|''|'ab'|t", n="0|1|2|-1|n")
     yield from fill("SPLIT(s, {a})", a="','|' '|''|'a'|t")
+    yield from fill("CAST({x} AS {t})", x="s|n", t="VARCHAR(2)|CHAR(3)|VARCHAR(100)")
     yield from _patterns()
     yield from fill("s {o} t", o="=|<>|<|<=|>|>=|IS DISTINCT FROM|IS NOT DISTINCT FROM")
     yield from fill("s {o} 'b'", o="=|<|>=")

@@ -147,6 +147,31 @@ def times() -> Iterator[str]:
         ],
     )
     yield from fill(
+        "CAST({x} AS STRING)",
+        x=[
+            "CAST(ts AS TIME)",
+            "tn + INTERVAL '1' DAY",
+            "ts - INTERVAL '1' HOUR",
+            "TIMESTAMPADD(DAY, 1, ts)",
+            "TO_TIMESTAMP(x)",
+            "TO_DATE(x)",
+            "CEIL(tn TO DAY)",
+            "FLOOR(tn TO HOUR)",
+            "COALESCE(ts, TO_TIMESTAMP_LTZ(0, 3))",
+            "CAST(ts AS TIMESTAMP(3))",
+            "CAST(tn AS TIMESTAMP_LTZ(3))",
+            "CAST(tn AS TIMESTAMP(0))",
+            "CAST(ts AS TIMESTAMP)",
+            "CAST(x AS TIMESTAMP(3))",
+            "TIMESTAMP '2024-02-29 12:00:00.5'",
+            "dt + INTERVAL '1' DAY",
+            "FLOOR(dt TO MONTH)",
+            "IF(dt > DATE '2000-01-01', tn, tn + INTERVAL '1' HOUR)",
+        ],
+    )
+    yield from fill("CAST({x} AS {t})", x="ts|tn|dt", t="VARCHAR(19)|VARCHAR|CHAR(25)|VARCHAR(4)")
+    yield "CONCAT('at ', CAST(ts AS STRING))"
+    yield from fill(
         "{x} {o} {y}",
         x="ts|tn|dt",
         o="=|<|>=",

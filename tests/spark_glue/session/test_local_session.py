@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu_windows.errors import SparkUnavailableError
 from gpu_windows.spark_glue.session import local_session
 
 
@@ -27,7 +28,7 @@ def test_spark_that_does_not_start_is_told_in_its_words(
         raise RuntimeError(message)
 
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", fails)
-    with pytest.raises(local_session.SparkUnavailableError, match=f"doctor.*: {told}$"):
+    with pytest.raises(SparkUnavailableError, match=f"doctor.*: {told}$"):
         local_session.start("test", cores=1)
 
 
@@ -50,3 +51,27 @@ def test_what_the_jvm_says_is_kept(tmp_path: Path) -> None:
             os.write(2, b"WARNING: Using incubator modules\nError: no room\n")
         os.write(2, b"not this\n")
         assert local_session._error_in_log(log) == "Error: no room"
+
+
+@pytest.mark.parametrize(
+    ("home", "says"),
+    [
+        (None, "none on PATH, and JAVA_HOME is unset: apt-get install -y openjdk-17"),
+        ("/nowhere", r"none in JAVA_HOME \(/nowhere\)"),
+    ],
+)
+def test_a_session_without_java(
+    home: str | None, says: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from pyspark.sql import SparkSession
+
+    def fails(_: SparkSession.Builder) -> None:
+        raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited")
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", fails)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if home is not None:
+        monkeypatch.setenv("JAVA_HOME", home)
+    with pytest.raises(SparkUnavailableError, match=f"Spark needs Java 17 or newer: .*{says}"):
+        local_session.get_session(SparkSession.builder)

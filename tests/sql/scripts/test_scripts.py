@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -464,3 +465,17 @@ def test_the_watermark_is_that_of_flink_sql() -> None:
     assert "for_bounded_out_of_orderness('4 s 999 ms')" in script.explain()
     with pytest.raises(SqlError, match="must not be negative"):
         gw.sql_script(text.format(-5), t=rows).outputs()
+
+
+def test_a_table_that_a_script_wrote_is_read_once_it_is_complete(tmp_path: Path) -> None:
+    columns = "(n BIGINT) WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' ="
+    text = f"""CREATE TABLE t (n BIGINT) WITH ('connector' = 'x');
+    CREATE TABLE o {columns} '{tmp_path}/o'); INSERT OVERWRITE o SELECT n FROM t;"""
+    other = f"CREATE TABLE o {columns} '{tmp_path}/o'); SELECT n FROM o"
+    for numbers in ([1, 2], [3]):
+        gw.sql_script(text, t=gw.stream(pa.table({"n": numbers}))).write()
+        found = gw.sql_script(other).results()["result"]
+        assert found["n"].to_pylist() == numbers
+    shutil.rmtree(tmp_path / "o" / "commits")
+    with pytest.raises(SqlError, match="table o: no write to the path is complete"):
+        gw.sql_script(other).results()

@@ -87,6 +87,7 @@ def test_a_changed_script_does_not_continue_a_checkpoint(
         write(spark, changed, tmp_path / "state")
 
 
+@pytest.mark.thorough
 def test_a_restart_takes_the_statements_in_another_order(
     spark: SparkSession, tmp_path: Path
 ) -> None:

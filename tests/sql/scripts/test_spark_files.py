@@ -11,6 +11,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import SqlError
+from tests.lanes import quick
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,8 +37,8 @@ def read(spark: SparkSession, text: str, *, streaming: bool = False) -> list[Any
     return [] if streaming else [tuple(row) for row in outputs.result().collect()]
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
+@pytest.mark.parametrize("streaming", quick([False, True], False))
+@pytest.mark.parametrize("kind", quick(["parquet", "csv", "json"], "csv"))
 def test_a_missing_folder_is_refused(
     spark: SparkSession, tmp_path: Path, kind: str, streaming: bool
 ) -> None:
@@ -46,7 +47,7 @@ def test_a_missing_folder_is_refused(
         read(spark, text, streaming=streaming)
 
 
-@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("streaming", quick([False, True], False))
 def test_columns_of_parquet_are_checked(
     spark: SparkSession, tmp_path: Path, streaming: bool
 ) -> None:
@@ -66,6 +67,7 @@ def test_columns_of_parquet_are_checked(
     assert found == ([] if streaming else [("x", 1)])
 
 
+@pytest.mark.thorough
 def test_a_column_that_some_files_have_is_null_in_others(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -75,6 +77,7 @@ def test_a_column_that_some_files_have_is_null_in_others(
     assert sorted(read(spark, text), key=str) == [(1, 2), (3, None)]
 
 
+@pytest.mark.thorough
 def test_partitions_are_in_the_names_of_folders(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "year=2024").mkdir()
     pq.write_table(pa.table({"a": [1]}), tmp_path / "year=2024" / "1.parquet")
@@ -90,6 +93,7 @@ RECORDS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", RECORDS)
 def test_an_error_shows_a_record_that_cannot_be_read(
     spark: SparkSession, tmp_path: Path, kind: str
@@ -118,6 +122,7 @@ def test_an_error_shows_a_record_that_cannot_be_read(
         started.awaitTermination()
 
 
+@pytest.mark.thorough
 def test_a_null_is_not_written_into_a_column_without_nulls(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -151,6 +156,7 @@ def rows_of_other_script(spark: SparkSession, folder: Path, *, streaming: bool) 
     return sorted(map(tuple, outputs.result().collect()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("written_as_stream", [False, True])
 def test_what_one_script_wrote_another_reads(
     spark: SparkSession, tmp_path: Path, written_as_stream: bool

@@ -26,11 +26,14 @@ class Function:
         Number of arguments.
     make : callable
         Returns the Spark expression for arguments.
+    on_arrow : str, optional
+        The function over Arrow tables, if that is none of Spark's.
     """
 
     min_arguments: int
     max_arguments: int
     make: Callable[..., exp.Expr]
+    on_arrow: str | None = None
 
 
 #: Maximum number of arguments of functions that take any number.

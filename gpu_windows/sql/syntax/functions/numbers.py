@@ -14,9 +14,14 @@ from gpu_windows.sql.syntax.functions.building import (
     in_parentheses,
     integer_literal,
     null_if_any,
+    number,
     spark_function,
     template,
 )
+from gpu_windows.sql.syntax.functions.typed import typed_call
+
+#: Maximum number of digits that numbers are truncated to.
+MAX_DIGITS = 15
 
 
 def _remainder(one: exp.Expr, other: exp.Expr) -> exp.Expr:
@@ -45,6 +50,13 @@ def _round(of: exp.Expr, digits: exp.Expr | None = None) -> exp.Expr:
     if integer_literal(digits) is None:
         raise UnsupportedCallError("takes a literal number of digits")
     return spark_function("ROUND")(of, digits)
+
+
+def _truncate(of: exp.Expr, digits: exp.Expr | None = None) -> exp.Expr:
+    count = 0 if digits is None else integer_literal(digits)
+    if count is None or abs(count) > MAX_DIGITS:
+        raise UnsupportedCallError(f"takes a literal number of up to {MAX_DIGITS} digits")
+    return typed_call("TRUNCATE", of, number(count))
 
 
 def _unary(kind: Any) -> Callable[..., exp.Expr]:
@@ -80,6 +92,7 @@ NUMBERS: Mapping[str, Function] = {
     **{name: Function(2, 2, spark_function(name)) for name in ("POWER", "ATAN2")},
     **{name: Function(0, 0, spark_function(name)) for name in ("PI", "E")},
     "ROUND": Function(1, 2, _round),
+    "TRUNCATE": Function(1, 2, _truncate),
     "LN": Function(1, 1, _logarithm("LN")),
     "LOG10": Function(1, 1, _logarithm("LOG10")),
     "LOG2": Function(1, 1, _logarithm("LOG2")),

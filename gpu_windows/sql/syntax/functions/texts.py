@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from string import ascii_lowercase, ascii_uppercase
 
 from sqlglot import exp
 
@@ -20,6 +21,7 @@ from gpu_windows.sql.syntax.functions.building import (
     template,
     text_literal,
 )
+from gpu_windows.sql.syntax.functions.typed import typed_call
 
 _CHARSETS = ("UTF-8", "UTF-16BE", "UTF-16LE")
 _REGEX_CHARACTERS = set("\\^$.|?*+()[]{}")
@@ -186,6 +188,16 @@ def _is_all(letters: str) -> Callable[..., exp.Expr]:
     )
 
 
+_LOWER_LETTERS, _UPPER_LETTERS = string(ascii_lowercase), string(ascii_uppercase)
+_WORD = "CONCAT(TRANSLATE(LEFT(w, 1), b, c), TRANSLATE(SUBSTRING(w, 2), c, b))"
+_WORDS = template(f"ARRAY_JOIN(TRANSFORM(SPLIT(a, '(?<=[^A-Za-z0-9])'), w -> {_WORD}), '')")
+
+
+def _initcap(of: exp.Expr) -> exp.Expr:
+    """Return words of ASCII letters and digits with an upper case letter first."""
+    return _WORDS(of, _LOWER_LETTERS.copy(), _UPPER_LETTERS.copy())
+
+
 _LENGTH = Function(1, 1, lambda of: exp.Length(this=of))
 
 #: The functions by name.
@@ -203,6 +215,7 @@ TEXTS: Mapping[str, Function] = {
         name: Function(2, 2, spark_function(name))
         for name in ("LEFT", "RIGHT", "REPEAT", "STARTSWITH", "ENDSWITH", "INSTR")
     },
+    "INITCAP": Function(1, 1, _initcap, on_arrow="FLINK_INITCAP"),
     "SUBSTR": Function(2, 3, substring),
     "LPAD": Function(3, 3, _pad("LPAD")),
     "RPAD": Function(3, 3, _pad("RPAD")),
@@ -223,6 +236,7 @@ TEXTS: Mapping[str, Function] = {
     "URL_DECODE": Function(1, 1, spark_function("TRY_URL_DECODE")),
     "ENCODE": Function(2, 2, _with_charset("ENCODE")),
     "DECODE": Function(2, 2, _with_charset("DECODE")),
+    "JSON_STRING": Function(1, 1, lambda of: typed_call("JSON_STRING", of)),
     "IS_ALPHA": Function(1, 1, _is_all("\\p{L}")),
     "IS_DIGIT": Function(1, 1, _is_all("\\p{Nd}")),
 }
