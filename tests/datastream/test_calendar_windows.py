@@ -12,6 +12,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.errors import ColumnTypeError, InvalidWindowError
 from tests.lanes import quick
+from tests.planning.queries import rows_of
 
 ZURICH = "Europe/Zurich"
 WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()
@@ -108,3 +109,21 @@ def test_results_of_months_are_in_windows_of_years() -> None:
     found = gw.stream_results(months).key_by("k").window(years).aggregate(n=gw.sum("n"))
     timed = gw.stream(rows).event_time("ts", WATERMARKS).key_by("k")
     assert found.sort_by(ORDER).equals(timed.window(years).aggregate(n=gw.count()).sort_by(ORDER))
+
+
+@pytest.mark.parametrize("name", quick(WINDOWS, "sliding", "month to date"))
+def test_joins_and_triggers_are_alike_in_every_engine(name: str) -> None:
+    rows, found = table(300), []
+    for engine in ("auto", "reference"):
+        left, right = (
+            gw.stream(side).event_time("ts", WATERMARKS).key_by("k")
+            for side in (rows.slice(0, 150), rows.slice(100))
+        )
+        pairs = left.join(right).window(WINDOWS[name]).options(engine=engine)
+        early = windowed(rows, name, engine=engine).trigger(
+            gw.ContinuousEventTimeTrigger.of("10 days")
+        )
+        of_pairs = pairs.select(["v"], ["v"], how="full")
+        found.append((rows_of(of_pairs), rows_of(early.aggregate(n=gw.count()))))
+    assert found[0] == found[1]
+    assert all(len(part) > 20 for part in found[0])
