@@ -28,7 +28,7 @@ class SlicedAssigner(WindowAssigner):
 
     @property
     def units(self) -> Units:
-        """What the slices count."""
+        """Units that the slices count."""
         return TICKS
 
     @property
