@@ -38,8 +38,8 @@ HOURS = 24 * 95
 
 @cache
 def windows_of(name: str) -> list[tuple[int, int]]:
-    """Return all windows of the hours, and some before and after, in order."""
-    assigner, hours = ASSIGNERS[name], range(-24 * 40, HOURS + 24 * 75)
+    """Return all windows of the hours, and some before and after, in order: days or longer."""
+    assigner, hours = ASSIGNERS[name], range(-24 * 40, HOURS + 24 * 75, 6)
     found = {(w.start, w.end) for at in hours for w in assigner.assign(BEGIN + at * HOUR)}
     return sorted(found, key=lambda window: (window[1], window[0]))
 
