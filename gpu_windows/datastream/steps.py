@@ -81,13 +81,13 @@ class Step:
         """Return what a notebook shows: the columns, what was said so far, what may come next."""
         pictures = (getattr(getattr(self, each.name), "picture", str)() for each in _fields(self))
         after = [name for name in _public_names(self) if callable(getattr(type(self), name, None))]
-        rows = {**self._described(), "next": ", ".join(after)}
+        rows = {**self._describe_fields(), "next": ", ".join(after)}
         return table_html(type(self).__name__, rows, next(filter(None, pictures), ""))
 
-    def _described(self) -> dict[str, str]:
+    def _describe_fields(self) -> dict[str, str]:
         """Return human-readable descriptions of the fields, those of earlier steps first."""
         values = {each.name: getattr(self, each.name) for each in _fields(self)}
-        earlier = (each._described() for each in values.values() if isinstance(each, Step))
+        earlier = (each._describe_fields() for each in values.values() if isinstance(each, Step))
         rows = {name: text for rows in earlier for name, text in rows.items()}
         own = {_LABELS.get(name, name.rstrip("_")): _text_of(each) for name, each in values.items()}
         return {**rows, **{name: text for name, text in own.items() if text}}
