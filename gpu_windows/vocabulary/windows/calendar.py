@@ -199,6 +199,19 @@ class CalendarWindows(SlicedAssigner):
         return is_divisor and step.unit == self.period.unit
 
     @property
+    def is_tumbling(self) -> bool:
+        """Whether windows do not overlap."""
+        return self.step is None and self.every == self.period
+
+    @property
+    def by_end(self) -> Self:
+        """Windows that do not overlap, and end where these end."""
+        last = self.step or self.every
+        ahead = self.offset.count + (self.period.count if self.step is None else 0)
+        offset = ahead % last.count if last.unit == self.period.unit else 0
+        return type(self)(last, last, Period(offset, last.unit), None, self.time_zone)
+
+    @property
     def _by_day(self) -> bool:
         """Whether windows of months grow by days."""
         return self.period.unit == "month" and self.step == Period(1, "day")
