@@ -1,8 +1,9 @@
 """Apache Flink's windows for PySpark, on CUDA and CPU kernels.
 
 Here are verbs, windows, triggers, aggregates and sinks; `gpu_windows.functions` has the classes
-that your functions extend, `gpu_windows.typing` those for annotations. Examples in docstrings take
-``import gpu_windows as gw`` and ``import pyarrow as pa`` as given.
+that your functions extend, `gpu_windows.typing` those for annotations, `gpu_windows.testing` what
+tests of queries use. Examples in docstrings take ``import gpu_windows as gw`` and
+``import pyarrow as pa`` as given.
 
 Names are imported from their modules at first access, so that ``import gpu_windows`` is fast, and
 a Spark worker loads only what its operator needs.
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gpu_windows import checkpoints as checkpoints
     from gpu_windows import errors as errors
     from gpu_windows import functions as functions
+    from gpu_windows import testing as testing
     from gpu_windows import typing as typing
     from gpu_windows.aggregates.built_in import (
         arg_max,
@@ -145,7 +147,7 @@ _NAMES = LazyNames(
 )
 
 #: Modules that users know by their names.
-_MODULES = ("checkpoints", "errors", "functions", "typing")
+_MODULES = ("checkpoints", "errors", "functions", "testing", "typing")
 
 #: Names of Spark, pandas or SQL to those of this package.
 _HABITS = {

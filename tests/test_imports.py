@@ -99,7 +99,7 @@ def test_the_package_imports_nothing_heavy() -> None:
 def test_type_checkers_see_each_name_where_it_is_imported_from() -> None:
     modules = {name: ("gpu_windows", name) for name in gw._MODULES}
     assert typed_names(gw) == {**gw._NAMES.homes, **modules}
-    for module in (gw.functions, gw.typing):
+    for module in (gw.functions, gw.testing, gw.typing):
         assert typed_names(module) == module._NAMES.homes
         assert module._NAMES.homes.keys() == {*module.__all__} <= {*dir(module)}
 

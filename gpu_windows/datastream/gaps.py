@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from numbers import Integral
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.errors import InvalidDurationError, QueryError
+from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.gap_filling import GapFilling, GivenKeys
 from gpu_windows.vocabulary.options import Duration, is_whole, ticks
@@ -91,25 +93,54 @@ def _key_table(keys: object, fields: Sequence[pa.Field]) -> pa.Table:
     else:
         rule = f"keys takes a list of values of {names}, or a pyarrow.Table of these"
         raise QueryError(rule, value=repr(keys)[:80])
-    try:
-        cast = [
-            pa.chunked_array([pa.array(column, field.type)])
-            if isinstance(column, list)
-            else column.cast(field.type)
-            for column, field in zip(columns, schema, strict=True)
-        ]
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        types_of_keys = ", ".join(f"{field.name} {field.type}" for field in schema)
-        raise QueryError(f"keys must be values of {types_of_keys}", value=error) from error
-    table = pa.Table.from_arrays(cast, schema=schema)
+    arrays = [_key_column(values, field) for values, field in zip(columns, schema, strict=True)]
+    table = pa.Table.from_arrays(arrays, schema=schema)
     if not len(table):
         raise QueryError("keys must name one at least; without keys all are filled", value="[]")
-    counts = table.group_by(schema.names).aggregate([([], "count_all")])
-    if len(counts) < len(table):
-        twice = counts.filter(pc.greater(counts.column("count_all"), 1)).slice(0, 1)
-        value = twice.select(schema.names).to_pylist()[0]
+    codes = KeyEncoder(schema.types).encode(table.columns)
+    _, first = np.unique(codes, return_index=True)
+    if len(first) < len(codes):
+        repeated = np.setdiff1d(np.arange(len(codes)), first)
+        value = table.slice(int(repeated[0]), 1).to_pylist()[0]
         raise QueryError("keys must differ", value=value, column=names)
     return table
+
+
+def _key_column(values: list[object] | pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """Return values of a key column in its type, if none of them has to change."""
+    try:
+        if isinstance(values, pa.ChunkedArray):
+            if _kind(values.type) == _kind(field.type):
+                return values.cast(field.type)
+            error: object = f"a column of {values.type}"
+        else:
+            _check_values(values, field.type)
+            return pa.chunked_array([pa.array(values, field.type)])
+    except (pa.ArrowException, OverflowError, TypeError) as raised:
+        error = raised
+    raise QueryError(f"keys must be values of {field.name} {field.type}", value=error)
+
+
+def _kind(dtype: pa.DataType) -> object:
+    """Return what types have in common whose values may be cast to each other."""
+    if types.is_integer(dtype):
+        return "integer"
+    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
+        return "string"
+    if types.is_timestamp(dtype):
+        return "timestamp", dtype.tz is None
+    return dtype
+
+
+def _check_values(values: list[object], dtype: pa.DataType) -> None:
+    """Raise `TypeError` for values that Arrow would change: fractions, times without a zone."""
+    for value in values:
+        if types.is_integer(dtype) and not (value is None or isinstance(value, Integral)):
+            raise TypeError(f"{value!r} is not a whole number")
+        if not types.is_timestamp(dtype):
+            continue
+        if isinstance(value, datetime) and (value.tzinfo is None) != (dtype.tz is None):
+            raise TypeError(f"{value!r} has {'no' if value.tzinfo is None else 'a'} time zone")
 
 
 def _key_columns(keys: Sequence[Any], count: int, names: str) -> list[list[object]]:

@@ -105,6 +105,8 @@ from gpu_windows.rules.units import (
     passed_units,
     tick_of,
     tick_within,
+    unit_by_reciprocal,
+    unit_in,
     unit_of,
 )
 
@@ -113,7 +115,8 @@ COMPILED = (
     multiply_high,
     floor_divided,
     find_run,
-    unit_of,
+    unit_in,
+    unit_by_reciprocal,
     tick_of,
     window_start,
     slice_in,
@@ -243,6 +246,8 @@ __all__ = [
     "tick_of",
     "tick_within",
     "two_sum",
+    "unit_by_reciprocal",
+    "unit_in",
     "unit_of",
     "waits",
     "wide_moments",

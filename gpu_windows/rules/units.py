@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gpu_windows.rules.division import Reciprocal, floor_divided
 from gpu_windows.rules.ticks import LONG_MAX, LONG_MIN, SENTINELS, Tick
 
 #: An array of int64, or what is indexed like one.
@@ -79,8 +80,21 @@ def unit_of(tick: Tick, units: Units) -> Tick:
     if units.length == 1:
         return tick
     run = find_run(tick, units.ticks, units.tick_buckets, units.tick_shift, units.tick_steps)
-    number = units.numbers[run] + (tick - units.ticks[run]) // units.length
-    # the last unit of a run may be longer than the others, by less than one of them
+    return unit_in(run, (tick - units.ticks[run]) // units.length, units)
+
+
+def unit_by_reciprocal(tick: int, units: Units, length: Reciprocal) -> int:
+    """Return `unit_of` of a tick, given the reciprocal of ``units.length``; kernels call it."""
+    run = find_run(tick, units.ticks, units.tick_buckets, units.tick_shift, units.tick_steps)
+    if units.length == NEVER:  # a run is a unit
+        return int(units.numbers[run])
+    number: int = unit_in(run, floor_divided(tick - units.ticks[run], length), units)
+    return number
+
+
+def unit_in(run: Tick, index: Tick, units: Units) -> Tick:
+    """Return the number of a unit of a run, of which the last one may be almost twice as long."""
+    number = units.numbers[run] + index
     return number - (number > units.lasts[run])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,8 @@ from gpu_windows.runners.stages import Stage
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
+#: Whether a table is planned as a whole input; `gpu_windows.testing.harness` gives it in parts.
+IS_BOUNDED: ContextVar[bool] = ContextVar("is_bounded", default=True)
 #: Rows of a table to which `SIDE` is added at a time.
 _SLICE_ROWS = 1 << 20
 
@@ -234,7 +237,7 @@ class ArrowSource(Source):
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""
-        return ArrowOutputs(plan(query, bounded=True), self._data)
+        return ArrowOutputs(plan(query, bounded=IS_BOUNDED.get()), self._data)
 
 
 def _source_of(side: InputSide) -> ArrowSource:
@@ -378,7 +381,9 @@ class ArrowOutputs(Outputs):
 
     def rows(self, stage: Stage) -> Source:
         """Return the results as rows."""
-        del stage
+        if not IS_BOUNDED.get():
+            rule = "a harness runs one query: test each query of a chain in a harness of its own"
+            raise QueryError(rule, value=stage.name)
         query, times = self.plan.query, self.plan.query.results_in_time
         results = self._run.results if times.sides else self._results(self._run)
         time = query.display_name(times.name)

@@ -94,10 +94,23 @@ def run_batches(
         Of the input.
     in_order : bool
     """
+    return gather_emissions(planned, emissions(planned, batches, in_order=in_order), schema)
+
+
+def gather_emissions(planned: Plan, found: Iterable[Emission], schema: pa.Schema) -> LocalRun:
+    """Return what an operator emitted, with times of the types of the input.
+
+    Parameters
+    ----------
+    planned : Plan
+    found : iterable of Emission
+    schema : pyarrow.Schema
+        Of the input.
+    """
     counters = Counters()
     results, unused = [], []
     sides = {tag: [schema.empty_table()] for tag, schema in planned.query.side_outputs.items()}
-    for emission in emissions(planned, batches, in_order=in_order):
+    for emission in found:
         counters += emission.counters
         if len(emission.results):
             results.append(emission.results)

@@ -136,6 +136,11 @@ class Source(ABC):
         """Names of the columns that the user's rows came with."""
         return tuple(name for name in self.schema.names if name not in OWN)
 
+    def display_zone(self, column: str) -> str | None:
+        """Return the zone in which SQL shows times of a column; None if they have none."""
+        dtype = self.schema.field(column).type
+        return dtype.tz if pa.types.is_timestamp(dtype) else None
+
     @abstractmethod
     def bind_column(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
         """Return this source with the column in it, and the column's name.

@@ -13,7 +13,7 @@ from gpu_windows.expressions.sql_text import errors_at, position_meta, sql_error
 from gpu_windows.sql.syntax.arrangement import Clauses, has_clauses, split_clauses
 from gpu_windows.sql.syntax.statement import Statement, is_processing_time, name_of
 from gpu_windows.sql.syntax.unions import selects_of_union
-from gpu_windows.sql.syntax.window_functions import read_window_function
+from gpu_windows.sql.syntax.window_functions import make_assigner, read_window_function
 from gpu_windows.sql.tables.arrangement import arrange
 from gpu_windows.sql.tables.constants import constant_rows
 from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window, check_timed
@@ -310,7 +310,7 @@ class Translator:
         return replace(project(statement, rows), alias=renamed.alias)
 
     def _window_input(self, call: WindowFunction, alias: str) -> Input:
-        table, time, assigner = read_window_function(call)
+        table, time, durations = read_window_function(call)
         rows = self._argument(table)
         if rows.window is not None:
             raise sql_error(call, "rows can be assigned to windows once")
@@ -322,6 +322,7 @@ class Translator:
             raise sql_error(call, rule, clashes[0])
         rows = in_time_of(rows, [time])
         check_timed(rows, time, rows.column(time))
+        assigner = make_assigner(call, durations, rows.display_zone)
         by = table.args.get("partition_by")
         if by is None:
             keys: tuple[str, ...] | None = () if call.this == "SESSION" else None

@@ -14,7 +14,7 @@ from gpu_windows.kernels.cpu.rules import (
     slice_start,
     status_of,
     tick_of,
-    unit_of,
+    unit_by_reciprocal,
 )
 from gpu_windows.kernels.cpu.types import (
     BOOLS,
@@ -104,8 +104,8 @@ def assign_slices(
     return Assigned(len(ts) - accepted, min_slice, max_slice)
 
 
-@kernel((INTS, UNITS, OUT_INTS))
-def _count_units(ts: Any, units: Any, numbers: Any) -> None:
+@kernel((INTS, UNITS, RECIPROCAL, OUT_INTS))
+def _count_units(ts: Any, units: Any, length: Any, numbers: Any) -> None:
     low, high = tick_of(units.first, units), tick_of(units.last, units) - 1
     first, last, number = 1, 0, 0  # ticks of one unit: rows near in time share them
     for block in range(0, ts.size, _BLOCK):
@@ -114,16 +114,13 @@ def _count_units(ts: Any, units: Any, numbers: Any) -> None:
             numbers[block:stop] = number
             continue
         for i in range(block, stop):
-            t = min(max(ts[i], low), high)
-            if t < first or t > last:
-                number = unit_of(t, units)
-                if i == stop - 1:
-                    first, last = tick_of(number, units), tick_of(number + 1, units) - 1
-            numbers[i] = number
+            numbers[i] = unit_by_reciprocal(min(max(ts[i], low), high), units, length)
+        number = numbers[stop - 1]
+        first, last = tick_of(number, units), tick_of(number + 1, units) - 1
 
 
 def count_units(ts: NDArray[np.int64], units: Units) -> NDArray[np.int64]:
     """See `contract.rows.Assign.count_units`."""
     numbers = np.empty(len(ts), np.int64)
-    _count_units(ts, units, numbers)
+    _count_units(ts, units, reciprocal(units.length), numbers)
     return numbers

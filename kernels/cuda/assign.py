@@ -18,7 +18,7 @@ from gpu_windows.kernels.contract.rows import Assigned, Limits
 from gpu_windows.kernels.cuda import primitives, reach
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.rules import slice_by_reciprocal, status_of, unit_of
+from gpu_windows.kernels.cuda.rules import slice_by_reciprocal, status_of, unit_by_reciprocal
 from gpu_windows.kernels.cuda.types import BOOLS, BYTES, GRID, INT, INTS, RECIPROCAL, UNITS
 from gpu_windows.rules import (
     ACCEPTED,
@@ -82,10 +82,10 @@ def assign_slices(
     return Assigned(rejected, smallest, greatest)
 
 
-@kernel((INTS, UNITS, INT, INT, INTS))
-def _count_units(ts: Any, units: Any, low: Any, high: Any, numbers: Any) -> None:
+@kernel((INTS, UNITS, RECIPROCAL, INT, INT, INTS))
+def _count_units(ts: Any, units: Any, length: Any, low: Any, high: Any, numbers: Any) -> None:
     for i in range(cuda.grid(1), ts.size, cuda.gridsize(1)):
-        numbers[i] = unit_of(min(max(ts[i], low), high), units)
+        numbers[i] = unit_by_reciprocal(min(max(ts[i], low), high), units, length)
 
 
 def count_units(ts: DeviceInts, units: Units) -> DeviceInts:
@@ -99,5 +99,5 @@ def count_units(ts: DeviceInts, units: Units) -> DeviceInts:
         lasts=primitives.to_device(units.lasts),
         number_buckets=primitives.empty(0, np.int64),  # for the other direction
     )
-    _count_units(len(ts), ts, there, low, high, numbers)
+    _count_units(len(ts), ts, there, reciprocal(units.length), low, high, numbers)
     return numbers

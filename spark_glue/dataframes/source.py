@@ -129,6 +129,12 @@ class SparkSource(Source):
         own = {*OWN, *self.public}
         return tuple(name for name in without_progress(self.schema).names if name not in own)
 
+    def display_zone(self, column: str) -> str | None:
+        """Return the zone of the session, in which SQL shows instants."""
+        if super().display_zone(column) is None:
+            return None
+        return str(self.frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+
     def bind_column(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
         """Return this source with the column in it, and the column's name."""
         if isinstance(column, str):

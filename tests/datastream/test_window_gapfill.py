@@ -227,7 +227,9 @@ def test_a_gap_of_too_many_windows_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 SESSIONS = gw.EventTimeSessionWindows.with_gap("1 minute")
 ROWS = table_of(("a", 0, 1), ("a", 2, 5))
-COUNT = {"n": gw.count(), "v": gw.sum("v")}
+COUNT = {"n": gw.count(), "total": gw.sum("v"), "f": gw.mean("v")}
+IN_UTC = ROWS.set_column(1, "ts", ROWS["ts"].cast(pa.timestamp("us", "UTC")))
+DAYS_OF_MONTHS = gw.CalendarWindows.of("1 month", step="1 day", time_zone="UTC")
 
 
 @pytest.mark.parametrize(
@@ -252,9 +254,9 @@ COUNT = {"n": gw.count(), "v": gw.sum("v")}
         (UnsupportedQueryError, "top_keys", lambda: fill(ROWS).top_keys(1, "n")),
         (UnsupportedQueryError, "changed_keys", lambda: fill(ROWS).changed_keys()),
         (UnsupportedQueryError, "grouping_sets", lambda: fill(ROWS).grouping_sets("rollup")),
-        (ColumnNotFoundError, "n, v.*'x'", lambda: fill(ROWS, carry_forward="x")),
-        (ColumnTypeError, "DOUBLE", lambda: fill(ROWS, interpolate="v")),
-        (QueryError, "once", lambda: fill(ROWS, carry_forward=["v", "v"])),
+        (ColumnNotFoundError, "n, total, f.*'x'", lambda: fill(ROWS, carry_forward="x")),
+        (ColumnTypeError, "DOUBLE", lambda: fill(ROWS, interpolate="total")),
+        (QueryError, "once", lambda: fill(ROWS, carry_forward=["total", "total"])),
         (QueryError, "name of a result", lambda: fill(ROWS, carry_forward=3)),
         (InvalidDurationError, "positive", lambda: fill(ROWS, until="0 s")),
         (QueryError, "10,000,000 windows", lambda: fill(ROWS, until="10000001 minutes")),
@@ -264,6 +266,15 @@ COUNT = {"n": gw.count(), "v": gw.sum("v")}
         (QueryError, "end instead of until", lambda: fill(ROWS, keys=["a"], until="1 h")),
         (QueryError, "after start", lambda: fill(ROWS, keys=["a"], start=5, end=5)),
         (QueryError, "values of k string", lambda: fill(ROWS, keys=[3], start=0, end=5)),
+        (QueryError, "values of k string", lambda: fill(ROWS, keys=pa.table({"k": [1]}), start=0)),
+        (QueryError, "values of v int64", lambda: given_numbers([2**70])),
+        (
+            UnsupportedQueryError,
+            "of a calendar are not interpolated",
+            lambda: fill(IN_UTC, assigner=DAYS_OF_MONTHS, interpolate="f"),
+        ),
+        (QueryError, "values of v int64", lambda: given_numbers([1.5])),
+        (QueryError, "values of v int64", lambda: given_numbers(pa.table({"v": ["1"]}))),
         (QueryError, "must differ.*'a'", lambda: fill(ROWS, keys=["a", "a"], start=0, end=5)),
         (QueryError, "one at least", lambda: fill(ROWS, keys=[], start=0, end=5)),
         (QueryError, "takes a list", lambda: fill(ROWS, keys="a", start=0, end=5)),
@@ -287,15 +298,39 @@ def test_what_cannot_be_filled_is_refused(error: Any, match: str, call: Any) -> 
         call().aggregate(**COUNT)
 
 
+def given_numbers(keys: Any) -> Any:
+    return fill(ROWS, "v", keys=keys, start=0, end=MINUTE)
+
+
+def test_given_keys_are_compared_as_keys_are() -> None:
+    """All NaN are one key, a zero has no sign, and structs are keys too."""
+    table = pa.table({"k": [math.nan], "ts": [0], "s": [{"x": 1}]})
+    for same in ([math.nan, math.nan], [0.0, -0.0]):
+        with pytest.raises(QueryError, match="must differ"):
+            fill(table, keys=same, start=0, end=MINUTE)
+    found = fill(table, keys=[math.nan, None], start=0, end=MINUTE).aggregate(n=gw.count())
+    assert found["n"].to_pylist() == [1, 0]
+    structs = fill(table, "s", keys=[{"x": 1}, {"x": 2}], start=0, end=MINUTE)
+    assert structs.aggregate(n=gw.count())["n"].to_pylist() == [1, 0]
+
+
+def test_times_as_keys_have_a_zone_or_none() -> None:
+    table = pa.table({"k": pa.array([SUMMER], pa.timestamp("us", "UTC")), "ts": [0]})
+    with pytest.raises(QueryError, match="no time zone"):
+        fill(table, keys=[SUMMER.replace(tzinfo=None)], start=0, end=MINUTE)
+    found = fill(table, keys=[SUMMER, None], start=0, end=MINUTE).aggregate(n=gw.count())
+    assert found["n"].to_pylist() == [1, 0]
+
+
 def test_functions_of_windows_are_refused() -> None:
     with pytest.raises(UnsupportedQueryError, match=r"for aggregate\(\.\.\.\)"):
         fill(ROWS).collect_lists("v")
 
 
 def test_explain_says_how_gaps_are_filled() -> None:
-    step = fill(ROWS, carry_forward="v", until="1 hour").with_outputs()
+    step = fill(ROWS, carry_forward="total", until="1 hour").with_outputs()
     text = step.aggregate(**COUNT).explain()
-    assert "until 1 h after the rows of a key; v carried forward" in text
+    assert "until 1 h after the rows of a key; total carried forward" in text
 
 
 def test_a_stage_reads_filled_windows() -> None:

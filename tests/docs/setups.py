@@ -248,6 +248,7 @@ PLAIN: dict[str, Callable[[], Names]] = {
     "docs/concepts/sliding.md": nothing,
     "docs/concepts/triggers.md": nothing,
     "docs/from_flink.md": from_flink,
+    "docs/testing.md": nothing,
     "docs/gpus.md": gpus,
     "docs/chains.md": chains,
     "docs/joins.md": joins,

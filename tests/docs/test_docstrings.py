@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows import functions, typing
+from gpu_windows import functions, testing, typing
 from gpu_windows.datastream.steps import Step
 from gpu_windows.runners.outputs import Outputs
 
@@ -24,7 +24,7 @@ from gpu_windows.runners.outputs import Outputs
 _NOT_RUN = {
     "configure", "drop_repeats", "read_commits", "read_output", "read_output_stream", "read_state",
     "scan_stream", "session", "watch", "write_stream", "typing.CheckpointState",
-    "typing.CommitSummary",
+    "typing.CommitSummary", "testing.assert_runs_agree",
 }  # fmt: skip
 #: Classes whose methods are called by users, besides steps.
 _CALLED = (Outputs, typing.Aggregate, typing.Framed, typing.SqlQuery, typing.UserAggregate)
@@ -32,11 +32,12 @@ _FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 _SECTION = re.compile(r"^(Parameters|Attributes)\n-+\n(.*?)(?=^\w[\w ]*\n-{3,}$|\Z)", re.M | re.S)
 _NAMES = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: ?:.*)?$", re.M)
 
-MODULES = {"": gw, "functions.": functions, "typing.": typing}
+MODULES = {"": gw, "functions.": functions, "testing.": testing, "typing.": typing}
 PUBLIC = [
     f"{prefix}{name}"
     for prefix, module in MODULES.items()
     for name in (gw._NAMES.homes if module is gw else module.__all__)
+    if name != "spark_session"  # of pytest, which calls it
 ]
 
 

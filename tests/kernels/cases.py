@@ -94,8 +94,8 @@ def evaluate(backend: Backend, case: Case) -> Results:
     Returns
     -------
     dict of str to array
-        Of rows: "slices", "status", "units", "numbers"; of keys: "counts"; of groups of accepted rows:
-        "group ..."; of sessions of all rows: "session ..."; of windows: "window ...".
+        Of rows: "slices", "status", "units", "numbers"; of keys: "counts"; of groups of accepted
+        rows: "group ..."; of sessions of all rows: "session ..."; of windows: "window ...".
     """
     place = backend.to_device
     slices = backend.empty(len(case.ts), np.int64)

@@ -8,12 +8,11 @@ from functools import cache
 
 import pytest
 
-from gpu_windows.kernels.cuda import keys, replicas
 from gpu_windows.kernels.cuda.kernel import all_kernels
 from tests.ptx.device import Device
 from tests.ptx.kernel import Mode, Order
 from tests.ptx.plugin import device as installed
-from tests.ptx.workloads import bits, workloads
+from tests.ptx.workloads import bits, share_places, workloads
 
 WORKLOADS = workloads()
 #: Of chance: in `make check`, and in `make nightly` 50 for each mode.
@@ -32,18 +31,16 @@ def device() -> Iterator[Device]:
     found.order = before
 
 
-@pytest.fixture(params=["a place for some threads", "a place for all"])
+@pytest.fixture(params=["a place and an item for a thread", "few of both"])
 def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How many places of tables there are: where all threads share one, they meet more often."""
-    if request.param == "a place for all":
+    """How many places of tables there are, and how many blocks.
+
+    Where threads share places, they meet more often; where they are few, each has several items,
+    so that loops turn that NVVM unrolled.
+    """
+    if request.param == "few of both":
         share_places(monkeypatch)
     return str(request.param)
-
-
-def share_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have all threads share the place of a cell, and a table of keys that is soon full."""
-    monkeypatch.setattr(replicas, "_PLACES", 1)
-    monkeypatch.setattr(keys, "_MAX_SLOTS", 1 << 9)
 
 
 @cache

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import gpu_windows as gw
 from gpu_windows import rules
 from gpu_windows.kernels import backend
-from gpu_windows.kernels.cuda import scan
+from gpu_windows.kernels.cuda import keys, primitives, reach, replicas, scan
 from gpu_windows.kernels.cuda.scan import Lane, Moments
 from gpu_windows.rules import LONG_MIN
 from tests.kernels import join_cases, range_cases
@@ -74,7 +75,7 @@ def _query(ask: Callable[[Any], Any], span: int = 10**9) -> Work:
 
 
 _TWO_YEARS = 730 * 86_400 * 10**6
-_MINUTE = gw.SlidingEventTimeWindows.of("60 seconds", "7 seconds")
+_MINUTE = gw.SlidingEventTimeWindows.of("60 seconds", "20 seconds")
 _GAP = gw.EventTimeSessionWindows.with_gap("2 seconds")
 
 
@@ -102,6 +103,21 @@ def _over(keyed: Any) -> Any:
 def _join(keyed: Any) -> Any:
     joined = keyed.interval_join(keyed).between("-1 second", "1 second")
     return joined.options(device="cuda").select(["v"], ["f"])
+
+
+# ---- what queries give kernels never or seldom
+
+
+def _equal_ranks() -> Any:
+    """Of the rows of a cell several have the least rank."""
+    random = np.random.default_rng(9)
+    rows = CUDA.to_device(random.integers(0, 9, ROWS)), CUDA.to_device(random.integers(0, 5, ROWS))
+    groups, ranks = CUDA.grouping.group(*rows, 9, (0, 4)), random.integers(0, 2, ROWS)
+    masks = CUDA.reduce.ALL, random.random(ROWS) < 0.8
+    return [
+        CUDA.to_host(CUDA.reduce.pick(groups, CUDA.to_device(ranks), CUDA.to_device(some)))
+        for some in masks
+    ]
 
 
 # ---- scans that queries put together from 65,536 entries on
@@ -154,6 +170,14 @@ def _sides() -> Any:
     return join_cases.evaluate(CUDA, join_cases.Join(left, right, -3, 3, [50]))
 
 
+def share_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have few threads, and a place of a cell for all of them; a table of keys is soon full."""
+    monkeypatch.setattr(replicas, "_PLACES", 1)
+    monkeypatch.setattr(reach, "_PLACES", 16)
+    monkeypatch.setattr(keys, "_MAX_SLOTS", 1 << 9)
+    monkeypatch.setattr(primitives, "_MAX_BLOCKS", 2)
+
+
 def workloads() -> dict[str, Work]:
     """Return all of them, by name."""
     frames = random_frames(9, ROWS, 3, -200, 0, spread=2_000)
@@ -167,6 +191,7 @@ def workloads() -> dict[str, Work]:
         "query of sessions": _query(_sessions),
         "query over rows": _query(_over),
         "query of days": _query(_days, _TWO_YEARS),
+        "equal ranks": _equal_ranks,
         "scans": _scans,
         "query of a join": _query(_join),
         "keys by value": _distinct(300, 1),

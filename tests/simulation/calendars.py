@@ -73,5 +73,4 @@ def small_days(seed: int, *, has_empty: bool) -> Units:
     numbers.append(number)
     ticks.append(tick)
     lasts.append(number)
-    made = (np.array(values, np.int64) for values in (numbers, ticks, lasts))
-    return units_of_runs(*made, LENGTH)
+    return units_of_runs(np.array(numbers), np.array(ticks), np.array(lasts), LENGTH)

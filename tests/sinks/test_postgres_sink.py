@@ -220,11 +220,17 @@ def test_the_latest_firings_are_in_the_table(
 
 
 @pytest.mark.thorough
-def test_rows_that_are_deleted(spark: SparkSession, server: str, tmp_path: Path) -> None:
-    """The first rows of keys as they change, one of them null; every type of column."""
+def test_rows_that_are_deleted(
+    spark: SparkSession, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first rows of keys as they change, one of them null; every type of column.
+
+    In one table few rows are written, as a table of Arrow; in the other many, as a DataFrame.
+    """
     files(tmp_path / "in", batches(4, 60))
     source = made_columns(streamed(spark, tmp_path / "in"))
     run(firsts(source), gw.PostgresSink("firsts", server, mode="upsert"), tmp_path / "all")
+    monkeypatch.setattr("gpu_windows.spark_glue.streams.staged_results._MAX_TABLE_BYTES", 0)
     sink = gw.PostgresSink("again", server, mode="upsert")
     for number in (1, 2):
         fails(partial(run, firsts(source), Dies(sink, number), tmp_path / "state"), "dies here")

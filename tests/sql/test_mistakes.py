@@ -88,8 +88,20 @@ MISTAKES = {
         "must be a multiple of step",
     ),
     "months": (
-        f"SELECT 1 FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL #'1' MONTH) {BY}",
+        f"SELECT 1 FROM SESSION(TABLE t, DESCRIPTOR(ts), INTERVAL #'1' MONTH) {BY}",
         "no fixed length",
+    ),
+    "no months": (
+        f"SELECT 1 FROM #TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '0' MONTH) {BY}",
+        "size must be positive",
+    ),
+    "months and hours": (
+        f"SELECT 1 FROM HOP(TABLE t, DESCRIPTOR(ts), INTERVAL #'1' HOUR, INTERVAL '1' MONTH) {BY}",
+        "of days or months",
+    ),
+    "months and weeks": (
+        f"SELECT 1 FROM #HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '7' DAY, INTERVAL '1' MONTH) {BY}",
+        "slide must be in days and weeks, or in months and years",
     ),
     "a duration that is none": (
         f"SELECT 1 FROM TUMBLE(TABLE t, DESCRIPTOR(ts), #10) {BY}",

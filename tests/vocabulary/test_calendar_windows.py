@@ -38,7 +38,8 @@ def ticks(text: str, zone: str = ZURICH) -> int:
 
 
 def bounds(at: int, size: str, zone: str | None = ZURICH, **options: Any) -> list[tuple[int, int]]:
-    return [*map(tuple, gw.CalendarWindows.of(size, time_zone=zone, **options).assign(at))]
+    windows = gw.CalendarWindows.of(size, time_zone=zone, **options).assign(at)
+    return [(window.start, window.end) for window in windows]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import types
 
 from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.functions.built_in import Aggregates
@@ -117,7 +116,20 @@ class FilledResults:
         whole = pa.concat_arrays(parts)
         if not windows.is_filled.any():
             return whole.take(pa.array(windows.rows))
-        return _interpolate(whole, windows, null)
+        return self._interpolate(whole, windows, null)
+
+    def _interpolate(self, column: pa.Array, windows: Windows, null: int) -> pa.Array:
+        """Return a column of results, those of filled windows on a line between neighbours."""
+        has_both = windows.is_filled & (windows.before != NONE) & (windows.after != NONE)
+        left = np.where(windows.is_filled, np.where(has_both, windows.before, null), windows.rows)
+        right = np.where(has_both, windows.after, left)
+        begins, ends = (to_numeric(column.take(pa.array(index))) for index in (left, right))
+        low, high = map(self._numbers.ordinals, windows.numbers_around)
+        step = np.where(has_both, self._numbers.ordinals(windows.numbers) - low, 0)
+        values = _on_line(begins.values, ends.values, step, np.where(has_both, high - low, 1))
+        valid = [each.valid for each in (begins, ends) if len(each.valid)]
+        mask = np.logical_and.reduce(valid) if valid else np.empty(0, np.bool_)
+        return from_numeric(values, mask, column.type)
 
 
 def _take(parts: list[pa.Array], index: Ints) -> pa.Array:
@@ -125,23 +137,12 @@ def _take(parts: list[pa.Array], index: Ints) -> pa.Array:
     return pa.concat_arrays(parts).take(pa.array(index))
 
 
-def _interpolate(column: pa.Array, windows: Windows, null: int) -> pa.Array:
-    """Return a column of results, those of filled windows on a line between their neighbours."""
-    has_both = (windows.before != NONE) & (windows.after != NONE)
-    left = np.where(windows.is_filled, np.where(has_both, windows.before, null), windows.rows)
-    right = np.where(windows.is_filled, np.where(has_both, windows.after, null), windows.rows)
-    begins, ends = (to_numeric(column.take(pa.array(index))) for index in (left, right))
-    step, steps = (np.where(windows.is_filled & has_both, each, 1) for each in windows.steps)
-    values: NDArray[Any]
-    if types.is_floating(column.type):
+def _on_line(begins: NDArray[Any], ends: NDArray[Any], step: Ints, steps: Ints) -> NDArray[Any]:
+    """Return values on lines, after some of their steps; at step 0 where they begin."""
+    if begins.dtype == np.float64:
         with np.errstate(invalid="ignore", over="ignore"):
-            line = begins.values + (ends.values - begins.values) * (step / steps)
-        values = np.where(windows.is_filled, line, begins.values)
-    else:
-        whole, rest = np.divmod(ends.values - begins.values, steps)  # the product may overflow
-        values = np.where(
-            windows.is_filled, begins.values + whole * step + rest * step // steps, begins.values
-        )
-    valid = [each.valid for each in (begins, ends) if len(each.valid)]
-    mask = np.logical_and.reduce(valid) if valid else np.empty(0, np.bool_)
-    return from_numeric(values, mask, column.type)
+            line: NDArray[Any] = begins + (ends - begins) * (step / steps)
+        return np.where(step == 0, begins, line)  # an infinity less itself is NaN
+    whole, rest = np.divmod(ends - begins, steps)  # the product of both could overflow
+    found: NDArray[Any] = begins + whole * step + rest * step // steps
+    return found

@@ -109,10 +109,9 @@ class Windows:
         return self._gaps.after[self._index]
 
     @property
-    def steps(self) -> tuple[Ints, Ints]:
-        """Windows from the last one with rows to each filled one, and to the next with rows."""
-        before = self._gaps.before_numbers[self._index]
-        return self.numbers - before, self._gaps.numbers[self._index] - before
+    def numbers_around(self) -> tuple[Ints, Ints]:
+        """Numbers of the windows with rows before and after each window."""
+        return self._gaps.before_numbers[self._index], self._gaps.numbers[self._index]
 
     def take(self, order: Ints) -> Windows:
         """Return the windows in another order."""

@@ -27,7 +27,7 @@ from gpu_windows.operators.gaps.gaps import NONE, Gaps
 from gpu_windows.operators.gaps.key_states import KeyStates, StoredKeyStates
 from gpu_windows.operators.gaps.numbering import WindowNumbers
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.kinds.window import WINDOW_END
+from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.gap_filling import MAX_GAP_WINDOWS, GapFilling, GivenKeys
@@ -68,7 +68,7 @@ class GapsOperator(StatefulOperator[StoredKeyStates], MergesPartials, TakesKeys)
         self._names, self._windows, self._in_order = query.keys, windows, in_order
         self._display_names = [query.display_name(name) for name in query.keys]
         self._keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
-        self._numbers = WindowNumbers(query.assigner.grid())
+        self._numbers = WindowNumbers(query.assigner)
         self._results = FilledResults(plan, self._filling, self._keys, self._numbers, trace=trace)
         fields = [plan.result_schema.field(name) for name in self._filling.carried_results]
         self._states = KeyStates(self._keys, pa.schema(fields))
@@ -152,7 +152,8 @@ class GapsOperator(StatefulOperator[StoredKeyStates], MergesPartials, TakesKeys)
         """Yield results, with the gaps before them filled."""
         self._seed()
         codes = self._keys.encode([results.column(name) for name in self._names])
-        numbers = self._numbers.ending_at(to_numeric(results.column(WINDOW_END)).values)
+        starts, ends = (to_numeric(results.column(n)).values for n in (WINDOW_START, WINDOW_END))
+        numbers = self._numbers.of_bounds(starts, ends)
         self._load(codes)
         order = self._order(codes, numbers)
         gaps = self._gaps_before(codes[order], numbers[order], order)
@@ -307,6 +308,9 @@ class GapsOperator(StatefulOperator[StoredKeyStates], MergesPartials, TakesKeys)
     def _emit(self, gaps: Gaps, results: pa.Table) -> Iterator[Emission]:
         """Yield the windows of gaps, and the results after them."""
         for windows in gaps.windows(EMISSION_WINDOWS):
+            if self._numbers.has_void:
+                is_void = windows.is_filled & self._numbers.are_void(windows.numbers)
+                windows = windows.take(np.flatnonzero(~is_void))
             if self._in_order:
                 windows = windows.take(np.argsort(windows.numbers, kind="stable"))
             table = self._results.make_table(windows, results, self._states.values)

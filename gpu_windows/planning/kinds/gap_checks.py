@@ -67,6 +67,7 @@ def _check_windows(query: WindowQuery) -> None:
 
 
 def _check_results(query: WindowQuery, gaps: GapFilling) -> None:
+    assert isinstance(query.assigner, SlicedAssigner), "other windows are refused"
     fields = {field.name: field for field in query.function.output_fields(query.schema)}
     for name in gaps.carried_results:
         if name not in fields:
@@ -75,6 +76,9 @@ def _check_results(query: WindowQuery, gaps: GapFilling) -> None:
         if gaps.carried_results.count(name) > 1:
             rule = "a result is either carried forward or interpolated, and named once"
             raise QueryError(rule, value=name, column=name)
+    if gaps.interpolate and query.units.length > 1 and query.assigner.grid().steps > 0:
+        rule = "cumulative windows of a calendar are not interpolated: carry values forward"
+        raise UnsupportedQueryError(rule, value=query.assigner.describe())
     for name in gaps.interpolate:
         dtype = fields[name].type
         if not (types.is_floating(dtype) or types.is_timestamp(dtype)):
@@ -88,7 +92,7 @@ def _check_results(query: WindowQuery, gaps: GapFilling) -> None:
 
 def _check_bounds(query: WindowQuery, gaps: GapFilling, *, bounded: bool) -> None:
     assert isinstance(query.assigner, SlicedAssigner), "other windows are refused"
-    slide, given = query.assigner.grid().slide, gaps.given
+    slide, given = query.assigner.longest_slide, gaps.given
     if gaps.until is not None and gaps.until > MAX_GAP_WINDOWS * slide:
         rule = f"until covers up to {MAX_GAP_WINDOWS:,} windows"
         raise QueryError(rule, value=show_ticks(gaps.until))

@@ -229,7 +229,7 @@ class WindowQuery(Query):
         own = self.function.result_time
         if own is not None:
             return ResultTimes(own)
-        behind = 0 if self.gaps is None else self.gaps.delay(self.last_slides.slide)
+        behind = 0 if self.gaps is None else self.gaps.delay(self.assigner.longest_slide)
         return ResultTimes(WINDOW_TIME, end=WINDOW_END, behind=behind)
 
     @property

@@ -10,7 +10,7 @@ from gpu_windows.expressions.dialect import WindowFunction
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.sql.syntax.grouping_sets import expand_sets
 from gpu_windows.sql.syntax.statement import Statement
-from gpu_windows.sql.syntax.window_functions import read_group_window
+from gpu_windows.sql.syntax.window_functions import make_assigner, read_group_window
 from gpu_windows.sql.tables.inputs import Columns, Input, Window, check_timed
 
 _BOUNDS = ("window_start", "window_end")
@@ -106,8 +106,9 @@ class GroupingClause:
     ) -> Grouping:
         if len(calls) > 1 or self.table.window is not None:
             raise sql_error(calls[-1], "rows can be assigned to windows once")
-        time, assigner = read_group_window(calls[0])
+        time, durations = read_group_window(calls[0])
         check_timed(self.table, time, self.table.column(time))
+        assigner = make_assigner(calls[0], durations, self.table.display_zone)
         keys = [each for each in plain if each is not calls[0]]
         return self._make_grouping(calls[0], keys, Window(assigner), calls[0], sets)
 

@@ -15,10 +15,11 @@ from gpu_windows.expressions.dialect import (
     TableArgument,
     WindowFunction,
 )
-from gpu_windows.expressions.intervals import interval_ticks
+from gpu_windows.expressions.intervals import interval_months, interval_ticks
 from gpu_windows.expressions.sql_text import errors_at, sql_error
-from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.vocabulary.options import show_ticks
+from gpu_windows.sql.api_call import ApiCall, call_api
+from gpu_windows.vocabulary.options import TICKS, show_ticks
+from gpu_windows.vocabulary.windows.calendar import Period
 
 #: Parameters of window functions, by Flink's names; OFFSET is optional.
 _DURATIONS: Mapping[str, tuple[str, ...]] = {
@@ -32,6 +33,12 @@ _SIGNATURES = {
     "HOP": "HOP(TABLE t, DESCRIPTOR(time), slide, size [, offset])",
     "CUMULATE": "CUMULATE(TABLE t, DESCRIPTOR(time), step, size [, offset])",
     "SESSION": "SESSION(TABLE t [PARTITION BY keys], DESCRIPTOR(time), gap)",
+}
+#: Parameters of `gw.CalendarWindows.of` after the size; Flink has no windows of months.
+_CALENDAR: Mapping[str, tuple[str, ...]] = {
+    "TUMBLE": ("offset",),
+    "HOP": ("slide", "offset"),
+    "CUMULATE": ("step", "offset"),
 }
 #: Functions in results of GROUP BY that return a column of the window.
 AUXILIARY_FUNCTIONS = {
@@ -47,8 +54,8 @@ AUXILIARY_FUNCTIONS = {
 
 def read_window_function(
     call: WindowFunction,
-) -> tuple[TableArgument, exp.Column, ApiCall]:
-    """Return the table, the time and the window assigner of a window function.
+) -> tuple[TableArgument, exp.Column, list[exp.Expr | None]]:
+    """Return the table, the time and the durations of a window function.
 
     Raises
     ------
@@ -69,12 +76,11 @@ def read_window_function(
     if not isinstance(table, TableArgument) or not has_time:
         raise sql_error(call, f"a window function must be {_SIGNATURES[kind]}")
     assert time is not None
-    assigner = _assigner(call, [by_name.get(name) for name in _DURATIONS[kind]])
-    return table, time.expressions[0], assigner
+    return table, time.expressions[0], [by_name.get(name) for name in _DURATIONS[kind]]
 
 
-def read_group_window(call: WindowFunction) -> tuple[exp.Column, ApiCall]:
-    """Return the time and the window assigner of ``GROUP BY TUMBLE(time, size)``.
+def read_group_window(call: WindowFunction) -> tuple[exp.Column, list[exp.Expr]]:
+    """Return the time and the durations of ``GROUP BY TUMBLE(time, size)``.
 
     Raises
     ------
@@ -89,17 +95,73 @@ def read_group_window(call: WindowFunction) -> tuple[exp.Column, ApiCall]:
     if len(durations) != wanted or any(isinstance(each, NamedArgument) for each in durations):
         names = ", ".join(("time", *_DURATIONS[call.this][:wanted])).lower()
         raise sql_error(call, f"in GROUP BY this must be {call.this}({names})")
-    return time, _assigner(call, durations)
+    return time, durations
 
 
-def _assigner(call: WindowFunction, durations: Sequence[exp.Expr | None]) -> ApiCall:
+def make_assigner(
+    call: WindowFunction, durations: Sequence[exp.Expr | None], zone: str | None
+) -> ApiCall:
+    """Return the window assigner of a window function.
+
+    Parameters
+    ----------
+    call : WindowFunction
+    durations : sequence of sqlglot.exp.Expr or None
+        See `read_window_function`.
+    zone : str, optional
+        Of windows of months.
+
+    Raises
+    ------
+    SqlError
+        If a duration is missing, or windows cannot have it.
+    """
     required = [name for name in _DURATIONS[call.this] if name != "OFFSET"]
     missing = [name for name, each in zip(required, durations, strict=False) if each is None]
     if missing:
         raise sql_error(call, f"a window function must be {_SIGNATURES[call.this]}")
-    lengths = [interval_ticks(each) for each in durations if each is not None]
+    some = [each for each in durations if each is not None]
     with errors_at(call):
-        return _ASSIGNERS[call.this](lengths)
+        if call.this in _CALENDAR and any(_months(each) is not None for each in some):
+            return _calendar_windows(call, some, zone)
+        return _ASSIGNERS[call.this]([interval_ticks(each) for each in some])
+
+
+def _months(interval: exp.Expr) -> int | None:
+    return interval_months(interval) if isinstance(interval, exp.Interval) else None
+
+
+def _calendar_windows(
+    call: WindowFunction, durations: Sequence[exp.Expr], zone: str | None
+) -> ApiCall:
+    size, *rest = (_period(each) for each in durations)
+    if call.this != "TUMBLE":
+        size, rest = rest[0], [size, *rest[1:]]
+    options = dict(zip(_CALENDAR[call.this], rest, strict=False))
+    return _call_calendar(size, **options, time_zone=zone)
+
+
+def calendar_call(windows: kinds.CalendarWindows) -> ApiCall:
+    """Return windows that tumble as a call of the API."""
+    offset = windows.offset.describe() if windows.offset.count else None
+    return _call_calendar(windows.period.describe(), offset=offset, time_zone=windows.time_zone)
+
+
+def _call_calendar(size: str, **options: str | None) -> ApiCall:
+    some = {name: value for name, value in options.items() if value is not None}
+    return call_api("gw.CalendarWindows.of", kinds.CalendarWindows.of, size, **some)
+
+
+def _period(interval: exp.Expr) -> str:
+    """Return an interval as a period of the calendar."""
+    months = _months(interval)
+    if months is not None:
+        return Period(months, "month").describe()
+    days, rest = divmod(interval_ticks(interval), TICKS["day"])
+    if rest:
+        rule = "windows of months have a slide, step and offset of days or months"
+        raise sql_error(interval, rule)
+    return Period(days, "day").describe()
 
 
 def duration_call(ticks: int) -> ApiCall:

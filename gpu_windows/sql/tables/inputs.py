@@ -98,6 +98,12 @@ class Input:
         return stream
 
     @property
+    def display_zone(self) -> str | None:
+        """The zone in which event times are shown; None if they have none."""
+        stream = self.timed_stream
+        return None if stream.time == NO_TIME else stream.source.display_zone(stream.time)
+
+    @property
     def is_streaming(self) -> bool:
         """Whether its rows arrive over time, without an end."""
         return self.timed_stream.source.is_streaming

@@ -14,7 +14,7 @@ from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.runners.outputs import Source
 from gpu_windows.runners.row_stream import READ_TWICE
 from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.sql.syntax.window_functions import tumbling_windows
+from gpu_windows.sql.syntax.window_functions import calendar_call, tumbling_windows
 from gpu_windows.sql.tables.inputs import (
     WINDOW_COLUMNS,
     Input,
@@ -24,6 +24,7 @@ from gpu_windows.sql.tables.inputs import (
 )
 from gpu_windows.sql.tables.results import Results
 from gpu_windows.vocabulary.windows import (
+    CalendarWindows,
     CumulativeEventTimeWindows,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
@@ -108,9 +109,17 @@ def windows_by_end(windows: ApiCall) -> ApiCall | None:
         size, offset = assigner.slide, (assigner.offset + assigner.size) % assigner.slide
     elif isinstance(assigner, CumulativeEventTimeWindows):
         size, offset = assigner.step, assigner.offset % assigner.step
+    elif isinstance(assigner, CalendarWindows):
+        return None if assigner.is_tumbling else calendar_call(assigner.by_end)
     else:
         return None
     return tumbling_windows([size, offset] if offset else [size])
+
+
+def _is_tumbling(assigner: object) -> bool:
+    if isinstance(assigner, CalendarWindows):
+        return assigner.is_tumbling
+    return isinstance(assigner, TumblingEventTimeWindows)
 
 
 class _Rows:
@@ -177,8 +186,7 @@ class _Rows:
         columns = {**self._bounds, **dict.fromkeys(times, WINDOW_COLUMNS[2])}
         starts = [name for name, bound in self._bounds.items() if bound == _BOUNDS[0]]
         if self._ends is None and self._results.start is None:
-            is_tumbling = isinstance(windows.value, TumblingEventTimeWindows)
-            return Window(windows, columns=columns) if is_tumbling else None
+            return Window(windows, columns=columns) if _is_tumbling(windows.value) else None
         start = self._columns[starts[0]] if starts else None
         columns = {name: bound for name, bound in columns.items() if bound != _BOUNDS[0]}
         return Window(self._ends or windows, columns=columns, start=start)

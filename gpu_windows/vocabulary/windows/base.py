@@ -124,6 +124,11 @@ class WindowAssigner(ABC):
         return ()
 
     @property
+    def longest_slide(self) -> int:
+        """Upper bound of the ticks between the ends of consecutive windows; 0 without slides."""
+        return 0
+
+    @property
     def usable_ticks(self) -> tuple[int, int]:
         """First and last timestamp whose windows fit into int64."""
         return LONG_MIN + 1, LONG_MAX

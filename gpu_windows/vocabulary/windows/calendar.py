@@ -15,7 +15,7 @@ from gpu_windows.vocabulary.windows.calendar_units import (
     calendar_units,
 )
 from gpu_windows.vocabulary.windows.sliced import SlicedAssigner
-from gpu_windows.vocabulary.windows.zones import day_runs
+from gpu_windows.vocabulary.windows.zones import DAY, day_runs
 
 #: Units of periods: which unit of the calendar they count, and how many of them.
 _PERIODS: dict[str, tuple[CalendarUnit, int]] = {
@@ -199,6 +199,19 @@ class CalendarWindows(SlicedAssigner):
         return is_divisor and step.unit == self.period.unit
 
     @property
+    def is_tumbling(self) -> bool:
+        """Whether windows do not overlap."""
+        return self.step is None and self.every == self.period
+
+    @property
+    def by_end(self) -> Self:
+        """Windows that do not overlap, and end where these end."""
+        last = self.step or self.every
+        ahead = self.offset.count + (self.period.count if self.step is None else 0)
+        offset = ahead % last.count if last.unit == self.period.unit else 0
+        return type(self)(last, last, Period(offset, last.unit), None, self.time_zone)
+
+    @property
     def _by_day(self) -> bool:
         """Whether windows of months grow by days."""
         return self.period.unit == "month" and self.step == Period(1, "day")
@@ -217,6 +230,12 @@ class CalendarWindows(SlicedAssigner):
         """The days or months of the zone."""
         unit: CalendarUnit = "day of month" if self._by_day else self.period.unit
         return calendar_units(unit, self._days)
+
+    @property
+    def longest_slide(self) -> int:
+        """Upper bound of the ticks between the ends of consecutive windows."""
+        days = (DAYS_OF_MONTH if self.period.unit == "month" and not self._by_day else 1) + 1
+        return self.grid().slide * days * DAY
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""

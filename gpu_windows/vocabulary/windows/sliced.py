@@ -32,6 +32,11 @@ class SlicedAssigner(WindowAssigner):
         return TICKS
 
     @property
+    def longest_slide(self) -> int:
+        """Upper bound of the ticks between the ends of consecutive windows."""
+        return self.grid().slide
+
+    @property
     def usable_ticks(self) -> tuple[int, int]:
         """First and last timestamp whose windows fit into int64, or are in the calendar."""
         grid, units = self.grid(), self.units

@@ -85,6 +85,44 @@ def _without_end(rows: Any) -> Any:
 
 
 @pytest.mark.thorough
+def test_a_later_stage_reads_filled_windows_in_time(spark: SparkSession, tmp_path: Path) -> None:
+    """Its watermark waits for gaps that are filled when the next row of their key is known."""
+    files(tmp_path / "in", batches(4))
+    seconds = fill(streamed(spark, tmp_path / "in"), LINES)
+    assert seconds.plan.query.results_in_time.behind == 11 * SECOND
+    by_key = gw.stream_results(seconds, "seconds", keep=True).key_by("k")
+    windows = by_key.window(gw.TumblingEventTimeWindows.of("20 seconds"))
+    run_to_the_end(windows.with_outputs().aggregate(rows=gw.count()), tmp_path)
+    assert gw.read_output(spark, tmp_path / "out", "late").count() == 0
+    kept = gw.read_output(spark, tmp_path / "out", "stages/seconds/result")
+    counts = kept.selectExpr("k", "window(window_start, '20 seconds').start AS start")
+    wanted = {
+        (row.k, row.start): row["count"] for row in counts.groupBy("k", "start").count().collect()
+    }
+    found = gw.read_output(spark, tmp_path / "out").collect()
+    assert len(found) > 100
+    assert all(row.rows == wanted[row.k, row.window_start] for row in found)
+
+
+@pytest.mark.thorough
+def test_an_aggregate_may_be_added_at_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    files(tmp_path / "in", batches(1))
+    by_key = gw.stream(streamed(spark, tmp_path / "in")).event_time("ts", WATERMARKS).key_by("k")
+    windows = by_key.window_gapfill(WINDOWS, carry_forward="n", until="9 seconds").with_outputs()
+    run_to_the_end(windows.aggregate(n=gw.count()), tmp_path)
+    files(tmp_path / "in", batches(2))
+    more = {"n": gw.count(), "v": gw.count("v")}
+    places = tmp_path / "out", tmp_path / "state"
+    options: Any = {"begin_empty": ["v"], "trigger": {"availableNow": True}}
+    gw.write_stream(windows.aggregate(**more), *places, **options).awaitTermination()
+    rows = gw.read_output(spark, tmp_path / "out").where("v = 0 AND n > 0")
+    assert rows.count() > 100
+    other = by_key.window_gapfill(WINDOWS, until="9 seconds").with_outputs().aggregate(**more)
+    with pytest.raises(StateMismatchError, match=r"gaps\.carry_forward"):
+        run_to_the_end(other, tmp_path)
+
+
+@pytest.mark.thorough
 def test_other_keys_at_a_restart_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(1))
     source = streamed(spark, tmp_path / "in")

@@ -1,0 +1,87 @@
+"""Rows and times as tests write them: dicts, and times as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.errors import QueryError
+from gpu_windows.user_values import to_tick
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+#: A time: a datetime, a text such as "2026-05-01 12:00:00", or microseconds since 1970.
+Time = datetime | str | int
+
+
+def ticks_of(time: Time) -> int:
+    """Return a time in ticks; one without a zone is in UTC.
+
+    Raises
+    ------
+    QueryError
+        If it is not a time.
+    """
+    if isinstance(time, str):
+        try:
+            time = datetime.fromisoformat(time)
+        except ValueError as error:
+            rule = "a time as text is written as in 2026-05-01 12:00:00"
+            raise QueryError(rule, value=repr(time)) from error
+    if isinstance(time, datetime):
+        aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(microseconds=1)
+    ticks = None if isinstance(time, bool) else to_tick(time)
+    if ticks is None:
+        rule = "a time is a datetime, a text, or microseconds since 1970"
+        raise QueryError(rule, value=repr(time))
+    return ticks
+
+
+def table_of(rows: object, schema: pa.Schema) -> pa.Table:
+    """Return rows as a table of a schema.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table or iterable of mapping
+        Times may be text.
+    schema : pyarrow.Schema
+
+    Raises
+    ------
+    QueryError
+        If a row has a column that the schema lacks, or a value does not fit.
+    """
+    if isinstance(rows, pa.Table):
+        if set(rows.schema.names) != set(schema.names):
+            rule = f"rows have the columns {', '.join(schema.names)}"
+            raise QueryError(rule, value=", ".join(rows.schema.names))
+        return rows.select(schema.names).cast(schema)
+    if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
+        rule = "rows are a pyarrow.Table or a list of dicts"
+        raise QueryError(rule, value=repr(rows))
+    try:
+        return pa.Table.from_pylist([_row_of(row, schema) for row in rows], schema=schema)
+    except (pa.ArrowException, TypeError) as error:
+        rule = f"a value does not fit the columns {schema.to_string(truncate_metadata=True)!r}"
+        raise QueryError(f"{rule}: {error}") from error
+
+
+def _row_of(row: Any, schema: pa.Schema) -> dict[str, Any]:
+    if not isinstance(row, Mapping):
+        raise QueryError("rows are a pyarrow.Table or a list of dicts", value=repr(row))
+    if unknown := [name for name in row if name not in schema.names]:
+        rule = f"a row has some of the columns {', '.join(schema.names)}"
+        raise QueryError(rule, value=", ".join(map(str, unknown)))
+    return {name: _value_of(value, schema.field(name).type) for name, value in row.items()}
+
+
+def _value_of(value: Any, dtype: pa.DataType) -> Any:
+    if not (types.is_timestamp(dtype) and isinstance(value, str)):
+        return value
+    time = _EPOCH + timedelta(microseconds=ticks_of(value))
+    return time if dtype.tz is not None else time.replace(tzinfo=None)

@@ -1,0 +1,201 @@
+"""A query step by step: rows, watermarks, the clock, outputs, state."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.errors import QueryError, StateError
+from gpu_windows.testing import assert_rows, harness
+
+SCHEMA = pa.schema({"k": pa.string(), "ts": pa.timestamp("us", "UTC"), "v": pa.int64()})
+BOUND = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+
+
+def row(at: str, value: int, key: str = "a") -> dict[str, Any]:
+    return {"k": key, "ts": f"2026-05-01 12:{at}", "v": value}
+
+
+def windowed(rows: Any) -> Any:
+    keyed = rows.where("v > 0").event_time("ts", BOUND).key_by("k")
+    return keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).with_outputs()
+
+
+def sums(rows: Any) -> Any:
+    return windowed(rows).aggregate(total=gw.sum("v"), last=gw.last("v"))
+
+
+def test_windows_fire_when_the_watermark_says_so() -> None:
+    test = harness(sums, SCHEMA)
+    test.push([row("00:10", 1), row("00:20", -7), row("00:30", 2)])
+    test.push([row("01:10", 5)])
+    assert len(test.take()) == 0
+    test.advance_watermark("2026-05-01 12:00:59.999998")
+    assert len(test.take()) == 0
+    test.advance_watermark("2026-05-01 12:00:59.999999")
+    assert_rows(test.take(), [{"k": "a", "total": 3, "last": 2}], columns=["k", "total", "last"])
+    test.push([row("00:50", 9), {"k": "a", "v": 1}])
+    assert_rows(test.take("late"), pa.Table.from_pylist([row("00:50", 9)]), columns=["k", "v"])
+    assert test.take("rejected")["rejection_reason"].to_pylist() == ["null_timestamp"]
+    assert len(test.take("rejected")) == 0
+    test.end_input()
+    assert test.take()["total"].to_pylist() == [5]
+    assert (test.counters.rows, test.counters.late, test.counters.fired) == (5, 1, 2)
+    assert set(test.state_size().values()) <= {0}
+
+
+def test_the_watermark_of_the_query() -> None:
+    test = harness(sums, SCHEMA)
+    test.advance_watermark()
+    test.push([row("01:04", 1), row("00:10", 1)])
+    test.advance_watermark()
+    assert len(test.take()) == 0
+    test.push([row("01:05", 1)])
+    test.advance_watermark()
+    assert test.take()["total"].to_pylist() == [1]
+
+
+def test_a_snapshot_is_gone_back_to() -> None:
+    test = harness(sums, SCHEMA)
+    test.push([row("00:10", 1)])
+    snapshot = test.snapshot()
+    test.push([row("00:11", 10)])
+    test.end_input()
+    assert test.take()["total"].to_pylist() == [11]
+    for other in (test, harness(sums, SCHEMA)):
+        other.restore(snapshot)
+        assert len(other.take()) == 0
+        other.push([row("00:12", 100)])
+        other.advance_watermark("2026-05-01 12:01")
+        found = other.take()
+        assert (found["total"].to_pylist(), found["last"].to_pylist()) == ([101], [100])
+
+
+def test_a_snapshot_of_another_query() -> None:
+    first = harness(sums, SCHEMA)
+    first.push([row("00:10", 1)])
+    other = harness(lambda rows: windowed(rows).process(Counts(), ["v"], output="n LONG"), SCHEMA)
+    with pytest.raises(StateError):
+        other.restore(first.snapshot())
+    with pytest.raises(QueryError, match="takes a Snapshot"):
+        other.restore(b"")  # type: ignore[arg-type]
+
+
+class Counts(gw.functions.ProcessWindowFunction):
+    def process(self, key: Any, context: Any, rows: Any) -> list[dict[str, int]]:
+        return [{"n": len(rows)}]
+
+
+class Alarm(gw.functions.KeyedProcessFunction):
+    uses_processing_time = True
+    state: ClassVar = {"n": gw.functions.ValueStateDescriptor(pa.int64())}
+    output_schema = pa.schema({"n": pa.int64()})
+    side_outputs: ClassVar = {"seen": pa.schema({"v": pa.int64()})}
+
+    def process_element(self, row: Any, context: Any) -> Any:
+        count = (context.state("n").value() or 0) + 1
+        context.state("n").update(count)
+        context.output("seen", {"v": row["v"]})
+        context.register_processing_time_timer(context.current_processing_time + 10_000_000)
+        return []
+
+    def on_timer(self, timestamp: int, context: Any) -> Any:
+        return [{"n": context.state("n").value()}]
+
+
+def test_timers_side_outputs_and_the_clock() -> None:
+    def alarms(rows: Any) -> Any:
+        keyed = rows.event_time("ts", BOUND).key_by("k").with_outputs()
+        return keyed.process(Alarm(), ["v"], output="n LONG")
+
+    test = harness(alarms, SCHEMA)
+    test.set_processing_time("2026-05-01 08:00")
+    test.push([row("00:10", 1), row("00:20", 2, "b")])
+    assert test.take("sides/seen")["v"].to_pylist() == [1, 2]
+    test.set_processing_time("2026-05-01 08:00:09")
+    assert len(test.take()) == 0
+    test.set_processing_time("2026-05-01 08:00:10")
+    assert_rows(test.take(), [{"k": "a", "n": 1}, {"k": "b", "n": 1}])
+
+
+def test_windows_of_processing_time() -> None:
+    def counts(rows: Any) -> Any:
+        windows = gw.TumblingProcessingTimeWindows.of("10 seconds")
+        return rows.key_by("k").window(windows).with_outputs().aggregate(n=gw.count())
+
+    test = harness(counts, SCHEMA)
+    test.set_processing_time("2026-05-01 08:00:05")
+    test.push([row("00:10", 1), row("00:20", 2)])
+    test.set_processing_time("2026-05-01 08:00:10")
+    assert test.take()["n"].to_pylist() == [2]
+
+
+def test_two_inputs_have_names() -> None:
+    def pairs(left: Any, right: Any) -> Any:
+        sides = [each.event_time("ts", BOUND).key_by("k") for each in (left, right)]
+        join = sides[0].interval_join(sides[1]).between("-5 seconds", "5 seconds")
+        return join.with_outputs().select(["v"], ["v"])
+
+    test = harness(pairs, left=SCHEMA, right=SCHEMA)
+    test.push(left=[row("00:10", 1)])
+    test.push(right=[row("00:12", 2), row("00:50", 3)])
+    assert len(test.take()) == 1
+    with pytest.raises(QueryError, match="several strategies"):
+        test.advance_watermark()
+    with pytest.raises(QueryError, match="the inputs of this harness are 'left', 'right'"):
+        test.push([row("00:10", 1)])
+
+
+def test_sql_is_a_query_like_others() -> None:
+    text = """
+        SELECT k, SUM(v) AS total FROM TUMBLE(TABLE rows, DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+        GROUP BY k, window_start, window_end"""
+
+    def query(rows: Any) -> Any:
+        return gw.sql(text, rows=rows.event_time("ts", BOUND)).outputs()
+
+    with pytest.raises(QueryError, match=r"without distinct|outputs"):
+        harness(lambda rows: query(rows).distinct(), SCHEMA)
+    test = harness(query, rows=SCHEMA)
+    test.push(rows=[row("00:10", 1), row("00:20", 2)])
+    test.advance_watermark("2026-05-01 12:01:00+00:00")
+    assert test.take()["total"].to_pylist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("does", "rule"),
+    [
+        (lambda: harness(sums), "takes the schema of one input"),
+        (lambda: harness(sums, {"k": "string"}), "is a pyarrow.Schema"),
+        (lambda: harness(lambda rows: rows, SCHEMA), "returns outputs"),
+        (lambda: harness(sums, SCHEMA).push({"k": "a"}), "a list of dicts"),
+        (lambda: harness(sums, SCHEMA).push([{"key": "a"}]), "some of the columns k, ts, v"),
+        (lambda: harness(sums, SCHEMA).push([{"v": "many"}]), "does not fit the columns"),
+        (lambda: harness(sums, SCHEMA).push(pa.table({"k": ["a"]})), "have the columns k, ts, v"),
+        (lambda: harness(sums, SCHEMA).take("sides/x"), "outputs are result, late, rejected"),
+        (lambda: harness(sums, SCHEMA).advance_watermark("noon"), "a time as text"),
+        (lambda: harness(sums, SCHEMA).advance_watermark(1.5), "a time is a datetime"),  # type: ignore[arg-type]
+    ],
+)
+def test_misuse(does: Any, rule: str) -> None:
+    with pytest.raises(QueryError, match=rule):
+        does()
+
+
+def test_a_watermark_does_not_go_back() -> None:
+    test = harness(sums, SCHEMA)
+    test.advance_watermark(5)
+    with pytest.raises(QueryError, match="does not go back; it is 5 ticks, got 4 ticks"):
+        test.advance_watermark(4)
+
+
+def test_a_chain_is_tested_query_by_query() -> None:
+    def chain(rows: Any) -> Any:
+        results = gw.stream_results(sums(rows), name="minutes")
+        return results.key_by("k").window(gw.TumblingEventTimeWindows.of("1 hour")).with_outputs()
+
+    with pytest.raises(QueryError, match="a harness runs one query"):
+        harness(lambda rows: chain(rows).aggregate(n=gw.count()), SCHEMA)
