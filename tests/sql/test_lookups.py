@@ -111,7 +111,7 @@ MISTAKES = {
         "PROCTIME.. of a bounded table",
     ),
     "a result": (f"SELECT #p FROM {P} r", "PROCTIME.. of a bounded table"),
-    "an item": ("SELECT id, #PROCTIME() AS p FROM o", "for lookups, FOR SYSTEM_TIME AS OF p, and on streams"),
+    "an item": ("SELECT id, #PROCTIME() AS p FROM o", "lookups, FOR SYSTEM_TIME AS OF p, and on"),
     "a condition": ("SELECT id FROM o WHERE #PROCTIME() > ts", "for lookups"),
     "an outer condition": (
         f"SELECT r.id FROM {P} r LEFT JOIN d FOR SYSTEM_TIME AS OF r.p "
