@@ -18,6 +18,7 @@ from gpu_windows.runners.explosion import Explosion
 from gpu_windows.runners.lookup import Lookup
 from gpu_windows.runners.outputs import Outputs, Source, UnionInput
 from gpu_windows.vocabulary.watermarks import (
+    ClockWatermarks,
     UnionWatermarks,
     WatermarkStrategy,
     check_union_watermarks,
@@ -58,6 +59,17 @@ class TimedStream(UnkeyedStream):
     @property
     def _rows(self) -> KeyedInput:
         return KeyedInput(self.source, self.time, self.watermarks, keys=())
+
+    def ingestion_time(self) -> TimedStream:
+        """Let rows happen when they arrive, in place of their event time: `Stream.ingestion_time`.
+
+        Raises
+        ------
+        UnsupportedQueryError
+            If the rows are bounded: all of them arrive at once.
+        """
+        source, name = self.source.add_arrival_time()
+        return replace(self, source=source, time=name, watermarks=ClockWatermarks())
 
     def where(self, condition: str) -> TimedStream:
         """Take the rows only for which a condition is true.

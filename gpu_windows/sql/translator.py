@@ -17,6 +17,7 @@ from gpu_windows.sql.syntax.window_functions import make_assigner, read_window_f
 from gpu_windows.sql.tables.arrangement import arrange
 from gpu_windows.sql.tables.constants import constant_rows
 from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window, check_timed
+from gpu_windows.sql.tables.processing_time import in_time_of
 from gpu_windows.sql.tables.projection import project
 from gpu_windows.sql.tables.results import Results, Settings, select_from_results
 from gpu_windows.sql.tables.stages import Stages, as_stage
@@ -203,7 +204,7 @@ class Translator:
         if found is None:
             is_table = isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier)
             table = self.tables.get(source.name.lower()) if is_table else None
-            return table is not None and time.name.lower() in table.processing_times
+            return table is not None and table.is_processing_time(exp.column(time.this.copy()))
         inner, within = found
         for item in inner.items:
             if isinstance(item.node, exp.Star) and within.names_processing_time(inner.source, time):
@@ -319,6 +320,7 @@ class Translator:
                 "the window function adds a column of this name: rename it in the subquery with AS"
             )
             raise sql_error(call, rule, clashes[0])
+        rows = in_time_of(rows, [time])
         check_timed(rows, time, rows.column(time))
         assigner = make_assigner(call, durations, rows.display_zone)
         by = table.args.get("partition_by")

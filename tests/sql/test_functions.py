@@ -114,7 +114,7 @@ REFUSED = {
     "now": ("#CURRENT_TIMESTAMP", "when it is computed"),
     "the day": ("#CURRENT_DATE", "when it is computed"),
     "chance": ("#RAND()", "when it is computed"),
-    "the time of processing": ("#PROCTIME()", r"ingestion_time\(\)"),
+    "the time of processing": ("#PROCTIME()", "the time at which rows arrive"),
     "a list as a text": ("#CAST(arr AS STRING)", "got CAST"),
     "a part of a day": ("#EXTRACT(HOUR FROM CAST(ts AS DATE))", r"got EXTRACT\(HOUR FROM CAST"),
     "a path": ("#JSON_VALUE(s, 'a' DEFAULT 'x' ON EMPTY)", r"got JSON_VALUE\(s, 'a' DEFAULT 'x'"),

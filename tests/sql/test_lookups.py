@@ -108,10 +108,10 @@ MISTAKES = {
     "windows by it": (
         f"SELECT COUNT(*) FROM TUMBLE(TABLE {P}, DESCRIPTOR(#p), INTERVAL '1' SECOND) "
         "GROUP BY window_start, window_end",
-        "use ingestion_time",
+        "PROCTIME.. of a bounded table",
     ),
-    "a result": (f"SELECT #p FROM {P} r", "PROCTIME.. is for lookups"),
-    "an item": ("SELECT id, #PROCTIME() AS p FROM o", "for lookups, FOR SYSTEM_TIME AS OF p"),
+    "a result": (f"SELECT #p FROM {P} r", "PROCTIME.. of a bounded table"),
+    "an item": ("SELECT id, #PROCTIME() AS p FROM o", "lookups, FOR SYSTEM_TIME AS OF p, and on"),
     "a condition": ("SELECT id FROM o WHERE #PROCTIME() > ts", "for lookups"),
     "an outer condition": (
         f"SELECT r.id FROM {P} r LEFT JOIN d FOR SYSTEM_TIME AS OF r.p "

@@ -74,7 +74,7 @@ MISTAKES = {
     ),
     "time of processing": (
         f"SELECT COUNT(*) FROM TUMBLE(TABLE t, DESCRIPTOR(#PROCTIME()), INTERVAL '1' HOUR) {BY}",
-        "ingestion_time() of a stream",
+        "the time at which rows arrive",
     ),
     "no DESCRIPTOR": (f"SELECT 1 FROM #TUMBLE(TABLE t, ts, INTERVAL '1' HOUR) {BY}", OF),
     "no TABLE": (f"SELECT 1 FROM #TUMBLE(t, DESCRIPTOR(ts), INTERVAL '1' HOUR) {BY}", OF),

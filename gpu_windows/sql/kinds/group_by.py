@@ -15,7 +15,7 @@ from gpu_windows.sql.kinds.aggregates import (
     build_list_aggregate,
     is_list_aggregate,
 )
-from gpu_windows.sql.kinds.grouping_clause import GroupingClause
+from gpu_windows.sql.kinds.grouping_clause import GroupingClause, time_columns
 from gpu_windows.sql.syntax.statement import (
     Statement,
     conjunction,
@@ -31,6 +31,7 @@ from gpu_windows.sql.tables.inputs import (
     result_column,
     window_bound,
 )
+from gpu_windows.sql.tables.processing_time import in_time_of
 from gpu_windows.sql.tables.results import (
     Results,
     Settings,
@@ -105,7 +106,7 @@ class WindowAggregation:
     ) -> None:
         self._statement, self._ranking = statement, ranking
         self._settings = settings.for_inputs(table)
-        table = table.where(statement.where)
+        table = in_time_of(table, time_columns(statement.group)).where(statement.where)
         self._columns = Columns(table)
         clause = GroupingClause(statement, table, self._columns)
         self._grouping = clause.read()

@@ -34,6 +34,16 @@ class Grouping:
     sets: tuple[tuple[exp.Expr, ...], ...] | None
 
 
+def time_columns(group: exp.Group | None) -> list[exp.Expr]:
+    """Return the times of ``GROUP BY TUMBLE(time, size)``."""
+    calls = () if group is None else group.expressions
+    return [
+        each.expressions[0]
+        for each in calls
+        if isinstance(each, WindowFunction) and each.expressions
+    ]
+
+
 class GroupingClause:
     """Reads GROUP BY.
 

@@ -12,6 +12,7 @@ from gpu_windows.sql.syntax.statement import Statement
 from gpu_windows.sql.syntax.value_types import apply_type_rules
 from gpu_windows.sql.syntax.window_functions import duration_call
 from gpu_windows.sql.tables.inputs import Columns, Input, check_timed, result_column
+from gpu_windows.sql.tables.processing_time import in_time_of
 from gpu_windows.sql.tables.results import Results, select_from_results
 from gpu_windows.sql.translator import Translator
 
@@ -34,8 +35,10 @@ def read_match(statement: Statement, translator: Translator) -> Results:
         With the position of what is not covered.
     """
     statement.refuse("MATCH_RECOGNIZE cannot be joined: join in an query query", "joins")
-    table = translator.table(statement.source)
     match = statement.select.args["match"]
+    order = match.args.get("order")
+    first = [] if order is None else [order.expressions[0].this]
+    table = in_time_of(translator.table(statement.source), first)
     results = _Match(match, table, translator).results()
     alias = match.args.get("alias")
     if alias is not None and alias.args.get("columns"):

@@ -16,6 +16,11 @@ from gpu_windows.sql.kinds.aggregates import build_aggregate
 from gpu_windows.sql.syntax.statement import Item, Statement, names_of, outermost_parts
 from gpu_windows.sql.syntax.window_functions import duration_call
 from gpu_windows.sql.tables.inputs import Columns, Input, check_timed, result_column
+from gpu_windows.sql.tables.processing_time import (
+    in_time_of,
+    is_in_ingestion_time,
+    order_columns,
+)
 from gpu_windows.sql.tables.results import (
     Results,
     Settings,
@@ -84,6 +89,7 @@ class _Over:
         if table.window is not None:
             raise sql_error(statement.over[0] if statement.over else statement.select, _IN_WINDOWS)
         self._statement, self._settings = statement, settings.for_inputs(table)
+        table = in_time_of(table, order_columns(statement, statement.over))
         self._table = table.where(statement.where)
         self._columns = Columns(self._table)
         self._calls: dict[str, str] = {}
@@ -152,7 +158,10 @@ class _Over:
             if isinstance(function, exp.Lag | exp.Lead):
                 return self._neighbor(call, function)
             aggregate = build_aggregate(function, self._columns)
-            return aggregate.call("over", _frame(call, whole.args.get("spec"))).on_one_line()
+            frame = _frame(call, whole.args.get("spec"))
+            if is_in_ingestion_time(self._table) and frame.value == Range():
+                frame = call_api("gw.Rows", Rows)  # one row after another, as Flink
+            return aggregate.call("over", frame).on_one_line()
 
     def _neighbor(self, call: exp.Window, function: exp.Lag | exp.Lead) -> ApiCall:
         rows = function.args.get("offset") or exp.Literal.number(1)

@@ -10,6 +10,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.syntax.statement import Item, Statement
 from gpu_windows.sql.tables.inputs import Input, result_column
+from gpu_windows.sql.tables.processing_time import in_ingestion_time
 from gpu_windows.sql.tables.results import (
     Results,
     Settings,
@@ -37,6 +38,10 @@ def read_select(statement: Statement, table: Input, settings: Settings) -> Resul
         raise sql_error(statement.select, _NO_AGGREGATE)
     settings.check_selects(statement.select)
     rows = table.where(statement.where)
+    for item in statement.items if rows.processing_times else ():
+        if rows.is_star(item.node) or rows.is_processing_time(item.node):
+            rows = in_ingestion_time(rows, item.node)
+            break
     items = items_by_name(_expand(statement, rows), rows.with_fields)
     if not items:
         raise sql_error(statement.select, "* needs FROM: there are no columns")

@@ -23,6 +23,7 @@ from gpu_windows.sql.kinds.pairs import stage_pairs
 from gpu_windows.sql.kinds.unnest import explode_rows, has_unnest
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts, names_of
 from gpu_windows.sql.tables.inputs import Columns, Input, result_column, window_bound
+from gpu_windows.sql.tables.processing_time import in_time_of, order_columns
 from gpu_windows.sql.tables.results import (
     Results,
     check_keeps_changes,
@@ -105,6 +106,7 @@ class _Top:
         self, statement: Statement, numbering: Numbering, table: Input, translator: Translator
     ) -> None:
         self._statement, self._numbering = statement, numbering
+        table = in_time_of(table, order_columns(numbering.inner, [numbering.call]))
         self._table = table.where(numbering.inner.where)
         self._columns = Columns(self._table)
         self._settings = translator.settings.for_inputs(table)
@@ -287,6 +289,8 @@ class _Top:
         condition: exp.Expr | None = None,
     ) -> Results:
         """Select from rows; ``condition``: over them, in place of their changes."""
+        display_name = self._table.timed_stream.source.display_name
+        names = tuple(map(display_name, names))
 
         def to_result(node: exp.Expr) -> exp.Expr | None:
             if not isinstance(node, exp.Column):
@@ -297,8 +301,7 @@ class _Top:
             if window:
                 return window_bound(window)
             column = self._table.column(node)
-            name = self._table.timed_stream.source.display_name(column)
-            return result_column(column if column in names else name)
+            return result_column(display_name(column))
 
         def rewrite(node: exp.Expr) -> exp.Expr:
             return rewrite_over_results(self._inline(node), to_result, "there is no such column")

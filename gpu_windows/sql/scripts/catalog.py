@@ -14,6 +14,7 @@ from gpu_windows.sql.scripts.definitions import (
     merge_tables,
 )
 from gpu_windows.sql.scripts.lexer import Excerpt, Token, error_at
+from gpu_windows.sql.scripts.option_hints import merge_options
 from gpu_windows.sql.scripts.statements import (
     CreateFunction,
     CreateView,
@@ -211,7 +212,7 @@ class _Reader:
         self._scope = replace(self._scope, tables=tables, views=views)
 
     def _insert_task(self, statement: Insert) -> Task:
-        target = self._table(statement.target, statement.place)
+        target = merge_options(self._table(statement.target, statement.place), statement.options)
         return Task(target.name, statement.query, self._scope, target, statement)
 
     def _query_task(self, statement: Query) -> Task:

@@ -208,7 +208,7 @@ def split_statements(script: str) -> Iterator[Cursor]:
     Raises
     ------
     SqlError
-        If a string, a name or a comment does not end, or a hint has options of a table.
+        If a string, a name or a comment does not end.
     """
     tokens: list[Token] = []
     for found in _TOKEN.finditer(script):
@@ -217,9 +217,6 @@ def split_statements(script: str) -> Iterator[Cursor]:
             continue
         if kind == "symbol" and (text in "'`" or script.startswith("/*", found.start())):
             raise error_at(script, found.start(), "this does not end", script[found.start() :][:20])
-        if kind == "hint" and "OPTIONS" in text.upper():
-            rule = "options in hints are not covered: give them in WITH of the table"
-            raise error_at(script, found.start(), rule, text)
         if (kind, text) == ("symbol", ";"):
             if tokens:
                 yield Cursor(script, tokens, found.start())

@@ -20,6 +20,7 @@ from gpu_windows.sql.scripts.catalog import Catalog, Task
 from gpu_windows.sql.scripts.connectors import STREAMS, Connectors
 from gpu_windows.sql.scripts.definitions import TableDefinition
 from gpu_windows.sql.scripts.lexer import Excerpt, error_at
+from gpu_windows.sql.scripts.option_hints import TablesWithOptions
 from gpu_windows.sql.scripts.options import (
     IDLE_TIMEOUT,
     check_options,
@@ -197,6 +198,9 @@ class ScriptRun:
             if first.insert.columns != other.insert.columns or other.insert.partition:
                 rule = "two INSERT statements into a table give the same columns: UNION ALL"
                 raise error_at(self.text, other.insert.place.start, rule, other.name)
+            if first.insert.options != other.insert.options:
+                rule = "two INSERT statements into a table have the same OPTIONS"
+                raise error_at(self.text, other.insert.place.start, rule, other.name)
             if first.insert.overwrites or other.insert.overwrites:
                 rule = "INSERT OVERWRITE is the only statement into its table"
                 raise error_at(self.text, other.insert.place.start, rule, other.name)
@@ -212,7 +216,7 @@ class ScriptRun:
         return self._translate(first, stages, tree, without_rows=without_rows)
 
     def _parse(self, task: Task) -> exp.Expr:
-        return self._parse_text(task.query)
+        return self._parse_text(task.query, task)
 
     def _translate(
         self,
@@ -230,13 +234,14 @@ class ScriptRun:
             return found
         return as_target(self.text, task, found, on_arrow=self._is_on_arrow)
 
-    def _parse_text(self, query: Excerpt) -> exp.Expr:
-        return parse_statement(query.in_place, on_arrow=self._is_on_arrow, functions=self.functions)
+    def _parse_text(self, query: Excerpt, task: Task) -> exp.Expr:
+        tree = parse_statement(query.in_place, on_arrow=self._is_on_arrow, functions=self.functions)
+        return self._with_options.bind(tree, query, task.scope.tables)
 
     def _views(self, task: Task) -> dict[str, View]:
         views: dict[str, View] = {}
         for name, view in task.scope.views.items():
-            tree = self._parse_text(view.query)
+            tree = self._parse_text(view.query, task)
             views = {**views, name: View(_with_columns(tree, view.columns), views)}
         return views
 
@@ -247,14 +252,15 @@ class ScriptRun:
 
     def open(self, name: str, task: Task) -> Input | None:
         """Return a table by its name in lower case; None for other names."""
-        definition = task.scope.tables.get(name)
+        found = self._with_options.find(name, task.scope.tables)
+        name, definition = found or (name, task.scope.tables.get(name))
         given = {key.lower(): (key, each) for key, each in self.streams.items()}
         if definition is None:
             if name not in given:
                 return None
             return tables_by_name({given[name][0]: given[name][1]})[name]
         idle = task.scope.options.get(IDLE_TIMEOUT)
-        key = (name, definition.place.start, idle)
+        key = (name, definition.place.start, idle, *definition.options.items())
         if key not in self._open_tables:
             _, stream = given.get(name, (name, None))
             if stream is None:
@@ -266,8 +272,12 @@ class ScriptRun:
         return self._open_tables[key]
 
     @cached_property
-    def _open_tables(self) -> dict[tuple[str, int, str | None], Input]:
+    def _open_tables(self) -> dict[tuple[object, ...], Input]:
         return {}
+
+    @cached_property
+    def _with_options(self) -> TablesWithOptions:
+        return TablesWithOptions(self.text)
 
     @cached_property
     def _read_tables(self) -> list[TableDefinition]:
@@ -292,7 +302,8 @@ class _Tables(Mapping[str, Input]):
         return found.without_rows if self._without_rows else found
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names
+        has_options = self._run._with_options.find(str(name), self._task.scope.tables)
+        return name in self._names or has_options is not None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from gpu_windows.sql.scripts.definitions import CreateTable, read_create_table
 from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token, split_statements
+from gpu_windows.sql.scripts.option_hints import read_target_hint
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Insert:
     query : Excerpt
     overwrites : bool
         Whether results replace what the target has.
+    options : mapping of str to str
+        Of a hint of the target.
     """
 
     target: str
@@ -70,6 +73,7 @@ class Insert:
     partition: Mapping[str, Excerpt]
     query: Excerpt
     overwrites: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -231,7 +235,7 @@ def _read_create_function(cursor: Cursor) -> CreateFunction:
 def _read_insert(cursor: Cursor) -> Insert:
     place = cursor.token
     target = cursor.path("a table")
-    _refuse_hints(cursor)
+    options = read_target_hint(cursor)
     partition: dict[str, Excerpt] = {}
     if cursor.accept("PARTITION"):
         cursor.expect("(")
@@ -245,16 +249,11 @@ def _read_insert(cursor: Cursor) -> Insert:
     begins_query = any(cursor.starts_with("(", each) for each in ("SELECT", "WITH", "VALUES", "("))
     if cursor.starts_with("(") and not begins_query:
         columns = cursor.names("a column")
-    return Insert(target, place, columns, partition, _read_query(cursor))
+    return Insert(target, place, columns, partition, _read_query(cursor), options=options)
 
 
 def _read_overwrite(cursor: Cursor) -> Insert:
     return replace(_read_insert(cursor), overwrites=True)
-
-
-def _refuse_hints(cursor: Cursor) -> None:
-    if cursor.token.kind == "hint":
-        raise cursor.error("hints are not covered: give options in WITH of the table")
 
 
 def _read_query(cursor: Cursor) -> Excerpt:

@@ -71,11 +71,11 @@ def open_table(
     stream = _with_event_time(script, definition, stream, columns, idle, on_arrow=on_arrow)
     if isinstance(stream.value, Stream):
         stream = replace(stream, value=stream.value._without_time)
-    clocks = frozenset(
-        column.name.lower()
-        for column in definition.columns
+    clocks = {
+        column.name: position
+        for position, column in enumerate(definition.columns)
         if column.expression is not None and _is_processing_time(column.expression)
-    )
+    }
     return Input(definition.name, stream, columns=columns, processing_times=clocks)
 
 

@@ -54,11 +54,11 @@ _INSTEAD = {
          "UUID", "RAND", "RAND_INTEGER", "CURRENT_ROW_TIMESTAMP"),
         f"{_CLOCK}: add it as a column before, using with_columns",
     ),
-    "PROCTIME": f"{_CLOCK}: use ingestion_time() of a stream for the time at which rows arrive; in "
-    "a subquery, PROCTIME() AS p is for lookups, FOR SYSTEM_TIME AS OF p",
+    "PROCTIME": f"{_CLOCK}: in a subquery, PROCTIME() AS p is for lookups, FOR SYSTEM_TIME AS OF "
+    "p, and on streams it is the time at which rows arrive, of windows, OVER and ROW_NUMBER",
     **dict.fromkeys(
         [f"{kind}_PROCTIME" for kind in ("TUMBLE", "HOP", "SESSION")],
-        "windows are in event time, or in ingestion_time(): use the ..._ROWTIME function",
+        "use the ..._END function",
     ),
 }  # fmt: skip
 _ADD_COLUMN = (

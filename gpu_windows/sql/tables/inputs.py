@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -26,8 +26,8 @@ WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
 
 
 _PROCESSING_TIME = (
-    "PROCTIME() is for lookups alone, FOR SYSTEM_TIME AS OF it, because a result would depend on "
-    "when it is computed: for windows and OVER use ingestion_time() of a stream"
+    "PROCTIME() is for lookups, FOR SYSTEM_TIME AS OF it, and the time of windows, OVER and "
+    "ROW_NUMBER of streams alone, because a result would depend on when it is computed"
 )
 _NO_TIME_COLUMN = (
     "the subquery does not select its time: that is window_time of windows, the rows' time of "
@@ -76,8 +76,9 @@ class Input:
         The windows of these results, if rows can be grouped by them again.
     window_conditions : tuple of sqlglot.exp.Expr
         Conditions on `WINDOW_COLUMNS` of results, for those who read rows in windows.
-    processing_times : frozenset of str
-        Names in lower case of columns that are ``PROCTIME()``, which rows do not have.
+    processing_times : mapping of str to int
+        Names in the text of columns that are ``PROCTIME()``, which rows do not have, in order, and
+        their positions among all columns.
     """
 
     alias: str
@@ -87,7 +88,7 @@ class Input:
     is_results: bool = False
     result_windows: Window | None = None
     window_conditions: tuple[exp.Expr, ...] = ()
-    processing_times: frozenset[str] = frozenset()
+    processing_times: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def timed_stream(self) -> TimedStream:
@@ -185,7 +186,7 @@ class Input:
         if not isinstance(node, exp.Column):
             return is_processing_time(node)
         is_own = not node.table or node.table.lower() == self.alias.lower()
-        return is_own and node.name.lower() in self.processing_times
+        return is_own and node.name.lower() in map(str.lower, self.processing_times)
 
     @property
     def all_names(self) -> tuple[str, ...]:

@@ -19,15 +19,15 @@ def project(statement: Statement, table: Input) -> Input:
     """
     columns: dict[str, str] = {}
     windows: dict[str, str] = {}
-    processing_times: set[str] = set()
+    processing_times: dict[str, int] = {}
     computed = Columns(table)
     items = _expand_star(statement, table)
     for name, node in zip(names_of(items), (item.node for item in items), strict=True):
-        if name.lower() in {each.lower() for each in (*columns, *windows)}:
+        if name.lower() in {each.lower() for each in (*columns, *windows, *processing_times)}:
             rule = "names of two columns differ in case alone: rename one with AS"
             raise sql_error(node, rule, name)
         if table.is_processing_time(node):
-            processing_times.add(name.lower())
+            processing_times[name] = len(columns) + len(processing_times)
             continue
         window_column = table.window_column(node)
         if window_column is not None:
@@ -41,7 +41,7 @@ def project(statement: Statement, table: Input) -> Input:
             stream=computed.stream,
             window=window,
             columns=columns,
-            processing_times=frozenset(processing_times),
+            processing_times=processing_times,
         )
 
 
@@ -50,7 +50,9 @@ def _expand_star(statement: Statement, table: Input) -> list[Item]:
     items: list[Item] = []
     for item in statement.items:
         if table.is_star(item.node):
-            names = (*table.all_names, *sorted(table.processing_times))
+            names = [*table.all_names]
+            for name, position in table.processing_times.items():
+                names.insert(position, name)
             items += (Item(result_column(name), None) for name in names)
         else:
             items.append(item)

@@ -79,6 +79,7 @@ def unite(branches: Sequence[Branch], alias: str) -> Input:
         stream,
         columns={name: name for name in names},
         is_results=any(each.table.is_results for each in branches),
+        processing_times=first.table.processing_times,
     )
 
 
@@ -87,6 +88,10 @@ def _check_alike(first: Branch, other: Branch) -> None:
     if count != wanted:
         rule = f"the SELECTs of UNION ALL have the same number of columns: the first has {wanted}"
         raise sql_error(other.node, rule, count)
+    clocks, other_clocks = ([*branch.table.processing_times.values()] for branch in (first, other))
+    if clocks != other_clocks:
+        rule = "PROCTIME() is at the same positions in all SELECTs of UNION ALL, or in none"
+        raise sql_error(other.node, rule)
     if (first.table.time == NO_TIME) != (other.table.time == NO_TIME):
         rule = (
             "the tables of UNION ALL all have an event time, or none has one: "

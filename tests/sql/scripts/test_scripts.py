@@ -377,10 +377,6 @@ NOT_RUN = {
         "y is string, and the query gives int32",
         2,
     ),
-    f"{T}\nSELECT a FROM t /*+ OPTIONS('scan.startup.mode' = 'latest-offset') */": (
-        "options in hints",
-        2,
-    ),
     f"SET 'table.exec.emit.early-fire.enabled' = 'true';{T} SELECT a FROM t": ("a trigger", 1),
     f"SET 'table.local-time-zone' = 'Asia/Tokyo';{T} SELECT a FROM t": ("UTC over Arrow", 1),
     f"SET 'table.no-such' = 'x';{T} SELECT a FROM t": ("not one that is followed", 1),
