@@ -281,19 +281,30 @@ class WindowAggregation:
         grouping = self._grouping
         if grouping.sets is None:
             raise sql_error(node, "this needs GROUPING SETS, ROLLUP or CUBE")
+        arguments = [each for each in (node.this, *node.expressions) if each is not None]
         if isinstance(node, exp.GroupingId):
-            if node.expressions or node.this:
-                raise sql_error(node, "GROUPING_ID() takes no arguments: it covers all keys")
-            return result_column(GROUPING_ID.name)
-        key = node.this or (node.expressions[0] if node.expressions else None)
-        indices = [i for i, each in enumerate(grouping.keys) if each == key]
-        if not indices:
-            raise sql_error(node, "GROUPING takes a key of GROUP BY")
-        bit = 1 << (len(grouping.keys) - 1 - indices[0])
-        id_ = result_column(GROUPING_ID.name)
-        shifted = exp.IntDiv(this=id_, expression=exp.Literal.number(bit))
+            if not arguments or arguments == [*grouping.keys]:
+                return result_column(GROUPING_ID.name)
+            id_: exp.Expr = exp.Literal.number(0)
+            for each in arguments:  # a digit for each key, as in the column of all keys
+                twice = exp.Mul(this=exp.Paren(this=id_), expression=exp.Literal.number(2))
+                id_ = exp.Add(this=twice, expression=self._is_absent(node, each))
+            return exp.cast(exp.Paren(this=id_), exp.DType.BIGINT)
+        key = arguments[0] if len(arguments) == 1 else exp.Null()
+        return exp.cast(self._is_absent(node, key), exp.DType.TINYINT)
+
+    def _is_absent(self, node: exp.Expr, key: exp.Expr) -> exp.Expr:
+        """Return 1 where a key is not in the grouping set of a result, else 0."""
+        keys = self._grouping.keys
+        if key not in keys:
+            name = "GROUPING_ID" if isinstance(node, exp.GroupingId) else "GROUPING"
+            raise sql_error(node, f"{name} takes keys of GROUP BY")
+        bit = 1 << (len(keys) - 1 - keys.index(key))
+        shifted = exp.IntDiv(
+            this=result_column(GROUPING_ID.name), expression=exp.Literal.number(bit)
+        )
         is_absent = exp.Mod(this=exp.Paren(this=shifted), expression=exp.Literal.number(2))
-        return exp.cast(exp.Paren(this=is_absent), exp.DType.TINYINT)
+        return exp.Paren(this=is_absent)
 
     def _having_to_result(self, node: exp.Expr) -> exp.Expr | None:
         """Like `_to_result`, in HAVING, which may also name items of SELECT."""
