@@ -9,6 +9,7 @@ import pytest
 
 PROGRAM = """
 import sys
+from importlib import import_module
 for name in sys.argv[1].split(","):
     sys.modules[name] = None  # as if it was not installed
 import gpu_windows as gw, pyarrow as pa
@@ -26,6 +27,8 @@ for name, call in {
     "sql_script": lambda: gw.sql_script("SELECT v FROM r", r=rows),
     "sketch": lambda: windowed.aggregate(n=gw.approx_count_distinct("v")),
     "checkpoint": lambda: gw.read_state("s3://bucket/folder"),
+    "metrics": lambda: gw.MetricsListener().serve(0),
+    "postgres": lambda: import_module("gpu_windows.sinks.postgres.writer")._import_driver(),
     "plot": lambda: gw.plot_firings(outputs, pa.table({"k": ["a"], "ts": [1], "v": [1.0]})),
 }.items():
     if name in sys.argv[2].split(","):
@@ -44,6 +47,8 @@ outputs.result()
         ("sqlglot", "where,with_columns,match,sql,sql_script", "sql"),
         ("datasketches", "sketch", "sketches"),
         ("obstore", "checkpoint", "remote"),
+        ("prometheus_client", "metrics", "prometheus"),
+        ("adbc_driver_postgresql", "postgres", "postgres"),
         ("matplotlib", "plot", "plots"),
     ],
 )

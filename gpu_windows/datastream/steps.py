@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from gpu_windows.errors import MissingStepError, did_you_mean
-from gpu_windows.runners.outputs import Outputs
+from gpu_windows.html_text import table_html
+from gpu_windows.runners.outputs import Outputs, Source
 
 _SNAKE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 #: What Spark and Flink call steps, to the name that they have here.
@@ -76,6 +77,21 @@ class Step:
         """List what may come next, without the fields that earlier calls have filled."""
         return {*super().__dir__()} - {each.name for each in fields(self)}  # type: ignore[arg-type]
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the columns, what was said so far, what may come next."""
+        pictures = (getattr(getattr(self, each.name), "picture", str)() for each in _fields(self))
+        after = [name for name in _public_names(self) if callable(getattr(type(self), name, None))]
+        rows = {**self._describe_fields(), "next": ", ".join(after)}
+        return table_html(type(self).__name__, rows, next(filter(None, pictures), ""))
+
+    def _describe_fields(self) -> dict[str, str]:
+        """Return human-readable descriptions of the fields, those of earlier steps first."""
+        values = {each.name: getattr(self, each.name) for each in _fields(self)}
+        earlier = (each._describe_fields() for each in values.values() if isinstance(each, Step))
+        rows = {name: text for rows in earlier for name, text in rows.items()}
+        own = {_LABELS.get(name, name.rstrip("_")): _text_of(each) for name, each in values.items()}
+        return {**rows, **{name: text for name, text in own.items() if text}}
+
     if not TYPE_CHECKING:  # type checkers shall see what the class has, and no more
 
         def __getattr__(self, name: str) -> NoReturn:
@@ -104,6 +120,27 @@ class Step:
             (did_you_mean(name, _public_names(step)), call) for call, step in self._later().items()
         )
         return near or next((f"{hint}, after .{call}" for hint, call in hints if hint), "")
+
+
+#: Fields of steps by the names of lines of `explain`.
+_LABELS = {"assigner": "window", "keys": "key", "source": "columns"}
+
+
+def _fields(step: Any) -> tuple[Any, ...]:
+    return fields(step)
+
+
+def _text_of(value: Any) -> str:
+    """Return a human-readable description of a field of a step; empty for one that is not set."""
+    if isinstance(value, Source):
+        columns = zip(value.user_columns, value.user_columns, strict=True)
+        return "\n".join(f"{name}: {value.schema.field(column).type}" for name, column in columns)
+    if isinstance(value, tuple) and all(isinstance(part, str) for part in value):
+        return ", ".join(value)
+    if isinstance(value, str):
+        return value
+    describe = getattr(value, "describe", None)
+    return str(describe()) if callable(describe) else ""
 
 
 def _public_names(step: object) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from io import StringIO
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.columns import Columns
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from gpu_windows.annotations import StreamingQuery
 
 _REFRESHES_A_SECOND = 4
+#: Columns of text in the output of a cell.
+_NOTEBOOK_COLUMNS = 100
 
 
 def watch(
@@ -32,9 +35,9 @@ def watch(
 ) -> QueryMetrics:
     """Show the metrics of a streaming query until it ends.
 
-    A terminal shows a table that changes; elsewhere each micro-batch is a line. What is shown is
-    read from the checkpoint, which has the metrics of the latest 16 micro-batches: if the query
-    runs for longer already, the sums are of those.
+    A terminal and a notebook show a table that changes; elsewhere each micro-batch is a line. What
+    is shown is read from the checkpoint, which has the metrics of the latest 16 micro-batches: if
+    the query runs for longer already, the sums are of those.
 
     Parameters
     ----------
@@ -71,13 +74,16 @@ def watch(
         raise QueryError(rule, value=type(query).__name__)
     console = Console() if console is None else console
     view = LiveView(query.name or str(query.id), beside)
+    show = _notebook_output(view) if console.is_jupyter else None
     with _show_live(view, console):
         ended = False
         while not ended:
             ended = bool(query.awaitTermination(every))  # type: ignore[arg-type] # any number
             for batch in _news(query, view.metrics):
                 view.add(batch)
-                if not console.is_terminal and view.metrics.last is not None:
+                if show is not None:
+                    show()
+                elif not console.is_terminal and view.metrics.last is not None:
                     console.print(line(view.metrics.last), soft_wrap=True, highlight=False)
         view.metrics = view.metrics.end(None)
     return view.metrics
@@ -85,12 +91,28 @@ def watch(
 
 @contextmanager
 def _show_live(view: LiveView, console: Console) -> Iterator[None]:
-    if console.is_terminal:
+    if console.is_jupyter:
+        yield
+    elif console.is_terminal:
         with Live(view, console=console, refresh_per_second=_REFRESHES_A_SECOND):
             yield
     else:
         yield
         console.print(view)
+
+
+def _notebook_output(view: LiveView) -> Callable[[], None]:
+    """Show a view below the cell of a notebook; return what shows it again in its place."""
+    from IPython.display import HTML, display
+
+    def html() -> Any:
+        recorder = Console(record=True, file=StringIO(), width=_NOTEBOOK_COLUMNS)
+        recorder.print(view)
+        page = recorder.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+        return HTML(page)  # type: ignore[no-untyped-call]
+
+    handle = display(html(), display_id=True)  # type: ignore[no-untyped-call]
+    return lambda: handle.update(html())
 
 
 def _news(query: StreamingQuery, metrics: QueryMetrics) -> list[BatchMetrics]:

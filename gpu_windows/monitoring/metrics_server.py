@@ -23,7 +23,7 @@ class MetricsServer:
 
     Raises
     ------
-    QueryError
+    MissingExtraError
         If the extra ``prometheus`` is not installed.
     OSError
         If the port is taken.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import require_extra
 from gpu_windows.monitoring.progress import QueryMetrics
 
 if TYPE_CHECKING:
@@ -207,13 +207,11 @@ def import_client() -> Any:
 
     Raises
     ------
-    QueryError
+    MissingExtraError
         If the extra ``prometheus`` is not installed.
     """
-    try:
-        import prometheus_client
-        import prometheus_client.core
-    except ImportError as error:
-        rule = "metrics for Prometheus need the extra `prometheus`"
-        raise QueryError(rule, value="pip install 'gpu-windows[prometheus]'") from error
+    require_extra("prometheus_client", "prometheus", "serving metrics to Prometheus")
+    import prometheus_client
+    import prometheus_client.core
+
     return prometheus_client

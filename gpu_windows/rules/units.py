@@ -1,4 +1,4 @@
-"""What slices count: ticks, or the days or months of a calendar, which are not all of one length.
+"""Units of slices: ticks, or the days or months of a calendar, which are not all of one length.
 
 A row is in a unit, slices are runs of units, and a watermark has passed a number of units: all else
 about slices is arithmetic on numbers of units (`gpu_windows.rules.slicing`). Only here are they
@@ -116,7 +116,7 @@ def tick_within(number: int, units: Units) -> int:
     return int(tick_of(min(max(number, units.first), units.last), units))
 
 
-def passed_units(watermark: int, units: Units) -> int:
+def last_complete_unit(watermark: int, units: Units) -> int:
     """Return the last unit that has ended with a watermark; LONG_MAX if all have."""
     if units.length == 1 or watermark == LONG_MAX:
         return watermark

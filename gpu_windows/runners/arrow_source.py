@@ -82,6 +82,9 @@ class ArrowSource(Source):
         self._data: Any = data  # a property of `CudfSource`
         self._as_declared = as_declared
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {', '.join(self.schema.names)}>"
+
     @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the columns; those of a table without nulls are not nullable."""

@@ -30,7 +30,7 @@ _ABBREVIATIONS = {
     "d": "day",
 }
 #: Words that are mistaken for units, with hints.
-_NO_LENGTH = "months, quarters and years have no fixed length: write days"
+_NO_LENGTH = "months, quarters and years have no fixed length: write days, or CalendarWindows"
 _NOT_UNITS = {
     "month": _NO_LENGTH,
     "quarter": _NO_LENGTH,

@@ -171,7 +171,8 @@ def session(
     from pyspark.sql import SparkSession
 
     given = {"spark.sql.session.timeZone": time_zone, **(config or {})}
-    if (running := SparkSession.getActiveSession()) is not None:
+    if SparkSession.getActiveSession() is not None:  # perhaps of a stream, which has its own
+        running = SparkSession.builder.getOrCreate()
         return configure_session(running, {**SETTINGS, ARROW_ROWS: str(rows), **given}, {})
     use_this_python(config or {})
     builder = configure(SparkSession.builder.appName(app_name), rows=rows)

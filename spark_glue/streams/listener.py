@@ -92,7 +92,7 @@ class MetricsListener(StreamingQueryListener):
 
         Raises
         ------
-        QueryError
+        MissingExtraError
             If the extra is not installed.
         OSError
             If the port is taken.

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import ColumnTypeError, InvalidWindowError
+from gpu_windows.errors import ColumnTypeError, InvalidWindowError, UnsupportedQueryError
+from gpu_windows.planning.planner import plan
 from tests.lanes import quick
+from tests.planning.queries import rows_of
 
 ZURICH = "Europe/Zurich"
 WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()
@@ -96,6 +98,12 @@ def test_a_zone_belongs_to_instants() -> None:
     assert found["window_start"][0].as_py() == datetime(2010, 1, 1)
 
 
+def test_spark_makes_no_partials_of_a_calendar() -> None:
+    query = windowed(table(5), "months", partials="spark").with_outputs().aggregate(n=gw.count())
+    with pytest.raises(UnsupportedQueryError, match="windows of a calendar"):
+        plan(query.plan.query, bounded=True, spark=True)
+
+
 def test_parts_of_windows_have_a_length() -> None:
     with pytest.raises(InvalidWindowError, match="within is for windows of one length"):
         windowed(table(5), "sliding").aggregate(n=gw.count().within("1 day"))
@@ -108,3 +116,32 @@ def test_results_of_months_are_in_windows_of_years() -> None:
     found = gw.stream_results(months).key_by("k").window(years).aggregate(n=gw.sum("n"))
     timed = gw.stream(rows).event_time("ts", WATERMARKS).key_by("k")
     assert found.sort_by(ORDER).equals(timed.window(years).aggregate(n=gw.count()).sort_by(ORDER))
+
+
+@pytest.mark.parametrize("name", ["months", "sliding", "days"])
+def test_keys_that_changed_have_rows_in_the_last_slide(name: str) -> None:
+    rows, found = table(300), []
+    for engine in ("auto", "reference"):
+        changed = windowed(rows, name, engine=engine).changed_keys()
+        found.append(rows_of(changed.aggregate(n=gw.count())))
+    assert found[0] == found[1]
+    every = windowed(rows, name).aggregate(n=gw.count())
+    assert (len(found[0]) < len(every)) == (name == "sliding")
+
+
+@pytest.mark.parametrize("name", quick(WINDOWS, "sliding", "month to date"))
+def test_joins_and_triggers_are_alike_in_every_engine(name: str) -> None:
+    rows, found = table(300), []
+    for engine in ("auto", "reference"):
+        left, right = (
+            gw.stream(side).event_time("ts", WATERMARKS).key_by("k")
+            for side in (rows.slice(0, 150), rows.slice(100))
+        )
+        pairs = left.join(right).window(WINDOWS[name]).options(engine=engine)
+        early = windowed(rows, name, engine=engine).trigger(
+            gw.ContinuousEventTimeTrigger.of("10 days")
+        )
+        of_pairs = pairs.select(["v"], ["v"], how="full")
+        found.append((rows_of(of_pairs), rows_of(early.aggregate(n=gw.count()))))
+    assert found[0] == found[1]
+    assert all(len(part) > 20 for part in found[0])

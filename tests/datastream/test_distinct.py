@@ -13,6 +13,8 @@ import gpu_windows as gw
 from gpu_windows.errors import UnsupportedAggregateError
 from gpu_windows.planning.planner import plan
 
+pytest.importorskip("datasketches", reason="no wheels for Python 3.14; of the extra `sketches`")
+
 VALUES = [2, 2, None, 5, 2, 5]
 FLOATS = [math.nan, 0.0, -0.0, math.nan, 1.5, 0.0]
 

@@ -16,6 +16,8 @@ from gpu_windows.errors import (
     UnsupportedAggregateError,
 )
 
+pytest.importorskip("datasketches", reason="no wheels for Python 3.14; of the extra `sketches`")
+
 SECOND = 1_000_000
 ROWS = pa.table(
     {

@@ -50,7 +50,8 @@ def test_what_new_users_write_is_told_what_to_write(make: Any, text: str) -> Non
 
 def test_units_that_are_none_are_told_what_to_say() -> None:
     with pytest.raises(
-        errors.InvalidDurationError, match="no fixed length: write days, got '1 month'"
+        errors.InvalidDurationError,
+        match="no fixed length: write days, or CalendarWindows, got '1 month'",
     ):
         ticks("1 month")
     with pytest.raises(errors.InvalidDurationError, match="write min, got '5m'"):

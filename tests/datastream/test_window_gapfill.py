@@ -53,7 +53,7 @@ rows = st.lists(
 )
 
 
-@examples(60)
+@examples(30)
 @given(rows)
 def test_pandas_fills_the_same(made: list[tuple[str, int, int]]) -> None:
     """`resample` of each key, from its first row to its last one."""

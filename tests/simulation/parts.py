@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pyarrow as pa
+import pytest
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import collect_list, count_distinct, median, quantile
@@ -48,6 +49,8 @@ from gpu_windows.vocabulary.windows import (
 from tests.planning.queries import AGGREGATES, MORE
 from tests.simulation import calendars
 from tests.simulation import user_parts as users
+
+pytest.importorskip("datasketches", reason="no wheels for Python 3.14; of the extra `sketches`")
 
 LISTS = {
     "texts": collect_list("text"),

@@ -34,7 +34,7 @@ def limits_of(grid: Grid, units: Units, watermark: int, lateness: int = 0) -> Li
     usable = rules.earliest_unit(grid, units), rules.latest_unit(grid, units)
     if units.length == 1:
         return Limits(*usable, lateness, watermark)
-    return Limits(*usable, 0, rules.passed_units(watermark - lateness, units))
+    return Limits(*usable, 0, rules.last_complete_unit(watermark - lateness, units))
 
 
 def drop_repeated(backend: Backend, found: Windows, grid: Grid, units: Units) -> Windows:

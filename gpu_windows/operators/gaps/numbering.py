@@ -56,8 +56,8 @@ class WindowNumbers:
         """Return the number of the last window that has ended at a watermark."""
         if watermark in (LONG_MIN, LONG_MAX):
             return watermark
-        passed = rules.passed_units(watermark, self._units)
-        return max(int(rules.last_window_fired(passed, self._grid)), LONG_MIN)
+        complete = rules.last_complete_unit(watermark, self._units)
+        return max(int(rules.last_window_fired(complete, self._grid)), LONG_MIN)
 
     def last_within(self, numbers: Ints, ticks: int) -> Ints:
         """Return the last windows that end within some ticks after the end of windows."""

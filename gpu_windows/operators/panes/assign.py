@@ -134,16 +134,16 @@ class PaneFinder:
             return LONG_MIN
         if watermark == LONG_MAX:
             return LONG_MAX
-        passed = rules.passed_units(watermark - self._lateness, self._units)
-        expired: int = rules.last_window_fired(passed, self._grid)
+        complete = rules.last_complete_unit(watermark - self._lateness, self._units)
+        expired: int = rules.last_window_fired(complete, self._grid)
         return min(max(expired + 1, LONG_MIN), LONG_MAX)
 
     def last_due(self, watermark: int) -> int:
         """Return the number of the last window of event time that ends up to ``watermark``."""
         if watermark == LONG_MAX:
             return LONG_MAX
-        passed = rules.passed_units(watermark, self._units)
-        return max(rules.last_window_fired(passed, self._grid), LONG_MIN)
+        complete = rules.last_complete_unit(watermark, self._units)
+        return max(rules.last_window_fired(complete, self._grid), LONG_MIN)
 
     def are_in(self, slices: Ints, first: int, last: int) -> NDArray[np.bool_]:
         """Return which slices are in a window with a number from ``first`` to ``last``."""

@@ -28,6 +28,7 @@ from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
 from gpu_windows.operators.row_at_a_time.aggregates import Accumulator
 from gpu_windows.operators.row_at_a_time.user_accumulator import UserAccumulator
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
+from gpu_windows.rules import TICKS, Units, unit_of
 from gpu_windows.user_values import copy_value
 from gpu_windows.vocabulary.triggers import Row
 from gpu_windows.vocabulary.windows import GlobalWindow, SlicedAssigner, Window, WindowAssigner
@@ -87,10 +88,11 @@ class Accumulators(Contents):
         *,
         merges: bool = False,
         last: int | None = None,
+        units: Units = TICKS,
     ) -> None:
         self.parts = [_accumulator(bound, display_name, merges=merges) for bound in function.bound]
         self._recents = [_recent_of(bound) for bound in function.bound]
-        self._changes = last is not None
+        self._changes, self._units = last is not None, units
         if last is not None:  # how many rows are in the last slide, which is this long
             self.parts.append(accumulator_of(_ROWS))
             self._recents.append(last)
@@ -98,8 +100,12 @@ class Accumulators(Contents):
     def add(self, element: StoredRow, window: Window) -> None:
         """Add the row to every aggregate that covers its part of the window."""
         for part, recent in zip(self.parts, self._recents, strict=True):
-            if recent is None or window.max_timestamp - element.timestamp < recent:
+            if recent is None or self._units_left(element, window) < recent:
                 part.add(element.row)
+
+    def _units_left(self, element: StoredRow, window: Window) -> int:
+        last, own = (unit_of(t, self._units) for t in (window.max_timestamp, element.timestamp))
+        return int(last - own)
 
     @property
     def is_changed(self) -> bool:
@@ -199,7 +205,7 @@ def contents_of(query: WindowQuery) -> Callable[[], Contents]:
         case Aggregates():
             last = _slide_of(query.assigner) if query.changed_only else None
             return lambda: Accumulators(
-                function, query.display_name, merges=query.merges, last=last
+                function, query.display_name, merges=query.merges, last=last, units=query.units
             )
         case Reduce():
             return lambda: Reduced(function, query.display_name, query.schema)

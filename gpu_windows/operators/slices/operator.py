@@ -103,8 +103,8 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         self._watermark = watermark
         last = LONG_MAX  # the end of the input
         if watermark < LONG_MAX:
-            passed = rules.passed_units(int(watermark), self._units)
-            last = max(rules.last_window_fired(passed, self._grid), LONG_MIN)
+            complete = rules.last_complete_unit(int(watermark), self._units)
+            last = max(rules.last_window_fired(complete, self._grid), LONG_MIN)
         if last <= self._fired:
             return
         if self._stored is not None:

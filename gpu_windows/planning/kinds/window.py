@@ -189,7 +189,7 @@ class WindowQuery(Query):
 
     @property
     def units(self) -> Units:
-        """What the slices of windows count."""
+        """Units that the slices of windows count."""
         return self.assigner.units if isinstance(self.assigner, SlicedAssigner) else TICKS
 
     @property

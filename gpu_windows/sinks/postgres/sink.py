@@ -125,6 +125,8 @@ class PostgresSink(Sink):
             If PostgreSQL has no type for a column.
         QueryError
             For a ``key`` that results do not have.
+        MissingExtraError
+            If the extra ``postgres`` is not installed.
         OutputError
             If a table belongs to another query, or has other columns; if PostgreSQL cannot be
             reached, or refuses a statement.

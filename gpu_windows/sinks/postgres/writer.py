@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gpu_windows.commits.records import RESULT
-from gpu_windows.errors import OutputError
+from gpu_windows.errors import OutputError, require_extra
 from gpu_windows.runners.sink import SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.sinks.postgres import statements
 from gpu_windows.sinks.postgres.columns import check_table
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 #: A temporary table, of one transaction: rows before they are added or merged.
 _ROWS = "gpu_windows_rows"
-_MISSING = "a PostgresSink needs the extra `postgres` where the driver runs"
 
 
 @dataclass(frozen=True)
@@ -204,10 +203,9 @@ def _check_unique(cursor: Any, table: TableName, on: tuple[str, ...]) -> None:
 
 
 def _import_driver() -> Any:
-    try:
-        from adbc_driver_postgresql import dbapi
-    except ImportError as error:
-        raise OutputError(_MISSING, value="pip install 'gpu-windows[postgres]'") from error
+    require_extra("adbc_driver_postgresql", "postgres", "a PostgresSink, on the driver,")
+    from adbc_driver_postgresql import dbapi
+
     return dbapi
 
 

@@ -10,19 +10,21 @@ from gpu_windows.vocabulary.windows.base import (
 )
 from gpu_windows.vocabulary.windows.calendar import CalendarWindows
 from gpu_windows.vocabulary.windows.global_ import GlobalWindows
+from gpu_windows.vocabulary.windows.processing_time import (
+    CumulativeProcessingTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingProcessingTimeWindows,
+)
 from gpu_windows.vocabulary.windows.sessions import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
 )
 from gpu_windows.vocabulary.windows.sliced import (
     CumulativeEventTimeWindows,
-    CumulativeProcessingTimeWindows,
     MultiLengthEventTimeWindows,
     SlicedAssigner,
     SlidingEventTimeWindows,
-    SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
-    TumblingProcessingTimeWindows,
 )
 
 __all__ = [

@@ -6,12 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from gpu_windows.html_text import table_html, windows_svg
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
 from gpu_windows.vocabulary.windows.row_checks import DurationCheck
 
 #: Columns of a row: name to Python value.
 Row = Mapping[str, object]
+
+#: Windows of a picture.
+_PICTURED = 8
 
 
 class TimeWindow(NamedTuple):
@@ -151,6 +155,18 @@ class WindowAssigner(ABC):
     def describe(self) -> str:
         """Return one line for ``explain()``."""
         return type(self).__name__
+
+    def picture(self) -> str:
+        """Return an SVG of some windows in a row, if they have a size; else an empty string."""
+        size = getattr(self, "size", None)
+        slide = getattr(self, "slide", size)
+        if not isinstance(size, int) or not isinstance(slide, int) or min(size, slide) <= 0:
+            return ""
+        return windows_svg((n * slide, n * slide + size) for n in range(_PICTURED))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return table_html(type(self).__name__, {"windows": self.describe()}, self.picture())
 
 
 class MergingWindowAssigner(WindowAssigner):

@@ -28,7 +28,7 @@ class SlicedAssigner(WindowAssigner):
 
     @property
     def units(self) -> Units:
-        """What the slices count."""
+        """Units that the slices count."""
         return TICKS
 
     @property
@@ -309,80 +309,6 @@ class CumulativeEventTimeWindows(SlicedAssigner):
         """Return one line for ``explain()``."""
         sizes = f"up to {show_ticks(self.max_size)} by {show_ticks(self.step)}"
         return f"cumulative {sizes}{_show_offset(self.offset)}, {self._time}"
-
-
-class _InProcessingTime(SlicedAssigner):
-    """Puts rows into the windows of processing time; their own timestamps are not used."""
-
-    @property
-    def is_event_time(self) -> bool:
-        """Return False."""
-        return False
-
-    @property
-    def usable_ticks(self) -> tuple[int, int]:
-        """Return all."""
-        return rules.LONG_MIN, rules.LONG_MAX
-
-    def assign_windows(
-        self, row: Row, timestamp: int, context: AssignerContext
-    ) -> Sequence[TimeWindow]:
-        """Return the windows that contain the current processing time."""
-        return self.assign(context.current_processing_time)
-
-
-@dataclass(frozen=True)
-class TumblingProcessingTimeWindows(_InProcessingTime, TumblingEventTimeWindows):
-    """Windows of processing time, of one size, without overlap.
-
-    (Flink: TumblingProcessingTimeWindows.)
-
-    Parameters
-    ----------
-    size, offset : int
-        In ticks; ``of`` takes durations.
-
-    Examples
-    --------
-    >>> gw.TumblingProcessingTimeWindows.of("1 minute").describe()
-    'tumbling 1 min, processing time'
-    """
-
-
-@dataclass(frozen=True)
-class CumulativeProcessingTimeWindows(_InProcessingTime, CumulativeEventTimeWindows):
-    """Windows of processing time that share a start and grow by ``step`` up to ``max_size``.
-
-    (Flink SQL: CUMULATE over a processing-time attribute.)
-
-    Parameters
-    ----------
-    max_size, step, offset : int
-        In ticks; ``of`` takes durations.
-
-    Examples
-    --------
-    >>> gw.CumulativeProcessingTimeWindows.of("1 day", "1 hour").describe()
-    'cumulative up to 1 d by 1 h, processing time'
-    """
-
-
-@dataclass(frozen=True)
-class SlidingProcessingTimeWindows(_InProcessingTime, SlidingEventTimeWindows):
-    """Windows of processing time that start every ``slide``.
-
-    (Flink: SlidingProcessingTimeWindows.)
-
-    Parameters
-    ----------
-    size, slide, offset : int
-        In ticks; ``of`` takes durations.
-
-    Examples
-    --------
-    >>> gw.SlidingProcessingTimeWindows.of("1 hour", "5 minutes").describe()
-    'sliding 1 h every 5 min, processing time'
-    """
 
 
 def check_positive(name: str, value: int) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import gpu_windows as gw
+
+pytest.importorskip("datasketches", reason="no wheels for Python 3.14; of the extra `sketches`")
 
 #: Of few values, every one of these is exact.
 APPROXIMATE = {

@@ -255,8 +255,8 @@ def test_sizes_are_shown() -> None:
 
 
 def test_without_the_library_the_driver_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_windows.aggregates.sketches.find_spec", lambda _: None)
-    with pytest.raises(errors.UnsupportedAggregateError, match=r"gpu-windows\[sketches\]"):
+    monkeypatch.setattr("gpu_windows.errors.find_spec", lambda _: None)
+    with pytest.raises(errors.MissingExtraError, match=r"gpu-windows\[sketches\]"):
         gw.approx_quantile("v", 0.5)
 
 

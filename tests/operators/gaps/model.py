@@ -63,12 +63,19 @@ def fill(
     return filled
 
 
+def _place(window: Window) -> Window:
+    """Return what orders windows: two of a calendar may end together, after a skipped day."""
+    return window[1], window[0]
+
+
 def _before(window: Window, own: Mapping[Window, Values]) -> Window | None:
-    return max((each for each in own if each[1] < window[1]), key=lambda w: w[1], default=None)
+    earlier = (each for each in own if _place(each) < _place(window))
+    return max(earlier, key=_place, default=None)
 
 
 def _after(window: Window, own: Mapping[Window, Values]) -> Window | None:
-    return min((each for each in own if each[1] > window[1]), key=lambda w: w[1], default=None)
+    later = (each for each in own if _place(each) > _place(window))
+    return min(later, key=_place, default=None)
 
 
 def _is_filled(key: Key, window: Window, own: Mapping[Window, Values], filling: Filling) -> bool:
@@ -103,7 +110,7 @@ def _values(
 
 
 def _between(before: Window, after: Window, windows: Sequence[Window]) -> Iterator[Window]:
-    return (each for each in windows if before[1] < each[1] < after[1])
+    return (each for each in windows if _place(before) < _place(each) < _place(after))
 
 
 def _is_near(window: Window, own: Mapping[Window, Values], filling: Filling) -> bool:

@@ -78,7 +78,7 @@ def as_rows(results: list[dict[str, Any]]) -> Any:
     return rounded(tuple(row.values()) for row in results)
 
 
-@examples(200)
+@examples(120)
 @given(assigners(), tables(), fillings(), st.sampled_from(["auto", "reference"]), st.booleans())
 def test_a_model_fills_the_same(
     assigner: SlicedAssigner, table: pa.Table, gaps: GapFilling, engine: Any, ordered: bool
@@ -105,7 +105,7 @@ def steps(draw: st.DrawFn) -> list[tuple[str, Any]]:
     return [*found, ("watermark", LONG_MAX)]
 
 
-@examples(120)
+@examples(60)
 @given(assigners(), steps(), fillings(bounded=False))
 def test_an_operator_that_is_put_away_fills_the_same(
     assigner: SlicedAssigner, made: list[tuple[str, Any]], gaps: GapFilling

@@ -20,6 +20,8 @@ from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
 from tests.operators.state.restarted import Restarted, Rows
 
+pytest.importorskip("datasketches", reason="no wheels for Python 3.14; of the extra `sketches`")
+
 SCHEMA = pa.schema(
     [
         ("k", pa.string()),

@@ -19,6 +19,8 @@ from tests.spark_glue.stream_runs import files
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytest.importorskip("datasketches", reason="no wheels for Python 3.14; of the extra `sketches`")
+
 SECOND = 1_000_000
 BEGIN = 1_700_000_000 * SECOND
 ROWS, KEYS = 3_000, 25

@@ -106,8 +106,8 @@ def test_a_restart_in_another_zone_changes_nothing(
         found += run(spark, tmp_path, name, kind)
     reference = outputs(parts[0], name, kind, engine="reference")
     results, late = expected_of(reference.plan, parts)
-    assert len(late) > 5
-    assert len(results) > 20
+    assert len(late) > 3
+    assert len(results) > 15
     utc = pa.timestamp("us", "UTC")
     bounds = [results.schema.get_field_index(each) for each in ("window_start", "window_end")]
     for index in bounds:
