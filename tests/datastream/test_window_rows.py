@@ -134,7 +134,7 @@ def test_windows_of_rows_in_sessions() -> None:
 def test_what_cannot_be_is_refused() -> None:
     rows = timed(table(1))
     minute = gw.TumblingEventTimeWindows.of("1 minute")
-    with pytest.raises(QueryError, match=r"of event time, got TumblingProcessingTimeWindows"):
+    with pytest.raises(QueryError, match=r"session windows, got TumblingProcessingTimeWindows"):
         rows.with_windows(gw.TumblingProcessingTimeWindows.of("1 minute"))
     with pytest.raises(QueryError, match="got GlobalWindows"):
         rows.with_windows(gw.GlobalWindows.create())
