@@ -1,4 +1,4 @@
-"""The notebooks run, and show what they are kept with."""
+"""The notebooks run, and show the outputs that are committed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _case(path: Path) -> object:
 @pytest.mark.thorough
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("path", [_case(path) for path in notebooks()])
-def test_notebook_shows_what_is_kept(path: Path) -> None:
+def test_notebook_shows_its_outputs(path: Path) -> None:
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")

@@ -15,6 +15,7 @@ from gpu_windows.sql.kinds.aggregates import (
     build_list_aggregate,
     is_list_aggregate,
 )
+from gpu_windows.sql.kinds.expanded_sets import ExpandedRows, combines_sets, expand_rows
 from gpu_windows.sql.kinds.grouping_clause import GroupingClause, time_columns
 from gpu_windows.sql.syntax.statement import (
     Statement,
@@ -112,6 +113,7 @@ class WindowAggregation:
         self._grouping = clause.read()
         self._table = clause.table
         self._aggregates: dict[str, tuple[str, ApiCall]] = {}
+        self._expanded: ExpandedRows | None = None
 
     def results(self) -> Results:
         """Return the results.
@@ -132,11 +134,15 @@ class WindowAggregation:
         if not aggregates:
             self._aggregates["COUNT(*)"] = ("sql_rows", build_aggregate(_COUNT, self._columns))
             aggregates = {"sql_rows": self._aggregates["COUNT(*)"][1]}
+        if grouping.sets is not None and not (
+            self._ranking is None and combines_sets(grouping.window.assigner, aggregates.values())
+        ):
+            self._expanded = self._expand(keys)
         windowed = self._rank(self._window_step(keys))
         with errors_at(statement.select):
             outputs = windowed.call("with_outputs").call("aggregate", **aggregates)
-        group_id = () if grouping.sets is None else (GROUPING_ID.name,)
-        key_names = [self._table.timed_stream.source.display_name(key) for key in keys]
+        group_id = () if grouping.sets is None else (self._set_id,)
+        key_names = [self._table.timed_stream.source.display_name(self._key(key)) for key in keys]
         number = () if self._ranking is None else (self._ranking.number,)
         names = (*key_names, *_BOUNDS, *aggregates, *group_id, *number)
         results = Results(outputs, names, grouping.window.assigner, start=self._start)
@@ -152,14 +158,32 @@ class WindowAggregation:
         with errors_at(statement.select):
             return results.select(selected, conjunction(conditions))
 
+    def _expand(self, keys: list[str]) -> ExpandedRows:
+        """Return a row for each grouping set, of aggregates that need all values of a window."""
+        sets = [[self._columns.name(each) for each in some] for some in self._grouping.sets or ()]
+        with errors_at(self._statement.group or self._statement.select):
+            return expand_rows(self._columns.stream, keys, sets)
+
+    def _key(self, name: str) -> str:
+        """Return the column of the rows that are grouped, for a key's."""
+        return name if self._expanded is None else self._expanded.keys.get(name, name)
+
+    @property
+    def _set_id(self) -> str:
+        """The result with the id of the grouping set."""
+        return GROUPING_ID.name if self._expanded is None else self._expanded.set_id
+
     def _window_step(self, keys: list[str]) -> ApiCall:
         grouping, stream = self._grouping, self._columns.stream
+        if self._expanded is not None:
+            stream = self._expanded.stream
+            keys = [*(self._expanded.keys[key] for key in keys), self._expanded.set_id]
         with errors_at(self._statement.group or self._statement.select):
             if keys:
                 windowed = stream.call("key_by", *keys).call("window", grouping.window.assigner)
             else:
                 windowed = stream.call("window_all", grouping.window.assigner)
-            if grouping.sets is not None:
+            if grouping.sets is not None and self._expanded is None:
                 sets = [[self._columns.name(each) for each in some] for some in grouping.sets]
                 windowed = windowed.call("grouping_sets", *sets)
             return self._settings.apply(windowed)
@@ -185,7 +209,8 @@ class WindowAggregation:
     def _start(self) -> str | None:
         """The key that is the start of windows; see `Window`."""
         start = self._grouping.window.start
-        return None if start is None else self._table.timed_stream.source.display_name(start)
+        display_name = self._table.timed_stream.source.display_name
+        return None if start is None else display_name(self._key(start))
 
     def _base_result(self, node: exp.Expr) -> str:
         """Return the original result that an outer query names."""
@@ -262,7 +287,7 @@ class WindowAggregation:
                 and self._table.owns(node)
                 and self._columns.name(node) == self._columns.name(key)
             ):
-                return result_column(self._columns.name(key))
+                return result_column(self._key(self._columns.name(key)))
         return None
 
     def _window_of(self, node: exp.Expr) -> str | None:
@@ -281,19 +306,31 @@ class WindowAggregation:
         grouping = self._grouping
         if grouping.sets is None:
             raise sql_error(node, "this needs GROUPING SETS, ROLLUP or CUBE")
-        if isinstance(node, exp.GroupingId):
-            if node.expressions or node.this:
-                raise sql_error(node, "GROUPING_ID() takes no arguments: it covers all keys")
-            return result_column(GROUPING_ID.name)
-        key = node.this or (node.expressions[0] if node.expressions else None)
+        keys = [*([node.this] if node.this else []), *node.expressions]
+        if not keys and isinstance(node, exp.GroupingId):
+            return result_column(self._set_id)
+        if not keys:
+            raise sql_error(node, "GROUPING takes a key of GROUP BY")
+        bits = [self._grouping_bit(each) for each in keys]
+        if len(bits) == 1 and isinstance(node, exp.Grouping):
+            return exp.cast(bits[0], exp.DType.TINYINT)
+        total: exp.Expr = bits[0]
+        for bit in bits[1:]:
+            twice = exp.Mul(this=exp.Paren(this=total), expression=exp.Literal.number(2))
+            total = exp.Add(this=twice, expression=bit)
+        return exp.cast(exp.Paren(this=total), exp.DType.BIGINT)
+
+    def _grouping_bit(self, key: exp.Expr) -> exp.Expr:
+        """Return 1 in results of sets without a key, else 0."""
+        grouping = self._grouping
         indices = [i for i, each in enumerate(grouping.keys) if each == key]
         if not indices:
-            raise sql_error(node, "GROUPING takes a key of GROUP BY")
+            raise sql_error(key, "GROUPING takes keys of GROUP BY")
         bit = 1 << (len(grouping.keys) - 1 - indices[0])
-        id_ = result_column(GROUPING_ID.name)
-        shifted = exp.IntDiv(this=id_, expression=exp.Literal.number(bit))
-        is_absent = exp.Mod(this=exp.Paren(this=shifted), expression=exp.Literal.number(2))
-        return exp.cast(exp.Paren(this=is_absent), exp.DType.TINYINT)
+        shifted = exp.IntDiv(this=result_column(self._set_id), expression=exp.Literal.number(bit))
+        return exp.Paren(
+            this=exp.Mod(this=exp.Paren(this=shifted), expression=exp.Literal.number(2))
+        )
 
     def _having_to_result(self, node: exp.Expr) -> exp.Expr | None:
         """Like `_to_result`, in HAVING, which may also name items of SELECT."""

@@ -77,3 +77,14 @@ def test_mistakes_have_their_place(query: str, folders: dict[str, Path]) -> None
     with pytest.raises(SqlError, match=MISTAKES[query]) as caught:
         gw.sql_script(table(folders["a"]) + query.replace("#", "")).outputs()
     assert (caught.value.line, caught.value.position) == (2, query.index("#") + 1)
+
+
+def test_names_have_the_default_catalog_and_database(folders: dict[str, Path]) -> None:
+    text = f"""
+        USE CATALOG default_catalog; USE default_database; USE default_catalog.default_database;
+        {table(folders["a"]).replace("TABLE t", "TABLE default_catalog.default_database.t")}
+        CREATE VIEW default_database.v AS
+        SELECT * FROM `default_catalog`.`default_database`.`t` WHERE n > 2;
+        SELECT v.k FROM default_catalog.default_database.v
+    """
+    assert gw.sql_script(text).results()["result"].to_pydict() == {"k": ["b"]}

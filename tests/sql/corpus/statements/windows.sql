@@ -185,3 +185,17 @@ GROUP BY window_start, window_end
 SELECT symbol, window_start, FIRST_VALUE(price) AS o, MAX(price) h, MIN(price) l, LAST_VALUE(price) c, FIRST_VALUE(volume) v
 FROM TABLE(TUMBLE(TABLE ticker, DESCRIPTOR(rowtime), INTERVAL '5' MINUTE))
 GROUP BY symbol, window_start, window_end
+--! rollup_distinct
+SELECT window_start, channel, bidder, COUNT(DISTINCT auction) AS auctions, COUNT(*) AS n
+FROM TUMBLE(TABLE bid, DESCRIPTOR(`dateTime`), INTERVAL '10' SECOND)
+GROUP BY window_start, window_end, ROLLUP (channel, bidder)
+--! cube_distinct_of_a_key
+SELECT window_end, channel, bidder, COUNT(DISTINCT channel) AS channels, COUNT(DISTINCT price) AS prices,
+  GROUPING(channel) AS gc, GROUPING(bidder) AS gb, GROUPING_ID(channel, bidder) AS g
+FROM HOP(TABLE bid, DESCRIPTOR(`dateTime`), INTERVAL '5' SECOND, INTERVAL '10' SECOND)
+GROUP BY window_start, window_end, CUBE (channel, bidder)
+--! grouping_sets_distinct_filter
+SELECT window_start, channel, COUNT(DISTINCT bidder) FILTER (WHERE price > 100) AS rich, COUNT(DISTINCT bidder) AS bidders, AVG(DISTINCT CAST(price AS DOUBLE)) AS mean
+FROM CUMULATE(TABLE bid, DESCRIPTOR(`dateTime`), INTERVAL '5' SECOND, INTERVAL '20' SECOND)
+GROUP BY window_start, window_end, GROUPING SETS ((channel), ())
+HAVING COUNT(DISTINCT bidder) > 1
