@@ -355,7 +355,10 @@ NOT_RUN = {
     "CREATE TABLE t (a BIGINT, c INT); SELECT a FROM t": ("no such column; they have", 1),
     "CREATE TABLE t (a STRING); SELECT a FROM t": ("have BIGINT here, and STRING is declared", 1),
     "CREATE TABLE t (ts TIMESTAMP_LTZ(3)); SELECT * FROM t": ("TIMESTAMP has no zone", 1),
-    "CREATE TABLE t (ts TIMESTAMP(3), WATERMARK FOR ts AS ts % 2); SELECT * FROM t": ("a watermark is", 1),
+    "CREATE TABLE t (ts TIMESTAMP(3), WATERMARK FOR ts AS ts % 2); SELECT * FROM t": (
+        "a watermark is",
+        1,
+    ),
     "CREATE TABLE t (a BIGINT, b AS c + 1); SELECT * FROM t": ("no such column", 1),
     "CREATE TABLE s (a INT) WITH ('connector' = 'jdbc'); SELECT * FROM s": ("s=gw.stream", 1),
     "CREATE TABLE s (a INT) WITH ('connector' = 'kafka'); SELECT * FROM s": ("need Spark", 1),
