@@ -36,6 +36,8 @@ def test_steps_show_columns_and_what_may_come_next() -> None:
     ("windows", "bars"),
     [
         (gw.TumblingEventTimeWindows.of("5 seconds"), 8),
+        (gw.CumulativeEventTimeWindows.of("1 day", "1 hour"), 8),
+        (gw.CumulativeEventTimeWindows.of("3 hours", "1 hour"), 3),
         (gw.EventTimeSessionWindows.with_gap("5 seconds"), 0),
         (gw.GlobalWindows.create(), 0),
     ],
