@@ -225,6 +225,7 @@ def run_outside(folder: Path, command: list[str], **variables: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_an_installed_wheel_runs_the_readme_on_spark(wheel: Path, tmp_path: Path) -> None:
     bin_ = environment(tmp_path / "env") / "bin"
@@ -242,6 +243,7 @@ def test_an_installed_wheel_runs_the_readme_on_spark(wheel: Path, tmp_path: Path
     assert re.search(r"^\d+ ok(, \d+ warn, 0 fail)?$", report, re.MULTILINE), report
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_make_test_works_in_an_sdist(sdist: Path) -> None:
     """As in a checkout, in an environment that is installed already."""

@@ -15,6 +15,7 @@ from gpu_windows.column_types.widening import common_decimal
 from gpu_windows.expressions.numbers import is_number, widen
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.expressions.time_literals import parse_time
+from gpu_windows.expressions.type_names import flink_name
 from gpu_windows.expressions.types import INSTANT
 from gpu_windows.expressions.values import Value, call, null
 
@@ -59,7 +60,7 @@ def _common(dtypes: set[pa.DataType], node: exp.Expr) -> pa.DataType:
         return _common_number(dtypes, node)
     if all(types.is_timestamp(dtype) or types.is_date32(dtype) for dtype in dtypes):
         return INSTANT if INSTANT in dtypes else pa.timestamp("us")
-    listing = ", ".join(sorted(map(str, dtypes)))
+    listing = ", ".join(sorted(map(flink_name, dtypes)))
     raise sql_error(node, f"over Arrow tables these types have no common type: {listing}")
 
 

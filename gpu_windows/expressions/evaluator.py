@@ -14,7 +14,6 @@ from sqlglot import exp
 from gpu_windows.errors import ExpressionError, GpuWindowsError, did_you_mean
 from gpu_windows.expressions import casts, strings, time_literals
 from gpu_windows.expressions.arguments import check_arguments
-from gpu_windows.expressions.column_names import column_names
 from gpu_windows.expressions.comparisons import choose, compare, connect, is_in, unify
 from gpu_windows.expressions.durations import interval_seconds, to_durations
 from gpu_windows.expressions.fields import field_of
@@ -30,8 +29,9 @@ from gpu_windows.expressions.functions.table import (
 )
 from gpu_windows.expressions.intervals import interval_ticks
 from gpu_windows.expressions.numbers import compute_arithmetic, parse_number, round_number
+from gpu_windows.expressions.operands import Operands
 from gpu_windows.expressions.sql_text import excerpt, sql_error
-from gpu_windows.expressions.types import arrow_type, to_spark_type
+from gpu_windows.expressions.types import arrow_type
 from gpu_windows.expressions.values import Guard, Value, call, null
 
 #: Maximum parts of the condition of a join: Arrow evaluates them recursively.
@@ -40,18 +40,8 @@ _ALL = Guard()
 
 
 @dataclass(frozen=True)
-class Evaluator:
-    """Evaluates expressions over the rows of a table.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    builds : bool
-        Whether to build Arrow expressions, too.
-    """
-
-    table: pa.Table
-    builds: bool = False
+class Evaluator(Operands):
+    """Evaluates expressions over the rows of a table. Parameters: see `Operands`."""
 
     def evaluate(self, node: exp.Expr, guard: Guard = _ALL) -> Value:
         """Return the values of an expression; for rows outside of the guard they are undefined.
@@ -94,34 +84,9 @@ class Evaluator:
 
     # ---- values
 
-    def _constant(self, value: pa.Scalar) -> Value:
-        # over no rows a constant has no value either, so that nothing can fail there
-        rows = value if len(self.table) else pa.array([], value.type)
-        expression = pc.scalar(value) if self.builds else None
-        return Value(rows, expression, int(self.builds), value)
-
     def _column(self, node: exp.Column, guard: Guard) -> Value:
         del guard
         return self._column_in_spark(node)
-
-    def _rounded_operand(self, node: exp.Expr, guard: Guard) -> Value:
-        """Return an operand; of a column, times are rounded down to microseconds."""
-        of = node.unnest()
-        if not isinstance(of, exp.Column):
-            return self.evaluate(node, guard)
-        return self._column_in_spark(of, rounds=True)
-
-    def _column_in_spark(self, node: exp.Column, *, rounds: bool = False) -> Value:
-        """Return a column, or a field of one, cast to the type that Spark has for it."""
-        owner, *fields = (each for each in node.parts if isinstance(each, exp.Identifier))
-        name = column_names(self.table.column_names).resolve(owner)
-        value = Value(self.table.column(name), pc.field(name) if self.builds else None, 1)
-        last = name
-        for each in fields:
-            value, last = field_of(value, last, each, node)
-        if not fields:
-            return to_spark_type(value, name, rounds=rounds)
-        return to_spark_type(value, last, of=name, rounds=rounds)
 
     def _literal(self, node: exp.Literal, guard: Guard) -> Value:
         del guard
@@ -146,12 +111,6 @@ class Evaluator:
 
     # ---- numbers
 
-    def _second_operand(self, first: Value, node: exp.Expr, guard: Guard) -> Value:
-        """Return the second operand, which is not evaluated where the first is null."""
-        if isinstance(node, exp.Column | exp.Literal):
-            return self.evaluate(node, guard)
-        return self.evaluate(node, guard.where(call(pc.is_valid, first)))
-
     def _arithmetic(self, node: exp.Binary, guard: Guard) -> Value:
         if isinstance(node, exp.Div | exp.Mod | exp.IntDiv):
             other = self.evaluate(node.expression, guard)
@@ -169,20 +128,7 @@ class Evaluator:
             return self._constant(parse_number(node, f"-{of.this}"))
         return call(pc.negate_checked, guard.mask(self._number(of, guard)))
 
-    def _number(self, node: exp.Expr, guard: Guard) -> Value:
-        """Return an operand; NULL alone becomes a DOUBLE."""
-        of = self.evaluate(node, guard)
-        return of.cast(pa.float64()) if types.is_null(of.dtype) else of
-
     # ---- truth
-
-    def _boolean_value(self, node: exp.Expr, guard: Guard) -> Value:
-        found = self.evaluate(node, guard)
-        if types.is_null(found.dtype):
-            return found.cast(pa.bool_())
-        if not types.is_boolean(found.dtype):
-            raise sql_error(node, f"this must be true or false, got {found.dtype}")
-        return found
 
     def _compare(self, node: exp.Binary, guard: Guard) -> Value:
         one = self.evaluate(node.this, guard)

@@ -12,6 +12,8 @@ from sqlglot.generators.spark import SparkGenerator
 #: backslash is and whether a quote may be doubled, and ``${name}`` is a variable.
 _SPECIAL = re.compile(r"([\\'$])")
 _ASCII = 128
+#: Functions whose first argument is a unit, such as DAY.
+UNIT_FUNCTIONS = ("TIMESTAMPADD", "TIMESTAMPDIFF")
 
 
 class SparkLiteralGenerator(SparkGenerator):
@@ -38,10 +40,13 @@ class SparkLiterals(Spark):
 def fold_literals(tree: exp.Expr) -> exp.Expr:
     """Return an expression with concatenated string literals folded into one literal.
 
-    MAKE_INTERVAL of seconds alone becomes an INTERVAL literal.
+    MAKE_INTERVAL of seconds alone becomes an INTERVAL literal, and a unit of time a word in place
+    of a column.
     """
 
     def fold(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and _is_unit(node):
+            return exp.var(node.name.upper())
         if isinstance(node, exp.MakeInterval):
             return _interval_of(node)
         if not isinstance(node, exp.Paren | exp.DPipe | exp.Chr):
@@ -50,6 +55,12 @@ def fold_literals(tree: exp.Expr) -> exp.Expr:
         return node if text is None else exp.Literal.string(text)
 
     return tree.transform(fold)
+
+
+def _is_unit(node: exp.Column) -> bool:
+    call = node.parent
+    is_call = isinstance(call, exp.Anonymous) and call.name.upper() in UNIT_FUNCTIONS
+    return is_call and not node.table and node.index == 0
 
 
 def _text_of(node: exp.Expr) -> str | None:

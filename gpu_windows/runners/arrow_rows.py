@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from gpu_windows.planning.validation import union_schema
-from gpu_windows.runners.common_types import batches_of_union, cast_rows
+from gpu_windows.runners.common_types import (
+    batches_of_union,
+    cast_rows,
+    rows_of_side,
+    schema_of_sides,
+)
+from gpu_windows.runners.outputs import InputSide
 from gpu_windows.runners.row_stream import RowStream, join_readers
 
 #: Rows that are all there, or are made while they are read.
 ArrowRows: TypeAlias = pa.Table | RowStream
+#: Rows of a table in a batch.
+_BATCH_ROWS = 1 << 20
+
+
+def iter_batches(rows: ArrowRows) -> Iterator[pa.RecordBatch]:
+    """Return the batches of rows; those of a table are at most `_BATCH_ROWS` long."""
+    return iter(rows.to_batches(_BATCH_ROWS) if isinstance(rows, pa.Table) else rows)
 
 
 def replace_column(
@@ -92,3 +105,41 @@ def union_rows(parts: Sequence[tuple[ArrowRows, pa.Schema]]) -> ArrowRows:
         return RowStream(schema, lambda: batches_of_union(inputs, schema), readers)
     tables = (table.rename_columns(names).select(schema.names) for table, names in inputs)
     return pa.concat_tables(cast_rows(table, schema) for table in tables)
+
+
+def tag_rows(
+    keys: Sequence[pa.Field], left: tuple[InputSide, ArrowRows], right: tuple[InputSide, ArrowRows]
+) -> ArrowRows:
+    """Return the rows of two sides, with a column that says of which side a row is.
+
+    Rows of the left side come first; before them those of a side that is broadcast.
+
+    Parameters
+    ----------
+    keys : sequence of pyarrow.Field
+        Key columns of both sides, of their common types.
+    left, right : tuple of InputSide and rows
+
+    Returns
+    -------
+    pyarrow.Table or RowStream
+        With the columns of `schema_of_sides`; a table if both sides are tables.
+
+    Raises
+    ------
+    ReadTwiceError
+        If both sides read the same reader.
+    """
+    schema = schema_of_sides(keys, left[0], right[0])
+    names = [field.name for field in keys]
+    sides = [(*left, True), (*right, False)]
+    sides.sort(key=lambda each: not each[0].is_broadcast)
+    readers = join_readers(rows for _, rows, _ in sides)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for side, rows, is_left in sides:
+            yield from rows_of_side(iter_batches(rows), schema, names, side, is_left=is_left)
+
+    if any(isinstance(rows, RowStream) for _, rows, _ in sides):
+        return RowStream(schema, batches, readers)
+    return pa.Table.from_batches(batches(), schema)

@@ -33,16 +33,14 @@ from gpu_windows.planning.query import Query
 from gpu_windows.planning.validation import check_free, check_time, require_column
 from gpu_windows.runners.arrow_rows import (
     append_column,
+    iter_batches,
     map_batches,
     map_tables,
     replace_column,
+    tag_rows,
     union_rows,
 )
 from gpu_windows.runners.arrow_selection import add_columns, apply_selections, filter_table
-from gpu_windows.runners.common_types import (
-    rows_of_side,
-    schema_of_sides,
-)
 from gpu_windows.runners.explosion import Explosion, explode_table
 from gpu_windows.runners.local import (
     LocalRun,
@@ -55,7 +53,7 @@ from gpu_windows.runners.local import (
 from gpu_windows.runners.lookup import Lookup, look_up
 from gpu_windows.runners.outputs import InputSide, Outputs, Source, UnionInput
 from gpu_windows.runners.result_time import with_result_time
-from gpu_windows.runners.row_stream import RowStream, join_readers
+from gpu_windows.runners.row_stream import RowStream
 from gpu_windows.runners.stages import Stage
 
 if TYPE_CHECKING:
@@ -63,8 +61,6 @@ if TYPE_CHECKING:
 
 #: Whether a table is planned as a whole input; `gpu_windows.testing.harness` gives it in parts.
 IS_BOUNDED: ContextVar[bool] = ContextVar("is_bounded", default=True)
-#: Rows of a table to which `SIDE` is added at a time.
-_SLICE_ROWS = 1 << 20
 
 
 class ArrowSource(Source):
@@ -134,9 +130,7 @@ class ArrowSource(Source):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
-        if isinstance(self._data, pa.Table):
-            return iter(self._data.to_batches(_SLICE_ROWS))
-        return iter(self._data)
+        return iter_batches(self._data)
 
     def without_rows(self) -> Source:
         """Return the columns of this source; nothing is read."""
@@ -222,21 +216,8 @@ class ArrowSource(Source):
 
         Those of a side that is broadcast come first.
         """
-        schema = schema_of_sides(keys, left, right)
-        names = [field.name for field in keys]
-        both = ((left, True), (right, False))
-        sides = sorted(both, key=lambda side: not side[0].is_broadcast)
-        data = [_source_of(side)._data for side in (left, right)]
-        readers = join_readers(data)
-
-        def rows_of_both() -> Iterator[pa.RecordBatch]:
-            for side, is_left in sides:
-                batches = _source_of(side).batches()
-                yield from rows_of_side(batches, schema, names, side, is_left=is_left)
-
-        if any(isinstance(each, RowStream) for each in data):
-            return ArrowSource(RowStream(schema, rows_of_both, readers))
-        return ArrowSource(pa.Table.from_batches(rows_of_both(), schema), as_declared=True)
+        rows = tag_rows(keys, (left, _source_of(left)._data), (right, _source_of(right)._data))
+        return ArrowSource(rows, as_declared=isinstance(rows, pa.Table))
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""

@@ -110,3 +110,18 @@ def test_a_difference_of_times_of_windows() -> None:
     text = f"SELECT n, window_end - window_time AS d FROM {HALF.format('t', '')}"
     found = gw.sql(text, t=stream(rows(random.Random(1), 20))).result()
     assert {*found["d"].to_pylist()} == {timedelta(microseconds=1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("JSON_OBJECT('b' VALUE k, 'a' VALUE v)", '{"a":1,"b":"x"}'),
+        ("JSON_OBJECT('z' VALUE JSON_OBJECT('d' VALUE 1, 'c' VALUE 2))", '{"z":{"c":2,"d":1}}'),
+        ("JSON_OBJECT('\ufffd' VALUE 1, '\U0001f600' VALUE 2)", '{"\U0001f600":2,"\ufffd":1}'),
+        ("JSON_OBJECT('a' VALUE 1, 'a' VALUE NULLIF(v, 1))", '{"a":null}'),
+        ("JSON_OBJECT('a' VALUE 5, 'a' VALUE NULLIF(v, 1) ABSENT ON NULL)", '{"a":5}'),
+    ],
+)
+def test_keys_of_json_objects_are_sorted_as_by_flink(text: str, value: str) -> None:
+    rows = gw.stream(pa.table({"k": ["x"], "v": [1]}))
+    assert gw.sql(f"SELECT {text} AS j FROM t", t=rows).result().to_pydict() == {"j": [value]}

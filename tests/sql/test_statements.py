@@ -39,7 +39,7 @@ REFUSED = {
     "windows of processing time": (
         "SELECT #TUMBLE_PROCTIME(ts, INTERVAL '1' MINUTE) AS w, COUNT(*) AS n FROM t "
         "GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)",
-        r"use the \.\.\._ROWTIME",
+        r"use the \.\.\._END",
     ),
     "an aggregate of one's own": (
         f"SELECT #weightedAvg(v, v) AS w {HOUR} GROUP BY window_start, window_end",

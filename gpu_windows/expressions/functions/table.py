@@ -15,6 +15,7 @@ from gpu_windows.expressions.functions.numbers import NUMBERS
 from gpu_windows.expressions.functions.patterns import PATTERNS
 from gpu_windows.expressions.functions.texts import TEXTS
 from gpu_windows.expressions.functions.times import TIMES
+from gpu_windows.expressions.spark_literals import UNIT_FUNCTIONS
 from gpu_windows.expressions.sql_text import sql_error
 
 #: The functions that are evaluated over Arrow tables, but for those with a node of their own.
@@ -28,8 +29,6 @@ FUNCTIONS: Mapping[str, ArrowFunction] = {
     **JSON,
     **FAILURES,
 }
-#: Functions whose first argument is a unit, such as DAY.
-UNIT_FUNCTIONS = ("TIMESTAMPADD", "TIMESTAMPDIFF")
 #: Functions whose arguments are widened to their common type.
 OF_ONE_TYPE = ("GREATEST", "LEAST", "ARRAY")
 #: A map of keys, which are widened to their common type, and items, which are to theirs.

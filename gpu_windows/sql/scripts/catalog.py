@@ -238,6 +238,11 @@ class _Reader:
         watermark: Watermark | None = table.watermark
         if watermark is not None and watermark.column.lower() not in names:
             raise self._error(watermark.place, "the table has no such column")
+        time = table.event_time
+        if watermark is not None and time is not None and time.dtype is not None:
+            rule = table.event_time_error(time.dtype)
+            if rule is not None:
+                raise self._error(watermark.place, rule)
         for name in keys:
             if name.lower() not in names:
                 raise self._error(table.place, f"the table has no column {name}")

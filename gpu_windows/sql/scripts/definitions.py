@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+from pyarrow import types
 
+from gpu_windows.expressions.type_names import flink_name
 from gpu_windows.sql.scripts.flink_types import read_type
 from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token
 
@@ -94,6 +96,27 @@ class TableDefinition:
     def connector(self) -> str | None:
         """The name of its connector."""
         return self.options.get("connector")
+
+    @property
+    def event_time(self) -> Column | None:
+        """The column of WATERMARK FOR; None without one."""
+        name = None if self.watermark is None else self.watermark.column.lower()
+        return next((each for each in self.columns if each.name.lower() == name), None)
+
+    def event_time_error(self, dtype: pa.DataType) -> str | None:
+        """Return the rule that a type of the column of WATERMARK FOR breaks; None for a time."""
+        if types.is_timestamp(dtype):
+            return None
+        assert self.watermark is not None, "a table with an event time has a watermark"
+        column, used = self.watermark.column, {each.name.lower() for each in self.columns}
+        name = next(n for n in ("ts", "ts2", "ts3", f"{column}_ts") if n.lower() not in used)
+        values = {"STRING": f"TO_TIMESTAMP({column})", "DATE": f"CAST({column} AS TIMESTAMP(3))"}
+        kind = flink_name(dtype)
+        value = values.get(kind, f"TO_TIMESTAMP_LTZ({column}, 3)")
+        rule = f"WATERMARK FOR takes a TIMESTAMP or TIMESTAMP_LTZ, and {column} is {kind}"
+        if kind not in values and not types.is_integer(dtype):
+            return f"{rule}: name a column of one of these types"
+        return f"{rule}: add `{name} AS {value}` to the table, and write WATERMARK FOR {name}"
 
     @property
     def written_columns(self) -> tuple[Column, ...]:

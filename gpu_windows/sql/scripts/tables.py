@@ -15,6 +15,7 @@ from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError, SqlError
 from gpu_windows.expressions.intervals import interval_ticks
 from gpu_windows.expressions.sql_text import errors_at, sql_error
+from gpu_windows.expressions.type_names import flink_name
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.scripts.definitions import Column, TableDefinition
 from gpu_windows.sql.scripts.lexer import Excerpt, error_at
@@ -76,7 +77,13 @@ def open_table(
         for position, column in enumerate(definition.columns)
         if column.expression is not None and _is_processing_time(column.expression)
     }
-    return Input(definition.name, stream, columns=columns, processing_times=clocks)
+    return Input(
+        definition.name,
+        stream,
+        columns=columns,
+        processing_times=clocks,
+        time_advice="in CREATE TABLE, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND",
+    )
 
 
 def parse_expression(excerpt: Excerpt, *, on_arrow: bool) -> exp.Expr:
@@ -111,7 +118,8 @@ def _check_column(
         raise error_at(script, column.place.start, rule + ", ".join(schema.names), column.name)
     dtype = schema.field(found[0]).type
     if not is_same_type(dtype, column.dtype):
-        rule = f"the rows of {definition.name} have {dtype} here, and {column.dtype} is declared"
+        rule = f"the rows of {definition.name} have {flink_name(dtype)} here, and "
+        rule += f"{flink_name(column.dtype)} is declared"
         if pa.types.is_timestamp(dtype) and pa.types.is_timestamp(column.dtype):
             rule += ": TIMESTAMP has no zone (Spark: TIMESTAMP_NTZ), TIMESTAMP_LTZ is an instant"
         raise error_at(script, column.place.start, rule, column.name)
@@ -176,6 +184,10 @@ def _with_event_time(
     if watermark.column.lower() not in names:
         rule = f"there is no such column; there are {', '.join(columns)}"
         raise error_at(script, watermark.place.start, rule, watermark.column)
+    dtype = stream.value.source.schema.field(names[watermark.column.lower()]).type
+    rule_of_time = definition.event_time_error(dtype)
+    if rule_of_time is not None:
+        raise error_at(script, watermark.place.start, rule_of_time, watermark.column)
     node = parse_expression(watermark.expression, on_arrow=on_arrow)
     strategy = _strategy(node, watermark.column)
     if idle is not None and ticks(read_duration(idle)):

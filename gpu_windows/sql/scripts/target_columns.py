@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
+from gpu_windows.expressions.type_names import flink_name
 from gpu_windows.sql.scripts.catalog import Task
 from gpu_windows.sql.scripts.definitions import Column, TableDefinition
 from gpu_windows.sql.scripts.lexer import error_at
@@ -127,8 +128,8 @@ def _convert(
     if types.is_null(dtype) or _is_converted(dtype, wanted):
         return exp.cast(node, _sql_type(script, task, column))
     assert task.insert is not None, "a target is of INSERT"
-    rule = f"column {column.name} is {wanted}, and the query gives {dtype}: CAST it"
-    raise error_at(script, task.insert.place.start, rule, column.name)
+    rule = f"column {column.name} is {flink_name(wanted)}, and the query gives {flink_name(dtype)}"
+    raise error_at(script, task.insert.place.start, f"{rule}: CAST it", column.name)
 
 
 def _is_converted(dtype: pa.DataType, wanted: pa.DataType) -> bool:
@@ -158,6 +159,6 @@ def _sql_type(script: str, task: Task, column: Column) -> str:
     found = {**others, **_SQL_NAMES}.get(dtype)
     if found is None:
         assert task.insert is not None, "a target is of INSERT"
-        rule = f"a column of {dtype} needs a value from the query"
+        rule = f"a column of {flink_name(dtype) if dtype else dtype} needs a value from the query"
         raise error_at(script, task.insert.place.start, rule, column.name)
     return found

@@ -39,17 +39,26 @@ _VALUES: Mapping[str, Callable[..., exp.Expr]] = {
     BOOLEAN: template("CASE WHEN a THEN 'true' WHEN NOT a THEN 'false' END"),
 }
 _ENTRY = template("CONCAT(a, b)")
+_FIRST = template("COALESCE(a, b)")
 _OR_NULL = template("COALESCE(a, 'null')")
 _WHOLE = template("CONCAT(a, b, c)")
 
 
 def json_object(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> exp.Expr:
-    """Return an object of keys and values in turn, after the first argument, which is an option."""
-    items = []
+    """Return an object of keys and values in turn, after the first argument, which is an option.
+
+    Keys are sorted by their UTF-16 code units, as in Flink; the last value of a key counts, but
+    for a NULL that is absent.
+    """
+    by_key: dict[str, exp.Expr] = {}
     for at in range(1, len(arguments), 2):
-        key = json.dumps(arguments[at].name, ensure_ascii=False)
-        value = _value(arguments[at + 1], types[at + 1], arguments[0].name)
-        items.append(_ENTRY(string(f"{key}:"), value))
+        key, value = arguments[at].name, _value(arguments[at + 1], types[at + 1], "ABSENT ON NULL")
+        is_absent = arguments[0].name == "ABSENT ON NULL"
+        by_key[key] = _FIRST(value, by_key[key]) if is_absent and key in by_key else value
+    if arguments[0].name == "NULL ON NULL":
+        by_key = {key: _OR_NULL(value) for key, value in by_key.items()}
+    keys = sorted(by_key, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+    items = [_ENTRY(string(f"{json.dumps(key, ensure_ascii=False)}:"), by_key[key]) for key in keys]
     return _document("{", items, "}")
 
 
