@@ -108,7 +108,7 @@ def test_metrics_are_served_while_a_query_runs(spark: SparkSession, tmp_path: Pa
     files(tmp_path / "in", batches(2, 50))
     listener = gw.MetricsListener()
     spark.streams.addListener(listener)
-    with listener.serve(0, address="127.0.0.1") as server:
+    with listener.serve(0) as server:
         url = f"http://127.0.0.1:{server.port}/metrics"
         outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
         once = {"availableNow": True}

@@ -181,6 +181,8 @@ class Connectors:
         if not url.startswith(_POSTGRES):
             rule = f"tables are those of PostgreSQL, 'url' = 'jdbc:{_POSTGRES}...'"
             raise options.error(rule, url.partition("://")[0])
+        if options.get("password") and not options.get("username"):
+            raise options.error("'password' needs 'username', too", "no 'username'")
         user = ":".join(quote(options.get(each), safe="") for each in ("username", "password"))
         user = f"{user.rstrip(':')}@" if options.get("username") else ""
         url = f"{_POSTGRES}{user}{url.removeprefix(_POSTGRES)}"

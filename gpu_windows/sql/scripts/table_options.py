@@ -33,6 +33,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "print": ("print-identifier",),
     "blackhole": (),
 }  # fmt: skip
+_GUARANTEE = "sink.delivery-guarantee"
 _OF_ALL = ("connector", "property-version", "scan.parallelism", "sink.parallelism")
 _OF_FORMATS = ("format", "value.format")
 _OF_FIELDS = ("kind", "min", "max", "length", "start", "end", "max-past")
@@ -85,9 +86,10 @@ class TableOptions:
     def check(self) -> None:
         """Raise `SqlError` for an option that is neither followed nor without effect."""
         for name, value in self.table.options.items():
-            if not self._is_covered(name, value):
+            if not self._is_covered(name, value):  # the value may be a password
                 near = did_you_mean(name, self._names)
-                raise self.error(f"this option is not covered{near}", f"{name} = {value}", name)
+                shown = f"{name} = {value}" if name == _GUARANTEE else name
+                raise self.error(f"this option is not covered{near}", shown, name)
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -110,7 +112,7 @@ class TableOptions:
         if connector == "datagen":
             fields = [f"fields.{each.name}." for each in self.table.columns]
             return any(name == f"{field}{each}" for field in fields for each in _OF_FIELDS)
-        if connector == "kafka" and name == "sink.delivery-guarantee":
+        if connector == "kafka" and name == _GUARANTEE:
             return value != "exactly-once"
         if name in _OF_FORMATS:
             return connector in ("filesystem", "kafka")
