@@ -25,7 +25,7 @@ def script(more: str, url: str = URL) -> gw.typing.SqlScript:
 @pytest.mark.parametrize(
     ("more", "url", "rule"),
     [
-        (f"{USER}, 'passwd' = 's3cr3t'", URL, "not covered, got passwd"),
+        (f"{USER}, 'passwd' = 's3cr3t'", URL, "did you mean password, got passwd"),
         (f"{USER}, 'password' 's3cr3t'", URL, "= is missing here, got password"),
         (f"{USER}, 'password' = s3cr3t", URL, "single quotes, got password"),
         (f"{USER}, 'password' = 'a' 's3cr3t'", URL, "is missing here, got password"),

@@ -71,7 +71,7 @@ MISTAKES = {
     "an unknown option of files": (
         "CREATE TABLE o (id INT) WITH ('connector' = 'filesystem', #'pth' = 'it''s', "
         "'format' = 'csv'); SELECT id FROM o",
-        "table o: this option is not covered: did you mean path, got pth = it's",
+        "table o: this option is not covered: did you mean path, got pth",
     ),
     "an unknown option of Kafka": (
         "CREATE TABLE o (id INT) WITH ('connector' = 'kafka', #'topics' = 'x'); SELECT id FROM o",
