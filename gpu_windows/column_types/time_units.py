@@ -28,8 +28,8 @@ def warn_of_unit(times: pa.ChunkedArray, name: str) -> None:
     if bounds["min"] is None:
         return
     for unit, (words, per_second) in _UNITS.items():
-        least, most = (bound * per_second for bound in _SECONDS)
-        if least <= bounds["min"] and bounds["max"] <= most:
+        min_time, max_time = (bound * per_second for bound in _SECONDS)
+        if min_time <= bounds["min"] and bounds["max"] <= max_time:
             logger.warning(
                 "event times that are integers are microseconds, but all of column %r look like %s "
                 "since 1970: convert them by cast(pa.timestamp(%r, 'UTC')), or in pandas by "

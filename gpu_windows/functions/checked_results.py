@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
@@ -141,8 +142,15 @@ def checked_tick(time: Any, owner: str) -> int:
     return tick
 
 
-def checked_column(values: Sequence[object], field: pa.Field, owner: str) -> pa.Array:
+def checked_column(
+    values: Sequence[object],
+    field: pa.Field,
+    owner: str,
+    describe: Callable[[int], str] | None = None,
+) -> pa.Array:
     """Build a column from values that a function returned.
+
+    ``describe``: returns, for messages, where the value with an index is from.
 
     Raises
     ------
@@ -152,16 +160,25 @@ def checked_column(values: Sequence[object], field: pa.Field, owner: str) -> pa.
     try:
         column = as_array(values, field.type)
     except CONVERSION_ERRORS as error:
-        wrong = next((v for v in values if not _is_of(v, field.type)), error)
-        rule = f"{owner} must return {field.type}"
+        at = next((i for i, v in enumerate(values) if not _is_of(v, field.type)), None)
+        wrong = error if at is None else values[at]
+        place = "" if at is None or describe is None else f" (at {describe(at)})"
+        rule = f"{owner} must return {field.type}{place}"
         raise InvalidFunctionError(rule, value=repr(wrong), column=field.name) from error
-    _check_nulls(column, field, owner)
+    _check_nulls(column, field, owner, describe)
     return column
 
 
-def _check_nulls(column: pa.Array | pa.ChunkedArray, field: pa.Field, owner: str) -> None:
+def _check_nulls(
+    column: pa.Array | pa.ChunkedArray,
+    field: pa.Field,
+    owner: str,
+    describe: Callable[[int], str] | None = None,
+) -> None:
     if column.null_count and not field.nullable:
         rule = f"{owner} must return a value in each row: the column is declared NOT NULL"
+        if describe is not None:
+            rule += f" (at {describe(pc.index(column.is_null(), True).as_py())})"
         raise InvalidFunctionError(rule, value="None", column=field.name)
 
 

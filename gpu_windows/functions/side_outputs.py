@@ -87,8 +87,12 @@ class GatheredRows(Generic[Origin]):
         if set(row) != self._names:
             raise InvalidFunctionError(rule, value=", ".join(map(str, row)) or "none")
 
-    def take(self) -> tuple[list[Origin], pa.Table]:
+    def take(
+        self, describe: Callable[[Origin], str] | None = None
+    ) -> tuple[list[Origin], pa.Table]:
         """Remove and return the origins of the rows, and the rows.
+
+        ``describe``: returns, for messages, what an origin is.
 
         Raises
         ------
@@ -96,11 +100,13 @@ class GatheredRows(Generic[Origin]):
             If a value is not of the declared type.
         """
         values = zip(*self.rows, strict=True) if self.rows else ([] for _ in self._schema)
+        origins = self._origins
+        of_row = None if describe is None else lambda i: describe(origins[i])
         columns = [
-            checked_column(each, field, self._owner)
+            checked_column(each, field, self._owner, of_row)
             for each, field in zip(values, self._schema, strict=True)
         ]
-        origins, self._origins, self.rows = self._origins, [], []
+        self._origins, self.rows = [], []
         return origins, pa.Table.from_arrays(columns, schema=self._schema)
 
 
@@ -148,7 +154,9 @@ class GatheredSides(Generic[Origin]):
         side.add(origin, row)
         self._count += 1
 
-    def take(self) -> dict[str, tuple[list[Origin], pa.Table]]:
+    def take(
+        self, describe: Callable[[Origin], str] | None = None
+    ) -> dict[str, tuple[list[Origin], pa.Table]]:
         """Remove and return the origins of the rows, and the rows, by tag."""
         self._count = 0
-        return {tag: side.take() for tag, side in self._sides.items()}
+        return {tag: side.take(describe) for tag, side in self._sides.items()}

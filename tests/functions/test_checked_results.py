@@ -120,7 +120,7 @@ class Average(gw.functions.AggregateFunction):
 @pytest.mark.parametrize(
     ("kept", "found", "text"),
     [
-        (1, 0.5, r"Average must return int64, got 0.5"),
+        (1, 0.5, r"Average must return int64 \(at key .*, window .*\), got 0.5"),
         (0.5, 1, r"Average must keep int64, got 0.5"),
     ],
 )

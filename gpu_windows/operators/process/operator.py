@@ -59,6 +59,7 @@ class ProcessOperator(FunctionOperator):
             query.declared_sides,
             len(query.keys),
             query.process.name,
+            user_key=UserKey(query.display_key_fields),
             trace=trace,
             timed=query.gives_times,
         )

@@ -8,10 +8,11 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from gpu_windows.functions.counts import Counts
+from gpu_windows.functions.failures import describe_key
 from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.keyed.values import keyed_table
+from gpu_windows.operators.keyed.values import UserKey, keyed_table
 from gpu_windows.operators.results import TRACE
 
 Key: TypeAlias = tuple[Hashable, ...]
@@ -33,6 +34,8 @@ class ProcessOutput:
         Number of key columns.
     owner : str
         Name of the function in errors.
+    user_key : UserKey
+        Keys as users see them, for errors.
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     timed : bool
@@ -46,10 +49,11 @@ class ProcessOutput:
         keys: int,
         owner: str,
         *,
+        user_key: UserKey,
         trace: bool,
         timed: bool = False,
     ) -> None:
-        fields = [*schema]
+        fields, self._user_key = [*schema], user_key
         self._keys = pa.schema(fields[:keys])
         self._time = fields[keys] if timed else None
         self._main: GatheredRows[Key] = GatheredRows(pa.schema(fields[keys + timed :]), owner)
@@ -88,7 +92,7 @@ class ProcessOutput:
         """Return the pending output, and clear it."""
         fired = len(self._main.rows)
         counters = Counters(fired=fired, user=tuple(sorted(self.counts.items())))
-        results = keyed_table(self._keys, *self._main.take())
+        results = keyed_table(self._keys, *self._main.take(self._describe))
         if self._time is not None:
             results = results.add_column(
                 len(self._keys), self._time, pa.array(self._times, pa.int64())
@@ -99,6 +103,9 @@ class ProcessOutput:
                 results = results.append_column(field, pa.array(causes, field.type))
         self._times, self._causes = [], []
         self.counts.clear()
-        by_tag = self._sides.take().items()
+        by_tag = self._sides.take(self._describe).items()
         sides = {tag: keyed_table(self._keys, *rows) for tag, rows in by_tag}
         return Emission(results, self._no_rows, counters, sides)
+
+    def _describe(self, key: Key) -> str:
+        return describe_key(self._user_key(key))

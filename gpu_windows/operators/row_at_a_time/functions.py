@@ -299,9 +299,13 @@ class Processor:
     ) -> Iterator[Values]:
         """Yield the function's result rows as values of its output columns."""
         process, output = self.function, self.function.output
-        owner, table = type(process.function).__name__, self._table(values)
-        user_key = self._user_key(key)
-        with errors_located(f"{owner}.process", lambda: describe_pane(user_key, context.window)):
+        owner, user_key = type(process.function).__name__, self._user_key(key)
+
+        def place(*_: object) -> str:
+            return describe_pane(user_key, context.window)
+
+        table = self._table(values, place)
+        with errors_located(f"{owner}.process", place):
             found = process.function.process(user_key, context, table)
             for row in checked_rows(found, output, owner):
                 yield [row[name] for name in output.names]
@@ -310,7 +314,7 @@ class Processor:
     def _user_key(self) -> UserKey:
         return UserKey(self.query.display_key_fields)
 
-    def _table(self, values: Values) -> Any:
+    def _table(self, values: Values, place: Callable[[int], str]) -> Any:
         process = self.function
         if process.aggregates is not None:
             fields = [pa.field(b.name, b.result_type) for b in process.aggregates.bound]
@@ -322,7 +326,7 @@ class Processor:
         owners = {} if made is None else made.owners
         columns: Any = zip(values, fields, strict=True)
         arrays = [
-            checked_column(v, field, owners[field.name])
+            checked_column(v, field, owners[field.name], place)
             if field.name in owners
             else pa.array(v, field.type)
             for v, field in columns

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from gpu_windows.functions.checked_results import checked_column
+from gpu_windows.functions.failures import describe_pane
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.functions.top_changes import Change
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.timers import Pane
-from gpu_windows.operators.keyed.values import arrow_array, keyed_table
+from gpu_windows.operators.keyed.values import UserKey, arrow_array, keyed_table
 from gpu_windows.operators.results import TRACE
 from gpu_windows.operators.row_at_a_time.context import Key
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.own_columns import REASON
 from gpu_windows.user_values import copy_values
 from gpu_windows.vocabulary.rich_functions import RichFunction
+from gpu_windows.vocabulary.windows.base import window_of
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class Output:
         self._batch = batch
         self._user_counts, self._sides = user_counts, sides
         self._keys = pa.schema([*self._schema][: len(plan.query.keys)])
+        self._user_key = UserKey(plan.query.display_key_fields)
         self._start()
 
     def _start(self) -> None:
@@ -152,7 +156,7 @@ class Output:
         """Return the pending output, and clear it."""
         columns = zip(*self._rows, strict=True) if self._rows else ([] for _ in self._schema)
         arrays = [
-            _column(list(values), field, self._owners.get(field.name))
+            self._column(list(values), field)
             for values, field in zip(columns, self._schema, strict=True)
         ]
         results = pa.Table.from_arrays(arrays, schema=self._schema)
@@ -165,12 +169,19 @@ class Output:
         sides = {tag: keyed_table(self._keys, *rows) for tag, rows in by_tag}
         return Emission(results, late, counters, sides)
 
+    def _column(self, values: list[object], field: pa.Field) -> pa.Array:
+        """Build a result column; values of a user function are checked."""
+        owner = self._owners.get(field.name)
+        if owner is None:
+            return arrow_array(values, field.type)
+        return checked_column(values, field, owner, self._describe)
 
-def _column(values: list[object], field: pa.Field, owner: str | None) -> pa.Array:
-    """Build a result column; values of a user function are checked."""
-    if owner is None:
-        return arrow_array(values, field.type)
-    return checked_column(values, field, owner)
+    def _describe(self, number: int) -> str:
+        """Describe the key and window of a pending result."""
+        keys = len(self._keys)
+        row: Any = self._rows[number]
+        window = window_of(row[keys], row[keys + 1])
+        return describe_pane(self._user_key(row[:keys]), window)
 
 
 def sides_of(part: RichFunction | None) -> GatheredSides[Key]:
