@@ -66,14 +66,14 @@ def missing_arguments(**rules: str) -> Callable[[Callable[_P, _T]], Callable[_P,
         of_function = signature(function)
 
         @wraps(function)
-        def checked(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        def checked_call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
             given = of_function.bind_partial(*args, **kwargs).arguments
             for name, rule in rules.items():
                 if name not in given:
                     raise MissingArgumentError(rule)
             return function(*args, **kwargs)
 
-        return checked
+        return checked_call
 
     return decorate
 

@@ -6,6 +6,7 @@ for a row and which values are errors follow Spark in ANSI mode, in a session in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from sqlglot import exp
 from gpu_windows.errors import ColumnTypeError, SqlError
 from gpu_windows.expressions.column_names import column_names
 from gpu_windows.expressions.evaluator import Evaluator
+from gpu_windows.expressions.functions.json_texts import one_evaluation
 from gpu_windows.expressions.sql_text import parse_expression, sql_error
 from gpu_windows.expressions.values import Value
 
@@ -34,6 +36,14 @@ def compute(text: str | exp.Expr, table: pa.Table) -> pa.ChunkedArray:
     if isinstance(node, exp.Column) and not node.table:
         return table.column(column_names(table.column_names).resolve(node))
     return _column(_values(node, table), len(table))
+
+
+def compute_columns(
+    texts: Mapping[str, str | exp.Expr], table: pa.Table
+) -> dict[str, pa.ChunkedArray]:
+    """Return the values of several expressions by name; see `compute`."""
+    with one_evaluation():
+        return {name: compute(text, table) for name, text in texts.items()}
 
 
 def evaluate_condition(text: str, table: pa.Table) -> pa.ChunkedArray:
@@ -93,7 +103,8 @@ def _values(node: exp.Expr, table: pa.Table) -> Value:
 
 def _evaluate(evaluator: Evaluator, node: exp.Expr) -> Value:
     try:
-        return evaluator.evaluate(node)
+        with one_evaluation():
+            return evaluator.evaluate(node)
     except RecursionError:
         raise sql_error(node, "an expression is nested too deeply") from None
 

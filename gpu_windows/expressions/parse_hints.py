@@ -1,4 +1,4 @@
-"""What is probably wrong with a statement that cannot be parsed."""
+"""Hints for statements that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FIRST_WORDS = ("SELECT", "INSERT", "CREATE", "SET", "WITH", "EXECUTE", "DROP", 
 
 
 def table_function_error(text: str) -> SqlError | None:
-    """Return the error for a table function that does not exist; None if there is none."""
+    """Return the error for a table function that does not exist, or None."""
     for found in _TABLE_FUNCTION.finditer(without_quoted(text)):
         name = found[1]
         if name.upper() not in (*WINDOW_FUNCTIONS, "TABLE", "DATA"):

@@ -21,9 +21,9 @@ def filter_table(table: pa.Table, condition: str) -> pa.Table:
 
 def add_columns(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:
     """Return a table with more columns, or others of the same names."""
-    from gpu_windows.expressions.arrow import compute
+    from gpu_windows.expressions.arrow import compute_columns
 
-    made = {name: compute(text, table) for name, text in columns.items()}
+    made = compute_columns(columns, table)
     return pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **made})
 
 
@@ -44,10 +44,10 @@ def _apply(table: pa.Table, selection: Selection) -> pa.Table:
     computed = selection.expressions
     if not computed:
         return table.select([*selection.columns])
-    from gpu_windows.expressions.arrow import compute
+    from gpu_windows.expressions.arrow import compute_columns
 
-    arrays = {
-        name: compute(computed[name], table) if name in computed else table.column(name)
-        for name in selection.columns
-    }
-    return pa.table(arrays)
+    texts = {name: computed[name] for name in selection.columns if name in computed}
+    made = compute_columns(texts, table)
+    unchanged = {name: table.column(name) for name in selection.columns if name not in computed}
+    arrays = made | unchanged
+    return pa.table({name: arrays[name] for name in selection.columns})

@@ -122,6 +122,23 @@ def test_fiscal_years_have_an_offset() -> None:
     assert found == [(ticks("2023-04-01"), ticks("2024-04-01"))]
 
 
+@pytest.mark.parametrize(
+    ("offset", "week_start", "start"),
+    [
+        ("3 days", "monday", "2024-06-06"),
+        ("5 days", "sunday", "2024-06-07"),
+        ("6 days", "monday", "2024-06-02"),
+        ("-6 days", "monday", "2024-06-04"),
+        ("6 days", "wednesday", "2024-06-04"),
+        ("0 days", "saturday", "2024-06-08"),
+    ],
+)
+def test_weeks_have_any_offset_below_a_week(offset: str, week_start: str, start: str) -> None:
+    days = bounds(ticks("2024-06-08"), "1 week", offset=offset, week_start=week_start)
+    first = datetime.fromisoformat(start)
+    assert days == [(ticks(start), ticks(str(first + timedelta(days=7))))]
+
+
 def test_times_without_a_zone_are_on_a_clock() -> None:
     found = bounds(ticks("2024-03-31T02:30", "UTC"), "1 day", None)
     assert found == [(ticks("2024-03-31", "UTC"), ticks("2024-04-01", "UTC"))]
@@ -208,6 +225,10 @@ def test_every_zone_has_days() -> None:
         ("1 month", {"week_start": "sunday"}, "week_start is for windows that start every week"),
         ("1 month", {"offset": "1 day"}, "offset must be in days and weeks, or"),
         ("1 month", {"offset": "1 month"}, "offset must be smaller than 1 month"),
+        ("1 week", {"offset": "7 days"}, "offset must be smaller than 1 week .*, got 1 week"),
+        ("1 week", {"offset": "-8 days"}, "offset must be smaller than 1 week .*, got -8 days"),
+        ("1 week", {"offset": "1 month"}, "in months and years, as the size is, got 1 month"),
+        ("1 week", {"slide": "0 weeks"}, "slide must be positive"),
         ("1 month", {"step": "1 week"}, "step must be 1 day, or divide the size"),
         ("1 year", {"step": "5 months"}, "step must be 1 day, or divide the size"),
         ("1 year", {"step": "0 months"}, "step must be 1 day, or divide the size"),

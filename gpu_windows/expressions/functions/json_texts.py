@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,9 +33,70 @@ def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(text)
 
 
+_DECODER = json.JSONDecoder(
+    parse_int=lambda text: _Number("0" if text == "-0" else text),
+    parse_float=_Number,
+    parse_constant=_refuse_constant,
+)
+#: What is before a document; what is after a number or a word at the root, which must end there.
+_SPACES = re.compile(r"[ \t\r\n]*")
+_NUMBER_END = re.compile(r"[ \t\r\n]|\Z")
+_ANY_END = re.compile("")
+_WORD_END = re.compile(r"(?![\w$])")
+
+
 def _parse(text: str) -> Any:
-    """Return a document; raise ValueError if it is not JSON."""
-    return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_refuse_constant)
+    """Return the document with which a text begins; raise ValueError if it is not JSON.
+
+    Text after it is ignored, as by Jackson, the library of both Flink and Spark.
+    """
+    found, end = _DECODER.raw_decode(text, _SPACES.match(text).end())  # type: ignore[union-attr]
+    is_word = found is None or isinstance(found, bool)
+    ends = _WORD_END if is_word else _NUMBER_END if isinstance(found, _Number) else _ANY_END
+    if not ends.match(text, end):
+        raise ValueError(text)
+    return found
+
+
+#: The most characters of texts whose documents an evaluation holds; others are parsed again.
+_MAX_HELD = 4_000_000
+
+
+class _Documents:
+    """Documents by their texts."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Any] = {}
+        self._size = 0
+
+    def get(self, text: str) -> Any:
+        """Return a document; `_MISSING` for a text that is not JSON."""
+        if text in self._found:
+            return self._found[text]
+        try:
+            document = _parse(text)
+        except (ValueError, RecursionError):
+            document = _MISSING
+        if self._size + len(text) <= _MAX_HELD:
+            self._found[text] = document
+            self._size += len(text)
+        return document
+
+
+_DOCUMENTS: ContextVar[_Documents | None] = ContextVar("documents", default=None)
+
+
+@contextmanager
+def one_evaluation() -> Iterator[None]:
+    """Parse a text once, however many functions of how many columns read it, while this is open."""
+    if _DOCUMENTS.get() is not None:
+        yield
+        return
+    token = _DOCUMENTS.set(_Documents())
+    try:
+        yield
+    finally:
+        _DOCUMENTS.reset(token)
 
 
 def _steps(call: Call) -> list[str | int]:
@@ -43,12 +106,9 @@ def _steps(call: Call) -> list[str | int]:
     return [int(step[2]) if step[2] else step[1] or step[3] for step in _STEP.finditer(path)]
 
 
-def _part(text: str, steps: list[str | int]) -> Any:
+def _part(documents: _Documents, text: str, steps: list[str | int]) -> Any:
     """Return the part of a document at a path; `_MISSING` if it does not exist."""
-    try:
-        found = _parse(text)
-    except (ValueError, RecursionError):
-        return _MISSING
+    found = documents.get(text)
     for step in steps:
         if isinstance(step, int):
             is_there = type(found) is list and step < len(found)
@@ -61,10 +121,10 @@ def _part(text: str, steps: list[str | int]) -> Any:
 
 
 def _get(call: Call) -> pa.Array:
-    steps = _steps(call)
+    steps, documents = _steps(call), _DOCUMENTS.get() or _Documents()
 
     def get(text: str) -> str | None:
-        part = _part(text, steps)
+        part = _part(documents, text, steps)
         if part is _MISSING or part is None:
             return None
         return part if isinstance(part, str) else _document(part)
@@ -94,10 +154,10 @@ _KINDS: Mapping[type, str] = {
 
 
 def _kind(call: Call) -> pa.Array:
-    steps = _steps(call)
+    steps, documents = _steps(call), _DOCUMENTS.get() or _Documents()
 
     def kind(text: str) -> str | None:
-        part = _part(text, steps)
+        part = _part(documents, text, steps)
         return None if part is _MISSING else _KINDS[type(part)]
 
     return map_distinct(call.arrays[0], kind, pa.string())

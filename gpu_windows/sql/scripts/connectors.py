@@ -200,8 +200,8 @@ class Connectors:
         if table.connector is None:
             rule = f"it has no connector: WITH ('connector' = '{kinds[0]}', ...), or {advice}"
             return self._options(table).error(rule, table.name)
-        known = (*_SOURCES, *_SINKS)
-        near = "" if table.connector in known else did_you_mean(table.connector, known)
+        connectors = (*_SOURCES, *_SINKS)
+        near = "" if table.connector in connectors else did_you_mean(table.connector, connectors)
         rule = (
             f"its connector is none of {', '.join(kinds)}{near}{'; or' if near else ':'} {advice}"
         )

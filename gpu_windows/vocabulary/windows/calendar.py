@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from gpu_windows import rules
@@ -80,6 +80,12 @@ class Period:
             if rest == 0:
                 break
         return f"{count} {name}{'' if abs(count) == 1 else 's'}"
+
+
+def _check_offset(offset: Period, slide: Period) -> None:
+    if abs(offset.count) >= slide.count:
+        rule = f"the offset must be smaller than {slide.describe()} on either side of 0"
+        raise InvalidWindowError(rule, value=offset.describe())
 
 
 @dataclass(frozen=True)
@@ -161,9 +167,11 @@ class CalendarWindows(SlicedAssigner):
         if day not in WEEKDAYS:
             rule = f"week_start is one of {', '.join(WEEKDAYS)}"
             raise InvalidWindowError(rule, value=repr(week_start))
-        if every.is_weeks:
-            shift = Period(shift.count + (WEEKDAYS.index(day) - _EPOCH_WEEKDAY) % 7, shift.unit)
-        elif day != WEEKDAYS[0]:
+        if every.is_weeks and every.count > 0 and shift.unit == every.unit:
+            _check_offset(shift, every)  # the user's own, before the day of the week is added
+            count = shift.count + (WEEKDAYS.index(day) - _EPOCH_WEEKDAY) % 7
+            shift = replace(shift, count=count - every.count if count >= every.count else count)
+        elif day != WEEKDAYS[0] and not every.is_weeks:
             rule = "week_start is for windows that start every week, or every few"
             raise InvalidWindowError(rule, value=f"{week_start!r} and {every.describe()}")
         if step is not None and slide is not None:
@@ -183,9 +191,7 @@ class CalendarWindows(SlicedAssigner):
         if self.every.count > self.period.count:
             rule = "slide must be at most the size: calendar windows have no gaps between them"
             raise InvalidWindowError(rule, value=self._with_size(self.every))
-        if abs(self.offset.count) >= self.every.count:
-            rule = f"the offset must be smaller than {self.every.describe()} on either side of 0"
-            raise InvalidWindowError(rule, value=self.offset.describe())
+        _check_offset(self.offset, self.every)
         if self.step is not None and not (self._by_day or self._is_multiple_of(self.step)):
             rule = "step must be 1 day, or divide the size"
             raise InvalidWindowError(rule, value=self._with_size(self.step))
