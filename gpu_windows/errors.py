@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import wraps
 from importlib.util import find_spec
+from inspect import signature
+from typing import ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class GpuWindowsError(Exception):
@@ -41,6 +47,35 @@ def _rebuild(
 
 class QueryError(GpuWindowsError):
     """A query without a meaning; raised on the driver while the query is built."""
+
+
+class MissingArgumentError(QueryError, TypeError):
+    """A call without an argument that it needs."""
+
+
+def missing_arguments(**rules: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Return a decorator that raises `MissingArgumentError` for a missing argument.
+
+    Parameters
+    ----------
+    **rules
+        Names of parameters without a default to what to write.
+    """
+
+    def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
+        of_function = signature(function)
+
+        @wraps(function)
+        def checked_call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            given = of_function.bind_partial(*args, **kwargs).arguments
+            for name, rule in rules.items():
+                if name not in given:
+                    raise MissingArgumentError(rule)
+            return function(*args, **kwargs)
+
+        return checked_call
+
+    return decorate
 
 
 class MissingStepError(QueryError, AttributeError):

@@ -31,6 +31,11 @@ def table_html(title: str, rows: Mapping[str, str], note: str = "") -> str:
     return f"<div><b>{escape(title)}</b><table>{cells}</table>{note}</div>"
 
 
+def text_html(text: str) -> str:
+    """Return a text as it is, with its spaces and lines."""
+    return f"<pre>{escape(text)}</pre>"
+
+
 def _lines(text: str) -> str:
     return "<br/>".join(escape(line) for line in text.splitlines())
 
@@ -57,5 +62,6 @@ def windows_svg(spans: Iterable[tuple[float, float]]) -> str:
     height = len(bars) * _BAR
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" role="img"'
+        f' style="margin:8px 0"'
         f' aria-label="{len(bars)} windows, time to the right">{shapes}</svg>'
     )

@@ -210,7 +210,10 @@ def _find_committed(files: CheckpointFiles, generations: Iterable[int]) -> list[
 
 
 def _exists(files: CheckpointFiles) -> OutputError:
-    rule = 'the path holds results: choose another one, or replace them by mode="overwrite"'
+    rule = (
+        'the path holds results: choose another one, or replace them by mode="overwrite", in SQL '
+        "by INSERT OVERWRITE"
+    )
     return OutputError(rule, value=files.root)
 
 

@@ -157,7 +157,11 @@ def _tick(value: object, name: str, time: pa.DataType) -> int:
     has_zone = not types.is_timestamp(time) or time.tz is not None
     if isinstance(value, datetime):
         if (value.tzinfo is not None) != has_zone:
-            kind = "a time zone, as event times have one" if has_zone else "no time zone"
+            kind = (
+                f"a time zone, as event times have one: {name}.replace(tzinfo=datetime.UTC)"
+                if has_zone
+                else f"no time zone, as event times have none: {name}.replace(tzinfo=None)"
+            )
             raise QueryError(f"{name} must have {kind}", value=repr(value))
         zone = "UTC" if has_zone else None
         tick: int = pa.scalar(value, pa.timestamp("us", zone)).cast(pa.int64()).as_py()
@@ -169,4 +173,7 @@ def _tick(value: object, name: str, time: pa.DataType) -> int:
     rule = f"{name} takes a datetime" + (
         "" if types.is_timestamp(time) else ", or microseconds since 1970"
     )
+    if isinstance(value, str):
+        zone_of = ", with a time zone such as +00:00" if has_zone else ""
+        rule += f": make one by datetime.fromisoformat({name}){zone_of}"
     raise QueryError(rule, value=repr(value))

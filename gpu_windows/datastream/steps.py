@@ -34,6 +34,8 @@ _HABITS = {
     "with_column": "with_columns",
     "selectExpr": "select",
     "unionAll": "union",
+    "assign_timestamps_and_watermarks": "event_time",
+    "drop": "project",
 }
 #: Aggregates that are methods elsewhere, to the functions that they are here.
 _AGGREGATES = {
@@ -47,12 +49,34 @@ _CALLS = {
     "rollup": ("grouping_sets", "grouping_sets('rollup')"),
     "cube": ("grouping_sets", "grouping_sets('cube')"),
     "explain": ("with_outputs", "with_outputs(), the verb, and explain() of its outputs"),
+    "flat_map": ("explode", "explode(column, name)"),
+    "flatMap": ("explode", "explode(column, name)"),
+    "side_output_late_data": (
+        "with_outputs",
+        "with_outputs(), the verb, and late() of its outputs",
+    ),
     "sideOutputLateData": ("with_outputs", "with_outputs(), the verb, and late() of its outputs"),
     "count": ("aggregate", "aggregate(n=gw.count())"),
     **{
         name: ("aggregate", f"aggregate(result=gw.{function}('column'))")
         for name, function in _AGGREGATES.items()
     },
+}
+#: Calls on rows as they come, with where they belong: later steps lack them.
+_EARLIER = {
+    **dict.fromkeys(
+        ("explode", "lookup", "project", "select", "union", "where", "with_columns"),
+        "before keys and windows",
+    ),
+    "event_time": "once, of gw.stream(...)",
+    "key_by": "once, with all columns of the key",
+}
+_SINK = "with_outputs(), the verb, and gw.write_stream(outputs, sink, checkpoint)"
+_RESULT = "a verb that ends the query, such as aggregate(n=gw.count()): results have"
+#: Calls on results, with what comes before them.
+_OF_RESULTS = {
+    **dict.fromkeys(("sink_to", "add_sink", "write", "write_stream"), f"say .{_SINK}, for"),
+    **dict.fromkeys(("show", "to_pandas", "to_arrow", "to_pylist"), f"say {_RESULT}"),
 }
 
 if TYPE_CHECKING:
@@ -106,10 +130,23 @@ class Step:
             later = (call for call, step in self._later().items() if has in dir(step))
             missing = None if name.startswith("_") else next(later, None)
             if missing is None:
+                self._refuse_other_place(own_name, name)
                 raise AttributeError(
                     f"{kind.__name__!r} object has no attribute {name!r}{self._like(name)}"
                 )
             raise MissingStepError(f"say .{missing} before .{call}", value=kind.__name__)
+
+    def _refuse_other_place(self, own_name: str, name: str) -> None:
+        """Raise `MissingStepError` for a call that belongs to the rows, or to the results."""
+        call = _CALLS.get(name, (own_name, own_name))
+        if call[0] in _EARLIER:
+            rule = f"say .{call[1]} {_EARLIER[call[0]]}"
+            rule += "" if call[1] == name else f", for .{name}"
+        elif own_name in _OF_RESULTS:
+            rule = f"{_OF_RESULTS[own_name]} .{name}"
+        else:
+            return
+        raise MissingStepError(rule, value=type(self).__name__)
 
     def _like(self, name: str) -> str:
         """Return a hint to a name of this step, or of a later one, that is like another."""

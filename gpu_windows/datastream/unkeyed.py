@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -100,6 +101,9 @@ class UnkeyedStream(Step, ABC):
             if isinstance(column, list | tuple):
                 rule = "key_by takes columns one by one: key_by('a', 'b')"
                 raise QueryError(rule, value=repr(column))
+            if isinstance(column, FunctionType):
+                rule = "key_by takes names of columns: with_columns(key='...') makes one in SQL"
+                raise QueryError(rule, value=f"the function {column.__name__}")
             source, name = source.bind_column(column, None)
             names.append(name)
         return KeyedStream(source, timed.time, timed.watermarks, tuple(names))

@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
 from gpu_windows.checkpointing.commit_log import MIN_COMMITS
-from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.errors import QueryError, UnsupportedQueryError, missing_arguments
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink
 from gpu_windows.sinks.function import FunctionSink
@@ -22,7 +22,14 @@ AnySink: TypeAlias = "str | PathLike[str] | Sink | Callable[..., None]"
 _WITHOUT_MICRO_BATCHES = {"continuous", "realTime"}
 _TRIGGERS = {"availableNow", "continuous", "once", "processingTime", "realTime"}
 
+_TAKES = "write_stream takes outputs, a sink and a checkpoint"
 
+
+@missing_arguments(
+    outputs=_TAKES,
+    sink=f"{_TAKES}: name a sink, such as the path of a folder",
+    checkpoint=f"{_TAKES}: name the folder of the checkpoint, beside that of the results",
+)
 def write_stream(
     outputs: Outputs | Mapping[str, Outputs],
     sink: AnySink | Mapping[str, AnySink],

@@ -301,14 +301,27 @@ class FlinkGenerator(SparkGenerator):
             return str(expression.meta[WRITTEN])
         return super().sql(expression, key, *arguments, **options)
 
+    TYPE_MAPPING: ClassVar = {
+        **SparkGenerator.TYPE_MAPPING,
+        exp.DType.TIME: "TIME",
+        exp.DType.TEXT: "STRING",
+        exp.DType.TIMESTAMP: "TIMESTAMP",
+        exp.DType.TIMESTAMPLTZ: "TIMESTAMP_LTZ",
+    }
     TRANSFORMS: ClassVar = {
         **SparkGenerator.TRANSFORMS,
+        exp.Version: lambda self, node: _version(self, node),
         WindowFunction: lambda self, node: self.func(node.this, *node.expressions),
         TableArgument: lambda self, node: _table_argument(self, node),
         Descriptor: lambda self, node: self.func("DESCRIPTOR", *node.expressions),
         JsonCall: json_call_text,
         NamedArgument: lambda self, node: f"{node.this} => {self.sql(node.expression)}",
     }
+
+
+def _version(generator: FlinkGenerator, node: exp.Version) -> str:
+    what = "FOR SYSTEM_TIME" if node.this == "TIMESTAMP" else node.this
+    return f"{what} {node.args['kind']} {generator.sql(node, 'expression')}"
 
 
 def _table_argument(generator: FlinkGenerator, node: TableArgument) -> str:
@@ -360,9 +373,14 @@ def without_comments(text: str) -> str:
     return _QUOTED.sub(lambda found: _blank(found[0]), text)
 
 
+def without_quoted(text: str) -> str:
+    """Return a statement with its strings, quoted names and comments blanked out."""
+    return _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+
+
 def double_quote(text: str) -> int | None:
     """Return the offset of a double quote outside of strings, names and comments; None if none."""
-    place = _QUOTED.sub(lambda found: " " * len(found[0]), text).find('"')
+    place = without_quoted(text).find('"')
     return None if place < 0 else place
 
 

@@ -79,6 +79,7 @@ def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -
     from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
 
     from gpu_windows.expressions.dialect import upper_keywords, without_comments
+    from gpu_windows.expressions.parse_hints import missing_sign, table_function_error
 
     try:
         dialect, level = language(), ErrorLevel.IMMEDIATE
@@ -90,10 +91,14 @@ def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -
         detail = error.errors[0] if error.errors else {}
         description = str(detail.get("description") or error).partition("<")[0].rstrip(" :")
         rule = f"the SQL cannot be parsed: {description}"
-        value = detail.get("highlight") or None
-        raise SqlError(
-            rule, value=value, line=detail.get("line"), position=detail.get("col")
-        ) from None
+        if into is None and (hint := table_function_error(text)) is not None:
+            raise hint from None
+        word, line, position = (detail.get(each) for each in ("highlight", "line", "col"))
+        if word and line and position:
+            position -= len(word) - 1  # of its first letter
+            if into is None and description.startswith("Invalid expression"):
+                rule += missing_sign(text, word, line, position)
+        raise SqlError(rule, value=word or None, line=line, position=position) from None
     except (SqlglotError, ValueError, RecursionError) as error:
         raise SqlError("the SQL cannot be parsed", value=_shorten(text)) from error
     trees = [tree for tree in found if tree is not None]

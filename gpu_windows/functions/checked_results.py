@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from types import GeneratorType
@@ -20,6 +21,7 @@ from gpu_windows.vocabulary.triggers.base import Row
 
 #: Returns whether a value has a fraction that would be cut off.
 Cuts: TypeAlias = Callable[[Any], bool]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Types of values that may have a fraction.
 _FRACTIONAL = (float, np.floating, Decimal)
 
@@ -127,11 +129,14 @@ def checked_tick(time: Any, owner: str) -> int:
     Raises
     ------
     InvalidFunctionError
-        If it is not an integer of 64 bits.
+        If it is neither an integer of 64 bits nor a datetime in whole microseconds.
     """
+    if isinstance(time, datetime) and not _is_finer(time):
+        aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(microseconds=1)
     tick = to_tick(time)
     if tick is None:
-        rule = f"{owner} sets timers at ticks (microseconds), integers of 64 bits"
+        rule = f"{owner} sets timers at ticks (microseconds), integers of 64 bits, or datetimes"
         raise InvalidFunctionError(rule, value=repr(time))
     return tick
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,10 @@ from gpu_windows.vocabulary.windows import GlobalWindow, TimeWindow
 _PACKAGE, _PYTHON = (
     f"{Path(file).parent}{os.sep}" for file in (Path(__file__).parent, os.__file__)
 )
+#: What Python says where a `timedelta` is added to an integer, or compared with one.
+_TIME_AND_DURATION = re.compile(
+    r"'int' and '(datetime\.)?timedelta'|'(datetime\.)?timedelta' and 'int'"
+)
 _COMPILED, _FROZEN = (".pyx", ".pxi"), "<frozen"
 
 
@@ -32,12 +37,19 @@ def failure(error: Exception, where: str) -> GpuWindowsError:
         rule = f"{error.rule} (in {where})"
         return InvalidFunctionError(rule, value=error.value, column=error.column)
     frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_of_user(each)]
-    cause = f"{type(error).__name__}: {error}"
+    cause = f"{type(error).__name__}: {error}{_hint(error)}"
     if not frames:
         return FunctionFailedError(where, cause)
     line = f"{cause} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
     trace = "".join(traceback.format_list(frames)).rstrip()
     return FunctionFailedError(where, line, trace=trace)
+
+
+def _hint(error: Exception) -> str:
+    """Return what to write where a duration was added to a time, which is an integer."""
+    if isinstance(error, TypeError) and _TIME_AND_DURATION.search(str(error)):
+        return "; times are microseconds: context.after(duration) of a process function adds one"
+    return ""
 
 
 def _is_of_user(frame: traceback.FrameSummary) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import repeat
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
@@ -19,6 +20,7 @@ from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.state_descriptors import StateDescriptor, check_states
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.vocabulary.options import Duration
 from gpu_windows.vocabulary.rich_functions import FunctionContext, RuntimeContext, declaration
 from gpu_windows.vocabulary.triggers.base import Row
 
@@ -91,17 +93,36 @@ class KeyedContext(BaseContext, Protocol):
     def key(self) -> Row:
         """The current key: names of key columns to values."""
 
-    def register_event_time_timer(self, time: int) -> None:
-        """Set a timer: `on_timer` is called for this key once the watermark reaches ``time``.
+    def after(self, duration: Duration, time: int | None = None) -> int:
+        """Return the time that is a duration after another one, for a timer.
 
-        The same time again is the same timer. A time that the watermark has passed already fires
-        when it next advances, as in Flink.
+        Parameters
+        ----------
+        duration : str or datetime.timedelta
+            Such as ``"10 minutes"``.
+        time : int, optional
+            In microseconds, such as `current_processing_time`. Default: `timestamp`.
+
+        Raises
+        ------
+        InvalidDurationError
+            If it is no duration.
+        InvalidFunctionError
+            If there is no event time to count from.
         """
 
-    def delete_event_time_timer(self, time: int) -> None:
+    def register_event_time_timer(self, time: int | datetime) -> None:
+        """Set a timer: `on_timer` is called for this key once the watermark reaches ``time``.
+
+        A time is in microseconds since 1970, or a datetime, in UTC unless it has a zone. The same
+        time again is the same timer. A time that the watermark has passed already fires when it
+        next advances, as in Flink.
+        """
+
+    def delete_event_time_timer(self, time: int | datetime) -> None:
         """Delete a timer of this key, if it is set."""
 
-    def register_processing_time_timer(self, time: int) -> None:
+    def register_processing_time_timer(self, time: int | datetime) -> None:
         """Set a timer: `on_timer` is called for this key once processing time reaches ``time``.
 
         The function must declare `uses_processing_time`. On a bounded input such timers never fire;
@@ -113,7 +134,7 @@ class KeyedContext(BaseContext, Protocol):
             If the function does not declare that it uses processing time.
         """
 
-    def delete_processing_time_timer(self, time: int) -> None:
+    def delete_processing_time_timer(self, time: int | datetime) -> None:
         """Delete a timer of this key, if it is set."""
 
     def state(self, name: str) -> Any:
@@ -129,7 +150,7 @@ class TimerContext(KeyedContext, Protocol):
 
     >>> class Later(gw.functions.KeyedProcessFunction):
     ...     def process_element(self, row, context):
-    ...         context.register_event_time_timer(context.timestamp + 1_000_000)
+    ...         context.register_event_time_timer(context.after("1 second"))
     ...
     ...     def on_timer(self, time, context: gw.typing.TimerContext):
     ...         return [{"at": time, "domain": context.time_domain}]

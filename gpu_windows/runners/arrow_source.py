@@ -20,6 +20,7 @@ from gpu_windows.column_types.logical import (
     logical_schema,
     logical_table,
 )
+from gpu_windows.column_types.time_units import warn_of_unit
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError, require_extra
 from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
@@ -103,6 +104,10 @@ class ArrowSource(Source):
         check_time(self.schema, column, role)
         dtype = self.schema.field(column).type
         if not is_nanoseconds(dtype):
+            # Neither rows that can be read once nor those on a device are looked at.
+            rows = self._rows if isinstance(self, PhysicalSource) else vars(self).get("_data")
+            if role == "event time" and isinstance(rows, pa.Table):
+                warn_of_unit(rows.column(column), column)
             return self
         to = pa.timestamp("us", dtype.tz)
         return self._replace_column(column, to, lambda times: to_microseconds(times, column, role))

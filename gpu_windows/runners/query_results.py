@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
-from html import escape
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 
 from gpu_windows.errors import MissingStepError, QueryError
-from gpu_windows.html_text import table_html
+from gpu_windows.html_text import table_html, text_html
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.arrangement import ArrangesResults
@@ -217,14 +216,8 @@ class QueryResults(WritesParquet, ArrangesResults):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the plan and the columns of the results; nothing runs."""
-        lines = self.explain().splitlines()
-        query = self.plan.query
-        types = dict.fromkeys(query.window_columns, query.time_type)
-        columns = ", ".join(
-            f"{query.display_name(field.name)}: {types.get(field.name, field.type)}"
-            for field in self.plan.result_schema
-        )
-        picture = getattr(getattr(query, "assigner", None), "picture", str)()
-        note = f"{picture}<pre>{escape(chr(10).join(lines))}</pre>"
+        columns = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
+        picture = getattr(getattr(self.plan.query, "assigner", None), "picture", str)()
         kind = "a stream, for gw.write_stream" if self.is_streaming else f"of {self.input_kind}"
+        note = f"{picture}{text_html(self.explain())}"
         return table_html(f"Outputs {kind}", {"result": columns}, note)

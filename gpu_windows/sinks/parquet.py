@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any
 
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
+
+#: The beginning of the URL of a database.
+_DATABASE = re.compile(r"jdbc:\w+:|postgres(?:ql)?://|mysql://")
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class ParquetSink(Sink):
     Raises
     ------
     QueryError
-        If it is not a path.
+        If it is not a path, such as the URL of a database.
 
     Examples
     --------
@@ -47,6 +51,7 @@ class ParquetSink(Sink):
         text = fspath(path) if isinstance(path, str | PathLike) else None
         if not isinstance(text, str) or not text:
             raise QueryError("the path of a sink must be a str or os.PathLike", value=repr(path))
+        _check_is_folder(text)
         if not isinstance(takes_over, bool):
             raise QueryError("takes_over is True or False", value=repr(takes_over))
         object.__setattr__(self, "path", text.rstrip("/") or text)
@@ -64,3 +69,17 @@ class ParquetSink(Sink):
 
         path = str(self.path)
         return ParquetWriter(path, check_claim(query, path, takes_over=self.takes_over))
+
+
+def _check_is_folder(path: str) -> None:
+    """Refuse the URL of a database, of which only the scheme is shown: it may have a password."""
+    database = _DATABASE.match(path)
+    if database is None:
+        return
+    rule = "a sink that is a path is a folder of Parquet: for a database write a function or a Sink"
+    if "postgres" in database[0]:
+        rule = (
+            "a sink that is a path is a folder of Parquet: for PostgreSQL say "
+            "gw.PostgresSink('table', 'postgresql://user@host:port/database')"
+        )
+    raise QueryError(rule, value=f"{database[0]}...")

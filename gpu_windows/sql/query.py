@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpu_windows.errors import QueryError, require_extra
+from gpu_windows.html_text import table_html, text_html
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.query_results import ResultTable
 from gpu_windows.vocabulary.options import Options, change_options
@@ -125,6 +126,14 @@ class SqlQuery:
             traced = self._without_rows()
             filters = ".where(" in traced.code and traced.value.is_streaming
             return f"{traced.code}\n\n{traced.value.explain()}{_WHERE if filters else ''}"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the text, columns of the results, and `explain`."""
+        with self._with_position():
+            schema = self._without_rows().value.schema
+            columns = ", ".join(f"{field.name}: {field.type}" for field in schema)
+            rows = {"query": self.text, "over": ", ".join(self.streams), "result": columns}
+            return table_html("SqlQuery", rows, text_html(self.explain()))
 
     @contextmanager
     def _with_position(self) -> Iterator[None]:

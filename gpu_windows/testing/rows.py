@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +29,8 @@ def assert_rows(
     Parameters
     ----------
     actual, expected : pyarrow.Table, pandas.DataFrame, Spark DataFrame or list of dict
-        Tables, also of two kinds. Times with a zone are compared as instants; NaN is NaN.
+        Tables, also of two kinds. Times with a zone are compared as instants; NaN is NaN. In dicts
+        that are expected, times may be text, such as "2026-05-01 12:00:00", in UTC.
     in_order : bool
         Whether the rows must be in the same order, too.
     columns : sequence of str, optional
@@ -54,6 +56,8 @@ def assert_rows(
     problem = _column_problem(left, right, names, exact=columns is None)
     if problem:
         raise AssertionError(problem)
+    if not _has_types(expected):
+        right = _read_times(right, left, names)
     found = [_comparable(row, names, digits) for row in left]
     wanted = [_comparable(row, names, digits) for row in right]
     if in_order and found != wanted:
@@ -73,7 +77,7 @@ def as_rows(table: Any) -> list[dict[str, Any]]:
     """
     if isinstance(table, pa.Table | pa.RecordBatch):
         return table.to_pylist()  # type: ignore[no-any-return]
-    if hasattr(table, "toArrow"):
+    if hasattr(table, "toArrow"):  # of Spark
         return table.toArrow().to_pylist()  # type: ignore[no-any-return]
     if hasattr(table, "__arrow_c_stream__"):
         return pa.table(table).to_pylist()  # type: ignore[no-any-return]
@@ -83,6 +87,10 @@ def as_rows(table: Any) -> list[dict[str, Any]]:
         rule = "rows are an Arrow table, a DataFrame of Spark or pandas, or a list of dicts"
         raise QueryError(rule, value=type(table).__name__)
     return [dict(row) for row in rows]
+
+
+def _has_types(table: object) -> bool:
+    return hasattr(table, "toArrow") or hasattr(table, "__arrow_c_stream__")
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -107,6 +115,36 @@ def _column_problem(
     if extra:
         parts.append(f"columns that are not expected: {', '.join(extra)} (or give columns=)")
     return "; ".join(parts) and f"{'; '.join(parts)}: there are {', '.join(has)}"
+
+
+def _read_times(
+    rows: list[dict[str, Any]], others: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return rows with their text as times in the columns in which other rows have times."""
+    times = {name: _first_time(others, name) for name in names}
+    like = {name: time for name, time in times.items() if time is not None}
+    return [
+        {
+            name: _read_time(value, like[name]) if name in like else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def _first_time(rows: Sequence[Mapping[str, Any]], name: str) -> datetime | None:
+    return next((row[name] for row in rows if isinstance(row.get(name), datetime)), None)
+
+
+def _read_time(value: object, like: datetime) -> object:
+    """Return a text as a time, with a zone if another time has one; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        return value  # is compared as text, and differs
+    return time.replace(tzinfo=UTC) if like.tzinfo is not None and time.tzinfo is None else time
 
 
 def _comparable(row: Mapping[str, Any], names: Sequence[str], digits: int | None) -> Hashable:

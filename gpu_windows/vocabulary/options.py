@@ -36,6 +36,10 @@ _NOT_UNITS = {
     "quarter": _NO_LENGTH,
     "year": _NO_LENGTH,
     "yr": _NO_LENGTH,
+    "mo": _NO_LENGTH,
+    "mon": _NO_LENGTH,
+    "mth": _NO_LENGTH,
+    "qtr": _NO_LENGTH,
     "m": "m may be minutes or months: write min",
 }
 _OTHER_UNITS = {"hr": "h", "msec": "ms", "usec": "us", "μs": "us", "dy": "d", "wk": "weeks"}

@@ -71,7 +71,7 @@ class MetricsListener(StreamingQueryListener):
             raise QueryError(rule, value=query.name or query.id)
         return found
 
-    def serve(self, port: int = _PORT, *, address: str = "0.0.0.0") -> MetricsServer:
+    def serve(self, port: int = _PORT, *, address: str = "127.0.0.1") -> MetricsServer:
         """Serve the metrics at ``/metrics`` for Prometheus, in a thread, until that is closed.
 
         docs/prometheus.md has their names, a configuration and a dashboard. Needs the extra
@@ -82,8 +82,8 @@ class MetricsListener(StreamingQueryListener):
         port : int
             0: any that is free, see the attribute ``port`` of what is returned.
         address : str
-            Where to listen. Default: on all interfaces. There is no authentication: on a network
-            that others share take ``127.0.0.1`` and a proxy.
+            Where to listen. Default: for programs of this machine alone. ``0.0.0.0``: on all its
+            interfaces, and there is no authentication, so only on a network of your own.
 
         Returns
         -------

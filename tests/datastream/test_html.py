@@ -36,6 +36,8 @@ def test_steps_show_columns_and_what_may_come_next() -> None:
     ("windows", "bars"),
     [
         (gw.TumblingEventTimeWindows.of("5 seconds"), 8),
+        (gw.CumulativeEventTimeWindows.of("1 day", "1 hour"), 8),
+        (gw.CumulativeEventTimeWindows.of("3 hours", "1 hour"), 3),
         (gw.EventTimeSessionWindows.with_gap("5 seconds"), 0),
         (gw.GlobalWindows.create(), 0),
     ],
@@ -50,6 +52,24 @@ def test_outputs_show_their_plan_and_columns_and_run_nothing() -> None:
     found = texts(outputs)
     assert "k: string, window_start: timestamp[us, tz=UTC]" in found
     assert all(line in found for line in outputs.explain().splitlines())
+
+
+def test_outputs_show_the_columns_of_their_selection() -> None:
+    outputs = HOURS.with_outputs().aggregate(total=gw.sum("v<"), n=gw.count())
+    assert "result k: string, share: double" in texts(outputs.select("k", share="total / n"))
+
+
+def test_a_query_in_sql_shows_its_text_columns_and_plan() -> None:
+    text = """SELECT k, COUNT(*) * 2 AS twice
+        FROM TUMBLE(TABLE clicks, DESCRIPTOR(ts), INTERVAL '1' HOUR)
+        WHERE k < 'b' GROUP BY k, window_start, window_end"""
+    query = gw.sql(text, clicks=TIMED)
+    found = texts(query)
+    assert "WHERE k < 'b' GROUP BY" in found
+    assert "over clicks" in found
+    assert "result k: string, twice: int64" in found
+    assert all(line in found for line in query.explain().splitlines())
+    assert "twice: int64" in texts(query.outputs())
 
 
 def _fail(*rows: Any) -> Any:

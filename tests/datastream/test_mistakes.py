@@ -19,6 +19,7 @@ BEGUN: Any = gw.stream(ROWS)
 TIMED: Any = BEGUN.event_time("ts", WATERMARKS)
 WINDOWED: Any = TIMED.key_by("origin").window(gw.TumblingEventTimeWindows.of("10 minutes"))
 READ: Any = gw.read_output
+WRITE: Any = gw.write_stream
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,17 @@ READ: Any = gw.read_output
         (lambda w: w.trigger("1 minute"), r"such as gw\.CountTrigger.*, got '1 minute'"),
         (lambda w: w.evictor(3), r"such as gw\.CountEvictor.*, got 3"),
         (lambda _: TIMED.key_by(["origin"]), r"one by one: .*, got \['origin'\]"),
+        (lambda _: TIMED.key_by(lambda row: row), r"with_columns\(key='...'\) makes one"),
+        (lambda _: BEGUN.event_time("ts"), r"event_time\('ts', gw\.WatermarkStrategy\.for_bounded"),
+        (lambda _: BEGUN.event_time(watermarks=WATERMARKS), "takes a column and watermarks"),
+        (lambda _: WRITE("outputs", "path"), "name the folder of the checkpoint"),
+        (lambda _: WRITE("outputs", checkpoint="path"), "name a sink"),
+        (
+            lambda _: gw.ParquetSink("jdbc:postgresql://u:secret@h/d"),
+            r"say gw\.PostgresSink\('table'.*, got jdbc:postgresql:\.\.\.$",
+        ),
+        (lambda _: gw.ParquetSink("postgres://u:secret@h/d"), r"got postgres://\.\.\.$"),
+        (lambda _: gw.ParquetSink("jdbc:mysql://h/d"), "write a function or a Sink"),
         (lambda _: TIMED.union(ROWS), "union takes streams with a time.*, got Table"),
         (lambda _: BEGUN.event_time("ts", "5 s"), "for_bounded.*, got '5 s'"),
         (lambda _: gw.stream([{"a": 1}]), r"Table\.from_pylist\(rows\) makes one, got list"),
@@ -48,12 +60,16 @@ def test_what_new_users_write_is_told_what_to_write(make: Any, text: str) -> Non
         make(WINDOWED)
 
 
-def test_units_that_are_none_are_told_what_to_say() -> None:
+@pytest.mark.parametrize("text", ["1 month", "1 mon", "2 mons", "1 qtr"])
+def test_months_are_told_to_be_of_the_calendar(text: str) -> None:
     with pytest.raises(
         errors.InvalidDurationError,
-        match="no fixed length: write days, or CalendarWindows, got '1 month'",
+        match=f"no fixed length: write days, or CalendarWindows, got '{text}'",
     ):
-        ticks("1 month")
+        ticks(text)
+
+
+def test_units_that_are_none_are_told_what_to_say() -> None:
     with pytest.raises(errors.InvalidDurationError, match="write min, got '5m'"):
         ticks("5m")
 

@@ -77,6 +77,46 @@ def test_names_of_spark_and_flink_are_told_ours(step: Any, name: str, text: str)
     assert (caught.value.rule, caught.value.value) == (text, type(step).__name__)
 
 
+EARLY = "before keys and windows"
+SINKS = "say .with_outputs(), the verb, and gw.write_stream(outputs, sink, checkpoint), for"
+RESULTS = "say a verb that ends the query, such as aggregate(n=gw.count()): results have"
+
+
+@pytest.mark.parametrize("step", [KEYED, WINDOWED])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("where", f"say .where {EARLY}"),
+        ("filter", f"say .where {EARLY}, for .filter"),
+        ("map", f"say .with_columns {EARLY}, for .map"),
+        ("withColumn", f"say .with_columns {EARLY}, for .withColumn"),
+        ("select", f"say .select {EARLY}"),
+        ("drop", f"say .project {EARLY}, for .drop"),
+        ("flat_map", f"say .explode(column, name) {EARLY}, for .flat_map"),
+        ("groupBy", "say .key_by once, with all columns of the key, for .groupBy"),
+        ("withWatermark", "say .event_time once, of gw.stream(...), for .withWatermark"),
+        (
+            "assign_timestamps_and_watermarks",
+            "say .event_time once, of gw.stream(...), for .assign_timestamps_and_watermarks",
+        ),
+        (
+            "side_output_late_data",
+            "say .with_outputs(), the verb, and late() of its outputs for .side_output_late_data",
+        ),
+        ("show", f"{RESULTS} .show"),
+        ("toPandas", f"{RESULTS} .toPandas"),
+        ("sink_to", f"{SINKS} .sink_to"),
+        ("writeStream", f"{SINKS} .writeStream"),
+    ],
+)
+def test_calls_after_key_by_that_belong_elsewhere_say_where(
+    step: Any, name: str, text: str
+) -> None:
+    with pytest.raises(MissingStepError) as caught:
+        getattr(step, name)
+    assert (caught.value.rule, caught.value.value) == (text, type(step).__name__)
+
+
 @pytest.mark.parametrize("step", [BEGUN, TIMED, KEYED])
 def test_what_no_step_has_is_an_attribute_error_as_ever(step: Any) -> None:
     for name in ("aggregates", "_bound", "mro", "register"):

@@ -279,8 +279,16 @@ DAYS_OF_MONTHS = gw.CalendarWindows.of("1 month", step="1 day", time_zone="UTC")
         (QueryError, "one at least", lambda: fill(ROWS, keys=[], start=0, end=5)),
         (QueryError, "takes a list", lambda: fill(ROWS, keys="a", start=0, end=5)),
         (QueryError, "columns k", lambda: fill(ROWS, keys=pa.table({"x": [1]}), start=0)),
-        (QueryError, "a datetime", lambda: fill(ROWS, keys=["a"], start="2026-05-01")),
-        (QueryError, "time zone", lambda: fill(ROWS, keys=["a"], start=dt.datetime(2026, 5, 1))),
+        (
+            QueryError,
+            r"datetime\.fromisoformat\(start\)",
+            lambda: fill(ROWS, keys=["a"], start="2026-05-01"),
+        ),
+        (
+            QueryError,
+            r"replace\(tzinfo=datetime\.UTC\)",
+            lambda: fill(ROWS, keys=["a"], start=dt.datetime(2026, 5, 1)),
+        ),
         (
             QueryError,
             "10,000,000 windows",

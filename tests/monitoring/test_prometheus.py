@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import urllib.request
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -108,8 +109,10 @@ def test_metrics_are_served_while_a_query_runs(spark: SparkSession, tmp_path: Pa
     files(tmp_path / "in", batches(2, 50))
     listener = gw.MetricsListener()
     spark.streams.addListener(listener)
-    with listener.serve(0, address="127.0.0.1") as server:
+    with listener.serve(0) as server:
         url = f"http://127.0.0.1:{server.port}/metrics"
+        with pytest.raises(OSError, match="refused"):  # another address of this machine
+            socket.create_connection(("127.0.0.2", server.port), timeout=10)
         outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
         once = {"availableNow": True}
         query = gw.write_stream(

@@ -29,8 +29,8 @@ MISTAKES = {
     "two queries": (f"SELECT COUNT(*) AS n {IN} {BY} UNION ALL SELECT #1", "an event time"),
     "unknown table": ("SELECT COUNT(*) FROM #nowhere", "no such table; sql() is given t, u, bare"),
     "unknown function": (
-        f"SELECT COUNT(*) FROM SLIDE(TABLE #t, DESCRIPTOR(ts)) {BY}",
-        "the SQL cannot be parsed",
+        f"SELECT COUNT(*) FROM #SLIDE(TABLE t, DESCRIPTOR(ts)) {BY}",
+        "there are TUMBLE, HOP, CUMULATE, SESSION",
     ),
     "a view of itself": (
         "WITH x AS (SELECT * FROM #x) SELECT COUNT(*) AS n FROM x",

@@ -84,6 +84,31 @@ def test_what_is_equal(found: Any, wanted: Any, options: Any) -> None:
     assert_rows(found, wanted, **options)
 
 
+INSTANT = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["2026-05-01 12:00:00", "2026-05-01T14:00+02:00"])
+def test_times_that_are_expected_may_be_text(text: str) -> None:
+    assert_rows([{"t": INSTANT}, {"t": None}], [{"t": None}, {"t": text}])
+    assert_rows(pa.table({"t": [INSTANT]}), [{"t": text}])
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        ([{"t": INSTANT}], [{"t": "2026-05-01 12:00:01"}]),
+        ([{"t": INSTANT}], [{"t": "noon"}]),
+        ([{"t": INSTANT.replace(tzinfo=None)}], [{"t": "2026-05-01 12:00:00+00:00"}]),
+        ([{"t": "2026-05-01 12:00:00"}], [{"t": INSTANT}]),
+        ([{"t": INSTANT}], pa.table({"t": ["2026-05-01 12:00:00"]})),
+    ],
+)
+def test_text_that_is_not_the_time(found: Any, wanted: Any) -> None:
+    with pytest.raises(AssertionError, match="rows differ"):
+        assert_rows(found, wanted)
+    assert_rows([{"t": INSTANT.replace(tzinfo=None)}], [{"t": "2026-05-01 12:00:00"}])
+
+
 @pytest.mark.parametrize("other", ["rows", {"n": 1}, 1, [1]])
 def test_what_is_no_table(other: Any) -> None:
     with pytest.raises(QueryError, match="rows are an Arrow table"):

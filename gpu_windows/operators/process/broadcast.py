@@ -168,7 +168,7 @@ class _KeyedSide(ProcessFunctionContext):
 
 #: Further members of a context of the keyed side.
 _OF_KEYS = frozenset(
-    ("key", "state", "register_event_time_timer", "delete_event_time_timer",
+    ("key", "state", "after", "register_event_time_timer", "delete_event_time_timer",
      "register_processing_time_timer", "delete_processing_time_timer")
 )  # fmt: skip
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
@@ -13,6 +15,10 @@ from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.vocabulary.options import Duration, ticks
+
+#: Ticks of a duration; functions say the same one for every row.
+_length_of = lru_cache(maxsize=256)(ticks)
 
 
 class Context:
@@ -80,24 +86,35 @@ class ProcessFunctionContext(Context):
         key: Key = self._now.key  # type: ignore[assignment]
         return key
 
-    def register_event_time_timer(self, time: int) -> None:
+    def after(self, duration: Duration, time: int | None = None) -> int:
+        """Return the time that is a duration after another one, or after the row or timer."""
+        start = self.timestamp if time is None else time
+        if start is None:
+            rule = (
+                f"{self._owner} has rows without an event time: say "
+                "after(duration, context.current_processing_time)"
+            )
+            raise InvalidFunctionError(rule)
+        return start + _length_of(duration)
+
+    def register_event_time_timer(self, time: int | datetime) -> None:
         """Set a timer of event time."""
         if time.__class__ is not int or not LONG_MIN <= time <= LONG_MAX:
             time = self._tick(time)
         self._register(time, self._now.key)  # type: ignore[arg-type]
 
-    def delete_event_time_timer(self, time: int) -> None:
+    def delete_event_time_timer(self, time: int | datetime) -> None:
         """Delete a timer of event time."""
         self._keyed.event_timers.delete(self._tick(time), self._key)
 
-    def register_processing_time_timer(self, time: int) -> None:
+    def register_processing_time_timer(self, time: int | datetime) -> None:
         """Set a timer of processing time."""
         if not self._sets_processing_timers:
             rule = f"{self._owner} must declare uses_processing_time = True to set such timers"
             raise InvalidFunctionError(rule, value=time)
         self._keyed.processing_timers.register(self._tick(time), self._key)
 
-    def delete_processing_time_timer(self, time: int) -> None:
+    def delete_processing_time_timer(self, time: int | datetime) -> None:
         """Delete a timer of processing time."""
         self._keyed.processing_timers.delete(self._tick(time), self._key)
 
@@ -107,4 +124,7 @@ class ProcessFunctionContext(Context):
 
     def _tick(self, time: Any) -> int:
         """Return a time that a timer can have."""
+        if isinstance(time, timedelta):
+            rule = f"{self._owner} sets timers at times: context.after(duration) is one"
+            raise InvalidFunctionError(rule, value=repr(time))
         return checked_tick(time, self._owner)

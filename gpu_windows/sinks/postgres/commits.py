@@ -18,6 +18,14 @@ number bigint, rows bigint, planned_ms bigint, PRIMARY KEY (target, query))
 """
 #: Two starts at once: the second one waits. Any number that other programs are unlikely to take.
 _LOCK = "SELECT pg_advisory_xact_lock(7319482650017)"
+#: What another transaction committed while this one waited for a lock is seen from then on,
+#: whatever the default of the database is.
+_SEE_COMMITTED = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
+
+
+def begin(cursor: Any) -> None:
+    """Begin a transaction that claims tables, or writes to them."""
+    cursor.execute(_SEE_COMMITTED)
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,7 @@ class TableCommits:
     Parameters
     ----------
     table : TableName
+        With its schema, in which its commits are.
     query : str
         The identity of its checkpoint.
     """
@@ -38,18 +47,27 @@ class TableCommits:
     def _commits(self) -> str:
         return self.table.sibling(COMMITS).sql
 
-    def claim(self, cursor: Any, *, takes_over: bool) -> None:
-        """Make the query the owner of the table.
+    def claim(self, cursor: Any, *, takes_over: bool, is_there: bool) -> None:
+        """Make the query the owner of the table; wait for a micro-batch that its owner writes.
+
+        Parameters
+        ----------
+        cursor
+        takes_over : bool
+        is_there : bool
+            Whether the table exists. One that does not has no owner.
 
         Raises
         ------
         OutputError
-            If it is another query's.
+            If it is another query's, or was dropped after this query had written to it.
         """
         cursor.execute(_LOCK)
         cursor.execute("SELECT to_regclass($1) IS NULL", parameters=(self._commits,))
         if cursor.fetchone()[0]:
             cursor.execute(_CREATE.format(self._commits))
+        if not is_there:
+            self._forget(cursor)
         owner, generation = self._owner(cursor)
         if owner == self.query:
             return
@@ -59,6 +77,10 @@ class TableCommits:
                 "table, or continue with takes_over=True, which keeps its rows"
             )
             raise OutputError(rule, value=self.table.sql)
+        cursor.execute(  # `is_written` of the owner holds its row until it has written
+            f"SELECT FROM {self._commits} WHERE target = $1 FOR UPDATE",
+            parameters=(self.table.name,),
+        )
         cursor.execute(
             f"INSERT INTO {self._commits} (target, query, generation) "
             f"VALUES ($1, $2, {generation + 1}) ON CONFLICT (target, query) "
@@ -105,6 +127,29 @@ class TableCommits:
             f"UPDATE {self._commits} SET {values} {where}",
             parameters=(self.table.name, self.query),
         )
+
+    def _forget(self, cursor: Any) -> None:
+        """Delete the commits to a table that was dropped.
+
+        Raises
+        ------
+        OutputError
+            If this query has written to it.
+        """
+        where = f"FROM {self._commits} WHERE target = $1"
+        cursor.execute(
+            f"SELECT number {where} AND query = $2 AND number IS NOT NULL",
+            parameters=(self.table.name, self.query),
+        )
+        written = cursor.fetchone()
+        if written is not None:
+            rule = (
+                f"the table was dropped after micro-batch {written[0]}, and its rows would be "
+                "missing: restore it, begin with a new checkpoint, or delete its rows of "
+                f"{self._commits}, which continues in a new table"
+            )
+            raise OutputError(rule, value=self.table.sql)
+        cursor.execute(f"DELETE {where}", parameters=(self.table.name,))
 
     def _owner(self, cursor: Any) -> tuple[str | None, int]:
         """Return the query that owns the table, with the number of its generation."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,12 @@ from gpu_windows.sinks.modes import (
     check_sides,
     copy_mapping,
 )
+from gpu_windows.sinks.postgres.commits import COMMITS
 from gpu_windows.sinks.postgres.statements import TableName
+from gpu_windows.sinks.postgres.url import check_url
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import StructType
-
-_SCHEMES = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class PostgresSink(Sink):
         the columns of the results, and may have more, which have defaults.
     url : str
         ``postgresql://user@host:5432/database``. A password may be part of it; better are the
-        environment (``PGPASSWORD``) or the file ``~/.pgpass`` of the driver's machine.
+        environment (``PGPASSWORD``) or the file ``~/.pgpass`` of the driver's machine. A server
+        that does not answer is waited for 30 seconds, or ``?connect_timeout=60``.
     mode : {"append", "upsert"}
         Whether results are added, or replace the ones with the same keys, window and number (as
         `gpu_windows.upsert` does): of the firings of a window the latest stays, of the first rows
@@ -87,15 +88,14 @@ class PostgresSink(Sink):
 
     def __post_init__(self) -> None:
         check_is_mode(self.mode)
-        url: Any = self.url
-        if not isinstance(url, str) or not url.startswith(_SCHEMES):
-            rule = "the url of a PostgresSink is postgresql://user@host:port/database"
-            raise QueryError(rule, value=_scheme_of(url))
+        check_url(self.url)
         if not isinstance(self.takes_over, bool):
             raise QueryError("takes_over is True or False", value=repr(self.takes_over))
         object.__setattr__(self, "key", _checked_key(self.key, self.mode))
         object.__setattr__(self, "sides", copy_mapping("sides", self.sides))
         check_places({output: name.sql for output, name in self.places.items()})
+        if any(table.name == COMMITS for table in self.places.values()):
+            raise QueryError("this table is the sink's own: write to another one", value=COMMITS)
 
     @property
     def places(self) -> Mapping[str, TableName]:
@@ -160,8 +160,7 @@ class PostgresSink(Sink):
             upsert if upserts else None,
             takes_over=self.takes_over,
         )
-        writer.prepare(commits=False)
-        return writer
+        return replace(writer, places=writer.prepare(commits=False))
 
 
 def _checked_key(key: Any, mode: Mode) -> tuple[str, ...]:
@@ -171,11 +170,3 @@ def _checked_key(key: Any, mode: Mode) -> tuple[str, ...]:
         rule = 'key of a PostgresSink is a tuple of names, with mode="upsert"'
         raise QueryError(rule, value=f"{key!r} with {mode}")
     return tuple(key)
-
-
-def _scheme_of(url: object) -> str:
-    """Return what may be shown of a URL, which may contain a password: its scheme."""
-    if not isinstance(url, str):
-        return type(url).__name__
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://..." if rest else "text without a scheme"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import OutputError, QueryError
 from gpu_windows.functions.top_changes import Change
 from gpu_windows.planning.kinds.firing_columns import FIRING
 
@@ -16,6 +16,11 @@ _DELETED = Change.DELETE.name.lower()
 _COLUMNS = """
 SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
 WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+"""
+#: The schema of a table that exists, else the one that it would be made in.
+_SCHEMA = """
+SELECT coalesce((SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = to_regclass($1)), current_schema())::text
 """
 #: Columns of the unique indexes over a whole table in which nulls are equal or cannot be.
 _UNIQUE = """
@@ -70,6 +75,24 @@ class TableName:
     def sibling(self, name: str) -> TableName:
         """Return another table of the same schema."""
         return TableName(self.schema, name)
+
+
+def locate(cursor: Any, table: TableName) -> TableName:
+    """Return a table with its schema, which the search path says if its name does not.
+
+    Raises
+    ------
+    OutputError
+        If no schema of the search path exists.
+    """
+    if table.schema:
+        return table
+    cursor.execute(_SCHEMA, parameters=(table.sql,))
+    (schema,) = cursor.fetchone()
+    if schema is None:
+        rule = "the search path of PostgreSQL has no schema: name the table as schema.table"
+        raise OutputError(rule, value=table.sql)
+    return TableName(schema, table.name)
 
 
 def columns_of(cursor: Any, table: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,10 +13,12 @@ import pyarrow as pa
 from gpu_windows.commits.records import RESULT
 from gpu_windows.errors import OutputError, require_extra
 from gpu_windows.runners.sink import SinkBatch, SinkQuery, SinkWriter
+from gpu_windows.sinks.modes import check_places
 from gpu_windows.sinks.postgres import statements
 from gpu_windows.sinks.postgres.columns import check_table
-from gpu_windows.sinks.postgres.commits import TableCommits
+from gpu_windows.sinks.postgres.commits import TableCommits, begin
 from gpu_windows.sinks.postgres.statements import TableName
+from gpu_windows.sinks.postgres.url import redact, with_timeout
 from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 #: A temporary table, of one transaction: rows before they are added or merged.
 _ROWS = "gpu_windows_rows"
+#: As SQL has it, whatever tables of this name there are.
+_ROWS_SQL = f"pg_temp.{_ROWS}"
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class PostgresWriter(SinkWriter):
     takes_over : bool
     """
 
-    url: str
+    url: str = field(repr=False)
     places: Mapping[str, TableName]
     schemas: Mapping[str, pa.Schema]
     query: str
@@ -81,7 +85,7 @@ class PostgresWriter(SinkWriter):
         del query
         self.prepare(commits=True)
 
-    def prepare(self, *, commits: bool) -> None:
+    def prepare(self, *, commits: bool) -> Mapping[str, TableName]:
         """Claim all tables, create missing ones, and write no rows to each, as a trial.
 
         Parameters
@@ -89,16 +93,28 @@ class PostgresWriter(SinkWriter):
         commits : bool
             Whether anything of that stays.
 
+        Returns
+        -------
+        mapping of str to TableName
+            Names of outputs to their tables, with the schemas of these.
+
         Raises
         ------
         OutputError
+        QueryError
+            If two outputs go to one table.
         """
         with self._transaction("tables of the sink", commits=commits) as cursor:
-            for output, table in self.places.items():
-                TableCommits(table, self.query).claim(cursor, takes_over=self.takes_over)
+            places = self._locate(cursor)
+            check_places({output: table.sql for output, table in places.items()})
+            for output, table in places.items():
+                is_there = bool(statements.columns_of(cursor, table.sql))
+                commit = TableCommits(table, self.query)
+                commit.claim(cursor, takes_over=self.takes_over, is_there=is_there)
                 with _rows(cursor, self.schemas[output].empty_table()):
                     self._create_or_check(cursor, output, table)
-                    self._move_rows(cursor, output)
+                    self._move_rows(cursor, output, table)
+        return places
 
     def write(self, batch: SinkBatch) -> None:
         """Write a micro-batch unless it was written before, or has no rows.
@@ -111,23 +127,29 @@ class PostgresWriter(SinkWriter):
         if not any(batch.sizes[output] for output in self.places):
             return  # it may run again with other rows
         with self._transaction(f"micro-batch {batch.number}", commits=True) as cursor:
-            for output, table in self.places.items():
-                commits = TableCommits(table, self.query)
-                if commits.is_written(cursor, batch):
-                    continue  # all of them were: they are one transaction
+            places = self._locate(cursor)
+            commits = {output: TableCommits(table, self.query) for output, table in places.items()}
+            # Before anything is recorded. A table that the sink did not have before may lack it.
+            lacking = [name for name, each in commits.items() if not each.is_written(cursor, batch)]
+            for output in lacking:
                 if batch.sizes[output]:
                     with _rows(cursor, self._read(batch, output)):
-                        self._move_rows(cursor, output)
-                commits.record(cursor, batch)
+                        self._move_rows(cursor, output, places[output])
+                commits[output].record(cursor, batch)
+
+    def _locate(self, cursor: Any) -> Mapping[str, TableName]:
+        """Return the tables of outputs with their schemas, in the order in which all lock them."""
+        found = {name: statements.locate(cursor, table) for name, table in self.places.items()}
+        return dict(sorted(found.items(), key=lambda each: each[1].sql))
 
     def _create_or_check(self, cursor: Any, output: str, table: TableName) -> None:
         upsert = self._upsert_of(output)
         change = None if upsert is None else upsert.change
-        wanted = statements.columns_of(cursor, _ROWS)
+        wanted = statements.columns_of(cursor, _ROWS_SQL)
         wanted.pop(change or "", None)
         found = statements.columns_of(cursor, table.sql)
         if not found:
-            made = statements.create_like(table.sql, _ROWS, change)
+            made = statements.create_like(table.sql, _ROWS_SQL, change)
             if upsert is not None:
                 made.append(statements.unique_index(table.sql, upsert.on))
             for statement in made:
@@ -137,16 +159,16 @@ class PostgresWriter(SinkWriter):
         if upsert is not None:
             _check_unique(cursor, table, upsert.on)
 
-    def _move_rows(self, cursor: Any, output: str) -> None:
+    def _move_rows(self, cursor: Any, output: str, table: TableName) -> None:
         """Add the rows of the temporary table to the one of an output, or merge them."""
-        upsert, table = self._upsert_of(output), self.places[output].sql
+        upsert = self._upsert_of(output)
         names = self.schemas[output].names
         if upsert is None:
-            made = statements.append(table, _ROWS, names)
+            made = statements.append(table.sql, _ROWS_SQL, names)
         else:
             names = [name for name in names if name != upsert.change]
             options: dict[str, Any] = {"change": upsert.change, "fires": upsert.fires}
-            made = statements.merge(table, _ROWS, names, upsert.on, **options)
+            made = statements.merge(table.sql, _ROWS_SQL, names, upsert.on, **options)
         for statement in made:
             cursor.execute(statement)
 
@@ -173,15 +195,18 @@ class PostgresWriter(SinkWriter):
         dbapi = _import_driver()
         try:
             with (
-                closing(dbapi.connect(self.url)) as connection,
+                closing(dbapi.connect(with_timeout(self.url))) as connection,
                 closing(connection.cursor()) as cursor,
             ):
+                begin(cursor)
                 yield cursor
                 connection.commit() if commits else connection.rollback()
         except dbapi.Error as error:
-            rule = f"PostgreSQL refused {doing}: {' '.join(str(error).split())}"
+            text = str(error)
+            shown = redact(text, self.url)
+            rule = f"PostgreSQL refused {doing}: {' '.join(shown.split())}"
             tables = ", ".join(table.sql for table in self.places.values())
-            raise OutputError(rule, value=tables) from error
+            raise OutputError(rule, value=tables) from (error if shown == text else None)
 
 
 @contextmanager
@@ -189,7 +214,7 @@ def _rows(cursor: Any, rows: pa.Table | pa.RecordBatchReader) -> Iterator[None]:
     """Fill a temporary table for the time of a block."""
     cursor.adbc_ingest(_ROWS, rows, mode="create", temporary=True)
     yield
-    cursor.execute(f"DROP TABLE {_ROWS}")
+    cursor.execute(f"DROP TABLE {_ROWS_SQL}")
 
 
 def _check_unique(cursor: Any, table: TableName, on: tuple[str, ...]) -> None:

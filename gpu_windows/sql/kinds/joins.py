@@ -14,15 +14,14 @@ from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.sql.api_call import ApiCall
+from gpu_windows.sql.kinds import temporal_join
 from gpu_windows.sql.kinds.join_sides import Sides, join_type
-from gpu_windows.sql.kinds.temporal_join import check_temporal_join, table_of_join, version_of
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
 from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
 from gpu_windows.sql.syntax.window_functions import duration_call
 from gpu_windows.sql.tables.inputs import (
     Columns,
     Input,
-    check_timed,
     result_column,
     window_bound,
 )
@@ -85,7 +84,7 @@ class Join:
         self._statement = statement
         self._join = statement.joins[0]
         left = translator.table(statement.source)
-        right = translator.table(table_of_join(self._join))
+        right = temporal_join.read_right_table(self._join, translator)
         conditions = [*conjuncts(self._join.args.get("on")), *conjuncts(statement.where)]
         self._left, self._right = in_same_windows(left, right, conditions)
         self._settings: Settings = translator.settings.for_inputs(self._left, self._right)
@@ -110,11 +109,10 @@ class Join:
         if any(side.window for side in sides) and not all(side.window for side in sides):
             rule = "a join needs windows on both sides, or on neither"
             raise sql_error(self._join.this, rule)
-        check_timed(self._left, self._statement.source)
-        check_timed(self._right, self._join.this)
+        temporal_join.check_times(self._join, self._statement.source, self._left, self._right)
         conditions, after = self._conditions()
         keys, rest = self.sides.keys(conditions)
-        if version_of(self._join) is not None:
+        if temporal_join.version_of(self._join) is not None:
             step, where = self._temporal_join(keys), rest
         elif self._left.window is not None:
             step, where = self._window_join(keys, rest)
@@ -154,7 +152,7 @@ class Join:
 
         A comparison in WHERE of an outer join is never true for a missing row: the join is inner.
         """
-        is_temporal = version_of(self._join) is not None
+        is_temporal = temporal_join.version_of(self._join) is not None
         if self._join_type in LEFT_ALONE or is_temporal:
             return on, where
         if self._left.window is None:
@@ -221,7 +219,9 @@ class Join:
 
     def _temporal_join(self, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> Any:
         sides = self._left, self._right
-        check_temporal_join(self._join, self._join_type, *sides, has_key=len(keys) > 0)
+        temporal_join.check_temporal_join(
+            self._join, self._join_type, *sides, has_key=len(keys) > 0
+        )
         by_left, by_right = self._key_columns(keys)
         self._span = LONG_MIN, 0  # a version is valid at the left row's time: it is not later
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from gpu_windows.expressions.sql_text import sql_error
-from gpu_windows.sql.tables.inputs import Input
+from gpu_windows.errors import QueryError
+from gpu_windows.expressions.sql_text import excerpt, sql_error
+from gpu_windows.sql.tables.inputs import Input, check_timed
+from gpu_windows.sql.translator import Translator
 
 
 def version_of(join: exp.Join) -> exp.Version | None:
@@ -21,6 +23,41 @@ def table_of_join(join: exp.Join) -> exp.Expr:
         table = table.copy()
         table.set("version", None)
     return table
+
+
+def read_right_table(join: exp.Join, translator: Translator) -> Input:
+    """Return the table of a join.
+
+    Raises
+    ------
+    SqlError
+        If its results have no time, or change: those of a view of the last row of each key, which
+        versions need not.
+    """
+    version, node = version_of(join), table_of_join(join)
+    try:
+        return translator.table(node)
+    except QueryError as error:
+        found = translator.query_in(node)
+        if version is None or found is None or found[0].select.find(exp.RowNumber) is None:
+            raise
+        table = found[0].select.find(exp.Table)
+        name = "t" if table is None else table.name
+        rule = (
+            "versions are rows of a table, by the key of ON, without a view of its last rows: "
+            f"JOIN {name} {excerpt(version)}"
+        )
+        raise sql_error(join.this, rule, node.name) from error
+
+
+def check_times(join: exp.Join, source: exp.Expr, left: Input, right: Input) -> None:
+    """Raise `SqlError` unless both sides have a time, and the one that AS OF names exists."""
+    version = version_of(join)
+    of = None if version is None else version.expression
+    if isinstance(of, exp.Column) and left.owns(of):
+        left.column(of)
+    check_timed(left, source)
+    check_timed(right, join.this)
 
 
 def check_temporal_join(

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_windows.commits.write_target import Mode
 from gpu_windows.datastream.stream import Stream, stream
-from gpu_windows.errors import OutputError, QueryError, SqlError
+from gpu_windows.errors import OutputError, QueryError, SqlError, did_you_mean
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink
 from gpu_windows.sinks.kafka import KafkaSink
@@ -131,6 +131,9 @@ class Connectors:
             target = self._parquet_path(table)
             return lambda outputs: outputs.write_parquet(target, mode=mode)
         advice = f"write(sinks={{{table.name!r}: path}})"
+        if kind in _SINKS:
+            rule = f"bounded results are not written to {kind}: {advice}, or on Spark "
+            raise self._options(table).error(f"{rule}write_stream(checkpoint)", kind, "connector")
         raise self._unknown(table, ("filesystem", "print", "blackhole"), advice)
 
     def _read(self, table: TableDefinition) -> Stream:
@@ -178,6 +181,8 @@ class Connectors:
         if not url.startswith(_POSTGRES):
             rule = f"tables are those of PostgreSQL, 'url' = 'jdbc:{_POSTGRES}...'"
             raise options.error(rule, url.partition("://")[0])
+        if options.get("password") and not options.get("username"):
+            raise options.error("'password' needs 'username', too", "no 'username'")
         user = ":".join(quote(options.get(each), safe="") for each in ("username", "password"))
         user = f"{user.rstrip(':')}@" if options.get("username") else ""
         url = f"{_POSTGRES}{user}{url.removeprefix(_POSTGRES)}"
@@ -192,8 +197,15 @@ class Connectors:
         return TableOptions(self.script, table)
 
     def _unknown(self, table: TableDefinition, kinds: tuple[str, ...], advice: str) -> SqlError:
-        rule = f"its connector is none of {', '.join(kinds)}: {advice}"
-        return self._options(table).error(rule, str(table.connector))
+        if table.connector is None:
+            rule = f"it has no connector: WITH ('connector' = '{kinds[0]}', ...), or {advice}"
+            return self._options(table).error(rule, table.name)
+        connectors = (*_SOURCES, *_SINKS)
+        near = "" if table.connector in connectors else did_you_mean(table.connector, connectors)
+        rule = (
+            f"its connector is none of {', '.join(kinds)}{near}{'; or' if near else ':'} {advice}"
+        )
+        return self._options(table).error(rule, table.connector, "connector")
 
 
 def _print(outputs: Outputs, prefix: str) -> None:

@@ -10,7 +10,7 @@ from pyarrow import types
 
 from gpu_windows.expressions.type_names import flink_name
 from gpu_windows.sql.scripts.flink_types import read_type
-from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token
+from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token, error_at
 
 _PARTS = ("OPTIONS", "GENERATED", "WATERMARKS", "CONSTRAINTS", "PARTITIONS", "METADATA")
 
@@ -200,13 +200,23 @@ def read_options(cursor: Cursor) -> dict[str, str]:
     while not cursor.accept(")"):
         key = cursor.token
         name = cursor.string("the name of an option")
-        cursor.expect("=")
         if name in options:
             raise cursor.error("this option is given twice", key)
-        options[name] = cursor.string("the value of an option")
-        if not cursor.starts_with(")"):
-            cursor.expect(",")
+        options[name] = _read_value(cursor, name)
     return options
+
+
+def _read_value(cursor: Cursor, option: str) -> str:
+    """Read ``= 'value'`` and a comma; errors have no more than the key, as of a password."""
+    if not cursor.accept("="):
+        raise error_at(cursor.script, cursor.token.start, "= is missing here", option)
+    if cursor.token.kind != "string":
+        rule = "the value of an option is a string in single quotes"
+        raise error_at(cursor.script, cursor.token.start, rule, option)
+    value = cursor.string("the value of an option")
+    if not cursor.starts_with(")") and not cursor.accept(","):
+        raise error_at(cursor.script, cursor.token.start, ", or ) is missing here", option)
+    return value
 
 
 def merge_tables(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from gpu_windows.sql.scripts.lexer import Cursor
+from gpu_windows.sql.scripts.lexer import Cursor, error_at
 
 _MAX_DIGITS = 6
 
@@ -19,7 +20,7 @@ def _decimal(cursor: Cursor) -> pa.DataType:
 
 
 def _timestamp(cursor: Cursor) -> pa.DataType:
-    _check_digits(cursor, _arguments(cursor, 1), default=_MAX_DIGITS)
+    _read_digits(cursor, default=_MAX_DIGITS)
     if cursor.accept("WITH", "LOCAL", "TIME", "ZONE"):
         return pa.timestamp("us", "UTC")
     if cursor.starts_with("WITH", "TIME", "ZONE"):
@@ -29,19 +30,24 @@ def _timestamp(cursor: Cursor) -> pa.DataType:
 
 
 def _local_timestamp(cursor: Cursor) -> pa.DataType:
-    _check_digits(cursor, _arguments(cursor, 1), default=_MAX_DIGITS)
+    _read_digits(cursor, default=_MAX_DIGITS)
     return pa.timestamp("us", "UTC")
 
 
 def _time(cursor: Cursor) -> pa.DataType:
-    _check_digits(cursor, _arguments(cursor, 1), default=0)
+    _read_digits(cursor, default=0)
     cursor.accept("WITHOUT", "TIME", "ZONE")
     return pa.time64("us")
 
 
-def _check_digits(cursor: Cursor, digits: tuple[int, ...], default: int) -> None:
-    if (digits[0] if digits else default) > _MAX_DIGITS:
-        raise cursor.error("times have microseconds: declare a precision of at most 6")
+def _read_digits(cursor: Cursor, default: int) -> None:
+    """Read the number of digits of seconds that may follow the name of a type."""
+    before = cursor.script[: cursor.token.start].rstrip()
+    digits = (*_arguments(cursor, 1), default)[0]
+    if digits > _MAX_DIGITS:
+        start = len(before) - len(re.split(r"\W", before)[-1])
+        rule = "times have microseconds: declare a precision of at most 6"
+        raise error_at(cursor.script, start, rule, f"{before[start:]}({digits})")
 
 
 def _array(cursor: Cursor) -> pa.DataType:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import QueryError, did_you_mean
 
 _FORMATS = ("parquet", "csv", "json", "raw")
 _OPTIONS = {
@@ -87,7 +87,7 @@ def read_format(options: Mapping[str, str]) -> Format:
     """
     name = options.get("format", options.get("value.format"))
     if name not in _FORMATS:
-        rule = f"a format is one of {', '.join(_FORMATS)}"
+        rule = f"a format is one of {', '.join(_FORMATS)}{did_you_mean(str(name), _FORMATS)}"
         raise QueryError(rule, value="'format' is missing" if name is None else name)
     own: dict[str, str] = {}
     for key, value in options.items():
@@ -96,7 +96,9 @@ def read_format(options: Mapping[str, str]) -> Format:
                 own[key.removeprefix(prefix)] = value
     unknown = [key for key in own if key not in _OPTIONS.get(name, ())]
     if unknown:
-        raise QueryError("this option of a format is not covered", value=f"{name}.{unknown[0]}")
+        near = did_you_mean(unknown[0], _OPTIONS.get(name, ()))
+        rule = f"this option of a format is not covered{near}"
+        raise QueryError(rule, value=f"{name}.{unknown[0]}")
     if own.get("fail-on-missing-field", "false").lower() == "true":
         rule = "a field that a record lacks is null: leave the option out"
         raise QueryError(rule, value=f"{name}.fail-on-missing-field")

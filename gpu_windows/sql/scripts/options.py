@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
+from gpu_windows.errors import did_you_mean
 from gpu_windows.sql.scripts.catalog import Catalog
 from gpu_windows.sql.scripts.lexer import error_at
+from gpu_windows.sql.scripts.option_names import NAMES_BY_GROUP
 from gpu_windows.sql.scripts.statements import SetOption
 from gpu_windows.vocabulary.options import ticks
 
@@ -27,13 +29,14 @@ _USED = {
 _OF_QUERY = ("execution.runtime-mode", _INTERVAL, "pipeline.name")
 #: Prefixes of options that change how Flink runs a query, and not its results.
 _WITHOUT_EFFECT = (
-    "parallelism.", "table.exec.mini-batch.", "table.optimizer.", "sql-client.", "pipeline.",
-    "execution.", "state.", "restart-strategy", "taskmanager.", "jobmanager.", "rest.", "metrics.",
+    "parallelism.", "table.exec.mini-batch.", "table.optimizer.", "sql-client.", "state.",
+    "restart-strategy", "taskmanager.", "jobmanager.", "rest.", "metrics.",
     "table.exec.resource.", "table.exec.spill-", "table.exec.shuffle-mode", "table.dml-sync",
     "cluster.", "heartbeat.", "web.", "env.", "yarn.", "kubernetes.", "table.exec.async-lookup.",
     "table.display.", "table.exec.sink.upsert-materialize", "table.exec.sink.keyed-shuffle",
     "table.exec.simplify-operator-name-enabled", "table.exec.legacy-transformation-uids",
 )  # fmt: skip
+_OF_GROUPS = tuple(name for names in NAMES_BY_GROUP.values() for name in names)
 _REFUSED = {
     _ZONE: "the zone of TIMESTAMP_LTZ is that of the Spark session, "
     "spark.sql.session.timeZone, and UTC over Arrow tables",
@@ -48,12 +51,18 @@ def check_options(script: str, options: Mapping[str, SetOption], zone: str) -> N
     ``zone``: that of TIMESTAMP_LTZ.
     """
     for name, option in options.items():
-        if name in _USED or name.startswith(_WITHOUT_EFFECT):
+        if name in _USED or name.startswith(_WITHOUT_EFFECT) or name in _OF_GROUPS:
             continue
         if name == _ZONE and _is_same_zone(str(option.value), zone):
             continue
-        rule = _REFUSED.get(name, "it is not one that is followed, or that changes no result")
-        raise error_at(script, option.place.start, f"this option is not covered: {rule}", name)
+        rule = f"this option is not covered: {_REFUSED.get(name)}"
+        if name not in _REFUSED:
+            near = did_you_mean(name, (*_USED, *_REFUSED, *_OF_GROUPS))
+            rule = (
+                f"there is no such option that is followed, or that changes no result{near}; "
+                f"those that are followed: {', '.join(_USED)}"
+            )
+        raise error_at(script, option.place.start, rule, name)
 
 
 def check_order(script: str, catalog: Catalog) -> None:

@@ -83,6 +83,7 @@ class ScriptRun:
 
     def explain(self) -> str:
         """Return all queries with their plans, and what options of SET do here."""
+        check_options(self.text, self.catalog.options, self._connectors.zone)
         tasks = (*self.catalog.tasks, *self.catalog.explained)
         parts = []
         for task in tasks:

@@ -58,7 +58,7 @@ class SqlScript:
     ('hours',)
     """
 
-    text: str
+    text: str = field(repr=False)  # it may have passwords
     streams: Mapping[str, Any]
     session: Any = None
     streaming: bool | None = None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gpu_windows.errors import QueryError, SqlError
+from gpu_windows.errors import QueryError, SqlError, did_you_mean
 from gpu_windows.sql.scripts.definitions import TableDefinition
 from gpu_windows.sql.scripts.formats import Format, read_format
 from gpu_windows.sql.scripts.lexer import error_at
@@ -32,6 +33,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "print": ("print-identifier",),
     "blackhole": (),
 }  # fmt: skip
+_GUARANTEE = "sink.delivery-guarantee"
 _OF_ALL = ("connector", "property-version", "scan.parallelism", "sink.parallelism")
 _OF_FORMATS = ("format", "value.format")
 _OF_FIELDS = ("kind", "min", "max", "length", "start", "end", "max-past")
@@ -84,8 +86,23 @@ class TableOptions:
     def check(self) -> None:
         """Raise `SqlError` for an option that is neither followed nor without effect."""
         for name, value in self.table.options.items():
-            if not self._is_covered(name, value):
-                raise self.error("this option is not covered", f"{name} = {value}")
+            if not self._is_covered(name, value):  # the value may be a password
+                near = did_you_mean(name, self._names)
+                shown = f"{name} = {value}" if name == _GUARANTEE else name
+                raise self.error(f"this option is not covered{near}", shown, name)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The names of options that it may have."""
+        kind = str(self.table.connector)
+        names = [each for each in (*_OF_ALL, *_OPTIONS[kind]) if each[-1] != "."]
+        if kind in ("filesystem", "kafka"):
+            names += _OF_FORMATS
+        if kind == "kafka":
+            names += ["properties.bootstrap.servers", "properties.group.id"]
+        if kind == "datagen":
+            names += [f"fields.{c.name}.{each}" for c in self.table.columns for each in _OF_FIELDS]
+        return tuple(names)
 
     def _is_covered(self, name: str, value: str) -> bool:
         connector = str(self.table.connector)
@@ -95,7 +112,7 @@ class TableOptions:
         if connector == "datagen":
             fields = [f"fields.{each.name}." for each in self.table.columns]
             return any(name == f"{field}{each}" for field in fields for each in _OF_FIELDS)
-        if connector == "kafka" and name == "sink.delivery-guarantee":
+        if connector == "kafka" and name == _GUARANTEE:
             return value != "exactly-once"
         if name in _OF_FORMATS:
             return connector in ("filesystem", "kafka")
@@ -132,7 +149,12 @@ class TableOptions:
             raise self.error("WITH lacks an option", name)
         return self.table.options[name]
 
-    def error(self, rule: str, value: str) -> SqlError:
-        """Return an error at the name of the table."""
-        place = self.table.place
-        return error_at(self.script, place.start, f"table {self.table.name}: {rule}", value)
+    def error(self, rule: str, value: str, option: str | None = None) -> SqlError:
+        """Return an error at an option, if it is in the text, else at the name of the table."""
+        place = self.table.place.start
+        if option is not None:
+            texts = (each.replace("'", "''") for each in (option, self.get(option)))
+            written = r"\s*=\s*".join(f"'{re.escape(each)}'" for each in texts)
+            places = [found.start() for found in re.finditer(written, self.script)]
+            place = next((each for each in places if each > place), (*places, place)[0])
+        return error_at(self.script, place, f"table {self.table.name}: {rule}", value)

@@ -77,7 +77,13 @@ def open_table(
         for position, column in enumerate(definition.columns)
         if column.expression is not None and _is_processing_time(column.expression)
     }
-    return Input(definition.name, stream, columns=columns, processing_times=clocks)
+    return Input(
+        definition.name,
+        stream,
+        columns=columns,
+        processing_times=clocks,
+        time_advice="in CREATE TABLE, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND",
+    )
 
 
 def parse_expression(excerpt: Excerpt, *, on_arrow: bool) -> exp.Expr:

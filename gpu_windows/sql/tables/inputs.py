@@ -79,6 +79,8 @@ class Input:
     processing_times : mapping of str to int
         Names in the text of columns that are ``PROCTIME()``, which rows do not have, in order, and
         their positions among all columns.
+    time_advice : str
+        What to write so that the rows have an event time.
     """
 
     alias: str
@@ -89,6 +91,7 @@ class Input:
     result_windows: Window | None = None
     window_conditions: tuple[exp.Expr, ...] = ()
     processing_times: Mapping[str, int] = field(default_factory=dict)
+    time_advice: str = "gw.stream(...).event_time(column, watermarks)"
 
     @property
     def timed_stream(self) -> TimedStream:
@@ -384,7 +387,7 @@ class Columns:
 def check_timed(table: Input, node: exp.Expr, column: str | None = None) -> None:
     """Raise `SqlError` unless the table has an event time, and the column, if given, is it."""
     if table.time == NO_TIME:
-        rule = f"{table.alias} needs an event time: gw.stream(...).event_time(column, watermarks)"
+        rule = f"{table.alias} needs an event time: {table.time_advice}"
         raise sql_error(node, rule)
     if column is not None and column != table.time:
         if table.columns is None:

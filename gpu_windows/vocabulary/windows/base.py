@@ -15,7 +15,7 @@ from gpu_windows.vocabulary.windows.row_checks import DurationCheck
 Row = Mapping[str, object]
 
 #: Windows of a picture.
-_PICTURED = 8
+PICTURED = 8
 
 
 class TimeWindow(NamedTuple):
@@ -162,7 +162,7 @@ class WindowAssigner(ABC):
         slide = getattr(self, "slide", size)
         if not isinstance(size, int) or not isinstance(slide, int) or min(size, slide) <= 0:
             return ""
-        return windows_svg((n * slide, n * slide + size) for n in range(_PICTURED))
+        return windows_svg((n * slide, n * slide + size) for n in range(PICTURED))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""

@@ -11,9 +11,16 @@ from typing import Self
 
 from gpu_windows import rules
 from gpu_windows.errors import InvalidWindowError
+from gpu_windows.html_text import windows_svg
 from gpu_windows.rules import TICKS, Grid, Units
 from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
-from gpu_windows.vocabulary.windows.base import AssignerContext, Row, TimeWindow, WindowAssigner
+from gpu_windows.vocabulary.windows.base import (
+    PICTURED,
+    AssignerContext,
+    Row,
+    TimeWindow,
+    WindowAssigner,
+)
 
 #: Upper bound of the sliding windows that a row is in: Flink's limit.
 MAX_WINDOWS_PER_ROW = 10_000_000
@@ -300,6 +307,11 @@ class CumulativeEventTimeWindows(SlicedAssigner):
             value = f"{show_ticks(self.max_size)} and {show_ticks(self.step)}"
             raise InvalidWindowError(rule, value=value)
         _check_offset(self.offset, "max_size", self.max_size)
+
+    def picture(self) -> str:
+        """Return an SVG of the windows that share a start."""
+        steps = min(self.max_size // self.step, PICTURED)
+        return windows_svg((0, n * self.step) for n in range(1, steps + 1))
 
     def grid(self) -> Grid:
         """Return one slice for each step."""
