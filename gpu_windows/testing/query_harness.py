@@ -38,6 +38,8 @@ class Snapshot:
         In ticks.
     rows : int
         Number of rows that were pushed before.
+    times : tuple of int
+        Times of these rows, in ticks, from which the query's strategy has its watermark.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Snapshot:
     log: MemoryLog
     watermark: int
     rows: int
+    times: tuple[int, ...] = ()
 
 
 def harness(query: Callable[..., Any], /, *schemas: pa.Schema, **inputs: pa.Schema) -> Harness:
@@ -302,7 +305,8 @@ class Harness:
         self._log.reopen()
         copy = self._log.copy()
         self._start(self._log.copy())
-        return Snapshot(copy, LONG_MIN if self.watermark is None else self.watermark, self._rows)
+        watermark = LONG_MIN if self.watermark is None else self.watermark
+        return Snapshot(copy, watermark, self._rows, tuple(self._seen_times))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot, also one of another harness of the same query.
@@ -316,7 +320,7 @@ class Harness:
         """
         if not isinstance(snapshot, Snapshot):
             raise QueryError("restore takes a Snapshot", value=type(snapshot).__name__)
-        self._untaken, self._rows, self._seen_times = {}, snapshot.rows, []
+        self._untaken, self._rows, self._seen_times = {}, snapshot.rows, [*snapshot.times]
         self.watermark = None if snapshot.watermark == LONG_MIN else snapshot.watermark
         self._start(snapshot.log.copy())
 

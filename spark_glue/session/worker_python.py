@@ -47,6 +47,8 @@ _CONFIGURED = (
     "SPARK_REMOTE",
     "MASTER",
 )
+#: The value of `PYTHON` that this process set itself, if it did: the user configured nothing then.
+_own: set[str] = set()
 
 
 def use_this_python(settings: Mapping[str, str]) -> None:
@@ -61,10 +63,14 @@ def use_this_python(settings: Mapping[str, str]) -> None:
     settings : mapping of str to str
         Of the session to be created.
     """
+    if os.environ.get(PYTHON) in _own:  # of an earlier builder, which may have had another
+        del os.environ[PYTHON]
+    _own.clear()
     if any(os.environ.get(name) for name in _CONFIGURED) or "spark.remote" in settings:
         return
     if _SETTING in settings or settings.get("spark.master", "local").startswith("local"):
         os.environ[PYTHON] = settings.get(_SETTING, sys.executable)
+        _own.add(os.environ[PYTHON])
 
 
 def use_this_python_in(builder: SparkSession.Builder) -> None:

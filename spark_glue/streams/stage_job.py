@@ -34,6 +34,7 @@ from gpu_windows.spark_glue.dataframes.stage_rows import Frames
 from gpu_windows.spark_glue.scans.stream_scan import StreamScan
 from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD, send_whole
+from gpu_windows.spark_glue.tasks.given_keys import plan_of_micro_batch, plan_of_tasks
 from gpu_windows.spark_glue.tasks.logged_task import LoggedTask, Task
 from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
@@ -148,7 +149,8 @@ class StageJob:
         """
         combined = read_combined_watermark(self.plan.query, before.watermarks)
         under = LONG_MIN if before.watermark is None else before.watermark
-        pack = self._log_fields(PackMicroBatch(self.plan, self.packing, under, self.gpu_share))
+        plan = plan_of_tasks(self.plan)
+        pack = self._log_fields(PackMicroBatch(plan, self.packing, under, self.gpu_share))
         schema = to_spark_schema(PACKED, StructType())
         if self.scan is None:
             packed = map_in_workers(self._stamp_arrivals(rows, times), pack, schema)
@@ -181,14 +183,15 @@ class StageJob:
         stage_watermarks: Mapping[str, int | None],
         times: MicroBatchTimes,
     ) -> RunMicroBatch:
+        newest = tuple(each.newest for each in before.shards)
         return RunMicroBatch(
-            plan=self.plan,
+            plan=plan_of_micro_batch(self.plan, newest),
             log=self.log,
             sequence=times.sequence,
             stage=self.number,
             first_kind=self.reader.first,
             ids=self._ids,
-            newest=tuple(each.newest for each in before.shards),
+            newest=newest,
             before=combined,
             previous_watermark=before.watermark,
             stage_watermarks=dict(self._stage_watermarks(stage_watermarks)),

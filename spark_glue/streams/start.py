@@ -37,6 +37,7 @@ from gpu_windows.spark_glue.streams.stage_job import StageJob
 from gpu_windows.spark_glue.streams.stages import QueryStage
 from gpu_windows.spark_glue.streams.ticks import with_ticks
 from gpu_windows.spark_glue.tasks.device import gpu_share
+from gpu_windows.spark_glue.tasks.given_keys import plan_of_tasks
 from gpu_windows.spark_glue.tasks.packing import shard_count
 from gpu_windows.spark_glue.tasks.worker_step import check_picklable, portable
 from gpu_windows.spark_glue.tasks.workers import PackRows
@@ -175,7 +176,9 @@ def _stage_job(
     plan = stage.reader.plan
     shards = shard_count(plan)
     partitions = min(shards, shuffle_partitions(session))
-    packing = PackRows(plan, shard_ids(shards, partitions), fragment_bytes(session.conf))
+    packing = PackRows(
+        plan_of_tasks(plan), shard_ids(shards, partitions), fragment_bytes(session.conf)
+    )
     is_last = number == len(stages) - 1
     make = SelectStageJob if is_plan_of(plan, SelectQuery) else StageJob
     return make(

@@ -6,7 +6,7 @@ shards of a stream select their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan, is_plan_of
-from gpu_windows.spark_glue.tasks.packing import FRAGMENT_BYTES, pack, shards_of
+from gpu_windows.spark_glue.tasks.packing import FRAGMENT_BYTES, pack, shard_count, shards_of
 
 #: Name of the column that is true in given keys, and null in rows.
 GIVEN = "__given"
@@ -51,10 +51,28 @@ def plan_of_shard(plan: Plan, shard: int) -> Plan:
     return with_given_keys(plan, keys.take(pa.array(own)))
 
 
+def plan_of_micro_batch(plan: Plan, newest: Sequence[str | None]) -> Plan:
+    """Return the plan without given keys where the state of each shard has them.
+
+    Each save of a shard's state has its given keys, so that they are sent and sought before the
+    first one, and after a change of the number of shards.
+
+    Parameters
+    ----------
+    plan : Plan
+    newest : sequence of (str or None)
+        The newest state file of each shard of the last commit.
+    """
+    has_keys = len(newest) == shard_count(plan) and None not in newest
+    return plan_of_tasks(plan) if has_keys else plan
+
+
 def plan_of_tasks(plan: Plan) -> Plan:
-    """Return the plan without given keys, which arrive like rows."""
+    """Return the plan without given keys, for tasks that need none, or get them like rows."""
     keys = given_keys(plan)
-    return plan if keys is None else with_given_keys(plan, keys.slice(0, 0))
+    if keys is None:
+        return plan
+    return with_given_keys(plan, keys.schema.empty_table())  # an empty slice would hold all
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from gpu_windows.operators.build import restore_operator
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.spark_glue.tasks.given_keys import plan_of_shard
+from gpu_windows.spark_glue.tasks.given_keys import plan_of_micro_batch, plan_of_shard
 from gpu_windows.spark_glue.tasks.open_shard import open_shard
 from gpu_windows.spark_glue.tasks.packing import shard_count
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
@@ -121,7 +121,8 @@ class Stage:
             log = self._make_log(files, before[number])
         else:
             log = open_shard(self.plan, files, before, number, self._file(number))
-        run = ShardRun(plan_of_shard(self.plan, number), log, times.now)
+        plan = plan_of_shard(plan_of_micro_batch(self.plan, before), number)
+        run = ShardRun(plan, log, times.now)
         found: list[Emission] = []
         for emission in run.emissions(rows, lambda: times.watermark):
             found.append(emission)

@@ -74,6 +74,47 @@ def test_a_snapshot_is_gone_back_to() -> None:
         assert (found["total"].to_pylist(), found["last"].to_pylist()) == ([101], [100])
 
 
+def test_the_watermark_of_the_query_goes_on_from_a_snapshot() -> None:
+    test = harness(sums, SCHEMA)
+    test.push([row("00:10", 1)])
+    test.push([row("01:30", 1)])
+    snapshot = test.snapshot()
+    test.push([row("09:00", 1)])
+    for other in (test, harness(sums, SCHEMA)):
+        other.restore(snapshot)
+        assert other.watermark is None
+        other.advance_watermark()
+        ended, nothing = (other.take()["total"].to_pylist() for _ in range(2))
+        assert (ended, nothing) == ([1], [])
+        assert other.watermark == snapshot.times[-1] - 5_000_001
+        other.push([row("02:30", 1)])
+        other.advance_watermark()
+        assert other.take()["total"].to_pylist() == [1]
+
+
+def test_filled_keys_are_counted_after_a_snapshot() -> None:
+    def filled(rows: Any) -> Any:
+        keyed = rows.event_time("ts", BOUND).key_by("k")
+        minutes = gw.TumblingEventTimeWindows.of("1 minute")
+        return (
+            keyed.window_gapfill(minutes, until="2 minutes").with_outputs().aggregate(n=gw.count())
+        )
+
+    def sizes(*, restores: bool) -> list[int]:
+        test, found = harness(filled, SCHEMA), []
+        for minute, keys in enumerate(["ab", "bc", "", "c", "", "", "", "d"]):
+            test.push([row(f"0{minute}:10", 1, key) for key in keys])
+            if restores:
+                test.restore(test.snapshot())
+            test.advance_watermark(f"2026-05-01 12:0{minute + 1}")
+            found.append(test.state_size()["filled keys"])
+        return found
+
+    without = sizes(restores=False)
+    assert sizes(restores=True) == without
+    assert (without[0], max(without), without[-2]) == (2, 3, 0)
+
+
 def test_a_snapshot_of_another_query() -> None:
     first = harness(sums, SCHEMA)
     first.push([row("00:10", 1)])

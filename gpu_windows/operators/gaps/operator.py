@@ -105,7 +105,8 @@ class GapsOperator(StatefulOperator[StoredKeyStates], MergesPartials, TakesKeys)
 
     def state_size(self) -> dict[str, int]:
         """Return the number of entries of the windows, and of filled keys."""
-        keys = len(self._states.known_codes) if self._stored is None else self._stored.table.keys
+        stored = 0 if self._stored is None else self._stored.table.not_loaded["entries"]
+        keys = len(self._states.known_codes) + stored
         return {**self._windows.state_size(), "filled keys": keys}
 
     def close(self) -> None:

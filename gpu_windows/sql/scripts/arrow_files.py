@@ -43,6 +43,9 @@ def read_files(path: str, files: Format, schema: pa.Schema) -> pa.Table:
     if files.skips_errors:
         raise QueryError("records that may be wrong are read on Spark", value="ignore-parse-errors")
     _check_bytes(schema, files)
+    if files.name == "csv" and not f"{files.delimiter}{files.quote or ''}".isascii():
+        rule = "Arrow reads CSV with a delimiter and a quote of ASCII: read it on Spark"
+        raise QueryError(rule, value=f"{files.delimiter} and {files.quote}")
     parts = [_read_file(each, files, schema) for each in _files(Path(path))]
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
@@ -66,13 +69,11 @@ def _read_file(path: Path, files: Format, schema: pa.Schema) -> pa.Table:
         options = pa_json.ParseOptions(explicit_schema=written, unexpected_field_behavior="ignore")
         return pa_json.read_json(path, parse_options=options).cast(nullable)
     null = files.options.get("null-literal")
-    quote = files.options.get("quote-character", '"')
-    has_no_quote = files.options.get("disable-quote-character", "false").lower() == "true"
     return pa_csv.read_csv(
         path,
         read_options=pa_csv.ReadOptions(column_names=schema.names),
         parse_options=pa_csv.ParseOptions(
-            delimiter=_delimiter(files), quote_char=False if has_no_quote else quote
+            delimiter=files.delimiter, quote_char=False if files.quote is None else files.quote
         ),
         convert_options=pa_csv.ConvertOptions(
             column_types=nullable,
@@ -101,7 +102,3 @@ def has_bytes(dtype: pa.DataType) -> bool:
     if pa.types.is_nested(dtype):
         return any(has_bytes(dtype.field(place).type) for place in range(dtype.num_fields))
     return bool(pa.types.is_binary(dtype))
-
-
-def _delimiter(files: Format) -> str:
-    return files.options.get("field-delimiter", ",").encode().decode("unicode_escape")

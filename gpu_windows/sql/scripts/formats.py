@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,11 @@ _OPTIONS = {
     "json": ("ignore-parse-errors", "fail-on-missing-field", "timestamp-format.standard",
              "map-null-key.mode", "map-null-key.literal", "encode.decimal-as-plain-number"),
 }  # fmt: skip
+#: An escape of Java, as Flink reads them in a delimiter.
+_ESCAPE = re.compile(r"\\(?:u+([0-9a-fA-F]{4})|([0-3]?[0-7]{1,2})|(.))", re.DOTALL)
+_CONTROLS = {"b": "\b", "n": "\n", "t": "\t", "f": "\f", "r": "\r"}
+#: Where UTF-16, of which Java's characters are, has two of them.
+_BEYOND_16_BITS = "\uffff"
 
 
 @dataclass(frozen=True)
@@ -36,9 +42,39 @@ class Format:
         return self.options.get("ignore-parse-errors", "false").lower() == "true"
 
     @property
+    def delimiter(self) -> str:
+        """The character between fields of CSV."""
+        return _ESCAPE.sub(_unescape, self.options.get("field-delimiter", ","))
+
+    @property
+    def quote(self) -> str | None:
+        """The character around fields of CSV; None if there is none."""
+        if self.options.get("disable-quote-character", "false").lower() == "true":
+            return None
+        return self.options.get("quote-character", '"')
+
+    @property
     def has_iso_times(self) -> bool:
         """Whether times have a ``T`` between day and hour."""
         return self.options.get("timestamp-format.standard", "SQL").upper() == "ISO-8601"
+
+
+def _unescape(found: re.Match[str]) -> str:
+    code, octal, other = found.groups()
+    if other is not None:
+        return _CONTROLS.get(other, other)
+    return chr(int(code, 16) if octal is None else int(octal, 8))
+
+
+def _check_characters(files: Format) -> None:
+    given = {"field-delimiter": files.delimiter, "quote-character": files.quote or '"'}
+    for key, character in given.items():
+        if len(character) != 1 or character > _BEYOND_16_BITS:
+            rule = f"csv.{key} is one character, of 16 bits"
+            raise QueryError(rule, value=repr(files.options[key]))
+    if files.delimiter == files.quote:
+        rule = "csv.field-delimiter and csv.quote-character are two characters"
+        raise QueryError(rule, value=repr(files.delimiter))
 
 
 def read_format(options: Mapping[str, str]) -> Format:
@@ -66,4 +102,7 @@ def read_format(options: Mapping[str, str]) -> Format:
     if own.get("fail-on-missing-field", "false").lower() == "true":
         rule = "a field that a record lacks is null: leave the option out"
         raise QueryError(rule, value=f"{name}.fail-on-missing-field")
-    return Format(name, own)
+    found = Format(name, own)
+    if name == "csv":
+        _check_characters(found)
+    return found

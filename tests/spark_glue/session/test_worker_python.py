@@ -57,6 +57,21 @@ def test_where_nobody_has_a_say(
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
 
 
+def test_a_later_session_has_its_own_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing_is_told(monkeypatch)
+    for python in ("/a/python", "/b/python"):
+        use_this_python({"spark.pyspark.python": python})
+        assert os.environ["PYSPARK_PYTHON"] == python
+    use_this_python({})
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    use_this_python({"spark.master": "spark://host:7077"})
+    assert "PYSPARK_PYTHON" not in os.environ
+    monkeypatch.setenv("PYSPARK_PYTHON", "/user/python")
+    for _ in range(2):
+        use_this_python({"spark.pyspark.python": "/a/python"})
+        assert os.environ["PYSPARK_PYTHON"] == "/user/python"
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize(
     ("settings", "wanted"),

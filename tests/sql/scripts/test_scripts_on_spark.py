@@ -133,10 +133,16 @@ def test_json_and_csv_are_read_as_flink_writes_them(spark: SparkSession, tmp_pat
 def test_broken_records_and_quotes_are_read_as_by_flink(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    def read(kind: str, body: str, option: str = "", columns: str = "*") -> list[Any]:
+    def read(
+        kind: str,
+        body: str,
+        option: str = "",
+        columns: str = "*",
+        declared: str = "k STRING, n INT",
+    ) -> list[Any]:
         path = tmp_path / f"{len([*tmp_path.iterdir()])}.{kind}"
         path.write_text(body)
-        text = f"""CREATE TABLE t (k STRING, n INT) WITH ('connector' = 'filesystem', 'path' =
+        text = f"""CREATE TABLE t ({declared}) WITH ('connector' = 'filesystem', 'path' =
           '{path}', 'format' = '{kind}'{option}); SELECT {columns} FROM t"""
         rows = gw.sql_script(text).on_spark(spark).results()["result"].collect()
         return [tuple(row) for row in rows]
@@ -151,6 +157,15 @@ def test_broken_records_and_quotes_are_read_as_by_flink(
         read("csv", "a,1\nb,x\n")
     with pytest.raises(Exception, match=r"table t: a record of CSV .* got b,2,3 in file"):
         read("csv", "a,1\nb,2,3\n", columns="k")
+    skip = ", 'csv.ignore-parse-errors' = 'true', 'csv.field-delimiter' = '§'"
+    body = ' 1 § 2.5§ x \n1§2\n1§2§"x§§y"\n1§2§x§4\n§§\n1\n"7"§y§"q" \n'
+    fields = read("csv", body, skip, declared="a INT, b DOUBLE, c STRING")
+    assert fields == [
+        (1, 2.5, " x "), (1, 2.0, None), (1, 2.0, "x§§y"), (None, None, ""), (1, None, None),
+        (7, None, "q"),
+    ]  # fmt: skip
+    only = read("csv", body, skip, "c", "a INT, b DOUBLE, c STRING")
+    assert only == [row[2:] for row in fields]
     text = (
         "CREATE TABLE t (b BYTES) WITH ('connector' = 'filesystem', 'path' = '/', 'format' = 'csv')"
     )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.types import StringType, StructField, StructType
 
 from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
-    from pyspark.sql.types import StructType
 
     from gpu_windows.sql.scripts.formats import Format
     from gpu_windows.sql.scripts.table_options import TableOptions
@@ -23,11 +23,19 @@ _NO_NULL = "\x00no null\x00"
 #: Characters of a record that an error has.
 _EXCERPT = 200
 _VALUE = "\x00value\x00"
+_TEXT = StringType()
+#: A field that is added to a record of CSV: where it is read says how many are before it.
+_END = "\x00end\x00"
+#: Types of numbers around which Flink ignores spaces, of CSV that may be wrong.
+_TRIMMED = ("tinyint", "smallint", "int", "bigint", "float", "double")
 
 
 def with_broken(schema: StructType, files: Format) -> StructType:
-    """Return the columns of records, with `BROKEN` if records are checked."""
-    return schema if _is_lenient_csv(files) else schema.add(BROKEN, "string")
+    """Return the columns that Spark reads of records, with `BROKEN`."""
+    fields = list(schema)
+    if _is_lenient_csv(files):
+        fields = [StructField(each.name, _TEXT) if _is_trimmed(each) else each for each in fields]
+    return StructType([*fields, StructField(BROKEN, _TEXT)])
 
 
 def is_read(
@@ -49,6 +57,8 @@ def is_read(
     files = options.format
     nothing = F.substring(F.coalesce(first.cast("string"), F.lit("")), 1, 0)
     text = F.concat(broken, nothing)
+    if _is_lenient_csv(files):
+        return text.isNull() | (_count_fields(text, len(options.table.physical_schema), files) > 0)
     if files.skips_errors:
         return text.isNull() | F.json_object_keys(text).isNotNull()
     name, columns = files.name, ", ".join(options.table.physical_schema.names)
@@ -69,14 +79,27 @@ def text_values(schema: StructType, files: Format, prefix: str = "") -> Iterator
     They depend on `BROKEN`, so that Spark does not apply filters of queries before a record is
     known to be read: those would hide one that is not.
     """
-    for field in schema:
-        value = F.col(f"{prefix}{quote_name(field.name)}")
-        if files.name == "csv" and field.dataType.typeName() == "string":
-            # a text without letters is empty, which Spark takes for a null
-            value = value if "null-literal" in files.options else F.coalesce(value, F.lit(""))
+    broken = F.col(f"{prefix}{BROKEN}")
+    for at, field in enumerate(schema):
+        name = f"{prefix}{quote_name(field.name)}"
+        value = F.col(name)
+        if _is_lenient_csv(files) and _is_trimmed(field):
+            value = F.expr(f"TRY_CAST({name} AS {field.dataType.simpleString()})")
+        elif files.name == "csv" and field.dataType == _TEXT:
+            value = _with_empty_text(value, broken, at, len(schema), files)
         if not files.skips_errors:
-            value = F.when(F.col(f"{prefix}{BROKEN}").isNull(), value)
+            value = F.when(broken.isNull(), value)
         yield value.alias(field.name)
+
+
+def _with_empty_text(value: Column, broken: Column, at: int, fields: int, files: Format) -> Column:
+    """Return a field, empty if it has no letters, which Spark takes for null as if it lacked."""
+    if "null-literal" in files.options:
+        return value
+    if not files.skips_errors:
+        return F.coalesce(value, F.lit(""))
+    is_there = broken.isNull() | (_count_fields(broken, fields, files) > at)
+    return F.coalesce(value, F.when(is_there, F.lit("")))
 
 
 def text_options(files: Format) -> dict[str, str]:
@@ -92,21 +115,32 @@ def text_options(files: Format) -> dict[str, str]:
         "timeZone": "UTC",
     }
     if files.name == "csv":
-        options |= _csv_options(files.options)
+        options |= _csv_options(files)
     return options
 
 
-def _csv_options(given: Mapping[str, str]) -> dict[str, str]:
-    has_no_quote = given.get("disable-quote-character", "false").lower() == "true"
-    quote = given.get("quote-character", '"')
+def _csv_options(files: Format) -> dict[str, str]:
     return {
-        "sep": given.get("field-delimiter", ",").encode().decode("unicode_escape"),
-        "nullValue": given.get("null-literal", _NO_NULL),
+        "sep": files.delimiter,
+        "nullValue": files.options.get("null-literal", _NO_NULL),
         "emptyValue": "",
-        "quote": "" if has_no_quote else quote,
-        "escape": quote,
+        "quote": files.quote or "",
+        "escape": files.options.get("quote-character", '"'),
         "columnPruning": "false",  # too many fields are an error, whatever is selected
     }
+
+
+def _count_fields(record: Column, most: int, files: Format) -> Column:
+    """Return the number of fields of a record of CSV; -1 if it has more than the most."""
+    schema = ", ".join(f"`{at}` STRING" for at in range(most + 1))
+    text = F.concat(record, F.lit(files.delimiter + _END))
+    read = F.from_csv(text, schema, _csv_options(files))
+    fields = F.array(*(F.coalesce(read[str(at)], F.lit("")) for at in range(most + 1)))
+    return F.array_position(fields, _END) - 1
+
+
+def _is_trimmed(field: StructField) -> bool:
+    return field.dataType.simpleString() in _TRIMMED
 
 
 def _is_lenient_csv(files: Format) -> bool:
