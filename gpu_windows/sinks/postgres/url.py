@@ -26,7 +26,7 @@ _SECRETS = ("password", "sslpassword")
 
 
 def check_url(url: Any) -> None:
-    """Raise `QueryError` for what is no URL of PostgreSQL.
+    """Raise `QueryError` for a value that is not a URL of PostgreSQL.
 
     The driver would raise, too, and show the part that it took for a port or a host: the end of
     a password with an ``@``.

@@ -203,10 +203,10 @@ class PostgresWriter(SinkWriter):
                 connection.commit() if commits else connection.rollback()
         except dbapi.Error as error:
             text = str(error)
-            shown = redact(text, self.url)
-            rule = f"PostgreSQL refused {doing}: {' '.join(shown.split())}"
+            redacted = redact(text, self.url)
+            rule = f"PostgreSQL refused {doing}: {' '.join(redacted.split())}"
             tables = ", ".join(table.sql for table in self.places.values())
-            raise OutputError(rule, value=tables) from (error if shown == text else None)
+            raise OutputError(rule, value=tables) from (error if redacted == text else None)
 
 
 @contextmanager

@@ -88,8 +88,8 @@ class TableOptions:
         for name, value in self.table.options.items():
             if not self._is_covered(name, value):  # the value may be a password
                 near = did_you_mean(name, self._names)
-                shown = f"{name} = {value}" if name == _GUARANTEE else name
-                raise self.error(f"this option is not covered{near}", shown, name)
+                option = f"{name} = {value}" if name == _GUARANTEE else name
+                raise self.error(f"this option is not covered{near}", option, name)
 
     @property
     def _names(self) -> tuple[str, ...]:

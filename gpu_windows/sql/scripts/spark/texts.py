@@ -130,12 +130,12 @@ def _csv_options(files: Format) -> dict[str, str]:
     }
 
 
-def _count_fields(record: Column, most: int, files: Format) -> Column:
-    """Return the number of fields of a record of CSV; -1 if it has more than the most."""
-    schema = ", ".join(f"`{at}` STRING" for at in range(most + 1))
+def _count_fields(record: Column, max_fields: int, files: Format) -> Column:
+    """Return the number of fields of a record of CSV; -1 if it has more than that."""
+    schema = ", ".join(f"`{at}` STRING" for at in range(max_fields + 1))
     text = F.concat(record, F.lit(files.delimiter + _END))
     read = F.from_csv(text, schema, _csv_options(files))
-    fields = F.array(*(F.coalesce(read[str(at)], F.lit("")) for at in range(most + 1)))
+    fields = F.array(*(F.coalesce(read[str(at)], F.lit("")) for at in range(max_fields + 1)))
     return F.array_position(fields, _END) - 1
 
 
