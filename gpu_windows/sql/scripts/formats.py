@@ -48,7 +48,7 @@ class Format:
 
     @property
     def quote(self) -> str | None:
-        """The character around fields of CSV; None if there is none."""
+        """The character around fields of CSV, or None."""
         if self.options.get("disable-quote-character", "false").lower() == "true":
             return None
         return self.options.get("quote-character", '"')
