@@ -112,5 +112,6 @@ class Totals(gw.functions.VectorWindowFunction):
 def test_a_null_is_refused_where_a_column_is_declared_not_null(function: Any) -> None:
     windows = gw.stream(ROWS).key_by("k").count_window(1)
     assert windows.process(function, ["v"], output="total DOUBLE")["total"].null_count == 3
-    with pytest.raises(InvalidFunctionError, match=r"Total.* declared NOT NULL.*, got None .*total"):
+    rule = r"Total.* declared NOT NULL.*, got None .*total"
+    with pytest.raises(InvalidFunctionError, match=rule):
         windows.process(function, ["v"], output="total DOUBLE NOT NULL")
