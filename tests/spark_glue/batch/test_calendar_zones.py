@@ -164,7 +164,7 @@ def starts_of(spark: SparkSession, rows: list[tuple[str, int]]) -> list[Start]:
     ]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_windows_of_every_zone_begin_where_spark_truncates(spark: SparkSession) -> None:
     zones = [*spark_zones(spark)]
     unknown = {*available_timezones()} - {*zones}
