@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.commits.records import LATE, RESULT, side_name
+from gpu_windows.commits.records import RESULT
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.top_changes import Change
 from gpu_windows.planning.plan import Plan
@@ -20,6 +20,7 @@ from gpu_windows.sinks.modes import (
     check_sides,
     copy_mapping,
     latest,
+    output_places,
 )
 from gpu_windows.spark_glue.columns.names import quote_name
 
@@ -103,8 +104,7 @@ class KafkaSink(Sink):
     @property
     def topics(self) -> Mapping[str, str]:
         """Names of the outputs that are written, to their topics."""
-        found = {RESULT: self.topic, **{side_name(tag): t for tag, t in self.sides.items()}}
-        return found if self.late is None else {**found, LATE: self.late}
+        return output_places(self.topic, self.late, self.sides)
 
     def check(self, plan: Plan) -> None:
         """Raise for results that cannot replace each other, and for side outputs without a topic.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from gpu_windows.commits.records import LATE, RESULT, side_name
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.planning.plan import Plan
@@ -13,6 +14,7 @@ from gpu_windows.spark_glue.columns.names import quote_name
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataFrame
 
+_Place = TypeVar("_Place")
 #: How results are written.
 Mode = Literal["append", "upsert"]
 #: Name of a temporary column: 1 for the last firing of a window.
@@ -40,6 +42,33 @@ def copy_mapping(name: str, given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise QueryError(f"{name} of a sink is a mapping", value=repr(given))
     return dict(given)
+
+
+def check_takes_over(takes_over: object) -> None:
+    """Raise `QueryError` for a value of ``takes_over`` that is not a bool.
+
+    Raises
+    ------
+    QueryError
+    """
+    if not isinstance(takes_over, bool):
+        raise QueryError("takes_over is True or False", value=repr(takes_over))
+
+
+def output_places(
+    result: _Place, late: _Place | None, sides: Mapping[str, _Place]
+) -> dict[str, _Place]:
+    """Return the names of the outputs that a sink writes, to their places.
+
+    Parameters
+    ----------
+    result, late
+        Places of results, and of late and rejected rows if these are written.
+    sides : mapping
+        Tags of side outputs to their places.
+    """
+    places = {RESULT: result, **{side_name(tag): place for tag, place in sides.items()}}
+    return places if late is None else {**places, LATE: late}
 
 
 def check_places(places: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
+from gpu_windows.sinks.modes import check_takes_over
 
 #: The beginning of the URL of a database.
 _DATABASE = re.compile(r"jdbc:\w+:|postgres(?:ql)?://|mysql://")
@@ -52,8 +53,7 @@ class ParquetSink(Sink):
         if not isinstance(text, str) or not text:
             raise QueryError("the path of a sink must be a str or os.PathLike", value=repr(path))
         _check_is_folder(text)
-        if not isinstance(takes_over, bool):
-            raise QueryError("takes_over is True or False", value=repr(takes_over))
+        check_takes_over(takes_over)
         object.__setattr__(self, "path", text.rstrip("/") or text)
 
     def open(self, query: SinkQuery) -> SinkWriter:

@@ -48,6 +48,7 @@ def server() -> Iterator[str]:
         (lambda: gw.PostgresSink("t", URL, late="t"), "a place of its own"),
         (lambda: gw.PostgresSink("x.gpu_windows_commits", URL), "the sink's own"),
         (lambda: gw.PostgresSink("t", URL, key=("k",)), 'with mode="upsert"'),
+        (lambda: gw.PostgresSink("t", URL, mode="upsert", key=5), "is a tuple of names"),  # type: ignore[arg-type]
         (lambda: gw.PostgresSink("t", URL, "upsert", "k"), "tuple of names"),  # type: ignore[arg-type]
         (lambda: gw.PostgresSink("t", URL, takes_over=1), "True or"),  # type: ignore[arg-type]
     ],

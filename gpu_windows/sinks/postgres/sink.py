@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.commits.records import LATE, RESULT, side_name
+from gpu_windows.commits.records import RESULT
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.planning.plan import Plan
@@ -18,7 +18,9 @@ from gpu_windows.sinks.modes import (
     check_mode,
     check_places,
     check_sides,
+    check_takes_over,
     copy_mapping,
+    output_places,
 )
 from gpu_windows.sinks.postgres.commits import COMMITS
 from gpu_windows.sinks.postgres.statements import TableName
@@ -89,9 +91,8 @@ class PostgresSink(Sink):
     def __post_init__(self) -> None:
         check_is_mode(self.mode)
         check_url(self.url)
-        if not isinstance(self.takes_over, bool):
-            raise QueryError("takes_over is True or False", value=repr(self.takes_over))
-        object.__setattr__(self, "key", _checked_key(self.key, self.mode))
+        check_takes_over(self.takes_over)
+        object.__setattr__(self, "key", _key_names(self.key, self.mode))
         object.__setattr__(self, "sides", copy_mapping("sides", self.sides))
         check_places({output: name.sql for output, name in self.places.items()})
         if any(table.name == COMMITS for table in self.places.values()):
@@ -100,9 +101,7 @@ class PostgresSink(Sink):
     @property
     def places(self) -> Mapping[str, TableName]:
         """Names of the outputs that are written, to their tables."""
-        tables = {RESULT: self.table, **{side_name(tag): t for tag, t in self.sides.items()}}
-        if self.late is not None:
-            tables[LATE] = self.late
+        tables = output_places(self.table, self.late, self.sides)
         return {output: TableName.parse(table) for output, table in tables.items()}
 
     def check(self, plan: Plan) -> None:
@@ -163,10 +162,10 @@ class PostgresSink(Sink):
         return replace(writer, places=writer.prepare(commits=False))
 
 
-def _checked_key(key: Any, mode: Mode) -> tuple[str, ...]:
+def _key_names(key: Any, mode: Mode) -> tuple[str, ...]:
     """Return the columns that identify rows."""
-    is_text = not isinstance(key, str) and all(isinstance(name, str) for name in key)
-    if not is_text or (key and mode != "upsert"):
+    has_names = isinstance(key, list | tuple) and all(isinstance(name, str) for name in key)
+    if not has_names or (key and mode != "upsert"):
         rule = 'key of a PostgresSink is a tuple of names, with mode="upsert"'
         raise QueryError(rule, value=f"{key!r} with {mode}")
     return tuple(key)

@@ -9,7 +9,6 @@ from os import PathLike, fspath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.commits.records import LATE, RESULT, side_name
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
@@ -19,7 +18,9 @@ from gpu_windows.sinks.modes import (
     check_mode,
     check_places,
     check_sides,
+    check_takes_over,
     copy_mapping,
+    output_places,
 )
 from gpu_windows.sinks.tables.formats import DeltaTables, IcebergTables, TableFormat
 
@@ -50,8 +51,7 @@ class TableSink(Sink):
 
     def __post_init__(self) -> None:
         check_is_mode(self.mode)
-        if not isinstance(self.takes_over, bool):
-            raise QueryError("takes_over is True or False", value=repr(self.takes_over))
+        check_takes_over(self.takes_over)
         object.__setattr__(self, "sides", copy_mapping("sides", self.sides))
         check_places(self.places)
 
@@ -63,9 +63,7 @@ class TableSink(Sink):
     @property
     def places(self) -> Mapping[str, str]:
         """Names of written outputs to the names of their tables in SQL."""
-        tables = {RESULT: self.table, **{side_name(tag): t for tag, t in self.sides.items()}}
-        if self.late is not None:
-            tables[LATE] = self.late
+        tables = output_places(self.table, self.late, self.sides)
         return {output: self._identifier(table) for output, table in tables.items()}
 
     def _identifier(self, table: Any) -> str:
