@@ -275,7 +275,8 @@ def test_a_table_of_a_script(spark: SparkSession, server: str, tmp_path: Path) -
     write("state")
     found = sorted(ask(server, "SELECT * FROM totals"))
     assert len(found) == len({row[:2] for row in found}) > 3
-    ask(server, "UPDATE totals SET n = -1", "UPDATE gpu_windows_commits SET query = 'older'")
+    older = "UPDATE gpu_windows_commits SET query = 'older' WHERE target = 'totals'"
+    ask(server, "UPDATE totals SET n = -1", older)
     fails(partial(write, "other"), "results of another query")
     ask(server, "DELETE FROM gpu_windows_commits WHERE target = 'totals'")
     write("again")
