@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from difflib import get_close_matches
-from functools import wraps
 from importlib.util import find_spec
-from inspect import signature
-from typing import ParamSpec, TypeVar
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 
 class GpuWindowsError(Exception):
@@ -53,29 +47,8 @@ class MissingArgumentError(QueryError, TypeError):
     """A call without an argument that it needs."""
 
 
-def missing_arguments(**rules: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
-    """Return a decorator that raises `MissingArgumentError` for a missing argument.
-
-    Parameters
-    ----------
-    **rules
-        Names of parameters without a default to what to write.
-    """
-
-    def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
-        of_function = signature(function)
-
-        @wraps(function)
-        def checked_call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-            given = of_function.bind_partial(*args, **kwargs).arguments
-            for name, rule in rules.items():
-                if name not in given:
-                    raise MissingArgumentError(rule)
-            return function(*args, **kwargs)
-
-        return checked_call
-
-    return decorate
+class UnknownArgumentError(QueryError, TypeError):
+    """A call with an argument that it does not take, with what it takes."""
 
 
 class MissingStepError(QueryError, AttributeError):

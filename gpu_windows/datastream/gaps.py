@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from numbers import Integral
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
+from gpu_windows.datastream.sources import is_data_frame
 from gpu_windows.errors import InvalidDurationError, QueryError
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.runners.arrow_input import arrow_table, gives_arrow
 from gpu_windows.vocabulary.gap_filling import GapFilling, GivenKeys
 from gpu_windows.vocabulary.options import Duration, is_whole, ticks
 
@@ -52,19 +55,26 @@ def _names(names: str | Sequence[str], parameter: str) -> tuple[str, ...]:
 
 
 def given_keys(
-    keys: object, start: object, end: object, fields: Sequence[pa.Field], time: pa.DataType
+    keys: object,
+    start: object,
+    end: object,
+    fields: Sequence[pa.Field],
+    time: pa.DataType,
+    zone: str | None,
 ) -> GivenKeys:
     """Return given keys and their bounds, from what users write.
 
     Parameters
     ----------
-    keys : sequence or pyarrow.Table
+    keys : sequence or table
         Values of the key, tuples of these if it has several columns; or a table with its columns.
-    start, end : datetime or int or None
+    start, end : datetime or str or int or None
     fields : sequence of pyarrow.Field
         Of the key columns, with the users' names.
     time : pyarrow.DataType
         The type of event times.
+    zone : str, optional
+        The time zone of the windows, which that of a bound without one is.
 
     Raises
     ------
@@ -73,8 +83,8 @@ def given_keys(
     """
     if start is None:
         raise QueryError("given keys are filled from a start on: say start=...", value="start=None")
-    first = _tick(start, "start", time)
-    last = None if end is None else _tick(end, "end", time)
+    first = _tick(start, "start", time, zone)
+    last = None if end is None else _tick(end, "end", time, zone)
     if last is not None and last <= first:
         raise QueryError("end must be after start", value=f"start={start}, end={end}")
     return GivenKeys(_key_table(keys, fields), first, last)
@@ -84,14 +94,15 @@ def _key_table(keys: object, fields: Sequence[pa.Field]) -> pa.Table:
     """Return given keys as a table of the types of the key columns."""
     schema = pa.schema([field.with_nullable(True).remove_metadata() for field in fields])
     names = ", ".join(schema.names)
-    if isinstance(keys, pa.Table):
-        if missing := [name for name in schema.names if name not in keys.column_names]:
+    if is_data_frame(keys) or gives_arrow(keys):
+        given = arrow_table(keys.toArrow() if is_data_frame(keys) else keys)
+        if missing := [name for name in schema.names if name not in given.column_names]:
             raise QueryError(f"a table of keys has the columns {names}", value=missing)
-        columns = [keys.column(name) for name in schema.names]
+        columns = [given.column(name) for name in schema.names]
     elif isinstance(keys, list | tuple):
         columns = _key_columns(keys, len(fields), names)
     else:
-        rule = f"keys takes a list of values of {names}, or a pyarrow.Table of these"
+        rule = f"keys takes a list of values of {names}, or a table of these"
         raise QueryError(rule, value=repr(keys)[:80])
     arrays = [_key_column(values, field) for values, field in zip(columns, schema, strict=True)]
     table = pa.Table.from_arrays(arrays, schema=schema)
@@ -152,28 +163,36 @@ def _key_columns(keys: Sequence[Any], count: int, names: str) -> list[list[objec
     return [[*column] for column in zip(*keys, strict=True)] or [[] for _ in range(count)]
 
 
-def _tick(value: object, name: str, time: pa.DataType) -> int:
+def _tick(value: object, name: str, time: pa.DataType, zone: str | None) -> int:
     """Return a bound in ticks."""
     has_zone = not types.is_timestamp(time) or time.tz is not None
+    if isinstance(value, str):
+        value = _parse_time(value, name)
     if isinstance(value, datetime):
+        if value.tzinfo is None and has_zone and zone is not None:
+            value = value.replace(tzinfo=ZoneInfo(zone))
         if (value.tzinfo is not None) != has_zone:
             kind = (
-                f"a time zone, as event times have one: {name}.replace(tzinfo=datetime.UTC)"
+                f"a time zone, as event times have one: '{value}+00:00' in UTC"
                 if has_zone
-                else f"no time zone, as event times have none: {name}.replace(tzinfo=None)"
+                else f"no time zone, as event times have none: '{value.replace(tzinfo=None)}'"
             )
             raise QueryError(f"{name} must have {kind}", value=repr(value))
-        zone = "UTC" if has_zone else None
-        tick: int = pa.scalar(value, pa.timestamp("us", zone)).cast(pa.int64()).as_py()
+        tick: int = pa.scalar(value, pa.timestamp("us", "UTC" if has_zone else None)).value
         return tick
     if is_whole(value) and not types.is_timestamp(time):
         whole = int(value)  # type: ignore[call-overload]
         if LONG_MIN < whole < LONG_MAX:
             return int(whole)
-    rule = f"{name} takes a datetime" + (
-        "" if types.is_timestamp(time) else ", or microseconds since 1970"
-    )
-    if isinstance(value, str):
-        zone_of = ", with a time zone such as +00:00" if has_zone else ""
-        rule += f": make one by datetime.fromisoformat({name}){zone_of}"
+    rule = f"{name} takes a time: a datetime, or a text such as '2026-05-01 00:00'"
+    if not types.is_timestamp(time):
+        rule += ", or microseconds since 1970"
     raise QueryError(rule, value=repr(value))
+
+
+def _parse_time(text: str, name: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        rule = f"{name} as a text is an ISO time, such as '2026-05-01 00:00' or with a zone +00:00"
+        raise QueryError(rule, value=repr(text)) from error

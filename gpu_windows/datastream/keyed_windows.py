@@ -19,7 +19,8 @@ from gpu_windows.vocabulary.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.vocabulary.windows import GlobalWindows, WindowAssigner
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from gpu_windows.annotations import DataFrame
+    from gpu_windows.runners.arrow_input import GivesArrow
 
 
 class KeyedWindows(KeyedTop[R]):
@@ -44,9 +45,9 @@ class KeyedWindows(KeyedTop[R]):
         carry_forward: str | Sequence[str] = (),
         interpolate: str | Sequence[str] = (),
         until: Duration | None = None,
-        keys: Sequence[object] | pa.Table | None = None,
-        start: datetime | int | None = None,
-        end: datetime | int | None = None,
+        keys: Sequence[object] | DataFrame | GivesArrow | None = None,
+        start: datetime | str | int | None = None,
+        end: datetime | str | int | None = None,
     ) -> WindowedStream[R]:
         """Put the rows of every key into windows, and fill those in which a key has no rows.
 
@@ -69,15 +70,17 @@ class KeyedWindows(KeyedTop[R]):
             How long after its last window with rows a key is filled. Then it is forgotten, and
             begins again with its next row. On a stream, which needs it, a window is filled when
             the watermark passes its end. Default: up to the next window with rows.
-        keys : sequence or pyarrow.Table, optional
-            The keys to fill: values, tuples of several key columns, or a table of these columns.
+        keys : sequence or table, optional
+            The keys to fill: values, tuples of several key columns, or a table of these columns,
+            such as ``frame.select("meter").distinct()`` of Spark.
             They have results from ``start`` to ``end`` even if they never have rows; windows of
             other keys are not filled. Default: every key, from its first window with rows on.
-        start, end : datetime or int, optional
+        start, end : datetime or str or int, optional
             For given keys: windows from the first one that starts at ``start`` or later to the
-            last one that ends at ``end`` or earlier are filled. With a time zone or without, as
-            event times are; in microseconds, if these are int64. On a stream given keys are filled
-            for ever without ``end``.
+            last one that ends at ``end`` or earlier are filled. ISO texts, or datetimes; with a
+            time zone or without, as event times are; windows of a time zone have times of that
+            zone where none is given. Microseconds, if event times are int64. On a stream given
+            keys are filled for ever without ``end``.
 
         Raises
         ------
@@ -107,9 +110,11 @@ class KeyedWindows(KeyedTop[R]):
                 self.source.schema.field(name).with_name(self.source.display_name(name))
                 for name in self.keys
             ]
-            given = given_keys(keys, start, end, fields, self.source.schema.field(self.time).type)
+            time = self.source.schema.field(self.time).type
+            zone = getattr(assigner, "time_zone", None)
+            given = given_keys(keys, start, end, fields, time, zone)
         elif start is not None or end is not None:
-            rule = "start and end are for given keys: say keys=[...]"
+            rule = "start and end are for given keys: say keys=[...], or keys=a table of them"
             raise QueryError(rule, value=f"start={start}, end={end}")
         gaps = gap_filling(carry_forward, interpolate, until, given)
         return replace(self.window(assigner), gaps=gaps)

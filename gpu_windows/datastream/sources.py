@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
 
@@ -33,15 +33,13 @@ def source_of(source: Any) -> Source:
         return source_of_arrow(source)
     if isinstance(source, pa.RecordBatchReader):
         return source_of_arrow(RowStream.of(source))
-    kind = type(source)
-    if kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame":
+    if is_data_frame(source):
         from gpu_windows.spark_glue.batch.outputs import BatchSource
         from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
         from gpu_windows.spark_glue.streams.outputs import StreamSource
 
-        frame = cast("DataFrame", source)
-        kind = StreamSource if frame.isStreaming else BatchSource
-        return kind(frame, inputs=(StreamInput(frame),))
+        kind = StreamSource if source.isStreaming else BatchSource
+        return kind(source, inputs=(StreamInput(source),))
     if is_cudf(source):
         return CudfSource(source)
     if gives_arrow(source):
@@ -51,7 +49,13 @@ def source_of(source: Any) -> Source:
         "table that gives Arrow, as those of pandas, Polars and DuckDB do (collect() a lazy one)"
     )
     remedies = (f"; of this {how}" for kinds, how in _BECOMES if isinstance(source, kinds))
-    raise QueryError(rule + next(remedies, ""), value=kind.__name__)
+    raise QueryError(rule + next(remedies, ""), value=type(source).__name__)
+
+
+def is_data_frame(source: object) -> TypeGuard[DataFrame]:
+    """Whether something is a DataFrame of Spark, classic or Connect."""
+    kind = type(source)
+    return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
 
 
 #: How a table is made of what is none.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from gpu_windows.arguments import check_methods
 from gpu_windows.errors import MissingStepError, did_you_mean
 from gpu_windows.html_text import table_html
 from gpu_windows.runners.outputs import Outputs, Source
@@ -91,6 +92,10 @@ _S = TypeVar("_S", bound="LastStep[Any]")
 
 class Step:
     """A step of a query; asked for what only a later step has, it names the step between."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        check_methods(cls)
 
     @staticmethod
     def _later() -> Mapping[str, type]:

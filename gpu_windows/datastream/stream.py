@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from gpu_windows.arguments import check_arguments
 from gpu_windows.datastream.event_times import with_time
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.select import project
 from gpu_windows.datastream.sources import source_of
 from gpu_windows.datastream.timed_stream import TimedStream, check_columns
 from gpu_windows.datastream.unkeyed import UnkeyedStream
-from gpu_windows.errors import ColumnNotFoundError, QueryError, missing_arguments
+from gpu_windows.errors import ColumnNotFoundError, QueryError
 from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.planning.kinds.window import WINDOW_END
 from gpu_windows.planning.own_columns import NO_TIME
@@ -185,10 +186,12 @@ class Stream(UnkeyedStream):
         inputs = [UnionInput(each.source, NO_TIME, no_watermarks) for each in (self, *others)]
         return Stream(self.source.union(inputs))
 
-    @missing_arguments(
-        column="event_time takes a column and watermarks: event_time('ts', strategy)",
-        watermarks="event_time takes how long to wait for late rows: event_time('ts', "
-        "gw.WatermarkStrategy.for_bounded_out_of_orderness('5 seconds'))",
+    @check_arguments(
+        {
+            "column": "event_time takes a column and watermarks: event_time('ts', strategy)",
+            "watermarks": "event_time takes how long to wait for late rows: event_time('ts', "
+            "gw.WatermarkStrategy.for_bounded_out_of_orderness('5 seconds'))",
+        }
     )
     def event_time(
         self,

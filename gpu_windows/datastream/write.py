@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Never, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gpu_windows.arguments import check_arguments
 from gpu_windows.checkpointing.commit_log import MIN_COMMITS
-from gpu_windows.errors import QueryError, UnsupportedQueryError, missing_arguments
+from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink
 from gpu_windows.sinks.function import FunctionSink
@@ -18,17 +19,18 @@ if TYPE_CHECKING:
     from gpu_windows.spark_glue.streams.outputs import StreamOutputs
 
 AnySink: TypeAlias = "str | PathLike[str] | Sink | Callable[..., None]"
-#: What `pyspark.sql.streaming.DataStreamWriter.trigger` may be told.
+#: Triggers of `pyspark.sql.streaming.DataStreamWriter.trigger`.
 _WITHOUT_MICRO_BATCHES = {"continuous", "realTime"}
-_TRIGGERS = {"availableNow", "continuous", "once", "processingTime", "realTime"}
 
 _TAKES = "write_stream takes outputs, a sink and a checkpoint"
 
 
-@missing_arguments(
-    outputs=_TAKES,
-    sink=f"{_TAKES}: name a sink, such as the path of a folder",
-    checkpoint=f"{_TAKES}: name the folder of the checkpoint, beside that of the results",
+@check_arguments(
+    {
+        "outputs": _TAKES,
+        "sink": f"{_TAKES}: name a sink, such as the path of a folder",
+        "checkpoint": f"{_TAKES}: name the folder of the checkpoint, beside that of the results",
+    }
 )
 def write_stream(
     outputs: Outputs | Mapping[str, Outputs],
@@ -39,7 +41,6 @@ def write_stream(
     name: str | None = None,
     keep: int = MIN_COMMITS,
     begin_empty: Sequence[str] = (),
-    **unknown: Never,
 ) -> StreamingQuery:
     """Start a streaming query whose results are written exactly once.
 
@@ -85,8 +86,6 @@ def write_stream(
         windows and OVER, columns of joins. Windows that are open have for such an aggregate the
         rows from this start on, a column is null in rows from before. Without it an added result is
         refused. It means nothing for results that the checkpoint knows, and on a new one.
-    **unknown
-        Refused: a trigger of Spark's goes into ``trigger``.
 
     Returns
     -------
@@ -97,7 +96,7 @@ def write_stream(
     QueryError
         If the outputs are not those of a streaming DataFrame, the sink or the trigger is none, or
         the sink cannot take them: `upsert`, if it cannot tell firings apart. If ``keep`` is out of
-        range. If ``begin_empty`` names what is no result. If there are other keywords.
+        range. If ``begin_empty`` names what is no result.
     OutputError
         If the path belongs to a query with another checkpoint: see `ParquetSink`.
     UnsupportedQueryError
@@ -123,7 +122,6 @@ def write_stream(
     >>> counts = minutes.with_outputs().aggregate(n=gw.count())  # doctest: +SKIP
     >>> query = gw.write_stream(counts, "/data/minutes", "/checkpoints/minutes")  # doctest: +SKIP
     """
-    _check_keywords(unknown)
     by_name, sinks = _by_name(outputs, sink)
     if not isinstance(trigger, Mapping | None):
         rule = 'a trigger is a mapping, such as {"availableNow": True}'
@@ -183,14 +181,6 @@ def _check_folders(sinks: Collection[Sink], checkpoint: str) -> None:
     twice = sorted({str(path) for path in paths if paths.count(path) > 1})
     if twice:
         raise QueryError("two outputs must be in two folders", value=twice[0])
-
-
-def _check_keywords(unknown: Mapping[str, Any]) -> None:
-    for name, value in unknown.items():
-        rule = "write_stream takes trigger, name, keep, begin_empty: settings are its session's"
-        if name in _TRIGGERS:
-            rule = f'a trigger is a mapping: say trigger={{"{name}": {value!r}}}'
-        raise QueryError(rule, value=f"{name}={value!r}")
 
 
 def _check_begin_empty(names: Any, outputs: StreamOutputs) -> None:

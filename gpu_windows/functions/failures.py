@@ -16,6 +16,7 @@ from gpu_windows.errors import (
     GpuWindowsError,
     InvalidFunctionError,
     StateError,
+    did_you_mean,
 )
 from gpu_windows.vocabulary.windows import GlobalWindow, TimeWindow
 
@@ -46,7 +47,9 @@ def failure(error: Exception, where: str) -> GpuWindowsError:
 
 
 def _hint(error: Exception) -> str:
-    """Return what to write where a duration was added to a time, which is an integer."""
+    """Return what to write: for a duration added to a time, and for a name that is like another."""
+    if isinstance(error, AttributeError) and error.name is not None:
+        return did_you_mean(error.name, (name for name in dir(error.obj) if name[0] != "_"))
     if isinstance(error, TypeError) and _TIME_AND_DURATION.search(str(error)):
         return "; times are microseconds: context.after(duration) of a process function adds one"
     return ""

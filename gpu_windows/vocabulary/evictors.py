@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
+from gpu_windows.arguments import check_factories
 from gpu_windows.errors import InvalidEvictorError
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.vocabulary.deltas import Delta
@@ -113,6 +114,10 @@ class _BuiltIn(Evictor):
     """A built-in evictor, which runs before or after the window function."""
 
     evict_after_function: bool
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        check_factories(cls)
 
     def keep(self, elements: Sequence[Element]) -> Sequence[Element]:
         """Return the rows to keep."""

@@ -18,8 +18,56 @@ WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()
 BEGUN: Any = gw.stream(ROWS)
 TIMED: Any = BEGUN.event_time("ts", WATERMARKS)
 WINDOWED: Any = TIMED.key_by("origin").window(gw.TumblingEventTimeWindows.of("10 minutes"))
+GW: Any = gw
 READ: Any = gw.read_output
 WRITE: Any = gw.write_stream
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (
+            lambda _: GW.TumblingEventTimeWindows.of("1 h", startTime="1 min"),
+            r"^TumblingEventTimeWindows\.of takes no startTime: say offset; it takes size, offset, "
+            "got startTime='1 min'$",
+        ),
+        (lambda _: GW.EventTimeSessionWindows.with_gap(gapDuration="1 s"), "gapDuration: say gap;"),
+        (
+            lambda _: GW.CountTrigger.of(number=1),
+            r"CountTrigger\.of takes no number; it takes",
+        ),
+        (lambda _: GW.TimeEvictor.of(siz="1 s"), r"no siz: did you mean size; it takes size, "),
+        (
+            lambda _: GW.WatermarkStrategy.for_bounded_out_of_orderness(bund="1 s"),
+            r"WatermarkStrategy\.for_bounded_out_of_orderness takes no bund: did you mean bound",
+        ),
+        (lambda _: BEGUN.event_time("ts", watermark=1), "no watermark: did you mean watermarks; "),
+        (lambda w: w.keyed.interval_join(w.keyed, how="left"), r"takes it, select\(\.\.\., how="),
+        (lambda w: w.process(lambda *_: [], [], outptu="n INT"), "no outptu: did you mean output"),
+        (lambda _: WRITE("outputs", "path", checkpointLocation="c"), "say checkpoint; it takes"),
+        (
+            lambda _: WRITE("outputs", "path", "c", availableNow=True),
+            r"say trigger=\{'availableNow': \.\.\.\}; .*, got availableNow=True$",
+        ),
+        (lambda _: WRITE("outputs", "path", "c", outputMode="update"), "results are appended"),
+    ],
+)
+def test_arguments_that_a_call_does_not_take(make: Any, text: str) -> None:
+    with pytest.raises(errors.UnknownArgumentError, match=text) as raised:
+        make(WINDOWED)
+    assert isinstance(raised.value, TypeError)
+
+
+def test_methods_of_users_parts_are_called_as_they_are() -> None:
+    """They may be called for each row."""
+
+    class Mine(gw.CountTrigger):
+        @classmethod
+        def make(cls, count: int) -> Mine:
+            return cls(count)
+
+    assert not hasattr(Mine.make, "__wrapped__")
+    assert not hasattr(gw.CountTrigger.on_element, "__wrapped__")
 
 
 @pytest.mark.parametrize(

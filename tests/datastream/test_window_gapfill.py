@@ -155,9 +155,32 @@ def test_given_keys_have_results_without_rows() -> None:
     ]  # fmt: skip
 
 
+def test_a_range_of_windows_of_a_zone_is_in_that_zone() -> None:
+    """As a text or a datetime; a zone that is given counts."""
+    table = pa.table({"k": ["a"], "ts": pa.array([dt.datetime(2017, 5, 9, tzinfo=dt.UTC)])})
+    months = gw.CalendarWindows.of("1 month", time_zone="America/New_York")
+    starts = [dt.datetime(2017, 4, 1, 4, tzinfo=dt.UTC), dt.datetime(2017, 5, 1, 4, tzinfo=dt.UTC)]
+    for start, end in (
+        ("2017-04-01", "2017-06-01"),
+        (dt.datetime(2017, 4, 1), dt.datetime(2017, 6, 1)),
+        ("2017-04-01T04:00+00:00", "2017-06-01 04:00Z"),
+    ):
+        windowed = fill(table, assigner=months, keys=["a"], start=start, end=end)
+        assert sorted(windowed.aggregate(n=gw.count())["window_start"].to_pylist()) == starts
+
+
+def test_given_keys_as_a_data_frame(spark: Any) -> None:
+    frame = spark.createDataFrame(table_of(("a", 0, 1), ("b", 1, 1), ("a", 2, 1)))
+    frame = frame.selectExpr("k", "timestamp_micros(ts) AS ts")
+    keys = frame.select("k").distinct()
+    windowed = fill(frame, keys=keys, start="1970-01-01 00:00Z", end="1970-01-01 00:03Z")
+    found = windowed.aggregate(n=gw.count()).orderBy("k", "window_start").collect()
+    assert [(row.k, row.n) for row in found] == [*zip("aaabbb", (1, 0, 1, 0, 1, 0), strict=True)]
+
+
 def test_given_keys_of_several_columns() -> None:
     table = pa.table({"k": ["a"], "n": pa.array([1], pa.int16()), "ts": [0]})
-    for keys in ([("b", 2)], pa.table({"n": [2], "k": ["b"]})):
+    for keys in ([("b", 2)], pd.DataFrame({"n": [2], "k": ["b"]})):
         found = fill(table, "k", "n", keys=keys, start=0, end=MINUTE).aggregate(c=gw.count())
         assert found.select(["k", "n", "c"]).to_pylist() == [
             {"k": "a", "n": 1, "c": 1},
@@ -281,12 +304,17 @@ DAYS_OF_MONTHS = gw.CalendarWindows.of("1 month", step="1 day", time_zone="UTC")
         (QueryError, "columns k", lambda: fill(ROWS, keys=pa.table({"x": [1]}), start=0)),
         (
             QueryError,
-            r"datetime\.fromisoformat\(start\)",
+            r"^start as a text is an ISO time, such as .*, got 'yesterday'$",
+            lambda: fill(ROWS, keys=["a"], start="yesterday"),
+        ),
+        (
+            QueryError,
+            r"^start must have a time zone, as event times have one: '2026-05-01 00:00:00\+00:00'",
             lambda: fill(ROWS, keys=["a"], start="2026-05-01"),
         ),
         (
             QueryError,
-            r"replace\(tzinfo=datetime\.UTC\)",
+            r"'2026-05-01 00:00:00\+00:00' in UTC",
             lambda: fill(ROWS, keys=["a"], start=dt.datetime(2026, 5, 1)),
         ),
         (

@@ -113,20 +113,3 @@ def test_what_is_no_query_on_a_stream_is_not_written() -> None:
     ):
         with pytest.raises(errors.QueryError, match=text):
             gw.write_stream(made, "folder", "checkpoint")
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        ({"availableNow": True}, r'say trigger=\{"availableNow": True\}, got availableNow=True'),
-        ({"processingTime": "1 s"}, r"say trigger=\{\"processingTime\": '1 s'\}, got proc"),
-        (
-            {"outputMode": "update"},
-            r"write_stream takes trigger, name, keep, begin_empty.*, got outputMode='update'",
-        ),
-    ],
-)
-def test_keywords_that_are_none_are_told_what_to_write(given: Any, text: str) -> None:
-    outputs = windowed(gw.TumblingEventTimeWindows.of("1 s")).with_outputs().aggregate(n=gw.count())
-    with pytest.raises(errors.QueryError, match=text):
-        gw.write_stream(outputs, "folder", "checkpoint", **given)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from gpu_windows.arguments import check_factories
 from gpu_windows.errors import InvalidTriggerError
 from gpu_windows.vocabulary.rich_functions import Openable
 
@@ -126,11 +127,6 @@ class TriggerContext(Protocol):
 class Trigger(Openable, ABC):
     """When a window fires (Flink: Trigger).
 
-    Raises
-    ------
-    TypeError
-        If a subclass has `needs_clock`, the former name of `uses_processing_time`.
-
     Examples
     --------
     >>> class OnCheckout(gw.functions.Trigger):
@@ -150,8 +146,7 @@ class Trigger(Openable, ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if hasattr(cls, "needs_clock"):
-            raise TypeError(f"{cls.__name__}.needs_clock is called uses_processing_time now")
+        check_factories(cls)
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:

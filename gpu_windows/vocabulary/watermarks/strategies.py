@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_windows.arguments import check_factories
 from gpu_windows.errors import (
     FunctionFailedError,
     InvalidDurationError,
@@ -27,6 +28,7 @@ Generator = Callable[[NDArray[np.int64]], int]
 _TICKS_PER_MS = 1_000
 
 
+@check_factories
 @dataclass(frozen=True)
 class WatermarkStrategy:
     """Where watermarks come from (Flink: WatermarkStrategy).

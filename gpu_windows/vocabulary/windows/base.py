@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from gpu_windows.arguments import check_factories
 from gpu_windows.html_text import table_html, windows_svg
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
@@ -83,11 +84,6 @@ class AssignerContext(Protocol):
 class WindowAssigner(ABC):
     """Puts rows into windows (Flink: WindowAssigner). Your own subclasses run row at a time.
 
-    Raises
-    ------
-    TypeError
-        If a subclass has `of_clock`, the former name of `in_processing_time`.
-
     Examples
     --------
     >>> from gpu_windows.typing import TimeWindow
@@ -104,8 +100,7 @@ class WindowAssigner(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if hasattr(cls, "of_clock"):
-            raise TypeError(f"{cls.__name__}.of_clock is called in_processing_time now")
+        check_factories(cls)
 
     @property
     def is_event_time(self) -> bool:

@@ -77,6 +77,11 @@ def test_a_timer_is_deleted_by_a_datetime() -> None:
             lambda c: c.register_event_time_timer("2026-05-01"),
         ),
         (FunctionFailedError, InvalidDurationError.__name__, lambda c: c.after("1 month")),
+        (
+            FunctionFailedError,
+            "no attribute 'registerEventTimeTimer': did you mean register_event_time_timer",
+            lambda c: c.registerEventTimeTimer(HOUR),
+        ),
     ],
 )
 def test_what_is_no_time_says_what_is_one(error: Any, text: str, set_timer: Any) -> None:

@@ -361,11 +361,3 @@ def test_spark_tells_it(spark: Any) -> None:
 
     with pytest.raises(PySparkException, match=r"uses_processing_time = True.*, got Silent"):
         silent(spark.createDataFrame(INPUT)).collect()
-
-
-def test_an_old_name_is_told() -> None:
-    old = type("Old", (), {"needs_clock": True, "of_clock": True})
-    with pytest.raises(TypeError, match=r"Late\.needs_clock is called uses_processing_time now"):
-        type("Late", (old, Scripted), {})
-    with pytest.raises(TypeError, match=r"Mine\.of_clock is called in_processing_time now"):
-        type("Mine", (old, Fixed), {})
