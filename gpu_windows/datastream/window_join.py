@@ -11,8 +11,8 @@ import pyarrow as pa
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.columns import no_aggregate
-from gpu_windows.datastream.output_schema import Output, output_schema
 from gpu_windows.datastream.pairs import PairsRows
+from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,
@@ -297,7 +297,7 @@ class WindowedCoGroup(_WindowedInputs[R]):
         left: Selection = (),
         right: Selection = (),
         *,
-        output: Output,
+        output: Schema,
         rows: RowsAs = "arrow",
     ) -> R:
         """Give the rows of both sides of every window to a function of yours, in Python.
@@ -313,7 +313,7 @@ class WindowedCoGroup(_WindowedInputs[R]):
         rows : {"arrow", "pandas"}
             What a `CoGroupFunction` sees.
         """
-        schema = output_schema(output)
+        schema = read_schema(output)
         check_function(function, CoGroupFunction, VectorCoGroupFunction)
         if isinstance(function, CoGroupFunction):
             function = WindowByWindow(function, schema, rows)
