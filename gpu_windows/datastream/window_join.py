@@ -24,7 +24,7 @@ from gpu_windows.datastream.two_inputs import (
     check_result_names,
     prefix_names,
 )
-from gpu_windows.datastream.window_settings import Windowed, check_assigner
+from gpu_windows.datastream.window_settings import Windowed
 from gpu_windows.errors import InvalidFunctionError, QueryError, UnsupportedQueryError
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates
@@ -43,7 +43,7 @@ from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.vocabulary.windows import WindowAssigner
+from gpu_windows.vocabulary.windows import WindowAssigner, check_assigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

@@ -11,7 +11,7 @@ from pyarrow import types
 
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.column_types.logical import logical_schema, logical_table, logical_type
-from gpu_windows.expressions.nanoseconds import nanoseconds_error
+from gpu_windows.column_types.time_units import nanoseconds_error
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.batch_size import is_on_device, rows_per_call
 from gpu_windows.operators.columns.device_table import (

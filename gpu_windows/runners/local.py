@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.aggregates.partials import Combine
-from gpu_windows.expressions.nanoseconds import to_microseconds
+from gpu_windows.column_types.time_units import to_microseconds
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.batch_size import gather_batches, is_on_device, rows_per_call
 from gpu_windows.operators.build import build_operator

@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gpu_windows.functions.interval_join import IntervalJoinSpec
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import (
+from gpu_windows.planning.kinds.pairs import PairsQuery
+from gpu_windows.planning.plan import (
     Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
     check_no_reference,
     check_partials_option,
     check_watermarks_move,
 )
-from gpu_windows.planning.kinds.pairs import PairsQuery
-from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.result_times import ResultTimes
 
 

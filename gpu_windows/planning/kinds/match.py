@@ -10,14 +10,15 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidDurationError
 from gpu_windows.functions.patterns.match import Match
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import (
+from gpu_windows.planning.plan import (
     REFERENCE,
     Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
     check_options,
     check_watermarks_move,
 )
-from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 

@@ -17,9 +17,14 @@ from gpu_windows.errors import (
     UnsupportedQueryError,
 )
 from gpu_windows.functions.over import Lateness, Over, OverColumn
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import Execution, check_no_reference, check_partials_option
-from gpu_windows.planning.plan import QueryPlan, Strategy
+from gpu_windows.planning.plan import (
+    Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
+    check_no_reference,
+    check_partials_option,
+)
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import ResultTimes
 from gpu_windows.rules import LONG_MAX

@@ -10,9 +10,14 @@ import pyarrow as pa
 
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.functions.keyed_process import UserProcess
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import Execution, check_partials_option
-from gpu_windows.planning.plan import BATCHES_PER_SCAN, QueryPlan, Strategy
+from gpu_windows.planning.plan import (
+    BATCHES_PER_SCAN,
+    Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
+    check_partials_option,
+)
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import RESULT_TIME, ResultTimes
 

@@ -9,9 +9,14 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from gpu_windows.functions.top_changes import TopChanges
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import Execution, check_no_reference, check_options
-from gpu_windows.planning.plan import QueryPlan, Strategy
+from gpu_windows.planning.plan import (
+    Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
+    check_no_reference,
+    check_options,
+)
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
