@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -22,8 +23,8 @@ class Aggregates(WindowFunction):
 
     bound: tuple[BoundAggregate | BoundUserAggregate, ...]
 
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
         """Columns that the aggregates read, each once."""
         names = (name for bound in self.bound for name in bound.columns)
         return tuple(dict.fromkeys(names))
@@ -33,7 +34,7 @@ class Aggregates(WindowFunction):
         """Whether a window has one result: it has a row of the aggregates."""
         return True
 
-    @property
+    @cached_property
     def built_in(self) -> tuple[BoundAggregate, ...]:
         """The aggregates that kernels evaluate."""
         return tuple(bound for bound in self.bound if isinstance(bound, BoundAggregate))

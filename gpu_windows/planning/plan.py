@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Generic, TypeAlias, TypeGuard, TypeVar
 
 import pyarrow as pa
@@ -141,7 +142,7 @@ class QueryPlan(Generic[Q_co]):
         """Whether kernels run it that a device has, too."""
         return self.strategy not in _CPU_ONLY
 
-    @property
+    @cached_property
     def result_schema(self) -> pa.Schema:
         """Arrow schema of an operator's results; the bounds of windows are int64 ticks."""
         query = self.query

@@ -81,7 +81,7 @@ class ArrowSource(Source):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {', '.join(self.schema.names)}>"
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Arrow schema of the columns; those of a table without nulls are not nullable."""
         schema = self._data.schema

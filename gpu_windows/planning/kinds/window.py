@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -147,7 +148,7 @@ class WindowQuery(Query):
         names = (*self.assigner.columns, *self.trigger.columns, *evictor)
         return tuple(dict.fromkeys(names))
 
-    @property
+    @cached_property
     def result_fields(self) -> tuple[pa.Field, ...]:
         """Arrow fields of the result columns after the keys and the window's bounds."""
         fields = self.function.output_fields(self.schema)
