@@ -22,17 +22,14 @@ class Aggregates(WindowFunction):
     """Incremental aggregates: only accumulators are stored, unless there is an evictor."""
 
     bound: tuple[BoundAggregate | BoundUserAggregate, ...]
+    #: Whether a window has one result: it has a row of the aggregates.
+    has_one_result = True
 
     @cached_property
-    def columns(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         """Columns that the aggregates read, each once."""
         names = (name for bound in self.bound for name in bound.columns)
         return tuple(dict.fromkeys(names))
-
-    @property
-    def has_one_result(self) -> bool:
-        """Whether a window has one result: it has a row of the aggregates."""
-        return True
 
     @cached_property
     def built_in(self) -> tuple[BoundAggregate, ...]:
@@ -130,16 +127,12 @@ class Collect(WindowFunction):
     """The rows of a window in order of arrival: a list for each column."""
 
     columns: tuple[str, ...]
-
-    @property
-    def has_one_result(self) -> bool:
-        """Whether a window has one result: it has one row."""
-        return True
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """No column: values are passed on."""
-        return ()
+    #: Whether a window has one result: it has one row.
+    has_one_result = True
+    #: No column: values are passed on.
+    compared_columns = ()
+    #: None: kernels collect lists.
+    why_in_python = None
 
     def without(self, names: Container[str]) -> Collect:
         """Return the lists of the other columns."""
@@ -149,11 +142,6 @@ class Collect(WindowFunction):
         """Return a list for each column."""
         fields = (schema.field(name) for name in self.columns)
         return tuple(pa.field(field.name, pa.list_(field.type)) for field in fields)
-
-    @property
-    def why_in_python(self) -> str | None:
-        """None: kernels collect lists."""
-        return None
 
     @property
     def ordered_parts(self) -> Iterator[str]:
@@ -170,26 +158,17 @@ class Reduce(WindowFunction):
 
     function: Callable[[Row, Row], Row]
     columns: tuple[str, ...]
-
-    @property
-    def has_one_result(self) -> bool:
-        """Whether a window has one result: it has one row."""
-        return True
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """No column: values are passed on."""
-        return ()
+    #: Whether a window has one result: it has one row.
+    has_one_result = True
+    #: No column: values are passed on.
+    compared_columns = ()
+    #: Whether the rows are needed: one reduced row is stored instead.
+    keeps_rows = False
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return the columns of the rows."""
         fields = (schema.field(name) for name in self.columns)
         return tuple(pa.field(field.name, field.type) for field in fields)
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether the rows are needed: one reduced row is stored instead."""
-        return False
 
     @property
     def ordered_parts(self) -> Iterator[str]:

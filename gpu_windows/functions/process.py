@@ -145,6 +145,8 @@ class Process(WindowFunction):
     rows: RowsAs = "arrow"
     aggregates: Aggregates | None = None
     reduce: Callable[[Row, Row], Row] | None = None
+    #: No column: values are passed on.
+    compared_columns = ()
 
     def __post_init__(self) -> None:
         check_function(self.function, ProcessWindowFunction)
@@ -171,11 +173,6 @@ class Process(WindowFunction):
     def read_columns(self) -> tuple[str, ...]:
         """The columns that the function reads, or the incremental aggregation before it."""
         return self.columns if self.incremental is None else self.incremental.columns
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """No column: values are passed on."""
-        return ()
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return the columns that the function declares."""

@@ -10,8 +10,8 @@ from typing import Generic, TypeAlias, TypeGuard, TypeVar
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.argument_types import is_sortable
 from gpu_windows.aggregates.partials import Partial
+from gpu_windows.column_types.logical import is_sortable
 from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.planning.own_columns import NO_KEY, NO_TIME, SPREAD

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.aggregates.argument_types import is_sortable
+from gpu_windows.column_types.logical import is_sortable
 from gpu_windows.errors import ColumnTypeError
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import sortable

@@ -53,6 +53,9 @@ class CudfSource(ArrowSource):
         Its index is not a column.
     """
 
+    #: None; its rows stay where they are.
+    readers = ()
+
     def __init__(self, frame: Any) -> None:
         self.frame = frame
         self._as_declared = False
@@ -77,11 +80,6 @@ class CudfSource(ArrowSource):
         """Whether a column has the form of its logical type on the device."""
         field: pa.Field = self._forms.field(column)
         return bool(field.type == logical_type(field.type))
-
-    @property
-    def readers(self) -> tuple[object, ...]:
-        """None; its rows stay where they are."""
-        return ()
 
     def convert_time(self, column: str, role: str) -> Source:
         """Return this source with times in microseconds; what is finer is refused."""

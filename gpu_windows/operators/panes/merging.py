@@ -61,6 +61,9 @@ class _Keys:
 class SessionMachine(Machine):
     """Sessions; a unit is a key."""
 
+    #: Number of elements per kernel call; results come in pieces, so partials do not count.
+    _max_elements = CHUNK_ELEMENTS
+
     def _classify(
         self, backend: Backend, batch: pa.Table, watermark: int, processing_time: int
     ) -> tuple[Ints, NDArray[np.int8]]:
@@ -69,11 +72,6 @@ class SessionMachine(Machine):
         if self._assigner.is_event_time:
             return to_numeric(batch.column(self._query.time)).values, status
         return np.full(len(batch), processing_time), status
-
-    @property
-    def _max_elements(self) -> int:
-        """Number of elements per kernel call; results come in pieces, so partials do not count."""
-        return CHUNK_ELEMENTS
 
     @property
     def _assigner(self) -> EventTimeSessionWindows:

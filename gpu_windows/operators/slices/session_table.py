@@ -9,8 +9,8 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import State
 from gpu_windows.operators.columns.row_status import status_of_rows
+from gpu_windows.operators.counters import Rejected
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.rejected import Rejected
 from gpu_windows.operators.slices.table import KeyedRows, Placed, SliceTable
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import Strategy

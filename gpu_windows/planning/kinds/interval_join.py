@@ -29,6 +29,8 @@ class IntervalJoinQuery(PairsQuery):
     """
 
     join: IntervalJoinSpec
+    #: Whether the end of time clears all state: rows of the last tick stay.
+    ends_with_time = False
 
     @property
     def results_in_time(self) -> ResultTimes:
@@ -41,11 +43,6 @@ class IntervalJoinQuery(PairsQuery):
         times, join = super().results_in_time, self.join
         at_once = join.pair.how == "inner" and join.nearest is None and not join.joins_late
         return times if at_once else replace(times, behind=max(0, *join.retention) + 1)
-
-    @property
-    def ends_with_time(self) -> bool:
-        """Whether the end of time clears all state: rows of the last tick stay."""
-        return False
 
 
 #: How two inputs are joined in time.

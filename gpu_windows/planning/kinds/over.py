@@ -61,6 +61,17 @@ class OverQuery(Query):
     """
 
     over: Over
+    #: Error message for two result columns of one name.
+    clash_message = (
+        "keys, time, columns of the row and aggregates must have different names: name the "
+        "columns that results have, over(...).aggregate(['a', 'b'], total=...)"
+    )
+    #: Whether results are of windows: they are of rows.
+    has_windows = False
+    #: Whether a row needs a time: always.
+    needs_time = True
+    #: Whether the end of time clears all state: no row comes after it.
+    ends_with_time = True
 
     def _check_own(self) -> None:
         over = self.over
@@ -109,19 +120,6 @@ class OverQuery(Query):
         return (pa.field(self.time, pa.int64(), nullable=False),)
 
     @property
-    def clash_message(self) -> str:
-        """Error message for two result columns of one name."""
-        return (
-            "keys, time, columns of the row and aggregates must have different names: name the "
-            "columns that results have, over(...).aggregate(['a', 'b'], total=...)"
-        )
-
-    @property
-    def has_windows(self) -> bool:
-        """Whether results are of windows: they are of rows."""
-        return False
-
-    @property
     def result_fields(self) -> tuple[pa.Field, ...]:
         """The row's columns, then the aggregates."""
         carried = (self.schema.field(n).with_nullable(True) for n in self.over.carried)
@@ -142,19 +140,9 @@ class OverQuery(Query):
         return ResultTimes(self.time, behind=max((e for e in ends if 0 < e < LONG_MAX), default=0))
 
     @property
-    def needs_time(self) -> bool:
-        """Whether a row needs a time: always."""
-        return True
-
-    @property
     def time_dependent_part(self) -> str:
         """The frames."""
         return self.over.describe()
-
-    @property
-    def ends_with_time(self) -> bool:
-        """Whether the end of time clears all state: no row comes after it."""
-        return True
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return the results that depend on the order of rows of the same time.

@@ -31,11 +31,8 @@ class TemporalJoinQuery(PairsQuery):
     """
 
     join: TemporalJoinSpec
-
-    @property
-    def ends_with_time(self) -> bool:
-        """Whether the end of time clears all state: no later row can match it."""
-        return True
+    #: Whether the end of time clears all state: no later row can match it.
+    ends_with_time = True
 
 
 #: How rows are joined with versions.

@@ -77,6 +77,8 @@ class WindowQuery(Query):
     changed_only: bool = False
     grouping: GroupingSets | None = None
     gaps: GapFilling | None = None
+    #: Whether rows are always put in order of arrival: they are.
+    is_always_ordered = True
 
     def _check_own(self) -> None:
         if self.allowed_lateness < 0:
@@ -376,11 +378,6 @@ class WindowQuery(Query):
         """Whether assigner, trigger or evictor is user code."""
         parts = (self.assigner, *self.trigger.walk(), self.evictor)
         return any(part is not None and is_user_code(part) for part in parts)
-
-    @property
-    def is_always_ordered(self) -> bool:
-        """Whether rows are always put in order of arrival: they are."""
-        return True
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return descriptions of the parts whose result depends on the order of arrival."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
-from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.aggregates.partials import ROWS, Combine, Lift, Partial
+from gpu_windows.column_types.logical import is_ordered
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.planning.kinds.gap_checks import check_gaps
 from gpu_windows.planning.kinds.window import WindowQuery
