@@ -11,6 +11,8 @@ from gpu_windows.planning.plan import Plan
 
 #: Bytes of a table that are enough for a call, however few its rows are: on a CPU, on a device.
 ENOUGH_BYTES, ENOUGH_DEVICE_BYTES = 1 << 27, 1 << 29
+#: Rows of a slice of a table that is handed to an operator at once, at least.
+_SLICE_ROWS = 1 << 20
 
 
 def is_on_device(plan: Plan) -> bool:
@@ -29,11 +31,13 @@ def rows_per_call(plan: Plan) -> int:
     return plan.call_rows(on_device=is_on_device(plan))
 
 
-def gather_batches(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the tables for the calls of an operator; see `gather`."""
+def gather_batches(plan: Plan, rows: pa.Table | Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the tables for the calls of an operator; see `gather`. Large tables are cut."""
     on_device = is_on_device(plan)
-    enough = ENOUGH_DEVICE_BYTES if on_device else ENOUGH_BYTES
-    return gather(batches, plan.call_rows(on_device=on_device), enough)
+    count = plan.call_rows(on_device=on_device)
+    if isinstance(rows, pa.Table):
+        rows = rows.to_batches(max_chunksize=max(_SLICE_ROWS, count))
+    return gather(rows, count, ENOUGH_DEVICE_BYTES if on_device else ENOUGH_BYTES)
 
 
 def gather(
