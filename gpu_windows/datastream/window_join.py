@@ -26,8 +26,6 @@ from gpu_windows.datastream.two_inputs import (
 )
 from gpu_windows.datastream.window_settings import Windowed
 from gpu_windows.errors import InvalidFunctionError, QueryError, UnsupportedQueryError
-from gpu_windows.functions.base import WindowFunction
-from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.functions.checks import RowsAs, check_function
 from gpu_windows.functions.co_group import (
     CoGroupFunction,
@@ -40,6 +38,7 @@ from gpu_windows.functions.join import Pair, WindowJoin
 from gpu_windows.functions.join_function import PairProcess, WindowPairs
 from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
 from gpu_windows.functions.vectorised import Vectorised
+from gpu_windows.functions.window import Aggregates, WindowFunction
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Outputs

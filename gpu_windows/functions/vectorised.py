@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.checks import check_declaration, check_function
 from gpu_windows.functions.failures import failure
 from gpu_windows.functions.vector_results import Piece, checked_piece
 from gpu_windows.functions.vector_window import VectorWindowFunction, WindowBatch
+from gpu_windows.functions.window import WindowFunction
 from gpu_windows.vocabulary.rich_functions import RichFunction
 
 

@@ -20,7 +20,7 @@ from gpu_windows.errors import (
     NameClashError,
     QueryError,
 )
-from gpu_windows.functions.base import WindowFunction
+from gpu_windows.functions.window import WindowFunction
 from gpu_windows.vocabulary.deltas import Delta
 from gpu_windows.vocabulary.evictors import Evictor
 from gpu_windows.vocabulary.triggers import Trigger

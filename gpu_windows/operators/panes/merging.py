@@ -15,8 +15,7 @@ from gpu_windows.kernels.cpu.merging import Spans
 from gpu_windows.operators.columns.keys import order_by_code, present
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.ranges import offsets, ranges
-from gpu_windows.operators.columns.row_status import status_of_rows
-from gpu_windows.operators.columns.session_gaps import session_ends
+from gpu_windows.operators.columns.row_status import session_ends, status_of_rows
 from gpu_windows.operators.panes.changes import Windows, repeat_codes
 from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.outcome import Outcome

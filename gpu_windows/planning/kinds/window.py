@@ -9,10 +9,10 @@ from functools import cached_property
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidDurationError, QueryError, UnsupportedQueryError
-from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.top import Top
+from gpu_windows.functions.window import WindowFunction
 from gpu_windows.planning.kinds.firing_columns import (
     CHANGE,
     FIRING,
