@@ -80,9 +80,7 @@ def stateful_operator(
     return operator
 
 
-def restore_operator(
-    plan: Plan, log: StateLog, *, in_order: bool = True, threads: int = 1
-) -> StatefulOperator[Any]:
+def restore_operator(plan: Plan, log: StateLog, *, in_order: bool = True) -> StatefulOperator[Any]:
     """Build an operator that resumes from the state in a log.
 
     Parameters
@@ -91,7 +89,7 @@ def restore_operator(
         Of an input without an end.
     log : StateLog
         Empty, or as an operator of this plan has saved.
-    in_order, threads
+    in_order : bool
         See `build_operator`.
 
     Raises
@@ -99,7 +97,7 @@ def restore_operator(
     StateError
         If the log has the state of another operator.
     """
-    operator = stateful_operator(plan, in_order=in_order, threads=threads)
+    operator = stateful_operator(plan, in_order=in_order)
     operator.restore(log)
     return operator
 

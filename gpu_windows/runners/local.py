@@ -185,9 +185,9 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def to_ticks(column: pa.ChunkedArray, name: str, use: str = "an event time") -> pa.ChunkedArray:
+def to_ticks(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Return event times as int64 microseconds; int64 stays as it is."""
-    return to_microseconds(column, name, use).cast(pa.int64())
+    return to_microseconds(column, name, "an event time").cast(pa.int64())
 
 
 def with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:
