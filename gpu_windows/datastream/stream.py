@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import types
@@ -16,8 +17,8 @@ from gpu_windows.arguments import check_arguments
 from gpu_windows.column_types.local_times import check_zone
 from gpu_windows.column_types.uses import name_of
 from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.scan import Scan
 from gpu_windows.datastream.select import project
-from gpu_windows.datastream.sources import source_of
 from gpu_windows.datastream.timed_stream import TimedStream, check_columns
 from gpu_windows.datastream.unkeyed import UnkeyedStream
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, QueryError
@@ -26,12 +27,22 @@ from gpu_windows.planning.kinds.window import WINDOW_END
 from gpu_windows.planning.own_columns import CARRIER, NO_TIME
 from gpu_windows.planning.result_times import WINDOW_TIME
 from gpu_windows.planning.validation import check_reserved
-from gpu_windows.runners.arrow_input import GivesArrow
+from gpu_windows.runners.arrow_input import GivesArrow, arrow_table, gives_arrow, is_data_frame
+from gpu_windows.runners.arrow_source import source_of_arrow
+from gpu_windows.runners.cudf_source import CudfSource, is_cudf
 from gpu_windows.runners.outputs import Source, UnionInput
+from gpu_windows.runners.row_stream import RowStream
 from gpu_windows.vocabulary.watermarks import ClockWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column, DataFrame
+
+#: How a table is made of what is none.
+_BECOMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (list, "pyarrow.Table.from_pylist(rows) makes one"),
+    (dict, "pyarrow.table(columns) makes one"),
+    ((str, PathLike), "gpu_windows.scan(path), spark.read or pyarrow.parquet.read_table makes one"),
+)
 
 
 def stream(
@@ -69,6 +80,39 @@ def stream(
     if not isinstance(given, str) or not given.strip():
         raise QueryError("the name of an input is a text that is not empty", value=repr(given))
     return _begin(source_of(source).with_input_name(name))
+
+
+def source_of(source: Any) -> Source:
+    """Return where the rows of what a user has come from.
+
+    Raises
+    ------
+    QueryError
+        If it is no table.
+    """
+    if isinstance(source, Scan):
+        return source.source
+    if isinstance(source, pa.Table):
+        return source_of_arrow(source)
+    if isinstance(source, pa.RecordBatchReader):
+        return source_of_arrow(RowStream.of(source))
+    if is_data_frame(source):
+        from gpu_windows.spark_glue.batch.outputs import BatchSource
+        from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
+        from gpu_windows.spark_glue.streams.outputs import StreamSource
+
+        kind = StreamSource if source.isStreaming else BatchSource
+        return kind(source, inputs=(StreamInput(source),))
+    if is_cudf(source):
+        return CudfSource(source)
+    if gives_arrow(source):
+        return source_of_arrow(arrow_table(source))
+    rule = (
+        "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader, or a "
+        "table that gives Arrow, as those of pandas, Polars and DuckDB do (collect() a lazy one)"
+    )
+    remedies = (f"; of this {how}" for kinds, how in _BECOMES if isinstance(source, kinds))
+    raise QueryError(rule + next(remedies, ""), value=type(source).__name__)
 
 
 def _begin(source: Source) -> Stream:
