@@ -14,7 +14,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.collations import compared_columns, with_collations_of
+from gpu_windows.aggregates.collations import with_collations_of
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.aggregates.user import AggregateFunction, BoundUserAggregate
@@ -188,7 +188,7 @@ class Aggregates(WindowFunction):
     @property
     def compared_columns(self) -> tuple[str, ...]:
         """Columns that built-in aggregates compare."""
-        return tuple(name for bound in self.built_in for name in compared_columns(bound.aggregate))
+        return tuple(name for bound in self.built_in for name in bound.aggregate.compared_columns)
 
     @property
     def keeps_rows(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.collations import compared_columns, with_collations_of
+from gpu_windows.aggregates.collations import with_collations_of
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.errors import (
     InvalidFrameError,
@@ -111,7 +111,7 @@ class OverQuery(Query):
     def carried_columns(self) -> frozenset[str]:
         """Columns that results carry, and no aggregate compares."""
         aggregates = (column.bound.aggregate for column in self.over.columns)
-        compared = {name for each in aggregates for name in compared_columns(each)}
+        compared = {name for each in aggregates for name in each.compared_columns}
         return frozenset(self.used_columns) - compared
 
     @property
