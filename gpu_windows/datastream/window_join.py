@@ -24,10 +24,8 @@ from gpu_windows.datastream.two_inputs import (
     check_result_names,
     prefix_names,
 )
-from gpu_windows.datastream.window_settings import Windowed, check_assigner
+from gpu_windows.datastream.window_settings import Windowed
 from gpu_windows.errors import InvalidFunctionError, QueryError, UnsupportedQueryError
-from gpu_windows.functions.base import WindowFunction
-from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.functions.checks import RowsAs, check_function
 from gpu_windows.functions.co_group import (
     CoGroupFunction,
@@ -40,10 +38,11 @@ from gpu_windows.functions.join import Pair, WindowJoin
 from gpu_windows.functions.join_function import PairProcess, WindowPairs
 from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
 from gpu_windows.functions.vectorised import Vectorised
+from gpu_windows.functions.window import Aggregates, WindowFunction
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.vocabulary.windows import WindowAssigner
+from gpu_windows.vocabulary.windows import WindowAssigner, check_assigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column

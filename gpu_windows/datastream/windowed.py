@@ -15,13 +15,12 @@ from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.top import top
 from gpu_windows.datastream.window_settings import Windowed
 from gpu_windows.errors import QueryError
-from gpu_windows.functions.base import WindowFunction
-from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.checks import RowsAs, check_function
 from gpu_windows.functions.process import Process, ProcessWindowFunction
 from gpu_windows.functions.top import Ranking, check_count, check_number, directions
 from gpu_windows.functions.vector_window import VectorWindowFunction
 from gpu_windows.functions.vectorised import Vectorised
+from gpu_windows.functions.window import Aggregates, Collect, Reduce, WindowFunction
 from gpu_windows.planning.kinds.grouping import GroupingSets
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.own_columns import NO_KEY
