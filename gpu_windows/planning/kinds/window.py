@@ -358,7 +358,7 @@ class WindowQuery(Query):
 
     @property
     def buffers_until_end(self) -> bool:
-        """Whether rows wait for the end of their windows, which until then do nothing but merge."""
+        """Whether rows are buffered until the end of their windows, which only merge before."""
         if not self.fires_once or self.allowed_lateness:
             return False
         if self.merges:  # the order of merging shows where the function picks rows
