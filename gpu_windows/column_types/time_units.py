@@ -7,6 +7,7 @@ warning if they look like another unit.
 from __future__ import annotations
 
 import logging
+from functools import cache
 from keyword import iskeyword
 from typing import Any
 
@@ -20,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds since 1970 from 2001 to 2103.
 _SECONDS = 1_000_000_000, 4_200_000_000
+#: From this tick on, in 1970, times are no seconds or milliseconds of these years.
+FIRST_CERTAIN = _SECONDS[1] * 1_000
 #: Units that are longer than a microsecond: how many of them a second has.
 _UNITS = {"s": ("seconds", 1), "ms": ("milliseconds", 1_000)}
 #: Nanoseconds of a microsecond.
@@ -168,17 +171,33 @@ def warn_of_unit(times: pa.ChunkedArray, name: str) -> None:
     if not types.is_int64(times.type):
         return
     bounds = pc.min_max(times).as_py()
-    if bounds["min"] is None:
-        return
-    for unit, (words, per_second) in _UNITS.items():
-        min_time, max_time = (bound * per_second for bound in _SECONDS)
-        if min_time <= bounds["min"] and bounds["max"] <= max_time:
-            logger.warning(
-                "event times that are integers are microseconds, but all of column %r look like %s "
-                "since 1970: convert them by cast(pa.timestamp(%r, 'UTC')), or in pandas by "
-                "to_datetime(column, unit=%r, utc=True)",
-                name,
-                words,
-                unit,
-                unit,
-            )
+    unit = None if bounds["min"] is None else other_unit(bounds["min"], bounds["max"])
+    if unit is not None:
+        logger.warning(
+            "event times that are integers are microseconds, but all of column %r look like %s "
+            "since 1970: convert them by cast(pa.timestamp(%r, 'UTC')), or in pandas by "
+            "to_datetime(column, unit=%r, utc=True)",
+            name,
+            _UNITS[unit][0],
+            unit,
+            unit,
+        )
+
+
+def other_unit(min_time: int, max_time: int) -> str | None:
+    """Return the unit, ``s`` or ``ms``, that times look like; None for microseconds."""
+    for unit, (_, per_second) in _UNITS.items():
+        if _SECONDS[0] * per_second <= min_time and max_time <= _SECONDS[1] * per_second:
+            return unit
+    return None
+
+
+@cache
+def warn_of_timer(owner: str, unit: str) -> None:
+    """Log, once, that a function's timers look like seconds or milliseconds since 1970."""
+    logger.warning(
+        "timers are in microseconds, but those of %s look like %s since 1970: context.after('30 "
+        "minutes') is a time, and so is a datetime",
+        owner,
+        _UNITS[unit][0],
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import pyarrow as pa
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import QueryError, require_extra
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import StructType
@@ -38,6 +38,7 @@ def read_schema(schema: Any, parameter: str = "output=") -> pa.Schema:
     if isinstance(schema, pa.Schema):
         return schema
     if isinstance(schema, str):
+        require_extra("sqlglot", "sql", "a schema as DDL")
         from gpu_windows.expressions.ddl import read_ddl
 
         return read_ddl(schema)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from gpu_windows.column_types.logical import logical_type
+from gpu_windows.column_types.time_units import other_unit, warn_of_timer
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.user_values import copy_table, to_tick
 from gpu_windows.vocabulary.triggers.base import Row
@@ -139,6 +140,9 @@ def checked_tick(time: Any, owner: str) -> int:
     if tick is None:
         rule = f"{owner} sets timers at ticks (microseconds), integers of 64 bits, or datetimes"
         raise InvalidFunctionError(rule, value=repr(time))
+    unit = other_unit(tick, tick)
+    if unit is not None:
+        warn_of_timer(owner, unit)
     return tick
 
 

@@ -125,7 +125,8 @@ def require_column(schema: pa.Schema, name: str) -> None:
     """Raise `ColumnNotFoundError` if the input has no such column (or has it twice)."""
     indices = schema.get_all_field_indices(name)
     if len(indices) > 1:
-        raise NameClashError("the input has several columns of this name", value=repr(name))
+        rule = "the input has several columns of this name: rename one"
+        raise NameClashError(rule, value=repr(name))
     if not indices:
         fields = [each for each in schema if not _RESERVED.fullmatch(each.name.lower())]
         names = ", ".join(each.name for each in fields)

@@ -164,6 +164,11 @@ MISTAKES = {
         "SELECT t.k FROM t JOIN #t ON t.k = t.k",
         "have the same name: rename one with AS",
     ),
+    "a slide longer than its windows": (
+        "SELECT COUNT(*) AS n FROM #HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR, "
+        "INTERVAL '1' MINUTE) GROUP BY window_start, window_end",
+        "HOP takes the slide before the size",
+    ),
     "a third table without bounds": (
         f"SELECT t.k FROM t JOIN u ON {NEAR} JOIN #u AS w ON w.k = t.k",
         "needs a lower and an upper bound of time",
