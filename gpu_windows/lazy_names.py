@@ -8,8 +8,6 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-from gpu_windows.arguments import check_arguments
-
 
 class LazyNames:
     """The public names of a module.
@@ -51,6 +49,8 @@ class LazyNames:
         home, own_name = self.homes[name]
         value = getattr(import_module(f"gpu_windows.{home}"), own_name)
         if isinstance(value, FunctionType) and not hasattr(value, "__wrapped__"):
+            from gpu_windows.arguments import check_arguments
+
             value = check_arguments({})(value)
         setattr(sys.modules[self._module], name, value)
         return value
