@@ -82,7 +82,7 @@ def check_arguments(
             if not (takes_all or kwargs.keys() <= accepted):
                 name = next(each for each in kwargs if each not in accepted)
                 of_class = f"{args[0].__name__}." if args and isinstance(args[0], type) else ""
-                rule = _unknown_rule(f"{of_class}{function.__name__}", name, [*parameters])
+                rule = _unknown_rule(of_class + function.__name__.rstrip("_"), name, [*parameters])
                 raise UnknownArgumentError(rule, value=f"{name}={kwargs[name]!r}")
             for needed in required[len(args) :]:
                 if needed is not None and needed not in kwargs:

@@ -100,6 +100,8 @@ def no_aggregate(name: str, found: object) -> QueryError:
         rule = f"{name} must be an aggregate: call the function, as in {name}=gw.{called}(...)"
         return QueryError(rule, value=f"gw.{called}")
     rule = f"{name} must be an aggregate of gpu_windows, such as {name}=gw.sum('amount')"
+    if name.strip("_") in ("filter", "where"):
+        rule = f"{name} is a name of a result here; say gw.sum('amount').filter('amount > 0')"
     return QueryError(rule, value=repr(found))
 
 

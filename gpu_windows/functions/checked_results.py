@@ -225,11 +225,25 @@ def checked_rows(returned: Any, output: pa.Schema, owner: str) -> Iterator[Row]:
     if not isinstance(returned, Iterable) or isinstance(returned, Mapping):
         raise InvalidFunctionError(rule, value=repr(returned))
     for row in returned:
-        if not isinstance(row, Mapping):
-            raise InvalidFunctionError(rule, value=repr(row))
-        if set(row) != set(output.names):
-            raise InvalidFunctionError(rule, value=", ".join(map(str, row)))
+        check_row(row, output.names, rule)
         yield row
+
+
+def check_row(row: Any, names: Sequence[str], rule: str) -> None:
+    """Refuse what is not a mapping of exactly the declared columns, by a rule.
+
+    Raises
+    ------
+    InvalidFunctionError
+        With the row, and the first column that it lacks, or that is not declared.
+    """
+    if not isinstance(row, Mapping):
+        raise InvalidFunctionError(rule, value=repr(row))
+    wrong = [name for name in names if name not in row] or [
+        name for name in row if name not in names
+    ]
+    if wrong:
+        raise InvalidFunctionError(rule, value=repr(row), column=str(wrong[0]))
 
 
 def checked_table(

@@ -42,6 +42,12 @@ WRITE: Any = gw.write_stream
             lambda _: GW.WatermarkStrategy.for_bounded_out_of_orderness(bund="1 s"),
             r"WatermarkStrategy\.for_bounded_out_of_orderness takes no bund: did you mean bound",
         ),
+        (lambda _: GW.count(colum="delay"), "^count takes no colum: did you mean column; it takes"),
+        (
+            lambda _: GW.sum("delay", by="origin"),
+            "^sum takes no by; it takes column, got",
+        ),
+        (lambda _: GW.stream(data=ROWS), "^stream takes no data; it takes source, name, got data="),
         (lambda _: BEGUN.event_time("ts", watermark=1), "no watermark: did you mean watermarks; "),
         (lambda w: w.keyed.interval_join(w.keyed, how="left"), r"takes it, select\(\.\.\., how="),
         (lambda w: w.process(lambda *_: [], [], outptu="n INT"), "no outptu: did you mean output"),

@@ -121,7 +121,7 @@ class ProcessFunctionContext(Context):
 
     def output(self, tag: str, row: Mapping[str, object]) -> None:
         """Add a row to a side output."""
-        self._output.emit_aside(tag, self._key, row)
+        self._output.emit_aside(tag, row)
 
     def _tick(self, time: Any) -> int:
         """Return a time that a timer can have."""

@@ -304,7 +304,7 @@ class Processor:
             return describe_pane(user_key, context.window)
 
         table = self._table(values, place)
-        with errors_located(f"{owner}.process", place):
+        with errors_located(f"{owner}.process", place, process.function.process):
             found = process.function.process(user_key, context, table)
             for row in checked_rows(found, output, owner):
                 yield [row[name] for name in output.names]

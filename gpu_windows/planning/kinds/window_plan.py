@@ -250,7 +250,7 @@ def choose_partials_by(
         return PartialsBy.SPARK, "partials by Spark's own aggregation: asked for"
     if execution.reads_in_task:
         return PartialsBy.KERNELS, "partials by our kernels, where the rows are read"
-    if grid.span == 1 and query.grouping is None and query.gaps is None:
+    if finishes_in_spark(query, grid):
         reason = "a slice is a window, so nothing crosses to Python"
     elif execution.crosses_quickly:
         return PartialsBy.KERNELS, "partials by our kernels: rows cross quickly"
@@ -259,12 +259,16 @@ def choose_partials_by(
     return PartialsBy.SPARK, f"partials by Spark's own aggregation: {reason}"
 
 
+def finishes_in_spark(query: WindowQuery, grid: Grid) -> bool:
+    """Whether a query whose partials Spark makes needs no operator: it finds no days' ticks."""
+    is_plain = query.grouping is None and query.gaps is None
+    return grid.span == 1 and is_plain and query.units.length == 1
+
+
 def _why_not_spark(query: WindowQuery, partials: tuple[Partial, ...]) -> str | None:
     """Return why Spark's own aggregation cannot make these partials, or None."""
     if query.options.device == "cuda":
         return "device='cuda' was asked for"
-    if query.units.length > 1:
-        return "windows of a calendar"
     for partial in partials:
         if partial.combine is Combine.PICK and partial.by == partial.column:
             return f"column {partial.column!r} is {query.schema.field(str(partial.column)).type}"
