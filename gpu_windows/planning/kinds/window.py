@@ -77,7 +77,6 @@ class WindowQuery(Query):
     changed_only: bool = False
     grouping: GroupingSets | None = None
     gaps: GapFilling | None = None
-    #: Whether rows are always put in order of arrival: they are.
     is_always_ordered = True
 
     def _check_own(self) -> None:
@@ -358,7 +357,7 @@ class WindowQuery(Query):
 
     @property
     def buffers_until_end(self) -> bool:
-        """Whether rows wait for the end of their windows, which until then do nothing but merge."""
+        """Whether rows are buffered until their windows end, which until then only merge."""
         if not self.fires_once or self.allowed_lateness:
             return False
         if self.merges:  # the order of merging shows where the function picks rows
