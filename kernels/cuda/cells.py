@@ -5,7 +5,7 @@ Where a batch has not many more cells than rows, no row needs to be sorted: a ro
 greatest are the same in any order; floats become integers (`gpu_windows.kernels.cuda.float_cells`).
 
 From rows to a sum by key and slice kernels read and write 49 bytes a row (17 by assign, 20 and 12
-here), of floats 77, besides atomics: `tests/ptx/bytes_equal.py`. Tables take about 32 bytes a cell
+here), of floats 69, besides atomics: `tests/ptx/bytes_equal.py`. Tables take about 32 bytes a cell
 for every fold. Moments are folded in the order of rows, which are sorted by the 32 bits of their
 cell once a batch.
 """

@@ -357,7 +357,7 @@ class WindowQuery(Query):
 
     @property
     def buffers_until_end(self) -> bool:
-        """Whether rows are buffered until their windows end, which until then only merge."""
+        """Whether rows are buffered until the end of their windows, which only merge before."""
         if not self.fires_once or self.allowed_lateness:
             return False
         if self.merges:  # the order of merging shows where the function picks rows
