@@ -78,7 +78,6 @@ class ObjectFiles(CheckpointFiles):
     _memory: MemoryBlocks = field(
         default_factory=MemoryBlocks, init=False, repr=False, compare=False
     )
-    #: Whether requests are slow: they are.
     is_remote = True
 
     def holds(self, other: CheckpointFiles) -> bool:

@@ -132,7 +132,7 @@ class WindowJoin(BatchFunction):
     columns: tuple[str, ...]
     output: pa.Schema
     process: PairProcess | None = None
-    #: Whether its results may be too many for one batch: pairs may be.
+    #: Pairs may be too many for one batch.
     in_pieces = True
 
     def describe(self) -> str:

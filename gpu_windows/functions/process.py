@@ -144,7 +144,7 @@ class Process(WindowFunction):
     rows: RowsAs = "arrow"
     aggregates: Aggregates | None = None
     reduce: Callable[[Row, Row], Row] | None = None
-    #: No column: values are passed on.
+    #: Values are passed on.
     compared_columns = ()
 
     def __post_init__(self) -> None:

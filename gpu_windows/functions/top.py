@@ -35,9 +35,8 @@ class Top(BatchFunction):
     by: tuple[tuple[int, bool], ...]
     columns: tuple[str, ...]
     output: pa.Schema
-    #: Whether its results may be too many for one batch: they are fewer than the rows.
+    #: Results are fewer than the rows.
     in_pieces = False
-    #: Reason for rows, though not all of them are needed.
     why_rows = (
         "top needs rows; where windows fire once, without an evictor, those are left out that "
         "cannot be among the first"

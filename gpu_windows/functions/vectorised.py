@@ -27,9 +27,8 @@ class BatchFunction(WindowFunction):
     """
 
     output: pa.Schema
-    #: None: it is called with the rows that kernels emit.
+    #: It is called with the rows that kernels emit.
     why_in_python = None
-    #: Whether it is given whole rows: always.
     takes_rows = True
 
     @property
@@ -59,9 +58,9 @@ class Vectorised(BatchFunction):
     function: VectorWindowFunction
     columns: tuple[str, ...]
     output: pa.Schema
-    #: No column: values are passed on.
+    #: Values are passed on.
     compared_columns = ()
-    #: Whether its results may be too many for one batch: it returns them at once.
+    #: It returns its results at once.
     in_pieces = False
 
     def __post_init__(self) -> None:

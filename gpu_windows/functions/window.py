@@ -153,7 +153,6 @@ class Aggregates(WindowFunction):
     """Incremental aggregates: only accumulators are stored, unless there is an evictor."""
 
     bound: tuple[BoundAggregate | BoundUserAggregate, ...]
-    #: Whether a window has one result: it has a row of the aggregates.
     has_one_result = True
 
     @cached_property
@@ -258,11 +257,10 @@ class Collect(WindowFunction):
     """The rows of a window in order of arrival: a list for each column."""
 
     columns: tuple[str, ...]
-    #: Whether a window has one result: it has one row.
     has_one_result = True
-    #: No column: values are passed on.
+    #: Values are passed on.
     compared_columns = ()
-    #: None: kernels collect lists.
+    #: Kernels collect lists.
     why_in_python = None
 
     def without(self, names: Container[str]) -> Collect:
@@ -289,11 +287,10 @@ class Reduce(WindowFunction):
 
     function: Callable[[Row, Row], Row]
     columns: tuple[str, ...]
-    #: Whether a window has one result: it has one row.
     has_one_result = True
-    #: No column: values are passed on.
+    #: Values are passed on.
     compared_columns = ()
-    #: Whether the rows are needed: one reduced row is stored instead.
+    #: One reduced row is stored instead.
     keeps_rows = False
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:

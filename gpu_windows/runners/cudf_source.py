@@ -53,7 +53,7 @@ class CudfSource(ArrowSource):
         Its index is not a column.
     """
 
-    #: None; its rows stay where they are.
+    #: Its rows stay where they are.
     readers = ()
 
     def __init__(self, frame: Any) -> None:

@@ -21,7 +21,7 @@ from gpu_windows.operators.columns.units import drop_repeated
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
-from gpu_windows.operators.slices.look_back import DeviceEntries, Lengths
+from gpu_windows.operators.slices.look_back import Lengths
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of, lateness_grid
 from gpu_windows.operators.state.log import StateLog
@@ -269,7 +269,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         if self._changed_only:
             bounds[0] = bounds[1] - self._grid.size
         lengths = Lengths(self._plan, self._table.columns, each)
-        results = lengths.results(backend, DeviceEntries(codes, slices, entries.states), found)
+        results = lengths.results(backend, replace(entries, codes=codes, slices=slices), found)
         bounds = [rules.tick_of(each, self._units) for each in bounds]
         return self._results(keys, bounds, [*results, *grouped.ids(len(keys[0]))])
 

@@ -29,7 +29,7 @@ class IntervalJoinQuery(PairsQuery):
     """
 
     join: IntervalJoinSpec
-    #: Whether the end of time clears all state: rows of the last tick stay.
+    #: Rows of the last tick stay.
     ends_with_time = False
 
     @property

@@ -33,18 +33,16 @@ class MatchQuery(Query):
     """
 
     match: Match
-    #: Whether a row needs a time: always, because it orders the rows.
+    #: Time orders the rows.
     needs_time = True
-    #: Whether the end of time clears all state: no row comes after it.
+    #: No row comes after the end of time.
     ends_with_time = True
     #: Error message for a query over matches, which may come after earlier ones.
     no_time_message = (
         "a later stage needs results in time: a match may come later than its last row, after "
         "earlier ones that were still open"
     )
-    #: Error message for two result columns of one name.
     clash_message = "keys and measures of a match must have different names"
-    #: Error message for upsert of matches.
     upsert_message = "upsert keeps one result for each key and window: matches have no windows"
 
     def _check_own(self) -> None:

@@ -61,16 +61,13 @@ class OverQuery(Query):
     """
 
     over: Over
-    #: Error message for two result columns of one name.
     clash_message = (
         "keys, time, columns of the row and aggregates must have different names: name the "
         "columns that results have, over(...).aggregate(['a', 'b'], total=...)"
     )
-    #: Whether results are of windows: they are of rows.
     has_windows = False
-    #: Whether a row needs a time: always.
     needs_time = True
-    #: Whether the end of time clears all state: no row comes after it.
+    #: No row comes after the end of time.
     ends_with_time = True
 
     def _check_own(self) -> None:

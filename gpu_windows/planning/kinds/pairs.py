@@ -30,7 +30,6 @@ class PairsQuery(Query):
     """
 
     join: IntervalJoinSpec | TemporalJoinSpec
-    #: Whether a row needs a time: always.
     needs_time = True
 
     @property

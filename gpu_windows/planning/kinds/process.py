@@ -37,11 +37,10 @@ class ProcessQuery(Query):
 
     process: UserProcess
     gives_times: bool = False
-    #: Whether results are of windows: they are not.
     has_windows = False
-    #: Whether anything reads the current processing time: the function may.
+    #: The function may read it.
     reads_processing_time = True
-    #: Whether the end of time clears all state: it stays.
+    #: State stays.
     ends_with_time = False
 
     @property

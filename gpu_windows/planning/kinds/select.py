@@ -35,15 +35,13 @@ class SelectQuery(Query):
 
     columns: Mapping[str, str]
     expressions: Mapping[str, str] = field(default_factory=dict, compare=False)
-    #: No fields: rows have no key.
+    #: Rows have no key.
     key_fields = ()
-    #: No keys: rows are not shuffled.
+    #: Rows are not shuffled.
     shard_keys = ()
-    #: All times.
     usable_ticks = LONG_MIN, LONG_MAX
-    #: The selection.
     time_dependent_part = "select"
-    #: Whether the end of time clears all state: there is none.
+    #: There is no state.
     ends_with_time = True
     #: Error message for a query over results of rows without a time.
     no_time_message = "rows need a time: call event_time(column, watermarks) before select"

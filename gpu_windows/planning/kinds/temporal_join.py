@@ -31,7 +31,7 @@ class TemporalJoinQuery(PairsQuery):
     """
 
     join: TemporalJoinSpec
-    #: Whether the end of time clears all state: no later row can match it.
+    #: No later row can match it.
     ends_with_time = True
 
 

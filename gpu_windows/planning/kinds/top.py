@@ -34,18 +34,16 @@ class TopQuery(Query):
     """
 
     top: TopChanges
-    #: All times.
     usable_ticks = LONG_MIN, LONG_MAX
-    #: Whether a row needs a time: it does not, rows count as they arrive.
+    #: Rows count as they arrive.
     needs_time = False
-    #: Whether the end of time clears all state: the first rows stay.
+    #: The first rows stay.
     ends_with_time = False
     #: Error message for a query over results that replace earlier ones.
     no_time_message = (
         "a later stage needs final results, and a top of keys changes them: use the top of "
         "windows, .window(...).top(...)"
     )
-    #: Error message for two result columns of one name.
     clash_message = TOP_NAMES
     #: Error message for upsert without numbers.
     upsert_message = "upsert identifies rows of a key by their number: leave out number=None"

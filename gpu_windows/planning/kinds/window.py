@@ -77,7 +77,6 @@ class WindowQuery(Query):
     changed_only: bool = False
     grouping: GroupingSets | None = None
     gaps: GapFilling | None = None
-    #: Whether rows are always put in order of arrival: they are.
     is_always_ordered = True
 
     def _check_own(self) -> None:

@@ -112,9 +112,7 @@ class ContinuousEventTimeTrigger(_Continuous):
     [3, 3, 3]
     """
 
-    #: Return True.
     fires_by_intervals = True
-    #: Return True.
     needs_watermarks = True
 
     def on_element(
@@ -160,7 +158,6 @@ class ContinuousProcessingTimeTrigger(_Continuous):
     ('every 10 s of processing time', True)
     """
 
-    #: Return True.
     uses_processing_time = True
 
     def on_element(

@@ -29,9 +29,7 @@ class EventTimeTrigger(Trigger):
     [2]
     """
 
-    #: Return True.
     waits_for_end = True
-    #: Return True.
     needs_watermarks = True
 
     @classmethod
@@ -82,7 +80,6 @@ class EndOfStreamTrigger(Trigger):
     [2]
     """
 
-    #: Return True.
     ends_with_input = True
 
     @classmethod

@@ -34,9 +34,7 @@ class ProcessingTimeTrigger(Trigger):
     ("when processing time passes the window's end", True)
     """
 
-    #: Return True.
     uses_processing_time = True
-    #: Return True.
     waits_for_end = True
 
     @classmethod
@@ -100,7 +98,6 @@ class ProcessingTimeoutTrigger(WrappingTrigger):
     timeout: int
     reset_on_new_row: bool = False
     clear_on_timeout: bool = True
-    #: Return True.
     uses_processing_time = True
 
     @classmethod

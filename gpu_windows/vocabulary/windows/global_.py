@@ -30,9 +30,8 @@ class GlobalWindows(WindowAssigner):
     """
 
     at_end: bool = False
-    #: Return False: no row is late for it, whatever its time.
+    #: No row is late for it, whatever its time.
     is_event_time = False
-    #: Return False.
     has_bounds = False
 
     @classmethod

@@ -18,7 +18,6 @@ from gpu_windows.vocabulary.windows.sliced import (
 class _InProcessingTime(SlicedAssigner):
     """Puts rows into the windows of processing time; their own timestamps are not used."""
 
-    #: Return False.
     is_event_time = False
 
     @property

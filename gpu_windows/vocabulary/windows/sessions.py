@@ -178,7 +178,6 @@ class ProcessingTimeSessionWindows(EventTimeSessionWindows):
     'sessions with a gap of 30 min, processing time'
     """
 
-    #: Return False.
     is_event_time = False
     #: Return all: the timestamp of a row is not used.
     usable_ticks = LONG_MIN, LONG_MAX
