@@ -13,7 +13,7 @@ from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.aggregates.definitions import DEFINITIONS, BoundAggregate, bind
 from gpu_windows.aggregates.user import BoundUserAggregate, UserAggregate
 from gpu_windows.errors import QueryError, UnsupportedAggregateError
-from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Source
 from gpu_windows.vocabulary.options import TICKS

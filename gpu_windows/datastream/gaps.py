@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.datastream.sources import is_data_frame
 from gpu_windows.errors import InvalidDurationError, QueryError
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.runners.arrow_input import arrow_table, gives_arrow
+from gpu_windows.runners.arrow_input import arrow_table, gives_arrow, is_data_frame
 from gpu_windows.vocabulary.gap_filling import GapFilling, GivenKeys
 from gpu_windows.vocabulary.options import Duration, is_whole, ticks
 

@@ -129,11 +129,8 @@ class WindowJoin(BatchFunction):
     columns: tuple[str, ...]
     output: pa.Schema
     process: PairProcess | None = None
-
-    @property
-    def in_pieces(self) -> bool:
-        """Whether its results may be too many for one batch: pairs may be."""
-        return True
+    #: Whether its results may be too many for one batch: pairs may be.
+    in_pieces = True
 
     def describe(self) -> str:
         """Return a description for ``explain()``."""

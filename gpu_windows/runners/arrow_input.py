@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from threading import RLock
-from typing import Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 from weakref import ref
 
 import pyarrow as pa
 
 from gpu_windows.errors import QueryError, ReadTwiceError
 from gpu_windows.runners.row_stream import READ_TWICE
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import DataFrame
 
 #: What pandas calls the columns of an index without a name.
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
@@ -30,6 +33,12 @@ class GivesArrow(Protocol):
 def gives_arrow(source: object) -> TypeGuard[GivesArrow]:
     """Whether something gives its rows by Arrow's PyCapsule interface."""
     return hasattr(source, "__arrow_c_stream__")
+
+
+def is_data_frame(source: object) -> TypeGuard[DataFrame]:
+    """Whether something is a DataFrame of Spark, classic or Connect."""
+    kind = type(source)
+    return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
 
 
 def arrow_table(source: Any) -> pa.Table:

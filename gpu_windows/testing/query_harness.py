@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.column_types.logical import logical_table
+from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.stream import Stream
 from gpu_windows.errors import QueryError
 from gpu_windows.operators.base import Emission, StatefulOperator
@@ -63,7 +64,7 @@ class Snapshot:
     times: tuple[int, ...] = ()
 
 
-def harness(query: Callable[..., Any], /, *schemas: pa.Schema, **inputs: pa.Schema) -> Harness:
+def harness(query: Callable[..., Any], /, *schemas: Schema, **inputs: Schema) -> Harness:
     """Return a harness of a query, as Flink's tests of operators have them.
 
     Parameters
@@ -72,9 +73,9 @@ def harness(query: Callable[..., Any], /, *schemas: pa.Schema, **inputs: pa.Sche
         Is given a stream for each input, and returns outputs: what ``with_outputs()`` and a verb
         return. It is called for every push of rows, so that the steps before the query are applied
         to them.
-    *schemas : pyarrow.Schema
-        Columns of the one input that ``query`` takes by position.
-    **inputs : pyarrow.Schema
+    *schemas : pyarrow.Schema, str or StructType
+        Columns of the one input that ``query`` takes by position, such as ``frame.schema``.
+    **inputs : pyarrow.Schema, str or StructType
         Columns of inputs that it takes by name.
 
     Returns
@@ -88,12 +89,11 @@ def harness(query: Callable[..., Any], /, *schemas: pa.Schema, **inputs: pa.Sche
 
     Examples
     --------
-    >>> schema = pa.schema({"user": pa.string(), "ts": pa.timestamp("us", "UTC")})
     >>> def minutes(clicks):
     ...     timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     ...     windowed = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
     ...     return windowed.with_outputs().aggregate(n=gw.count())
-    >>> test = gw.testing.harness(minutes, schema)
+    >>> test = gw.testing.harness(minutes, "user STRING, ts TIMESTAMP")
     >>> test.push([{"user": "ann", "ts": "2026-05-01 12:00:10"}])
     >>> test.take().num_rows
     0
@@ -105,11 +105,11 @@ def harness(query: Callable[..., Any], /, *schemas: pa.Schema, **inputs: pa.Sche
         rule = "a harness takes the schema of one input, or schemas of several by name"
         raise QueryError(rule, value=f"{len(schemas)} and {', '.join(inputs) or 'none'}")
     columns = {"": schemas[0]} if schemas else inputs
-    for name, schema in columns.items():
-        if not isinstance(schema, pa.Schema):
-            rule = f"the schema of {name or 'the input'} is a pyarrow.Schema"
-            raise QueryError(rule, value=type(schema).__name__)
-    return Harness(query, columns)
+    read = {
+        name: read_schema(schema, f"the schema of {name or 'the input'}")
+        for name, schema in columns.items()
+    }
+    return Harness(query, read)
 
 
 class Harness:

@@ -226,6 +226,16 @@ def test_misuse(does: Any, rule: str) -> None:
         does()
 
 
+def test_schemas_of_spark_and_of_ddl() -> None:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    for schema in ("k STRING, ts TIMESTAMP, v INT", from_arrow_schema(SCHEMA)):
+        test = harness(sums, schema)
+        test.push([{"k": "a", "ts": "2026-05-01 12:00:10", "v": 5}])
+        test.end_input()
+        assert test.take().num_rows == 1
+
+
 def test_a_watermark_does_not_go_back() -> None:
     test = harness(sums, SCHEMA)
     test.advance_watermark(5)

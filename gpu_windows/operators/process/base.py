@@ -15,9 +15,8 @@ from gpu_windows.functions.failures import failure
 from gpu_windows.operators import open_functions
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.row_status import status_of_rows
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.keyed.stored import KeyedStateBackend, StoredKeyedState
-from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.process import ProcessPlan
 

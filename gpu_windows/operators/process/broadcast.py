@@ -21,7 +21,7 @@ from gpu_windows.functions.checked_results import as_rows
 from gpu_windows.functions.failures import describe_row
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected
 from gpu_windows.operators.keyed.stored import StoredKeyedState
 from gpu_windows.operators.process.broadcast_state import (
     BROADCAST,
@@ -33,7 +33,6 @@ from gpu_windows.operators.process.keyed_state import KeyedState
 from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.process.operator import ProcessOperator
 from gpu_windows.operators.process.output import ProcessOutput
-from gpu_windows.operators.rejected import Rejected
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.process import ProcessPlan, ProcessQuery
 

@@ -30,6 +30,8 @@ class PairsQuery(Query):
     """
 
     join: IntervalJoinSpec | TemporalJoinSpec
+    #: Whether a row needs a time: always.
+    needs_time = True
 
     @property
     def used_columns(self) -> tuple[str, ...]:
@@ -97,11 +99,6 @@ class PairsQuery(Query):
             raise UnsupportedQueryError(rule, value=self.join.process.describe())
         sides = tuple(name for name in MARKS if name in self.join.output.names)
         return ResultTimes(RESULT_TIME, sides=sides)
-
-    @property
-    def needs_time(self) -> bool:
-        """Whether a row needs a time: always."""
-        return True
 
     @property
     def time_dependent_part(self) -> str:
