@@ -240,7 +240,7 @@ def test_what_the_driver_says_is_typed(
 
     monkeypatch.setattr(task._Process, "failure", None)
     device.status = getattr(driver.CUresult, status)
-    said = rf"joins\.choose was not launched: {status}{more}$"
+    said = rf"combine\.subtract was not launched: {status}{more}$"
     with pytest.raises(kind, match=said) as raised:
         compiled(device, "combine.subtract")(1, *[ints()] * 4)
     assert type(raised.value) is kind
@@ -257,7 +257,7 @@ def test_what_the_driver_says_is_typed(
 def test_another_numba_cuda_is_named(device: Any, made: Any, missing: str) -> None:
     kernel = compiled(device, "combine.subtract")
     kernel._compiled._dispatcher = made
-    said = rf"^numba-cuda [\d.]+ gives no function of joins\.choose: .*'{missing}'"
+    said = rf"^numba-cuda [\d.]+ gives no function of combine\.subtract: .*'{missing}'"
     with pytest.raises(RuntimeError, match=said):
         kernel(1, *[ints()] * 4)
 
