@@ -296,6 +296,6 @@ def test_a_compiled_kernel_gives_its_function(monkeypatch: pytest.MonkeyPatch, d
         kernel.compile()
         assert sum(kernel._compiled._dispatcher.stats.cache_misses.values()) == misses
         for keys, short in ((ints(), False), (ints(dtype=np.int32), True)):
-            kernel(1, ints(), ints(), 0, 1, keys)
+            kernel(1, ints(), ints(), 0, 0, 1, keys)
             name = loaded[device.launches[-1].function]
             assert ("ArrayIi" in name) == short, name
