@@ -201,9 +201,9 @@ def _bounds(backend: Backend, rows: int) -> Work:
 def _pairs(backend: Backend, rows: int) -> Work:
     first = backend.to_device(np.arange(rows // 4))
     last = backend.to_device(np.arange(rows // 4) + 4)
-    offsets = backend.joins.pair_offsets(first, last)
-    count = rows // 4 * 4
-    return lambda: backend.joins.expand_pairs(first, offsets, 0, count)
+    offsets, count = backend.joins.pair_offsets(first, last)
+    numbers = backend.to_device(np.arange(rows + 4, dtype=np.int32))
+    return lambda: backend.joins.expand_pairs(numbers, numbers, first, offsets, 0, count)
 
 
 def _join(backend: Backend, rows: int) -> Work:
@@ -212,17 +212,12 @@ def _join(backend: Backend, rows: int) -> Work:
     mixed = [Side(*map(backend.to_device, side)) for side in hosts]
 
     def work() -> None:
-        left, right = (_sorted(backend, side) for side in mixed)
-        first, last = backend.joins.range_bounds(left, right, -500, 500)
-        offsets = backend.joins.pair_offsets(first, last)
-        backend.joins.expand_pairs(first, offsets, 0, int(backend.to_host(offsets[-1:])[0]))
+        left, right = (backend.joins.sort(*side) for side in mixed)
+        first, last = backend.joins.range_bounds(left.side, right.side, -500, 500)
+        offsets, pairs = backend.joins.pair_offsets(first, last)
+        backend.joins.expand_pairs(left.numbers, right.numbers, first, offsets, 0, pairs)
 
     return work
-
-
-def _sorted(backend: Backend, side: Side) -> Side:
-    order = backend.joins.sorted_by_time(*side)
-    return side if order is None else Side(*(backend.take(part, order) for part in side))
 
 
 #: Of whole slices and joins it is the bytes of their parts: 17 to assign, 22 to group and 16 to

@@ -4,8 +4,8 @@ A key column is copied to the device and deduplicated there. The distinct values
 in order of first appearance, and the host's dictionary gives them codes: so state, hashes and the
 order of results equal the CPU's. This is one round trip per batch, of the size of its distinct
 keys. It serves numbers, dates and timestamps, and strings and binary if pylibcudf is installed;
-structs and wide decimals are encoded on the host. Slices and sessions use the codes where they are;
-frames, joins and panes copy them to the host, where they arrange rows.
+structs and wide decimals are encoded on the host. Slices, sessions and joins use the codes where
+they are; frames and panes copy them to the host, where they arrange rows.
 """
 
 from __future__ import annotations

@@ -22,6 +22,30 @@ class Side(NamedTuple):
     ts: DeviceInts
 
 
+class SortedRows(NamedTuple):
+    """The rows of a side, sorted by (code, ts), with the numbers that they had before.
+
+    Parameters
+    ----------
+    numbers : int32[n]
+        Row numbers before they were sorted; equal rows in their order.
+    codes, ts : int64[n]
+        Sorted.
+    were_sorted : bool
+        Whether ``numbers`` ascend.
+    """
+
+    numbers: DeviceInts
+    codes: DeviceInts
+    ts: DeviceInts
+    were_sorted: bool
+
+    @property
+    def side(self) -> Side:
+        """Codes and times."""
+        return Side(self.codes, self.ts)
+
+
 class Joins(Protocol):
     """Match the rows of two sides by key and time: all within bounds, or the nearest.
 
@@ -33,18 +57,13 @@ class Joins(Protocol):
     ranges of the parts, one after the other, are those of the whole.
     """
 
-    def sorted_by_time(self, codes: DeviceInts, ts: DeviceInts) -> DeviceInts | None:
-        """Return what sorts rows by (code, ts), equal ones in their order.
+    def sort(self, codes: DeviceInts, ts: DeviceInts) -> SortedRows:
+        """Sort less than 2**31 rows by (code, ts), equal ones in their order.
 
         Parameters
         ----------
         codes, ts : int64[n]
-            In any order.
-
-        Returns
-        -------
-        int64[n] or None
-            None if they are sorted already.
+            In any order. Codes may be negative here.
         """
 
     def range_bounds(
@@ -58,32 +77,34 @@ class Joins(Protocol):
             The first right row and the one after the last; equal if there is none. Both ascend.
         """
 
-    def has_match(self, first: DeviceInts, last: DeviceInts) -> DeviceBools:
-        """Return which left rows match any right row: bool[n].
+    def has_match(self, numbers: DeviceInts, first: DeviceInts, last: DeviceInts) -> DeviceBools:
+        """Return which left rows match any right row, by number: bool[n].
 
         Parameters
         ----------
+        numbers : int32[n]
+            Numbers of the left rows.
         first, last : int64[n]
             Of `range_bounds`.
         """
 
-    def mark_covered(self, first: DeviceInts, last: DeviceInts, count: int) -> DeviceBools:
-        """Return which right rows match any left row.
+    def mark_covered(self, numbers: DeviceInts, first: DeviceInts, last: DeviceInts) -> DeviceBools:
+        """Return which right rows match any left row, by number.
 
         Parameters
         ----------
+        numbers : int32[m]
+            Numbers of the right rows.
         first, last : int64[n]
             Of `range_bounds`: both ascend.
-        count : int
-            Number of right rows.
 
         Returns
         -------
-        bool[count]
+        bool[m]
         """
 
-    def pair_offsets(self, first: DeviceInts, last: DeviceInts) -> DeviceInts:
-        """Return how many pairs are made of the left rows before each, and at the end of all.
+    def pair_offsets(self, first: DeviceInts, last: DeviceInts) -> tuple[DeviceInts, int]:
+        """Return how many pairs are made of the left rows before each, and of all.
 
         Parameters
         ----------
@@ -92,41 +113,51 @@ class Joins(Protocol):
 
         Returns
         -------
-        int64[n + 1]
+        offsets : int64[n + 1]
+        count : int
+            The last of them.
         """
 
     def expand_pairs(
-        self, first: DeviceInts, offsets: DeviceInts, begin: int, end: int
+        self,
+        left: DeviceInts,
+        right: DeviceInts,
+        first: DeviceInts,
+        offsets: DeviceInts,
+        begin: int,
+        end: int,
     ) -> tuple[DeviceInts, DeviceInts]:
         """Return some of the pairs of left and right rows that match.
 
-        Pairs are numbered by left row, those of a left row by right row.
+        Pairs are in order of their left rows, those of a left row in order of their right rows, as
+        these are sorted.
 
         Parameters
         ----------
+        left, right : int32[n], int32[m]
+            Numbers of the rows of each side.
         first : int64[n]
             Of `range_bounds`.
         offsets : int64[n + 1]
             Of `pair_offsets`.
         begin, end : int
-            Number of the first pair, and of the one after the last; ``end`` is at most their
-            number.
+            The first pair, and the one after the last; ``end`` is at most their count.
 
         Returns
         -------
-        left, right : int64[end - begin]
-            Places of the rows.
+        left, right : int32[end - begin]
+            Numbers of the rows of each pair.
         """
 
     def nearest(
-        self, left: Side, right: Side, lower: int, upper: int, direction: int
+        self, left: SortedRows, right: SortedRows, lower: int, upper: int, direction: int
     ) -> DeviceInts:
         """Return the right row nearest in time to every left row, of those that it matches.
 
         Parameters
         ----------
-        left, right : Side
-            Of n and of any number of rows.
+        left, right : SortedRows
+            n and any number of rows.
         lower, upper : int
             Ticks.
         direction : int
@@ -138,5 +169,5 @@ class Joins(Protocol):
         Returns
         -------
         int64[n]
-            -1 where there is none.
+            Numbers of right rows, by number of the left row; -1 where there is none.
         """

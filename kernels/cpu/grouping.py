@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu.encode import Encoder
-from gpu_windows.kernels.cpu.types import CELLS, INT, INTS, OUT_CELLS, OUT_INTS
+from gpu_windows.kernels.cpu.types import INT, INTS, INTS32, OUT_INTS, OUT_INTS32
 
 #: Cells a row up to which a table of all (key, slice) cells is cheaper than hashing the pairs.
 _DENSE_CELLS_PER_ROW = 4
@@ -88,7 +88,7 @@ def order_of(groups: Groups) -> NDArray[np.int64]:
     return order
 
 
-@kernel((CELLS, OUT_INTS, OUT_INTS))
+@kernel((INTS32, OUT_INTS, OUT_INTS))
 def _order(cells: Any, begins: Any, order: Any) -> None:
     for i in range(cells.size):
         order[begins[cells[i]]] = i
@@ -126,7 +126,7 @@ def _group_hashed(codes: NDArray[np.int64], slices: NDArray[np.int64]) -> Groups
     return Groups(key[order], slice_[order], counts[order], narrow, pairs.count, order)
 
 
-@kernel((INTS, INTS, INT, INT, OUT_CELLS, OUT_INTS))
+@kernel((INTS, INTS, INT, INT, OUT_INTS32, OUT_INTS))
 def _dense_cells(codes: Any, slices: Any, low: Any, width: Any, cells: Any, counts: Any) -> None:
     for i in range(codes.size):
         cell = codes[i] * width + (slices[i] - low)

@@ -11,17 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
-from gpu_windows.kernels.contract.joins import Side
+from gpu_windows.kernels.contract.joins import Side, SortedRows
 from gpu_windows.kernels.cpu import rules, search, sorting
-from gpu_windows.kernels.cpu.types import INT, INTS, OUT_BOOLS, OUT_INTS
+from gpu_windows.kernels.cpu.types import INT, INTS, INTS32, OUT_BOOLS, OUT_INTS, OUT_INTS32
 from gpu_windows.rules import AFTER, BEFORE
 
 Ints = NDArray[np.int64]
+Ints32 = NDArray[np.int32]
 
 
-def sorted_by_time(codes: Ints, ts: Ints) -> Ints | None:
-    """See `contract.joins.Joins.sorted_by_time`."""
-    return None if sorting.are_sorted(codes, ts) else sorting.order_by_time(codes, ts)
+def sort(codes: Ints, ts: Ints) -> SortedRows:
+    """See `contract.joins.Joins.sort`."""
+    if sorting.are_sorted(codes, ts):
+        return SortedRows(np.arange(len(codes), dtype=np.int32), codes, ts, were_sorted=True)
+    order = sorting.order_by_time(codes, ts)
+    return SortedRows(order.astype(np.int32), codes[order], ts[order], were_sorted=False)
 
 
 # ---- all within bounds
@@ -48,35 +52,37 @@ def _range_bounds(
         last[i] = end
 
 
-def has_match(first: Ints, last: Ints) -> NDArray[np.bool_]:
+def has_match(numbers: Ints32, first: Ints, last: Ints) -> NDArray[np.bool_]:
     """See `contract.joins.Joins.has_match`."""
-    return first < last
-
-
-def mark_covered(first: Ints, last: Ints, count: int) -> NDArray[np.bool_]:
-    """See `contract.joins.Joins.mark_covered`."""
-    found = np.zeros(count, np.bool_)
-    _cover(first, last, found)
+    found = np.empty(len(numbers), np.bool_)
+    found[numbers] = first < last
     return found
 
 
-@kernel((INTS, INTS, OUT_BOOLS))
-def _cover(first: Any, last: Any, found: Any) -> None:
+def mark_covered(numbers: Ints32, first: Ints, last: Ints) -> NDArray[np.bool_]:
+    """See `contract.joins.Joins.mark_covered`."""
+    found = np.zeros(len(numbers), np.bool_)
+    _cover(numbers, first, last, found)
+    return found
+
+
+@kernel((INTS32, INTS, INTS, OUT_BOOLS))
+def _cover(numbers: Any, first: Any, last: Any, found: Any) -> None:
     done = 0
     for i in range(first.size):
         for place in range(max(first[i], done), last[i]):
-            found[place] = True
+            found[numbers[place]] = True
         done = max(done, last[i])
 
 
 # ---- pairs
 
 
-def pair_offsets(first: Ints, last: Ints) -> Ints:
+def pair_offsets(first: Ints, last: Ints) -> tuple[Ints, int]:
     """See `contract.joins.Joins.pair_offsets`."""
     offsets = np.empty(len(first) + 1, np.int64)
     _pair_offsets(first, last, offsets)
-    return offsets
+    return offsets, int(offsets[-1])
 
 
 @kernel((INTS, INTS, OUT_INTS))
@@ -88,23 +94,28 @@ def _pair_offsets(first: Any, last: Any, offsets: Any) -> None:
     offsets[first.size] = pairs
 
 
-def expand_pairs(first: Ints, offsets: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
+def expand_pairs(
+    left: Ints32, right: Ints32, first: Ints, offsets: Ints, begin: int, end: int
+) -> tuple[Ints32, Ints32]:
     """See `contract.joins.Joins.expand_pairs`."""
-    left, right = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
-    _expand_pairs(first, offsets, begin, end, left, right)
-    return left, right
+    i, j = np.empty(end - begin, np.int32), np.empty(end - begin, np.int32)
+    _expand_pairs(left, right, first, offsets, begin, end, i, j)
+    return i, j
 
 
-@kernel((INTS, INTS, INT, INT, OUT_INTS, OUT_INTS))
-def _expand_pairs(first: Any, offsets: Any, begin: Any, end: Any, left: Any, right: Any) -> None:
+@kernel((INTS32, INTS32, INTS, INTS, INT, INT, OUT_INTS32, OUT_INTS32))
+def _expand_pairs(
+    left: Any, right: Any, first: Any, offsets: Any, begin: Any, end: Any, out_left: Any,
+    out_right: Any,
+) -> None:  # fmt: skip
     row = search.owner(offsets, begin)
     pair = begin
     while pair < end:
         stop = min(offsets[row + 1], end)
         place = first[row] - offsets[row]
         for p in range(pair, stop):
-            left[p - begin] = row
-            right[p - begin] = place + p
+            out_left[p - begin] = left[row]
+            out_right[p - begin] = right[place + p]
         pair = stop
         row += 1
 
@@ -112,19 +123,16 @@ def _expand_pairs(first: Any, offsets: Any, begin: Any, end: Any, left: Any, rig
 # ---- the nearest
 
 
-def nearest(left: Side, right: Side, lower: int, upper: int, direction: int) -> Ints:
+def nearest(left: SortedRows, right: SortedRows, lower: int, upper: int, direction: int) -> Ints:
     """See `contract.joins.Joins.nearest`."""
-    sides = *left, *right, lower, upper
-    out = np.empty(len(left.codes), np.int64)
-    if direction == AFTER:
-        _find_later(*sides, out)
-        return out
-    _find_earlier(*sides, out)
-    if direction == BEFORE:
-        return out
-    later = np.empty(len(left.codes), np.int64)
-    _find_later(*sides, later)
-    _choose(left.ts, right.ts, later, out)
+    sides = *left.side, *right.side, lower, upper
+    earlier, later = np.full((2, len(left.codes)), -1)
+    if direction != AFTER:
+        _find_earlier(*sides, earlier)
+    if direction != BEFORE:
+        _find_later(*sides, later)
+    out = np.empty(len(earlier), np.int64)
+    _choose(left.numbers, left.ts, right.numbers, right.ts, earlier, later, out)
     return out
 
 
@@ -161,13 +169,16 @@ def _find_later(
         out[i] = row if is_found and right_ts[row] <= rules.add_saturating(ts, upper) else -1
 
 
-@kernel((INTS, INTS, INTS, OUT_INTS))
-def _choose(left_ts: Any, right_ts: Any, later: Any, out: Any) -> None:
-    """Choose between the row before, if any, in ``out`` and the one after."""
+@kernel((INTS32, INTS, INTS32, INTS, INTS, INTS, OUT_INTS))
+def _choose(
+    left_numbers: Any, left_ts: Any, right_numbers: Any, right_ts: Any, earlier: Any, later: Any,
+    out: Any,
+) -> None:  # fmt: skip
+    """Choose between the row before, if any, and the one after."""
     for i in range(left_ts.size):
-        before, after = out[i], later[i]
-        if before < 0 or (
-            after >= 0
-            and not rules.is_earlier_nearer(left_ts[i], right_ts[before], right_ts[after])
+        row, after = earlier[i], later[i]
+        if row < 0 or (
+            after >= 0 and not rules.is_earlier_nearer(left_ts[i], right_ts[row], right_ts[after])
         ):
-            out[i] = after
+            row = after
+        out[left_numbers[i]] = right_numbers[row] if row >= 0 else -1

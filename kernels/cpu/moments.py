@@ -16,10 +16,10 @@ from gpu_windows.kernels.cpu import rules
 from gpu_windows.kernels.cpu.grouping import Groups
 from gpu_windows.kernels.cpu.types import (
     BOOLS,
-    CELLS,
     FLOATS,
     INT,
     INTS,
+    INTS32,
     OUT_FLOATS,
     OUT_INTS,
 )
@@ -46,7 +46,7 @@ def follows(before: Any, after: Any) -> Any:
     return before >> _FOLLOWS != after >> _FOLLOWS
 
 
-@kernel((CELLS, INTS, FLOATS, FLOATS, FLOATS, OUT_FLOATS, OUT_INTS))
+@kernel((INTS32, INTS, FLOATS, FLOATS, FLOATS, OUT_FLOATS, OUT_INTS))
 def _moments(cells: Any, n: Any, high: Any, low: Any, m2: Any, sums: Any, bits: Any) -> None:
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for i in range(cells.size):
@@ -105,7 +105,7 @@ def _close_block(
     bits[cell * WORDS] = 0
 
 
-@kernel((CELLS, FLOATS, BOOLS, OUT_FLOATS, OUT_INTS, OUT_INTS, *[OUT_FLOATS] * 4))
+@kernel((INTS32, FLOATS, BOOLS, OUT_FLOATS, OUT_INTS, OUT_INTS, *[OUT_FLOATS] * 4))
 def _add_floats(
     cells: Any, values: Any, valid: Any, sums: Any, bits: Any,
     n: Any, high: Any, low: Any, m2: Any, rest: Any,
@@ -128,7 +128,7 @@ def _add_floats(
                     _close_block(False, sums, bits, cells[i], n, high, low, m2, rest)
 
 
-@kernel((CELLS, INTS, BOOLS, OUT_FLOATS, OUT_INTS, OUT_INTS, *[OUT_FLOATS] * 4))
+@kernel((INTS32, INTS, BOOLS, OUT_FLOATS, OUT_INTS, OUT_INTS, *[OUT_FLOATS] * 4))
 def _add_ints(
     cells: Any, values: Any, valid: Any, sums: Any, bits: Any,
     n: Any, high: Any, low: Any, m2: Any, rest: Any,

@@ -17,10 +17,10 @@ from gpu_windows.kernels.cpu.grouping import Groups
 from gpu_windows.kernels.cpu.moments import moments, moments_of
 from gpu_windows.kernels.cpu.types import (
     BOOLS,
-    CELLS,
     FLOATS,
     INT,
     INTS,
+    INTS32,
     OUT_FLOATS,
     OUT_INTS,
 )
@@ -32,8 +32,8 @@ ALL: NDArray[np.bool_] = np.empty(0, np.bool_)
 
 
 @kernel(
-    (INT, CELLS, INTS, BOOLS, OUT_INTS),
-    (INT, CELLS, FLOATS, BOOLS, OUT_FLOATS),
+    (INT, INTS32, INTS, BOOLS, OUT_INTS),
+    (INT, INTS32, FLOATS, BOOLS, OUT_FLOATS),
 )
 def _reduce(how: Any, cells: Any, values: Any, valid: Any, out: Any) -> None:
     if valid.size == 0:
@@ -45,7 +45,7 @@ def _reduce(how: Any, cells: Any, values: Any, valid: Any, out: Any) -> None:
                 out[cells[i]] = rules.fold(how, out[cells[i]], values[i])
 
 
-@kernel((CELLS, INTS, BOOLS, OUT_INTS, OUT_INTS))
+@kernel((INTS32, INTS, BOOLS, OUT_INTS, OUT_INTS))
 def _exact_sum(cells: Any, values: Any, valid: Any, high: Any, low: Any) -> None:
     for i in range(cells.size):
         if valid.size == 0 or valid[i]:
@@ -54,14 +54,14 @@ def _exact_sum(cells: Any, values: Any, valid: Any, high: Any, low: Any) -> None
             low[c] += rules.low_half(values[i])
 
 
-@kernel((CELLS, BOOLS, OUT_INTS))
+@kernel((INTS32, BOOLS, OUT_INTS))
 def _count(cells: Any, valid: Any, out: Any) -> None:
     for i in range(cells.size):
         if valid[i]:
             out[cells[i]] += 1
 
 
-@kernel((CELLS, INTS, BOOLS, OUT_INTS))
+@kernel((INTS32, INTS, BOOLS, OUT_INTS))
 def _pick(cells: Any, rank: Any, valid: Any, out: Any) -> None:
     for i in range(cells.size):
         if valid.size == 0 or valid[i]:

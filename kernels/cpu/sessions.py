@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu.grouping import Groups
 from gpu_windows.kernels.cpu.runs import order_runs
-from gpu_windows.kernels.cpu.types import INTS, OUT_CELLS, OUT_INTS
+from gpu_windows.kernels.cpu.types import INTS, OUT_INTS, OUT_INTS32
 
 #: Key codes a row up to which counting them is cheaper than comparing rows.
 _CODES_PER_ROW = 4
@@ -54,7 +54,7 @@ def _by_code(codes: Any, edges: Any, order: Any) -> None:
         edges[codes[i]] += 1
 
 
-@kernel((INTS, INTS, INTS, INTS, OUT_CELLS, OUT_INTS, OUT_INTS))
+@kernel((INTS, INTS, INTS, INTS, OUT_INTS32, OUT_INTS, OUT_INTS))
 def _sessions(
     order: Any, codes: Any, starts: Any, ends: Any, cells: Any, heads: Any, rows: Any
 ) -> Any:

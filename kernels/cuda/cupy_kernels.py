@@ -26,6 +26,8 @@ _CALLS: dict[str, Call] = {
     "full.int64": lambda cupy, _: cupy.full(2, 1, np.int64),
     **{f"take.{dtype}": _gather(dtype) for dtype in _GATHERED},
     "argsort.int64": lambda cupy, zeros: cupy.argsort(zeros("int64"), kind="stable"),
+    "argsort.int16": lambda cupy, zeros: cupy.argsort(zeros("int16"), kind="stable"),
+    "argsort.int8": lambda cupy, zeros: cupy.argsort(zeros("int8"), kind="stable"),
     "argsort.int32": lambda cupy, zeros: cupy.argsort(zeros("int32"), kind="stable"),
     "flatnonzero.int64": lambda cupy, zeros: cupy.flatnonzero(zeros("int64")),
     "flatnonzero.bool": lambda cupy, zeros: cupy.flatnonzero(zeros("bool")),

@@ -95,7 +95,7 @@ def group(
     reach = reach or reach_of(slices)
     if (found := cells_of(codes, slices, key_count, reach)) is not None:
         return _groups_of(*found, reach)
-    order, codes, slices = sort_pairs(codes, slices, key_count, reach)
+    order, codes, slices = sort_pairs(codes, slices, (0, key_count - 1), reach)
     heads = primitives.empty(count, np.bool_)
     _heads(count, codes, slices, heads)
     return groups_at(codes, slices, order, primitives.where(heads))

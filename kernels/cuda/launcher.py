@@ -27,7 +27,7 @@ from numba.np import numpy_support
 from gpu_windows.kernels.cuda.session import LASTING, Session
 
 #: Words that no launch changes, ahead of those that it does: null, and the bytes of an item.
-_FIXED = (0, 1, 4, 8)
+_FIXED = (0, 1, 2, 4, 8)
 _WORD = 8
 
 #: How `struct` writes the scalars that kernels take.

@@ -6,8 +6,9 @@ the host first (`release`): so what is kept never makes a batch fail that would 
 
 So windows of counts, sums, extremes and moments on tables and batch DataFrames make no round trip
 once keys are known: columns go up, kernels turn a batch into entries, results come down
-(``docs/traffic.md``). Picked rows (`first`, `arg_min`) and joins are ranked and arranged on the
-host. State of streams is in files, so it leaves the device in every micro-batch.
+(``docs/traffic.md``). Of a join only the row numbers of pairs come down. Picked rows (`first`,
+`arg_min`) are ranked on the host. State of streams is in files, so it leaves the device in every
+micro-batch.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def group(codes: DeviceInts, starts: DeviceInts, ends: DeviceInts, key_count: in
     count = len(codes)
     if count == 0:
         return none()
-    order, codes, starts = sort_pairs(codes, starts, key_count, reach_of(starts))
+    order, codes, starts = sort_pairs(codes, starts, (0, key_count - 1), reach_of(starts))
     sorted_ends = primitives.gather(ends, order)
     latest = FOLD.up_to(MAX, key_begins(codes), Lane(sorted_ends)).values
     heads = primitives.empty(count, np.bool_)

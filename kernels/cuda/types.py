@@ -12,6 +12,7 @@ INTS = types.int64[::1]
 FLOATS = types.float64[::1]
 BOOLS = types.bool_[::1]
 BYTES = types.int8[::1]
+INTS16 = types.int16[::1]
 INTS32 = types.int32[::1]
 GRID = types.NamedUniTuple(types.int64, len(Grid._fields), Grid)
 RECIPROCAL = types.NamedUniTuple(types.int64, len(Reciprocal._fields), Reciprocal)

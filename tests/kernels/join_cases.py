@@ -15,7 +15,7 @@ from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.rules import AFTER, BEFORE, EITHER, LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
-Results = dict[str, list[int] | None]
+Results = dict[str, list[int]]
 
 DIRECTIONS = {"before": BEFORE, "after": AFTER, "either": EITHER}
 
@@ -76,15 +76,18 @@ class Join:
 
 def evaluate(backend: Backend, case: Join) -> Results:
     """Run every kernel of joins, also part by part."""
-    left, right = case.left.sort(), case.right.sort()
-    made = {"left order": _order(backend, case.left), "right order": _order(backend, case.right)}
-    made |= _pairs(backend, case, left, right)
+    made = {
+        f"{side} {name}": values
+        for side, rows in (("left", case.left), ("right", case.right))
+        for name, values in _sorted(backend, rows).items()
+    }
+    made |= _pairs(backend, case)
     for name, direction in DIRECTIONS.items():
-        made[name] = _nearest(backend, case, left, right, direction)
+        made[name] = _nearest(backend, case, case.left, case.right, direction)
         made[f"{name} by part"] = [
             place
-            for part in case.parts(len(left.ts))
-            for place in _nearest(backend, case, left.between(*part), right, direction)
+            for part in case.parts(len(case.left.ts))
+            for place in _nearest(backend, case, case.left.between(*part), case.right, direction)
         ]
     return made
 
@@ -93,41 +96,49 @@ def _place(backend: Backend, rows: Rows) -> Side:
     return Side(backend.to_device(rows.codes), backend.to_device(rows.ts))
 
 
-def _order(backend: Backend, rows: Rows) -> list[int] | None:
-    order = backend.joins.sorted_by_time(*_place(backend, rows))
-    return None if order is None else _list(backend, order, np.int64)
+def _sorted(backend: Backend, rows: Rows) -> Results:
+    """Return the numbers of sorted rows, their codes and times, and whether they were sorted."""
+    found = backend.joins.sort(*_place(backend, rows))
+    made: Results = {
+        "numbers": _list(backend, found.numbers, np.int32),
+        "codes": _list(backend, found.codes, np.int64),
+        "ts": _list(backend, found.ts, np.int64),
+    }
+    return made | {"were sorted": [found.were_sorted]}
 
 
 def _nearest(backend: Backend, case: Join, left: Rows, right: Rows, direction: int) -> list[int]:
-    sides = _place(backend, left), _place(backend, right)
-    found = backend.joins.nearest(*sides, case.lower, case.upper, direction)
+    lefts, rights = (backend.joins.sort(*_place(backend, rows)) for rows in (left, right))
+    found = backend.joins.nearest(lefts, rights, case.lower, case.upper, direction)
     return _list(backend, found, np.int64)
 
 
-def _pairs(backend: Backend, case: Join, left: Rows, right: Rows) -> Results:
-    joins, sides = backend.joins, (_place(backend, left), _place(backend, right))
-    first, last = joins.range_bounds(*sides, case.lower, case.upper)
-    bounds = sides[1], case.lower, case.upper
+def _pairs(backend: Backend, case: Join) -> Results:
+    joins = backend.joins
+    left, right = (joins.sort(*_place(backend, rows)) for rows in (case.left, case.right))
+    first, last = joins.range_bounds(left.side, right.side, case.lower, case.upper)
+    rows = case.left.sort()
     by_part = [
-        joins.range_bounds(_place(backend, left.between(*part)), *bounds)
-        for part in case.parts(len(left.ts))
+        joins.range_bounds(_place(backend, rows.between(*part)), right.side, case.lower, case.upper)
+        for part in case.parts(len(rows.ts))
     ]
-    offsets = joins.pair_offsets(first, last)
-    total = int(backend.to_host(offsets)[-1])
-    expanded = [joins.expand_pairs(first, offsets, *part) for part in case.parts(total)]
-    whole = joins.expand_pairs(first, offsets, 0, total)
+    offsets, total = joins.pair_offsets(first, last)
+    numbers = left.numbers, right.numbers
+    expanded = [joins.expand_pairs(*numbers, first, offsets, *part) for part in case.parts(total)]
+    whole = joins.expand_pairs(*numbers, first, offsets, 0, total)
+    matched = joins.has_match(left.numbers, first, last)
     return {
         "first": _list(backend, first, np.int64),
         "last": _list(backend, last, np.int64),
         "first by part": [n for part, _ in by_part for n in _list(backend, part, np.int64)],
         "last by part": [n for _, part in by_part for n in _list(backend, part, np.int64)],
-        "offsets": _list(backend, offsets, np.int64),
-        "left": _list(backend, whole[0], np.int64),
-        "right": _list(backend, whole[1], np.int64),
-        "left by part": [n for part, _ in expanded for n in _list(backend, part, np.int64)],
-        "right by part": [n for _, part in expanded for n in _list(backend, part, np.int64)],
-        "matched": _list(backend, joins.has_match(first, last), np.bool_),
-        "covered": _list(backend, joins.mark_covered(first, last, len(right.ts)), np.bool_),
+        "offsets": [*_list(backend, offsets, np.int64), total],
+        "left": _list(backend, whole[0], np.int32),
+        "right": _list(backend, whole[1], np.int32),
+        "left by part": [n for part, _ in expanded for n in _list(backend, part, np.int32)],
+        "right by part": [n for _, part in expanded for n in _list(backend, part, np.int32)],
+        "matched": _list(backend, matched, np.bool_),
+        "covered": _list(backend, joins.mark_covered(right.numbers, first, last), np.bool_),
     }
 
 
@@ -142,11 +153,7 @@ def assert_equal(found: Results, expected: Results) -> None:
     """Assert that every part is that, and say shortly where it is not."""
     assert found.keys() == expected.keys()
     for name, wanted in expected.items():
-        got = found[name]
-        if got is None or wanted is None:
-            assert (got is None) == (wanted is None), name
-        else:
-            np.testing.assert_array_equal(got, wanted, err_msg=name)
+        np.testing.assert_array_equal(found[name], wanted, err_msg=name)
 
 
 # ---- what it should be: every pair of rows is looked at, in Python's integers
@@ -165,12 +172,16 @@ def define(case: Join) -> Results:
         for left_code, left_ts in _rows(left)
     ]
     found = _defined_pairs(case, matches, left, right)
-    found |= {"left order": _defined_order(case.left), "right order": _defined_order(case.right)}
+    for side, rows in (("left", case.left), ("right", case.right)):
+        found |= {f"{side} {name}": values for name, values in _defined_order(rows).items()}
     times: list[int] = right.ts.tolist()
+    numbers = case.right.order.tolist()
     for name, direction in DIRECTIONS.items():
-        rows = zip(left.ts.tolist(), matches, strict=True)
-        chosen = [_defined_nearest(ts, matched, times, direction) for ts, matched in rows]
-        found |= {name: chosen, f"{name} by part": chosen}
+        chosen = np.zeros(len(left.ts), np.int64)
+        for i, ts, matched in zip(case.left.order, left.ts.tolist(), matches, strict=True):
+            place = _defined_nearest(ts, matched, times, direction)
+            chosen[i] = numbers[place] if place >= 0 else -1
+        found |= {name: chosen.tolist(), f"{name} by part": chosen.tolist()}
     return found
 
 
@@ -182,17 +193,24 @@ def _saturated(ts: int) -> int:
     return min(max(ts, LONG_MIN), LONG_MAX)
 
 
-def _defined_order(rows: Rows) -> list[int] | None:
+def _defined_order(rows: Rows) -> Results:
     values = _rows(rows)
     order = sorted(range(len(values)), key=values.__getitem__)
-    return None if order == list(range(len(values))) else order
+    return {
+        "numbers": order,
+        "codes": [values[i][0] for i in order],
+        "ts": [values[i][1] for i in order],
+        "were sorted": [order == list(range(len(values)))],
+    }
 
 
 def _defined_pairs(case: Join, matches: list[list[int]], left: Rows, right: Rows) -> Results:
     low = [(code, _saturated(ts + case.lower)) for code, ts in _rows(left)]
     first = [sum(row < edge for row in _rows(right)) for edge in low]
     counts = [len(matched) for matched in matches]
-    pairs = [(i, j) for i, matched in enumerate(matches) for j in matched]
+    lefts, rights = case.left.order.tolist(), case.right.order.tolist()
+    pairs = [(lefts[i], rights[j]) for i, matched in enumerate(matches) for j in matched]
+    joined, covered = {i for i, _ in pairs}, {j for _, j in pairs}
     found: Results = {
         "first": first,
         "last": [begin + count for begin, count in zip(first, counts, strict=True)],
@@ -201,9 +219,9 @@ def _defined_pairs(case: Join, matches: list[list[int]], left: Rows, right: Rows
     }
     by_part = {f"{name} by part": values for name, values in found.items()}
     others: Results = {
-        "offsets": [sum(counts[:i]) for i in range(len(counts) + 1)],
-        "matched": [count > 0 for count in counts],
-        "covered": [any(j in matched for matched in matches) for j in range(len(right.ts))],
+        "offsets": [*(sum(counts[:i]) for i in range(len(counts) + 1)), sum(counts)],
+        "matched": [i in joined for i in range(len(left.ts))],
+        "covered": [j in covered for j in range(len(right.ts))],
     }
     return found | by_part | others
 
@@ -233,7 +251,7 @@ _BOUNDS = st.one_of(_NEAR, _NEAR, _ENDS, st.integers(LONG_MIN, LONG_MAX))
 @st.composite
 def joins(draw: st.DrawFn, most_rows: int = 30) -> Join:
     """Small sides: one key or several, many ties, times and bounds at the ends of int64."""
-    key, ts = st.integers(0, draw(st.sampled_from([0, 2, 9]))), draw(_TICKS)
+    key, ts = st.integers(-2, draw(st.sampled_from([0, 2, 9]))), draw(_TICKS)
     sides = [draw(st.lists(st.tuples(key, ts), max_size=most_rows)) for _ in range(2)]
     lower, upper = sorted([draw(_BOUNDS), draw(_BOUNDS)])
     cuts = draw(st.lists(st.integers(0, 100), max_size=3))
@@ -246,16 +264,17 @@ def _side(rows: list[tuple[int, int]]) -> Rows:
 
 
 def random_join(
-    seed: int, left: int, right: int, keys: int, *, ticks: int, lower: int, upper: int
-) -> Join:
-    """Return sides of so many rows, in order of time but for every fourth row."""
+    seed: int, left: int, right: int, keys: int, *, ticks: int, lower: int, upper: int,
+    late: float = 0.25, apart: int = 1,
+) -> Join:  # fmt: skip
+    """Return sides of so many rows, in order of time but for a share, with codes so far apart."""
     random = np.random.default_rng(seed)
 
     def side(rows: int) -> Rows:
         ts = np.sort(random.integers(0, ticks, rows))
-        late = random.random(rows) < 0.25
-        ts[late] = random.integers(0, ticks, int(late.sum()))
-        return Rows(random.integers(0, keys, rows), ts)
+        is_late = random.random(rows) < late
+        ts[is_late] = random.integers(0, ticks, int(is_late.sum()))
+        return Rows(random.integers(-2, keys, rows) * apart, ts)
 
     return Join(side(left), side(right), lower, upper, [10, 37, 37, 80])
 
@@ -270,6 +289,16 @@ MANY = {
     "all of a key": random_join(5, 60, 60, 3, ticks=99, lower=LONG_MIN, upper=LONG_MAX),
     "later only": random_join(6, 150, 150, 4, ticks=300, lower=3, upper=9),
     "earlier only": random_join(7, 150, 150, 4, ticks=300, lower=-9, upper=-3),
+    "in time": random_join(12, 150, 90, 4, ticks=300, lower=-9, upper=9, late=0),
+    "in time, codes of 16 bits": random_join(
+        13, 90, 150, 9, ticks=300, lower=-9, upper=9, late=0, apart=999
+    ),
+    "in time, codes of 32 bits": random_join(
+        14, 90, 90, 9, ticks=300, lower=-9, upper=9, late=0, apart=10**7
+    ),
+    "in time, codes of 64 bits": random_join(
+        15, 90, 90, 9, ticks=300, lower=-9, upper=9, late=0, apart=10**12
+    ),
     "nothing": random_join(8, 0, 0, 1, ticks=9, lower=0, upper=0),
     "nothing to the right": random_join(9, 5, 0, 1, ticks=9, lower=0, upper=0),
     "nothing to the left": random_join(10, 0, 5, 1, ticks=9, lower=0, upper=0),

@@ -41,7 +41,7 @@ PARTS = {
     },
     "cuda": {
         "cells", "compiler", "cupy_kernels", "float_cells", "kernel", "launcher", "library",
-        "modules", "primitives", "probe", "reach", "replicas", "resident", "rules",
+        "merge_path", "modules", "primitives", "probe", "reach", "replicas", "resident", "rules",
         "scan", "search", "session", "sorting", "staging", "texts", "types", "windows",
     },
 }  # fmt: skip

@@ -30,19 +30,12 @@ def test_many_rows(name: str) -> None:
     assert_equal(evaluate(CPU, MANY[name]), define(MANY[name]))
 
 
-def test_rows_in_order_are_not_sorted_again() -> None:
-    codes, ts = np.array([0, 0, 1, 1]), np.array([3, 3, LONG_MIN, LONG_MAX])
-    assert CPU.joins.sorted_by_time(codes, ts) is None
-    assert CPU.joins.sorted_by_time(codes[:0], ts[:0]) is None
-
-
 @given(st.lists(st.tuples(_CODES, _LONGS), max_size=200), st.booleans())
 def test_equal_rows_stay_in_their_order(rows: list[tuple[int, int]], in_time: bool) -> None:
     rows = sorted(rows, key=lambda row: row[1]) if in_time else rows
     codes, ts = (np.array([row[part] for row in rows], np.int64) for part in (0, 1))
     expected = sorted(range(len(rows)), key=rows.__getitem__)
-    order = CPU.joins.sorted_by_time(codes, ts)
-    assert (list(range(len(rows))) if order is None else order.tolist()) == expected
+    assert CPU.joins.sort(codes, ts).numbers.tolist() == expected
 
 
 @given(_LONGS, _LONGS)

@@ -92,7 +92,7 @@ def test_a_kernel_takes_what_its_ptx_declares(name: str) -> None:
 def test_grid_block_and_stream(device: Any, count: int, blocks: int) -> None:
     from tests.kernels.pretend_launches import STREAM
 
-    compiled(device, "joins.choose")(count, *[ints()] * 4)
+    compiled(device, "combine.subtract")(count, *[ints()] * 4)
     (launch,) = device.launches
     assert (launch.grid, launch.block) == ((blocks, 1, 1), (256, 1, 1))
     assert (launch.shared, launch.stream) == (0, STREAM)
@@ -102,7 +102,7 @@ def test_an_array_without_elements_is_one_of_one_element(device: Any) -> None:
     """Wherever it is: so it was when Numba launched."""
     from tests.kernels.pretend_launches import PLACEHOLDER
 
-    kernel = compiled(device, "joins.choose")
+    kernel = compiled(device, "combine.subtract")
     kernel(1, ints(), ints(0), np.empty(0, np.int64), ints(0, strides=(16,)))
     (launch,) = device.launches
     numbers = [int.from_bytes(word, "little") for word in launch.parameters]
@@ -110,7 +110,7 @@ def test_an_array_without_elements_is_one_of_one_element(device: Any) -> None:
 
 
 def test_a_function_is_asked_for_once_a_device(device: Any) -> None:
-    kernel = compiled(device, "joins.choose")
+    kernel = compiled(device, "combine.subtract")
     for _ in range(2):
         kernel(1, *[ints()] * 4)
     device.session = replace(device.session, ordinal=0)
@@ -120,7 +120,7 @@ def test_a_function_is_asked_for_once_a_device(device: Any) -> None:
 
 
 def test_a_thread_has_a_context_before_it_launches(device: Any) -> None:
-    kernel = compiled(device, "joins.choose")
+    kernel = compiled(device, "combine.subtract")
 
     def launch_twice() -> None:
         for _ in range(2):
@@ -163,7 +163,7 @@ def test_threads_do_not_share_parameters(device: Any) -> None:
 def test_only_arrays_of_the_device_are_taken(device: Any, array: Any) -> None:
     name = type(array).__name__
     with pytest.raises(TypeError, match=f"^a kernel takes arrays of the device, got {name}$"):
-        compiled(device, "joins.choose")(1, ints(), ints(), array, ints())
+        compiled(device, "combine.subtract")(1, ints(), ints(), array, ints())
     assert not device.launches
 
 
@@ -240,9 +240,9 @@ def test_what_the_driver_says_is_typed(
 
     monkeypatch.setattr(task._Process, "failure", None)
     device.status = getattr(driver.CUresult, status)
-    said = rf"joins\.choose was not launched: {status}{more}$"
+    said = rf"combine\.subtract was not launched: {status}{more}$"
     with pytest.raises(kind, match=said) as raised:
-        compiled(device, "joins.choose")(1, *[ints()] * 4)
+        compiled(device, "combine.subtract")(1, *[ints()] * 4)
     assert type(raised.value) is kind
     assert (task.device_failure() is not None) == (kind is DeviceFailedError)
 
@@ -255,16 +255,16 @@ def test_what_the_driver_says_is_typed(
     ],
 )
 def test_another_numba_cuda_is_named(device: Any, made: Any, missing: str) -> None:
-    kernel = compiled(device, "joins.choose")
+    kernel = compiled(device, "combine.subtract")
     kernel._compiled._dispatcher = made
-    said = rf"^numba-cuda [\d.]+ gives no function of joins\.choose: .*'{missing}'"
+    said = rf"^numba-cuda [\d.]+ gives no function of combine\.subtract: .*'{missing}'"
     with pytest.raises(RuntimeError, match=said):
         kernel(1, *[ints()] * 4)
 
 
 def test_a_kernel_that_synchronises_its_grid_is_refused(device: Any) -> None:
     library = SimpleNamespace(get_cufunc=lambda: SimpleNamespace(handle=0))
-    kernel = compiled(device, "joins.choose")
+    kernel = compiled(device, "combine.subtract")
     found = SimpleNamespace(cooperative=True, library=library)
     kernel._compiled._dispatcher = SimpleNamespace(compile=lambda _: found)
     with pytest.raises(RuntimeError, match="synchronises its grid"):
@@ -296,6 +296,6 @@ def test_a_compiled_kernel_gives_its_function(monkeypatch: pytest.MonkeyPatch, d
         kernel.compile()
         assert sum(kernel._compiled._dispatcher.stats.cache_misses.values()) == misses
         for keys, short in ((ints(), False), (ints(dtype=np.int32), True)):
-            kernel(1, ints(), ints(), 0, 1, keys)
+            kernel(1, ints(), ints(), 0, 0, 1, keys)
             name = loaded[device.launches[-1].function]
             assert ("ArrayIi" in name) == short, name

@@ -324,4 +324,5 @@ def test_pairs_that_do_not_fit_are_made_on_the_cpu(monkeypatch: pytest.MonkeyPat
 def _rows(count: int) -> JoinRows:
     """Return rows of one key, one a tick."""
     codes, ts = np.zeros(count, np.int64), np.arange(count)
-    return JoinRows(pa.table({"ts": ts}), codes, ts, ts, np.zeros(count, np.bool_))
+    matched = np.zeros(count, np.bool_)
+    return JoinRows(pa.table({"ts": ts}), codes, ts, ts, matched, select("cpu").joins.sort)

@@ -45,7 +45,7 @@ def races_of(function: Function) -> set[str]:
 def test_ptx_is_what_runs() -> None:
     before = installed().launches["sorting.pack"]
     assert CUDA.name == "cuda"
-    sorting.sort(CUDA.to_device(NEXT), CUDA.to_device(NEXT), 64, (0, 63))
+    sorting.sort_pairs(CUDA.to_device(NEXT), CUDA.to_device(NEXT), (0, 63), (0, 63))
     assert installed().launches["sorting.pack"] == before + 1
     assert primitives.THREADS == 256
 

@@ -177,7 +177,7 @@ def _sides() -> Any:
         join_cases.Rows(random.integers(0, 5, ROWS), random.integers(0, 2_000, ROWS))
         for _ in range(2)
     )
-    return join_cases.evaluate(CUDA, join_cases.Join(left, right, -3, 3, [50]))
+    return join_cases.evaluate(CUDA, join_cases.Join(left.sort(), right, -3, 3, [50]))
 
 
 def share_places(monkeypatch: pytest.MonkeyPatch) -> None:

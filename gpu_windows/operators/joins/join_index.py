@@ -1,4 +1,4 @@
-"""Index of a join side: order of rows by key and time, and prefixes of keys in a store."""
+"""Index of a join side: codes of the keys of rows, and prefixes of keys in a store."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gpu_windows.operators.state.buffer_spec import hash_prefixes
 
 Ints = NDArray[np.int64]
 
-#: Codes of keys with a null, which match nothing: of left rows, of right rows. The codes of others
-#: come after them.
-NULLS = (0, 1)
+#: Codes of keys with a null, which match nothing: of left rows, of right rows. Those of others are
+#: not negative. As indices they are the last two.
+NULLS = (-1, -2)
 
 
 class JoinIndex:
-    """Sorts the rows of a side by key and time, and hashes their keys.
+    """Encodes and hashes the keys of the rows of a side.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class JoinIndex:
         self.keys, self.lacking = keys, lacking
         self._encoder, self._matching, self._null = encoder, matching, null
 
-    def sort_rows(
+    def make_rows(
         self,
         table: pa.Table,
         matched: Flags,
@@ -60,7 +60,7 @@ class JoinIndex:
         arrival: Ints | None = None,
         among: Ints | None = None,
     ) -> JoinRows:
-        """Return rows sorted by key and time, equal ones in their order.
+        """Return the rows of a table, with the codes of their keys; see `JoinRows.arrange`.
 
         Parameters
         ----------
@@ -75,16 +75,15 @@ class JoinIndex:
         codes = self._codes(table)
         if arrival is None:
             arrival = np.full(len(table), -1)
-        rows = JoinRows(
-            table.combine_chunks(), codes, to_numeric(table.column(TIME)).values, arrival, matched
-        )
+        table = table.combine_chunks()
+        ts = to_numeric(table.column(TIME)).values
+        rows = JoinRows(table, codes, ts, arrival, matched, self._matching.sort_rows)
         if among is not None:
             is_among = np.zeros(self._encoder.count + len(NULLS), np.bool_)
             is_among[among] = True
-            some = np.flatnonzero(is_among[codes])
+            some = np.flatnonzero(is_among[np.asarray(codes)])
             rows = rows if len(some) == len(rows) else rows.take(some)
-        order = self._matching.sort_order(rows.codes, rows.ts)
-        return rows if order is None else rows.take(order)
+        return rows.arrange()
 
     def prefixes_of_rows(self, table: pa.Table) -> Ints:
         """Return the hash prefixes of the keys of rows: int64[n]."""
@@ -93,24 +92,24 @@ class JoinIndex:
     def hash_prefixes(self, codes: Ints) -> Ints:
         """Return the hash prefixes of keys, given by their codes; 0 for keys with a null."""
         prefixes_of_keys = hash_prefixes(self._encoder.hashes())
-        prefixes: Ints = np.concatenate([np.zeros(len(NULLS), np.int64), prefixes_of_keys])
-        return prefixes[codes]
+        prefixes: Ints = np.concatenate([prefixes_of_keys, np.zeros(len(NULLS), np.int64)])
+        return prefixes[np.asarray(codes)]
 
     def hashes_of(self, codes: Ints) -> Ints:
         """Return the hashes of keys, given by their codes; none of them is one with a null."""
-        hashes: Ints = self._encoder.hashes()[codes - len(NULLS)]
+        hashes: Ints = self._encoder.hashes()[codes]
         return hashes
 
     def _codes(self, table: pa.Table) -> Ints:
         columns = [table.column(name) for name in self.keys]
-        codes = self._matching.encode(self._encoder, columns) + len(NULLS)
-        for column in columns:
-            if column.null_count and self._null is not None:
-                codes[column.is_null().to_numpy()] = self._null
-        return codes
+        codes = self._matching.encode(self._encoder, columns)
+        nulls = [column.is_null().to_numpy() for column in columns if column.null_count]
+        if not nulls or self._null is None:
+            return codes
+        return np.where(np.logical_or.reduce(nulls), self._null, codes)
 
 
 def are_keys(codes: Ints) -> Flags:
     """Return which codes are of keys without a null."""
-    found: Flags = codes >= len(NULLS)
+    found: Flags = codes >= 0
     return found

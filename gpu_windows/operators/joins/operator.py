@@ -139,8 +139,9 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
                 self._results.fill_unmatched(rows.by_time()), "event_time"
             )
             return
+        places = rows.places_of(np.ones(len(rows), np.bool_))
         for begin in range(0, len(rows), join_pairs.PAIRS):
-            part = rows.take(np.arange(begin, min(begin + join_pairs.PAIRS, len(rows))))
+            part = rows.take(places[begin : begin + join_pairs.PAIRS])
             table = self._add_nearest(part)
             if len(table):
                 yield self._results.make_emission(table, "event_time")
@@ -152,7 +153,7 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
         for right in () if self._join.is_empty else self._right.find_candidates(left, *bounds):
             best.offer(right, self._matching.find_nearest(left, right, best.direction))
         found = best.has_match
-        i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found)
+        i = left.places_of(found | (self._join.pair.how == "left"))
         if not found.any():
             return self._results.fill_unmatched(left.take(i).by_time())
         right_rows, places = best.rows(self._join.pair.right)
@@ -187,7 +188,7 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
     def _select_new(self, batch: pa.Table, places: Ints, *, side: bool) -> JoinRows:
         table = batch.select(self._columns[not side]).take(pa.array(places)).combine_chunks()
         matched = np.zeros(len(places), np.bool_)
-        return self._indexes[not side].sort_rows(table, matched, arrival=places)
+        return self._indexes[not side].make_rows(table, matched, arrival=places)
 
     # ---- pairs
 
@@ -270,7 +271,7 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
                     later,
                 )
         if pair.how == "semi":
-            fresh = np.flatnonzero(left.matched & ~before)
+            fresh = left.places_of(left.matched & ~before)
             later = np.maximum(left.arrival[fresh], int(right.arrival.max()))
             names = [*self._keys, *pair.left]
             alone = left.table.select(names).take(pa.array(fresh))

@@ -1,4 +1,4 @@
-"""Rows of a join side in memory: runs, sorted by key and time.
+"""Rows of a join side in memory, in runs.
 
 New rows become a run; small runs are merged, as in a log-structured tree.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.kernels.contract.joins import SortedRows
 from gpu_windows.rules import add_saturating
 
 Ints = NDArray[np.int64]
@@ -24,16 +26,21 @@ _MAX_ROWS = 1 << 20
 
 @dataclass(frozen=True)
 class JoinRows:
-    """Rows of a side, sorted by key and time.
+    """Rows of a side.
+
+    Kernels match them sorted by key and time. Where a device sorts, it keeps codes, times and row
+    numbers in that order, and the table stays as it is (`arrange`).
 
     Parameters
     ----------
     table : pyarrow.Table
         Keys, time, columns of the side.
     codes, ts, arrival : int64[n]
-        Key codes; times; indices in the current call, or -1.
+        Key codes, which a device may have; times; indices in the current call, or -1.
     matched : bool[n]
         Whether they have been matched; changed in place.
+    sort : callable
+        Sorts codes and times.
     """
 
     table: pa.Table
@@ -41,23 +48,51 @@ class JoinRows:
     ts: Ints
     arrival: Ints
     matched: Flags
+    sort: Callable[[Ints, Ints], SortedRows]
 
     def __len__(self) -> int:
         return len(self.ts)
 
+    @cached_property
+    def sorted_rows(self) -> SortedRows:
+        """Their numbers, codes and times, sorted by code and time; a device may have them."""
+        return self.sort(self.codes, self.ts)
+
     def take(self, places: Any) -> JoinRows:
         """Return some of the rows."""
-        return JoinRows(
-            self.table.take(pa.array(places)),
-            self.codes[places],
-            self.ts[places],
-            self.arrival[places],
-            self.matched[places],
+        return replace(
+            self,
+            table=self.table.take(pa.array(places)),
+            codes=self.codes[places],
+            ts=self.ts[places],
+            arrival=self.arrival[places],
+            matched=self.matched[places],
         )
 
+    def arrange(self) -> JoinRows:
+        """Return the rows in sorted order if the CPU sorted them: so pairs are of neighbours.
+
+        Else they are returned as they are.
+        """
+        numbers, codes, ts, were_sorted = self.sorted_rows
+        if were_sorted or not isinstance(numbers, np.ndarray):
+            return self
+        rows = replace(self.take(numbers.astype(np.int64)), codes=codes, ts=ts)
+        ascending = np.arange(len(rows), dtype=np.int32)
+        vars(rows)["sorted_rows"] = SortedRows(ascending, codes, ts, were_sorted=True)
+        return rows
+
+    def places_of(self, some: Flags) -> Ints:
+        """Return the numbers of some rows, in order of key and time."""
+        if self.sorted_rows.were_sorted:
+            return np.flatnonzero(some)
+        numbers = np.asarray(self.sorted_rows.numbers).astype(np.int64)
+        return numbers[some[numbers]]
+
     def by_time(self) -> JoinRows:
-        """Return the rows in order of time."""
-        return self.take(np.argsort(self.ts, kind="stable"))
+        """Return the rows in order of time, those of equal time in order of their keys' codes."""
+        places = self.places_of(np.ones(len(self), np.bool_))
+        return self.take(places[np.argsort(self.ts[places], kind="stable")])
 
     def bounds(self, lower: int, upper: int) -> tuple[int, int]:
         """Return the first and the last time of possible matches."""
@@ -78,16 +113,9 @@ class _Run:
 
 
 class Runs:
-    """Rows of a side in memory that may still be matched.
+    """Rows of a side in memory that may still be matched."""
 
-    Parameters
-    ----------
-    sort : callable
-        Sorts the rows of a table, given their match flags.
-    """
-
-    def __init__(self, sort: Callable[[pa.Table, Flags], JoinRows]) -> None:
-        self._sort = sort
+    def __init__(self) -> None:
         self._runs: list[_Run] = []
 
     def __len__(self) -> int:
@@ -114,7 +142,7 @@ class Runs:
         self._runs.append(_Run.of(replace(rows, arrival=np.full(len(rows), -1))))
         while len(self._runs) > 1 and _are_alike(*(run.rows for run in self._runs[-2:])):
             last, previous = self._runs.pop(), self._runs.pop()
-            self._runs.append(_Run.of(self._merge([previous.rows, last.rows])))
+            self._runs.append(_Run.of(_merge([previous.rows, last.rows])))
 
     def expire(self, limit: int, *, emits_unmatched: bool) -> Iterator[JoinRows]:
         """Drop the rows up to a time; yield the unmatched ones.
@@ -137,9 +165,17 @@ class Runs:
         """Drop all rows."""
         self._runs = []
 
-    def _merge(self, parts: Sequence[JoinRows]) -> JoinRows:
-        table = pa.concat_tables([part.table for part in parts], promote_options="default")
-        return self._sort(table, np.concatenate([part.matched for part in parts]))
+
+def _merge(parts: Sequence[JoinRows]) -> JoinRows:
+    tables = [part.table for part in parts]
+    return JoinRows(
+        pa.concat_tables(tables, promote_options="default").combine_chunks(),
+        np.concatenate([part.codes for part in parts]),
+        np.concatenate([part.ts for part in parts]),
+        np.concatenate([part.arrival for part in parts]),
+        np.concatenate([part.matched for part in parts]),
+        parts[0].sort,
+    ).arrange()
 
 
 def _are_alike(previous: JoinRows, last: JoinRows) -> bool:

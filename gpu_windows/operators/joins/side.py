@@ -28,7 +28,7 @@ class Side:
         self.kind = KINDS[number]
         self._number, self._retention, self._needs = number, retention, needs
         self._index = index
-        self._runs = Runs(index.sort_rows)  # without a log all rows, otherwise those of the call
+        self._runs = Runs()  # without a log all rows, otherwise those of the call
         self._stored: StoredSide | None = None
 
     def __len__(self) -> int:

@@ -100,7 +100,7 @@ class StoredSide:
         if self._needs.tracks:
             found = match_flags.drop_markers(match_flags.resolve_markers(found))
             matched = match_flags.are_matched(found, self._newly_matched_numbers())
-        candidates = self._index.sort_rows(found, matched, among=codes)
+        candidates = self._index.make_rows(found, matched, among=codes)
         if not len(candidates):
             return
         before = candidates.matched.copy()
@@ -117,7 +117,7 @@ class StoredSide:
                 unmatched = match_flags.drop_markers(match_flags.resolve_markers(rows))
                 matched = match_flags.are_matched(unmatched, self._newly_matched_numbers())
                 unmatched = unmatched.filter(pa.array(~matched))
-            yield self._index.sort_rows(unmatched, np.zeros(len(unmatched), np.bool_))
+            yield self._index.make_rows(unmatched, np.zeros(len(unmatched), np.bool_))
         self._by_key.forget(limit)
         self._newly_matched = [
             rows.take(np.flatnonzero(rows.ts > limit)) for rows in self._newly_matched

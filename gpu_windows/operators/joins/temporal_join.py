@@ -123,8 +123,9 @@ class TemporalJoinOperator(StatefulOperator[StateLog]):
         if side == 0:
             table = table.append_column(NUMBER, pa.array(self._next + np.arange(len(table))))
             self._next += len(table)
-        rows = self._indexes[side].sort_rows(table, np.zeros(len(table), np.bool_))
-        return rows if side == 0 else rows.take(np.flatnonzero(are_keys(rows.codes)))
+        rows = self._indexes[side].make_rows(table, np.zeros(len(table), np.bool_))
+        has_key = are_keys(rows.codes)
+        return rows if side == 0 or has_key.all() else rows.take(np.flatnonzero(has_key))
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Emit the left rows that the watermark reaches; store the newest versions that it does."""

@@ -72,7 +72,7 @@ class Versions:
         found = self._table.find(hashes)
         if found is None or len(found) == 0:
             return []
-        return [self._sort([found.table.drop_columns([HASH, *TIMERS])])]
+        return [self._concat([found.table.drop_columns([HASH, *TIMERS])])]
 
     def keep(self, stored: Sequence[JoinRows], newer: Sequence[JoinRows], watermark: int) -> None:
         """Store the newest rows of keys that have newer ones; delete versions that have ended.
@@ -87,8 +87,9 @@ class Versions:
         """
         if not stored and not newer:
             return
-        rows = self._sort([each.table for each in (*stored, *newer)])
-        newest = rows.take(np.flatnonzero(np.diff(rows.codes, append=-1)))
+        rows = self._concat([each.table for each in (*stored, *newer)])
+        numbers, codes, *_ = map(np.asarray, rows.sorted_rows)
+        newest = rows.take(numbers[np.diff(codes, append=-1) != 0])
         hashes, ends = self._index.hashes_of(newest.codes), self._ends_of(newest.ts)
         has_ended = ends <= watermark
         changed = union(self._hashes_of(newer), hashes[has_ended])
@@ -106,9 +107,9 @@ class Versions:
         """Delete all versions."""
         self._table.drop()
 
-    def _sort(self, tables: Sequence[pa.Table]) -> JoinRows:
+    def _concat(self, tables: Sequence[pa.Table]) -> JoinRows:
         table = pa.concat_tables(tables, promote_options="default")
-        return self._index.sort_rows(table, np.zeros(len(table), np.bool_))
+        return self._index.make_rows(table, np.zeros(len(table), np.bool_))
 
     def _hashes_of(self, parts: Sequence[JoinRows]) -> Ints:
         """Return the hashes of the keys of some rows, each once."""
@@ -125,5 +126,5 @@ class Versions:
 def codes_of(parts: Sequence[JoinRows]) -> Ints:
     """Return the codes of the keys of some rows, each once, except null keys that match none."""
     codes = np.concatenate([np.empty(0, np.int64), *(rows.codes for rows in parts)])
-    codes = present(codes, int(codes.max(initial=-1)) + 1)
-    return codes[are_keys(codes)]
+    codes = codes[are_keys(codes)]
+    return present(codes, int(codes.max(initial=-1)) + 1)

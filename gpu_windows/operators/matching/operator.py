@@ -215,15 +215,14 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         before = np.full(len(match_state.rows), -1)
         numbers = np.concatenate([before, np.arange(len(due))])
         ts = rows.column(self._time).to_numpy()
-        found = select("cpu").joins.sorted_by_time(of_rows, ts)
-        order = np.arange(len(rows)) if found is None else found
+        order, _, times, _ = select("cpu").joins.sort(of_rows, ts)
         keys = present(np.concatenate([match_state.codes, codes]), self._keys.count)
         counts = np.bincount(of_rows, minlength=self._keys.count)[keys]
         stored_counts = np.zeros(self._keys.count, np.int64)
         stored_counts[match_state.codes] = match_state.lengths
         return _SortedRows(
             rows.combine_chunks(), order, keys, offsets(counts), stored_counts[keys],
-            ts[order], numbers[order],
+            times, numbers[order],
         )  # fmt: skip
 
     def _store_remaining(self, rows: _SortedRows, found: Found) -> None:

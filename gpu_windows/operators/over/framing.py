@@ -119,10 +119,10 @@ class _Work:
         self._backend, self._each = backend, each
         self._columns = framing.columns
         codes, ts, self._states = rows.codes, rows.ts, rows.states
-        found = backend.joins.sorted_by_time(backend.to_device(codes), backend.to_device(ts))
-        self._order: Ints | None = None if found is None else backend.to_host(found)
-        if self._order is not None:
-            codes, ts = codes[self._order], ts[self._order]
+        found = backend.joins.sort(backend.to_device(codes), backend.to_device(ts))
+        self._order: NDArray[np.int32] | None = None
+        if not found.were_sorted:
+            self._order, codes, ts = map(backend.to_host, (found.numbers, found.codes, found.ts))
             self._states = {
                 partial: self._columns[partial].take(state, self._order)
                 for partial, state in self._states.items()
