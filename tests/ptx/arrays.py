@@ -8,6 +8,7 @@ as CuPy does.
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,8 +30,16 @@ class NeverWrittenError(AssertionError):
 computed: set[tuple[str, ...]] = set()
 
 
+#: Every call of CuPy that allocates, copies or computes, by its name; a view does nothing.
+calls: Counter[str] = Counter()
+#: Calls that return when the device has done all that came before: what they give is the host's, or
+#: as long as the device finds.
+WAITING = frozenset({"asnumpy", "int", "bool", "flatnonzero"})
+
+
 def _record(name: str, *inputs: Any) -> None:
-    """Add a call to `computed`."""
+    """Add a call to `calls` and to `computed`."""
+    calls[name] += 1
     arrays = inputs[0] if inputs and isinstance(inputs[0], list | tuple) else inputs
     computed.add((name, *(each.dtype.name for each in arrays if isinstance(each, DeviceArray))))
 
@@ -104,9 +113,11 @@ class DeviceArray(NDArrayOperatorsMixin):
         return len(self._values)
 
     def __int__(self) -> int:
+        calls["int"] += 1
         return int(_inner(self))
 
     def __bool__(self) -> bool:
+        calls["bool"] += 1
         return bool(_inner(self))
 
     def __getitem__(self, index: Any) -> Any:
@@ -132,6 +143,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         """Return the values as another type."""
         if not copy and self.dtype == dtype:
             return self
+        calls["astype"] += 1
         computed.add(("astype", self.dtype.name, np.dtype(dtype).name))
         return DeviceArray(_inner(self).astype(dtype))
 
@@ -160,28 +172,36 @@ class PretendedCupy:
             return array
         if not isinstance(array, np.ndarray):
             raise TypeError(f"neither an array of the device nor NumPy's: {type(array).__name__}")
+        calls["asarray"] += 1
         return DeviceArray(array)
 
     def ascontiguousarray(self, array: DeviceArray) -> DeviceArray:
         """Return the array, which always is."""
+        calls["ascontiguousarray"] += 1
         _inner(array)
         return array
 
     def asnumpy(self, array: Any) -> Any:
         """Copy to the host what is not there."""
-        return array if isinstance(array, np.ndarray) else np.array(_inner(array))
+        if isinstance(array, np.ndarray):
+            return array
+        calls["asnumpy"] += 1
+        return np.array(_inner(array))
 
     def empty(self, count: int, dtype: Any) -> DeviceArray:
         """Allocate."""
+        calls["empty"] += 1
         memory = _Memory(count, dtype, is_written=False)
         return DeviceArray(memory.values, memory)
 
     def zeros(self, count: int, dtype: Any) -> DeviceArray:
         """Allocate zeros."""
+        calls["zeros"] += 1
         return DeviceArray(np.zeros(count, dtype))
 
     def full(self, count: int, value: Any, dtype: Any) -> DeviceArray:
         """Allocate values."""
+        calls["full"] += 1
         computed.add(("full", np.dtype(dtype).name))
         return DeviceArray(np.full(count, value, dtype))
 
