@@ -135,7 +135,7 @@ def _distinct(keys: int, apart: int) -> Make:
     def make(backend: Backend, rows: int) -> Work:
         values = np.random.default_rng(5).integers(0, keys, rows) * apart
         there = backend.to_device(values), backend.to_device(np.empty(0, np.bool_))
-        return lambda: backend.keys.distinct(*there)
+        return lambda: backend.keys.codes(*there, lambda found: np.arange(len(found) + 1))
 
     return make
 

@@ -59,10 +59,7 @@ def _assign(
         else:
             rejected += 1
         i += step
-    if cuda.grid(1) < ts.size:
-        reach.note_extremes(cuda.grid(1), smallest, greatest, marks)
-        if rejected > 0:
-            reach.add_count(cuda.grid(1), rejected, marks)
+    reach.mark(smallest, greatest, rejected, marks)
 
 
 def assign_slices(
@@ -73,7 +70,8 @@ def assign_slices(
     if len(ts) == 0:
         return Assigned(0, LONG_MAX, LONG_MIN)
     earliest = first_tick_on_time(limits.lateness, limits.watermark, grid)
-    nullable, marks = int(len(valid) > 0), reach.make_marks()
+    nullable = int(len(valid) > 0)
+    marks = primitives.empty(reach.mark_count(len(ts)), np.int64)
     _assign(
         len(ts), ts, nullable, valid, grid, reciprocal(grid.slide), limits.low, limits.high,
         earliest, slices, status, marks,

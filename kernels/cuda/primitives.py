@@ -27,10 +27,12 @@ _MIN_BLOCKS, _MAX_BLOCKS = 128, 4096
 def to_device(array: HostArray) -> DeviceArray:
     """Return the array on the device, contiguous; one that is there is not copied."""
     with working() as session:
+        if array.size == 0:
+            return session.placeholder(array.dtype)[:0]
         moved = None if session.staging is None else session.staging.to_device(array)
-        if moved is not None:
-            return moved
-        return session.arrays.ascontiguousarray(session.arrays.asarray(array))
+        if moved is None:
+            moved = session.arrays.asarray(array)
+        return moved if moved.flags.c_contiguous else session.arrays.ascontiguousarray(moved)
 
 
 def to_host(array: DeviceArray) -> HostArray:
@@ -46,6 +48,26 @@ def empty(count: int, dtype: type[np.generic]) -> DeviceArray:
     """Allocate ``count`` values of a dtype, undefined."""
     with working() as session:
         return session.arrays.empty(count, dtype)
+
+
+#: Bytes that the arrays of an allocation begin at multiples of, as CuPy's do.
+_ALIGNMENT = 512
+
+
+def empties(*wanted: tuple[int, type[np.generic]]) -> list[Any]:
+    """Allocate several arrays as one, each ``(count, dtype)``, undefined.
+
+    Memory is free again when nobody has any of them: so they should be of one purpose.
+    """
+    sizes = [count * np.dtype(dtype).itemsize for count, dtype in wanted]
+    begins = [0]
+    for size in sizes:
+        begins.append(begins[-1] + -(-size // _ALIGNMENT) * _ALIGNMENT)
+    whole = empty(begins[-1], np.uint8)
+    return [
+        whole[begin : begin + size].view(dtype)
+        for (_, dtype), begin, size in zip(wanted, begins, sizes, strict=False)
+    ]
 
 
 def full(count: int, value: int) -> Any:
@@ -92,6 +114,11 @@ def exclusive_scan(counts: Any) -> tuple[Any, int]:
 # ---- kernels
 
 
+def block_count(count: int) -> int:
+    """Return how many blocks a launch over ``count`` items has."""
+    return min(max(-(-count // THREADS), _MIN_BLOCKS), _MAX_BLOCKS)
+
+
 def launch(compiled: Any, count: int, arguments: Sequence[Any]) -> None:
     """Run a kernel that strides over ``count`` items, on the session's stream; do not wait.
 
@@ -99,5 +126,4 @@ def launch(compiled: Any, count: int, arguments: Sequence[Any]) -> None:
     A kernel must not look at it.
     """
     with working() as session:
-        blocks = min(max(-(-count // THREADS), _MIN_BLOCKS), _MAX_BLOCKS)
-        compiled(session, blocks, THREADS, arguments)
+        compiled(session, block_count(count), THREADS, arguments)

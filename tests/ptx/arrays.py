@@ -62,6 +62,15 @@ class _Memory:
         self.values = whole[begin : begin + size].view(dtype)
         self.written = None if is_written or not size else np.zeros(size, np.uint8)
 
+    def part(self, values: Any) -> _Memory:
+        """Return the memory of some of its values, which follow each other."""
+        made = _Memory.__new__(_Memory)
+        made.values, made.written = values, self.written
+        if self.written is not None:
+            begin = values.ctypes.data - self.values.ctypes.data
+            made.written = self.written[begin : begin + values.nbytes]
+        return made
+
     def check_written(self, part: int | slice = slice(None)) -> None:
         """Refuse to read what nothing wrote; ``part`` are places of values."""
         if self.written is None:
@@ -123,6 +132,9 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, int | slice):
             _record("getitem", self, index)
+        if isinstance(index, slice) and index.step in (None, 1):
+            values = self._values[index]
+            return DeviceArray(values, self._memory.part(values))
         self._memory.check_written(index if isinstance(index, int | slice) else slice(None))
         return DeviceArray(np.asarray(self._values[_inner(index)]))
 
@@ -137,7 +149,8 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def view(self, dtype: Any) -> DeviceArray:
         """Return the same memory as another type."""
-        return DeviceArray(self._values.view(dtype), self._memory)
+        values = self._values.view(dtype)
+        return DeviceArray(values, self._memory.part(values))
 
     def astype(self, dtype: Any, *, copy: bool = True) -> DeviceArray:
         """Return the values as another type."""
