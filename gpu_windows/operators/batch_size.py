@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gpu_windows.kernels.backend import select
 from gpu_windows.operators.columns.batches import ENOUGH_BYTES, gather
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import Plan, Strategy
 
 #: Bytes of a table that are enough for a call on a device, however few its rows are.
 ENOUGH_DEVICE_BYTES = 1 << 29
@@ -34,4 +34,6 @@ def gather_batches(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     """Yield the tables for the calls of an operator; see `gather`."""
     on_device = is_on_device(plan)
     enough = ENOUGH_DEVICE_BYTES if on_device else ENOUGH_BYTES
-    return gather(batches, plan.call_rows(on_device=on_device), enough)
+    # of slices only what kernels take is read, column by column, on its way to the device
+    apart = on_device and plan.strategy is Strategy.SLICES
+    return gather(batches, plan.call_rows(on_device=on_device), enough, in_pieces=apart)

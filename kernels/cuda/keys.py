@@ -58,11 +58,10 @@ def codes(
     if count == 0:
         encode(_NONE)
         return values
-    places = primitives.empty(count, np.int64)
     size = min(max(1 << (2 * count - 1).bit_length(), _MIN_SLOTS), _MAX_SLOTS)
     most = min(size, count)
-    sizes = size, most, _HEAD + 2 * _NEAR, reach.mark_count(count)
-    table, rows, found, marks = primitives.empties(*((each, np.int64) for each in sizes))
+    sizes = count, size, most, _HEAD + 2 * _NEAR, reach.mark_count(count)
+    places, table, rows, found, marks = primitives.empties(*((each, np.int64) for each in sizes))
     _place(values, valid, places, table, found, marks)
     _collect(size, values, table, rows, found)
     there: Any = primitives.to_host(found)
@@ -177,7 +176,7 @@ def _place_rows(
         if masked and not valid[i]:
             places[i] = table.size
             continue
-        if load_relaxed(found, _OVERFULL):
+        if not is_near and load_relaxed(found, _OVERFULL):
             return
         place = values[i] - low if is_near else _place_by_hash(i, values, probes, table)
         if place < 0:

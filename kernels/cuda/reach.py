@@ -95,10 +95,15 @@ def _summarize(marks: Any, out: Any) -> None:
 
 def reach_of(values: Any) -> tuple[int, int]:
     """Return the smallest and the greatest of int64[n], n > 0, reading them once."""
+    smallest, greatest, _ = read_marks(mark_reach(values))
+    return smallest, greatest
+
+
+def mark_reach(values: Any) -> Any:
+    """Return the marks of int64[n], n > 0, with counts of 0."""
     marks = primitives.empty(mark_count(len(values)), np.int64)
     _reach(len(values), values, marks)
-    smallest, greatest, _ = read_marks(marks)
-    return smallest, greatest
+    return marks
 
 
 @kernel((INTS, INTS))

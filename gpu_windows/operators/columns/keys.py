@@ -21,6 +21,7 @@ from gpu_windows.operators.columns.numeric import (
     ALL,
     canonical_bits,
     from_numeric,
+    in_pieces,
     one_chunk,
     to_numeric,
 )
@@ -216,7 +217,7 @@ class _NumericEncoder:
     def encode_on_device(
         self, backend: Backend, column: pa.Array | pa.ChunkedArray
     ) -> DeviceInts | None:
-        numeric = to_numeric(column)
+        numeric = in_pieces(column)
         values, valid = backend.to_device(numeric.values), backend.to_device(numeric.valid)
         if self._floating:
             values = backend.keys.bits(values)

@@ -26,6 +26,7 @@ from gpu_windows.operators.columns.numeric import (
     ALL,
     NumericColumn,
     TypedNumericColumn,
+    in_pieces,
     one_chunk,
     to_numeric,
     upper_words,
@@ -45,18 +46,25 @@ class Rows:
     Parameters
     ----------
     table : pyarrow.Table or DeviceTable
+    in_pieces : bool
+        Whether the chunks of columns stay apart, because they go to a device.
     """
 
     table: Any
+    in_pieces: bool = False
     _values: dict[tuple[str, int], NDArray[Any]] = field(default_factory=dict)
     _valid: dict[tuple[str | None, str | None], NDArray[np.bool_]] = field(default_factory=dict)
 
     def numeric(self, column: str, where: str | None = None, word: int = 0) -> NumericColumn:
         """Return a column as numbers; see `valid`, and `Partial` for ``word``."""
         if (column, word) not in self._values:
-            array = one_chunk(self.table.column(column))
-            self._values[column, word] = upper_words(array) if word else values_of(array)
+            self._values[column, word] = self._values_of(self.table.column(column), word)
         return NumericColumn(self._values[column, word], self.valid(column, where))
+
+    def _values_of(self, column: Any, word: int) -> NDArray[Any]:
+        if word:
+            return upper_words(one_chunk(column))
+        return in_pieces(column).values if self.in_pieces else values_of(one_chunk(column))
 
     def valid(self, column: str | None, where: str | None = None) -> NDArray[np.bool_]:
         """Return the mask of rows to aggregate; empty: all.
