@@ -23,6 +23,12 @@ def keep(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def deliver(array: NDArray[Any], together: list[Any] | None = None) -> NDArray[Any]:
+    """See `contract.modules.Memory.deliver`."""
+    del together
+    return array
+
+
 def borrow(array: NDArray[Any]) -> NDArray[Any]:
     """See `contract.modules.Memory.borrow`."""
     return array

@@ -53,6 +53,21 @@ def empty(count: int, dtype: type[np.generic]) -> DeviceArray:
     return made
 
 
+def to_host_together(arrays: Sequence[DeviceArray]) -> list[HostArray]:
+    """Return arrays of 8 bytes an item as NumPy's; those that are small come in one copy."""
+    is_small = [0 < array.nbytes <= _SMALL_BYTES for array in arrays]
+    small = [array.view(np.int64) for array, each in zip(arrays, is_small, strict=True) if each]
+    if len(small) < 2:
+        return [*map(to_host, arrays)]
+    with working() as session:
+        whole = session.arrays.concatenate(small)
+    parts = iter(np.split(to_host(whole), np.cumsum([*map(len, small)])[:-1]))
+    return [
+        next(parts).view(array.dtype) if each else to_host(array)
+        for array, each in zip(arrays, is_small, strict=True)
+    ]
+
+
 #: Bytes that the arrays of an allocation begin at multiples of, as CuPy's do.
 _ALIGNMENT = 512
 #: Arrays that take no more bytes are cut from a slab, which a thread allocates for many of them.

@@ -72,6 +72,35 @@ class Resident(LazyArray):
         return super().__array_function__(function, types, arguments, keywords)
 
 
+class Delivered(LazyArray):
+    """A result on the device for the host, where it is when somebody looks at it.
+
+    Parameters
+    ----------
+    array : device array
+        Nobody may change it.
+    together : list of Delivered
+        Those that come with the first look at one of them.
+    """
+
+    def __init__(self, array: DeviceArray, together: list[Delivered]) -> None:
+        self._array, self._together = array, together
+        self._copy: HostArray | None = None
+        self.dtype, self.size, self.nbytes = array.dtype, array.size, array.nbytes
+        together.append(self)
+
+    @property
+    def on_host(self) -> HostArray:
+        """NumPy's copy."""
+        if self._copy is None:
+            pending, self._together[:] = [*self._together], []
+            arrays = primitives.to_host_together([each._array for each in pending])
+            for each, array in zip(pending, arrays, strict=True):
+                each._copy, each._array = array, None
+        assert self._copy is not None
+        return self._copy
+
+
 #: Threads of a process may work at queries of their own.
 _LOCK = RLock()
 #: All that are still used by someone, by identity: their equality is NumPy's.

@@ -40,8 +40,10 @@ WAITING = frozenset({"asnumpy", "int", "bool", "flatnonzero"})
 def _record(name: str, *inputs: Any) -> None:
     """Add a call to `calls` and to `computed`."""
     calls[name] += 1
-    arrays = inputs[0] if inputs and isinstance(inputs[0], list | tuple) else inputs
-    computed.add((name, *(each.dtype.name for each in arrays if isinstance(each, DeviceArray))))
+    if inputs and isinstance(inputs[0], list | tuple):  # as many as there are
+        computed.add((name, *sorted({each.dtype.name for each in inputs[0]})))
+        return
+    computed.add((name, *(each.dtype.name for each in inputs if isinstance(each, DeviceArray))))
 
 
 class _Memory:

@@ -22,6 +22,7 @@ from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.cpu import running
+from gpu_windows.kernels.lazy_array import LazyArray
 from gpu_windows.operators.columns.numeric import (
     ALL,
     NumericColumn,
@@ -120,7 +121,7 @@ class PartialColumn(ABC):
 
     def combine(self, backend: Backend, windows: Any, state: State) -> State:
         """Combine the slices of every window."""
-        return self.combine_prepared(backend, windows, self.prepare(backend, state))
+        return on_host(self.combine_prepared(backend, windows, self.prepare(backend, state)))
 
     @abstractmethod
     def prepare(self, backend: Backend, state: State) -> Any:
@@ -128,7 +129,7 @@ class PartialColumn(ABC):
 
     @abstractmethod
     def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
-        """Combine the slices of every window."""
+        """Combine the slices of every window; `on_host` is for who computes with the result."""
 
     @abstractmethod
     def running(self, begins: NDArray[np.int64], state: State) -> State:
@@ -180,6 +181,11 @@ class PartialColumn(ABC):
         """Replace all entries outside a mask by the identity."""
         index = np.where(some, np.arange(len(some)), len(some))
         return self.take(self.concat([state, self.nothing()]), index)
+
+
+def on_host(state: State) -> State:
+    """Return a state with NumPy's arrays in the place of those that are still on a device."""
+    return tuple(np.asarray(part) if isinstance(part, LazyArray) else part for part in state)
 
 
 class FoldedColumn(PartialColumn):
@@ -243,7 +249,7 @@ class FoldedColumn(PartialColumn):
 
     def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
         """Fold the slices of every window."""
-        return (backend.to_host(backend.combine.combine(self._how, windows, prepared)),)
+        return (backend.deliver(backend.combine.combine(self._how, windows, prepared)),)
 
     def running(self, begins: NDArray[np.int64], state: State) -> State:
         """Fold each entry with those before it in its run."""
@@ -303,7 +309,7 @@ class MomentsColumn(PartialColumn):
 
     def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
         """Combine the slices of every window."""
-        return tuple(map(backend.to_host, backend.combine.moments(windows, prepared)))
+        return tuple(map(backend.deliver, backend.combine.moments(windows, prepared)))
 
     def running(self, begins: NDArray[np.int64], state: State) -> State:
         """Combine every entry with those before it."""
