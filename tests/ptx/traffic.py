@@ -33,8 +33,8 @@ _SECTOR, _WARP = 32, 32
 _READ, _WRITE, _ATOMIC = range(3)
 #: As many as a thread has in a batch of 8,388,608, for which a launch has 4,096 blocks.
 _ROWS_A_THREAD = 8
-#: Numbers that are no array: a total, extremes.
-FEW = 3
+#: Numbers that are no array: a total, extremes, the size of tables.
+FEW = 8
 
 HEAD = """# What kernels ask of memory, and what crosses
 
@@ -55,7 +55,7 @@ Launches, calls of CuPy and waits have a table of their own. A call of CuPy coun
 copies or computes; a wait is a call that returns when the device has done all that came before.
 
 Of moves between host and device, those of more than a few numbers (a total, the least and the
-greatest) count; what goes up after something came down has made a round trip. Keys make one
+greatest, the size of a table) count; what goes up after something came down has made a round trip. Keys make one
 before anything else: the values of a key column go up, the distinct ones come down, and what the
 host knows them by goes up. That is counted by itself; it is as long as there are distinct keys in
 a batch, not rows.
