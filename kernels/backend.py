@@ -85,12 +85,12 @@ class _Remembering:
         self.to_host, self.keep, self.release = memory.to_host, memory.keep, memory.release
         self.take, self.empty, self.borrow = memory.take, memory.empty, memory.borrow
         self._move, self._deliver = memory.to_device, memory.deliver
-        self._together: list[Any] = []
+        self._pending: list[Any] = []
         self._moved: dict[int, tuple[HostArray, DeviceArray]] = {}  # the former keep their id
 
-    def deliver(self, array: DeviceArray, together: list[Any] | None = None) -> HostArray:
+    def deliver(self, array: DeviceArray, pending: list[Any] | None = None) -> HostArray:
         """See `contract.modules.Memory.deliver`."""
-        return self._deliver(array, self._together if together is None else together)
+        return self._deliver(array, self._pending if pending is None else pending)
 
     def to_device(self, array: HostArray) -> DeviceArray:
         """See `contract.modules.Memory.to_device`."""

@@ -31,7 +31,7 @@ class Memory(Protocol):
         it. `to_device` finds it where it is, `numpy.concatenate` of such arrays is one.
         """
 
-    def deliver(self, array: DeviceArray, together: list[Any] | None = None) -> HostArray:
+    def deliver(self, array: DeviceArray, pending: list[Any] | None = None) -> HostArray:
         """Return a result for the host, which is there when somebody looks at it.
 
         The first look at one brings all that were delivered with the same list, in one copy if they
@@ -40,7 +40,7 @@ class Memory(Protocol):
         Parameters
         ----------
         array : array of the back end
-        together : list, optional
+        pending : list, optional
             What is delivered and was not looked at. Default: nothing else.
         """
 

@@ -54,7 +54,7 @@ class Assigned:
     status : int8[n]
         ACCEPTED, LATE, GAP, OUT_OF_RANGE or NULL (`gpu_windows.rules`).
     summarize : callable
-        Returns what was seen of the rows; on a device it waits for that.
+        Returns the summary of the rows; on a device it waits for that.
     marks : object
         The back end's own.
     """
@@ -71,21 +71,21 @@ class Assigned:
         self._seen: Seen | None = None
 
     @property
-    def seen(self) -> Seen:
-        """What was seen of the rows."""
+    def summary(self) -> Seen:
+        """How many rows were rejected, and the reach of the others."""
         if self._seen is None:
             self._seen = self._summarize()
         return self._seen
 
-    @seen.setter
-    def seen(self, seen: Seen) -> None:
-        """Set what is known by now, so that nobody waits for it again."""
-        self._seen = seen
+    @summary.setter
+    def summary(self, summary: Seen) -> None:
+        """Set it where it is known by now, so that nobody waits for it again."""
+        self._seen = summary
 
     @property
     def reach(self) -> tuple[int, int] | None:
         """The least and the greatest slice of accepted rows, if there are any."""
-        _, low, high = self.seen
+        _, low, high = self.summary
         return (low, high) if low <= high else None
 
 

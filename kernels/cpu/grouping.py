@@ -74,7 +74,7 @@ def group(
 
 def group_accepted(codes: NDArray[np.int64], assigned: Assigned, key_count: int) -> Groups | None:
     """See `contract.groups.Grouping.group_accepted`."""
-    if assigned.seen.rejected:
+    if assigned.summary.rejected:
         return None
     return group(codes, assigned.slices, key_count, assigned.reach)
 

@@ -23,9 +23,9 @@ def keep(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def deliver(array: NDArray[Any], together: list[Any] | None = None) -> NDArray[Any]:
+def deliver(array: NDArray[Any], pending: list[Any] | None = None) -> NDArray[Any]:
     """See `contract.modules.Memory.deliver`."""
-    del together
+    del pending
     return array
 
 

@@ -1,4 +1,4 @@
-"""What the threads of a block find out together: all of them must come to a call."""
+"""Sums and folds over the threads of a block: all of them must come to a call."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class Found(NamedTuple):
 
 
 def cells_of(
-    codes: Any, slices: Any, key_count: int, known: tuple[int, int] | Any, status: Any
+    codes: Any, slices: Any, key_count: int, reach_or_marks: tuple[int, int] | Any, status: Any
 ) -> Found:
     """Return the cells of rows; wait for how many there are.
 
@@ -158,17 +158,17 @@ def cells_of(
     codes, slices : int64[n]
         At least one row.
     key_count : int
-    known : (int, int) or int64 marks
+    reach_or_marks : (int, int) or int64 marks
         The least and the greatest slice, or the marks of those (`gpu_windows.kernels.cuda.reach`).
     status : int8[n] or int8[0]
         Which rows were accepted; empty: all.
     """
-    given = isinstance(known, tuple)
-    low, high = known if given else (0, 0)
+    given = isinstance(reach_or_marks, tuple)
+    low, high = reach_or_marks if given else (0, 0)
     limit = _limit(len(codes))
     if given and (len(codes) > _MAX_CELLS or key_count * (high - low + 1) > limit):
         return Found(Seen(0, low, high))
-    marks = _NO_MARKS if given else known
+    marks = _NO_MARKS if given else reach_or_marks
     parts = min(max(limit // _PART, _MIN_PARTS), _MAX_PARTS)
     places = 2 * max(replicas.places(), limit + 1)
     wanted = (len(codes), np.int32), (places, np.int64), (parts, np.int64), (_HEAD, np.int64)
@@ -199,7 +199,7 @@ def _limit(rows: int) -> int:
 
 @kernel((INT, INT, INT, INT, INT, INT, INTS, INTS, INTS))
 def _begin(
-    key_count: Any, limit: Any, most_places: Any, given: Any, low: Any, high: Any, marks: Any,
+    key_count: Any, limit: Any, max_places: Any, given: Any, low: Any, high: Any, marks: Any,
     head: Any, table: Any,
 ) -> None:  # fmt: skip
     """Find the size of the tables, and make them ready."""
@@ -211,7 +211,7 @@ def _begin(
     if high < low or width <= 0 or width > limit // key_count:
         width = 0
     size = key_count * width
-    places = replicas_of(size + 1, most_places)
+    places = replicas_of(size + 1, max_places)
     if cuda.grid(1) == 0:
         head[_LOW], head[_WIDTH], head[_HIGH], head[_REJECTED] = low, width, high, rejected
         head[_SIZE], head[_REPLICAS], head[_COUNT] = size, places, 0
@@ -285,9 +285,9 @@ def _write_occupied(
             if cell < end:
                 count = table[cell * replicas]
                 table[cell * replicas] = 0
-            mine, every = sum_before(1 if count > 0 else 0)
+            own, every = sum_before(1 if count > 0 else 0)
             if count > 0:
-                entry = at + mine
+                entry = at + own
                 codes[entry], slices[entry] = cell // width, low + cell % width
                 rows[entry], occupied[entry] = count, cell
             at += every

@@ -105,7 +105,7 @@ def group_accepted(codes: DeviceInts, assigned: Assigned, key_count: int) -> Gro
     if count == 0:
         return none()
     found = cells_of(codes, slices, key_count, assigned.marks, assigned.status)
-    assigned.seen = found.seen
+    assigned.summary = found.seen
     if found.seen.rejected == count:
         return none()
     if found.cells is None and found.seen.rejected == 0:

@@ -59,8 +59,8 @@ def codes(
         encode(_NONE)
         return values
     size = min(max(1 << (2 * count - 1).bit_length(), _MIN_SLOTS), _MAX_SLOTS)
-    most = min(size, count)
-    sizes = count, size, most, _HEAD + 2 * _NEAR, reach.mark_count(count)
+    max_entries = min(size, count)
+    sizes = count, size, max_entries, _HEAD + 2 * _NEAR, reach.mark_count(count)
     places, table, rows, found, marks = primitives.empties(*((each, np.int64) for each in sizes))
     _place(values, valid, places, table, found, marks)
     _collect(size, values, table, rows, found)
@@ -209,17 +209,17 @@ def _place_by_hash(i: Any, values: Any, probes: Any, table: Any) -> Any:
 @kernel((INTS, INTS, INTS, INTS))
 def _collect(values: Any, table: Any, rows: Any, found: Any) -> None:
     """Number the values that are in the table, and write their first rows."""
-    taken, thread, threads = 0, cuda.grid(1), cuda.gridsize(1)
+    occupied, thread, threads = 0, cuda.grid(1), cuda.gridsize(1)
     if found[_OVERFULL] == 0:
         for place in range(thread, table.size, threads):
             if table[place] != _FREE:
-                taken += 1
-    at, total = sum_before(taken)
+                occupied += 1
+    at, total = sum_before(occupied)
     begin = cuda.shared.array(1, INT)
     if cuda.threadIdx.x == 0:
         begin[0] = cuda.atomic.add(found, _COUNT, total)
     cuda.syncthreads()
-    if taken == 0:
+    if occupied == 0:
         return
     at += begin[0]
     for place in range(thread, table.size, threads):

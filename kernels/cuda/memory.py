@@ -32,9 +32,9 @@ def keep(array: DeviceArray) -> HostArray:
     return resident  # type: ignore[no-any-return]
 
 
-def deliver(array: DeviceArray, together: list[Any] | None = None) -> HostArray:
+def deliver(array: DeviceArray, pending: list[Any] | None = None) -> HostArray:
     """See `contract.modules.Memory.deliver`."""
-    delivered: Any = Delivered(array, [] if together is None else together)
+    delivered: Any = Delivered(array, [] if pending is None else pending)
     return delivered  # type: ignore[no-any-return]
 
 

@@ -31,10 +31,10 @@ def places() -> int:
     return _PLACES
 
 
-def _replicas(size: Any, most: Any) -> Any:
-    """Return how many places each cell has: a power of two, ``most`` in all if it is not one."""
+def _replicas(size: Any, max_places: Any) -> Any:
+    """Return how many places each cell has: one, or a power of two and ``max_places`` in all."""
     replicas = 1
-    while 2 * replicas * size <= most and replicas < _MAX_REPLICAS:
+    while 2 * replicas * size <= max_places and replicas < _MAX_REPLICAS:
         replicas *= 2
     return replicas
 

@@ -79,23 +79,23 @@ class Delivered(LazyArray):
     ----------
     array : device array
         Nobody may change it.
-    together : list of Delivered
+    pending : list of Delivered
         Those that come with the first look at one of them.
     """
 
-    def __init__(self, array: DeviceArray, together: list[Delivered]) -> None:
-        self._array, self._together = array, together
+    def __init__(self, array: DeviceArray, pending: list[Delivered]) -> None:
+        self._array, self._pending = array, pending
         self._copy: HostArray | None = None
         self.dtype, self.size, self.nbytes = array.dtype, array.size, array.nbytes
-        together.append(self)
+        pending.append(self)
 
     @property
     def on_host(self) -> HostArray:
         """NumPy's copy."""
         if self._copy is None:
-            pending, self._together[:] = [*self._together], []
-            arrays = primitives.to_host_together([each._array for each in pending])
-            for each, array in zip(pending, arrays, strict=True):
+            every, self._pending[:] = [*self._pending], []
+            arrays = primitives.to_host_together([each._array for each in every])
+            for each, array in zip(every, arrays, strict=True):
                 each._copy, each._array = array, None
         assert self._copy is not None
         return self._copy

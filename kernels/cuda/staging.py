@@ -278,18 +278,18 @@ class _Ring:
         return self._pool.submit(fill, to, sources)
 
 
-def _cut(parts: Sequence[HostArray], most: int) -> Iterator[list[HostArray]]:
-    """Yield what follows each other of some arrays, ``most`` items at once, at last fewer."""
+def _cut(parts: Sequence[HostArray], max_items: int) -> Iterator[list[HostArray]]:
+    """Yield what follows each other of some arrays, ``max_items`` items at once, at last fewer."""
     group: list[HostArray] = []
-    room = most
+    capacity = max_items
     for part in parts:
         begin = 0
         while begin < len(part):
-            group.append(part[begin : begin + room])
+            group.append(part[begin : begin + capacity])
             begin += len(group[-1])
-            room -= len(group[-1])
-            if room == 0:
+            capacity -= len(group[-1])
+            if capacity == 0:
                 yield group
-                group, room = [], most
+                group, capacity = [], max_items
     if group:
         yield group

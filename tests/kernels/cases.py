@@ -102,7 +102,7 @@ def evaluate(backend: Backend, case: Case) -> Results:
         place(case.ts), place(case.present), case.grid,
         Limits(*case.range, case.lateness, case.watermark),
     )  # fmt: skip
-    seen = assigned.seen
+    seen = assigned.summary
     found = {"slices": backend.to_host(assigned.slices), "status": backend.to_host(assigned.status)}
     found["units"] = backend.to_host(backend.assign.count_units(place(case.ts), UNITS))
     keep = found["status"] == rules.ACCEPTED

@@ -55,10 +55,10 @@ Launches, calls of CuPy and waits have a table of their own. A call of CuPy coun
 copies or computes; a wait is a call that returns when the device has done all that came before.
 
 Of moves between host and device, those of more than a few numbers (a total, the least and the
-greatest, the size of a table) count; what goes up after something came down has made a round trip. Keys make one
-before anything else: the values of a key column go up, the distinct ones come down, and what the
-host knows them by goes up. That is counted by itself; it is as long as there are distinct keys in
-a batch, not rows.
+greatest, the size of a table) count; what goes up after something came down has made a round
+trip. Keys make one before anything else: the values of a key column go up, the distinct ones come
+down, and what the host knows them by goes up. That is counted by itself; it is as long as there
+are distinct keys in a batch, not rows.
 """
 
 

@@ -78,7 +78,7 @@ def in_pieces(column: pa.Array | pa.ChunkedArray | TypedNumericColumn) -> Numeri
     if not isinstance(column, pa.ChunkedArray) or column.num_chunks == 1:
         return to_numeric(column)
     chunks = [chunk for chunk in column.chunks if len(chunk)]
-    values: Any = Pieces([_stored(chunk) for chunk in chunks], _dtype_of(column.type))
+    values: Any = Pieces([_view_values(chunk) for chunk in chunks], _dtype_of(column.type))
     valid: Any = ALL
     if column.null_count:
         masks = [pc.is_valid(chunk).to_numpy(zero_copy_only=False) for chunk in chunks]
@@ -99,14 +99,14 @@ def values_of(array: pa.Array | TypedNumericColumn) -> NDArray[Any]:
         return array.values
     if len(array) == 0:
         return np.empty(0, _dtype_of(array.type))
-    return np.ascontiguousarray(_stored(array)).astype(_dtype_of(array.type), copy=False)
+    return np.ascontiguousarray(_view_values(array)).astype(_dtype_of(array.type), copy=False)
 
 
 def _dtype_of(dtype: pa.DataType) -> np.dtype[Any]:
     return np.dtype(np.float64 if types.is_floating(dtype) else np.int64)
 
 
-def _stored(array: pa.Array) -> NDArray[Any]:
+def _view_values(array: pa.Array) -> NDArray[Any]:
     """View the values of an array, of at least one, as they are stored; undefined where null."""
     dtype = array.type
     if types.is_boolean(dtype):

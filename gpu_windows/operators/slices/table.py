@@ -239,8 +239,8 @@ class SliceTable:
             if groups is not None:  # the rejected rows need not be taken out
                 states = self._lift(backend, piece.rows)
                 entries = self._reduce_groups(backend, groups, states, assigned.reach)
-                return entries, _placed(backend, assigned)[1]
-            placed, rejected = _placed(backend, assigned)
+                return entries, _split_rejected(backend, assigned)[1]
+            placed, rejected = _split_rejected(backend, assigned)
         else:
             placed, rejected = self.classify(backend, piece, watermark)
         rows, codes = piece.rows, piece.codes
@@ -327,7 +327,7 @@ class SliceTable:
         self, backend: Backend, piece: KeyedRows, watermark: int
     ) -> tuple[Placed, Rejected]:
         """Return the slice of every row, and the rows that are late or in no slice."""
-        return _placed(backend, self._assign(backend, piece, watermark))
+        return _split_rejected(backend, self._assign(backend, piece, watermark))
 
     def _assign(self, backend: Backend, piece: KeyedRows, watermark: int) -> Assigned:
         query = self._plan.query
@@ -371,10 +371,10 @@ def lateness_grid(plan: WindowPlan) -> rules.Grid:
     return plan.query.last_slides if plan.query.changed_only else grid_of(plan)
 
 
-def _placed(backend: Backend, assigned: Assigned) -> tuple[Placed, Rejected]:
+def _split_rejected(backend: Backend, assigned: Assigned) -> tuple[Placed, Rejected]:
     """Return the slices of rows, and those rejected: a device sends statuses if there are any."""
     placed, rejected = Placed(assigned.slices, assigned.reach), Rejected.none(len(assigned.slices))
-    if assigned.seen.rejected:
+    if assigned.summary.rejected:
         rejected = Rejected.of(backend.to_host(assigned.status))
     return placed, rejected
 
