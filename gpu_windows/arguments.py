@@ -72,18 +72,22 @@ def check_arguments(
         parameters = signature(function).parameters
         takes_all = any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
         accepted = {name for name, each in parameters.items() if each.kind in _BY_KEYWORD}
-        by_place = {name: place for place, name in enumerate(parameters)}
+        required = [
+            name if each.default is Parameter.empty and each.kind in _BY_KEYWORD else None
+            for name, each in parameters.items()
+        ]
 
         @wraps(function)
         def checked_call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
             if not (takes_all or kwargs.keys() <= accepted):
                 name = next(each for each in kwargs if each not in accepted)
                 of_class = f"{args[0].__name__}." if args and isinstance(args[0], type) else ""
-                rule = _unknown_rule(f"{of_class}{function.__name__}", name, [*parameters])
+                rule = _unknown_rule(of_class + function.__name__.rstrip("_"), name, [*parameters])
                 raise UnknownArgumentError(rule, value=f"{name}={kwargs[name]!r}")
-            for name, rule in missing.items():
-                if name not in kwargs and len(args) <= by_place[name]:
-                    raise MissingArgumentError(rule)
+            for needed in required[len(args) :]:
+                if needed is not None and needed not in kwargs:
+                    rule = f"{function.__name__} takes {needed}, which is missing"
+                    raise MissingArgumentError(missing.get(needed, rule))
             return function(*args, **kwargs)
 
         return checked_call
@@ -111,7 +115,7 @@ def _check_members(kind: type, *, functions: bool) -> None:
             continue
         if isinstance(member, classmethod):
             setattr(kind, name, classmethod(check(member.__func__)))
-        elif isinstance(member, FunctionType) and functions:
+        elif isinstance(member, FunctionType) and functions and not hasattr(member, "__wrapped__"):
             setattr(kind, name, check(member))
 
 

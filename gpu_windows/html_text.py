@@ -1,4 +1,4 @@
-"""HTML of queries and windows for notebooks: tables of names and texts, and bars of windows."""
+"""Text and HTML of queries for consoles and notebooks: tables of names, and bars of windows."""
 
 from __future__ import annotations
 
@@ -29,6 +29,13 @@ def table_html(title: str, rows: Mapping[str, str], note: str = "") -> str:
         for name, text in rows.items()
     )
     return f"<div><b>{escape(title)}</b><table>{cells}</table>{note}</div>"
+
+
+def table_text(title: str, rows: Mapping[str, str]) -> str:
+    """Return the same as plain text: a line for each name."""
+    width = max(map(len, rows), default=0)
+    lines = (f"  {name:<{width}}  {', '.join(text.splitlines())}" for name, text in rows.items())
+    return "\n".join([title, *lines])
 
 
 def text_html(text: str) -> str:

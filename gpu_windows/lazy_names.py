@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 
@@ -36,6 +37,8 @@ class LazyNames:
     def load(self, name: str, hint: str = "") -> Any:
         """Import a name, and set it in the module so that it is looked up once.
 
+        Functions check the names of their arguments: see `gpu_windows.arguments`.
+
         Raises
         ------
         AttributeError
@@ -45,6 +48,10 @@ class LazyNames:
             raise AttributeError(f"module {self._module!r} has no attribute {name!r}{hint}")
         home, own_name = self.homes[name]
         value = getattr(import_module(f"gpu_windows.{home}"), own_name)
+        if isinstance(value, FunctionType) and not hasattr(value, "__wrapped__"):
+            from gpu_windows.arguments import check_arguments
+
+            value = check_arguments({})(value)
         setattr(sys.modules[self._module], name, value)
         return value
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+
+PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
+EXTRAS: dict[str, list[str]] = tomllib.loads(PYPROJECT.read_text())["project"][
+    "optional-dependencies"
+]
 
 PROGRAM = """
 import sys
@@ -63,3 +71,32 @@ def test_without_a_library(libraries: str, uses: str, extra: str) -> None:
         assert line.endswith(
             f" needs {library}, which is missing: pip install 'gpu-windows[{extra}]'"
         )
+
+
+# ---- GPUs
+
+
+@pytest.mark.parametrize("extra", ["cu", "cudf"])
+def test_both_versions_of_cuda_have_the_same_packages(extra: str) -> None:
+    of_13 = [re.sub(r"\b(.*cud?a?)13", r"\g<1>12", each) for each in EXTRAS[f"{extra}13"]]
+    assert of_13 == EXTRAS[f"{extra}12"]
+
+
+def test_packages_of_rapids_are_of_one_release() -> None:
+    names = re.compile(r"(pylibcudf|cudf|rmm)-cu1[23](?P<bounds>.*)")
+    asked = [names.fullmatch(each) for extra in EXTRAS.values() for each in extra]
+    bounds = [found["bounds"] for found in asked if found is not None]
+    assert len(bounds) == 6
+    assert len({*bounds}) == 1
+
+
+def test_kernels_are_compiled_by_the_same_numba_cuda_with_and_without_a_device() -> None:
+    asked = {each for name in ("cu13", "ptx") for each in EXTRAS[name] if "numba-cuda" in each}
+    assert len(asked) == 1
+
+
+def test_cudf_is_not_asked_for_beside_a_pandas_that_it_refuses() -> None:
+    """It needs pandas 3; the extra of Spark keeps below."""
+    assert any(each.startswith("pandas") and each.endswith("<3") for each in EXTRAS["spark"])
+    for name in ("cudf12", "cudf13"):
+        assert not any("spark" in each or "pandas" in each for each in EXTRAS[name])

@@ -23,6 +23,10 @@ _DISTINCT_FUNCTIONS = (
     "count", "sum", "mean", "min", "max", "variance", "stddev", "bool_and", "bool_or",
     "collect_list", "quantile",
 )  # fmt: skip
+#: Functions that pass values on; others compare them.
+_CARRYING = (
+    "count", "first", "last", "any_value", "collect_list", "lag", "lead", "arg_min", "arg_max",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,13 @@ class Aggregate:
         """Names of the columns that it reads."""
         read = self.column, self.by, self.where
         return tuple(name for name in read if isinstance(name, str))
+
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """Names of the columns whose values it compares, not only passes on."""
+        compares = self.is_distinct or self.function not in _CARRYING
+        compared = self.column if compares else None, self.by, self.where
+        return tuple(name for name in compared if isinstance(name, str))
 
     def filter(self, condition: str | Column) -> Aggregate:
         """Return it over the rows for which a condition is true (SQL: FILTER).

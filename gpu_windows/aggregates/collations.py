@@ -17,10 +17,6 @@ from gpu_windows.errors import ColumnTypeError
 
 #: Metadata of an Arrow field with a collation; strings without it are compared by bytes.
 _COLLATION = b"gpu_windows.collation"
-#: Aggregates that pass values through; others compare them.
-_CARRYING = frozenset(
-    ("count", "first", "last", "any_value", "collect_list", "lag", "lead", "arg_min", "arg_max")
-)
 #: Lower case with final sigma as sigma, as in Spark's collations.
 _LOWER = "translate(lower({}), '\u03c2', '\u03c3')"
 _BY_BYTES = "collate({}, 'UTF8_BINARY')"
@@ -88,13 +84,6 @@ def check_collations(query: ComparedQuery) -> None:
         for collation in _collations(field):
             column = query.display_name(field.name)
             raise ColumnTypeError(_rule(column, collation), value=collation, column=column)
-
-
-def compared_columns(aggregate: Aggregate) -> Iterator[str]:
-    """Yield the columns whose values an aggregate compares."""
-    compares = aggregate.is_distinct or aggregate.function not in _CARRYING
-    compared = (aggregate.column if compares else None, aggregate.by, aggregate.where)
-    yield from (name for name in compared if isinstance(name, str))
 
 
 def _collations(field: pa.Field) -> Iterator[str]:

@@ -16,7 +16,8 @@ import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.aggregates.aggregate import Aggregate
-from gpu_windows.aggregates.argument_types import (
+from gpu_windows.aggregates.partials import ROWS, TIMES, Combine, Lift, Partial
+from gpu_windows.column_types.logical import (
     any_type,
     is_comparable,
     is_hashable,
@@ -28,7 +29,6 @@ from gpu_windows.aggregates.argument_types import (
     is_wide,
     lane_of,
 )
-from gpu_windows.aggregates.partials import ROWS, TIMES, Combine, Lift, Partial
 from gpu_windows.column_types.uses import USES, remedy_of
 from gpu_windows.errors import UnsupportedAggregateError
 

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 from hashlib import sha256
 
-from gpu_windows.aggregates.argument_types import Lane
+from gpu_windows.column_types.logical import Lane
 
 
 class Combine(Enum):

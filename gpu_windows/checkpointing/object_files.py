@@ -78,6 +78,7 @@ class ObjectFiles(CheckpointFiles):
     _memory: MemoryBlocks = field(
         default_factory=MemoryBlocks, init=False, repr=False, compare=False
     )
+    is_remote = True
 
     def holds(self, other: CheckpointFiles) -> bool:
         """Whether another folder is this one, or one below it; equivalent schemes are equal."""
@@ -148,11 +149,6 @@ class ObjectFiles(CheckpointFiles):
         """Return a file."""
         with self._request(name) as (obstore, store, path):
             return bytes(obstore.get(store, path).bytes())
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether requests are slow: they are."""
-        return True
 
     def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         """Fetch the ranges of several files that are not cached, by concurrent requests."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpu_windows.datastream.columns import as_list
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.output_schema import Output, output_schema
+from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import Selection, TwoInputs, prefix_names
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess, KeyedBroadcastProcessFunction
@@ -90,7 +90,7 @@ class BroadcastConnectedStream(LastStep[R]):
         columns: Selection = (),
         broadcast: Selection = (),
         *,
-        output: Output,
+        output: Schema,
         arrival_order: Sequence[str] = (),
         **options: Any,
     ) -> R:
@@ -121,7 +121,7 @@ class BroadcastConnectedStream(LastStep[R]):
         selections = prefix_names(columns, broadcast, _PREFIXES)
         merged = both.merge(*selections, _PREFIXES, as_list(arrival_order))
         seen, is_timed = merged.names_of_sides(_PREFIXES), both.is_timed
-        process = KeyedBroadcastProcess(function, output_schema(output), *seen, is_timed=is_timed)
+        process = KeyedBroadcastProcess(function, read_schema(output), *seen, is_timed=is_timed)
         source = merged.source.add_constant(COPY, pa.scalar(value=False))
         return self._end(replace(merged, source=source).outputs(process, options))
 

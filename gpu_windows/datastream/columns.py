@@ -13,7 +13,7 @@ from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.aggregates.definitions import DEFINITIONS, BoundAggregate, bind
 from gpu_windows.aggregates.user import BoundUserAggregate, UserAggregate
 from gpu_windows.errors import QueryError, UnsupportedAggregateError
-from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Source
 from gpu_windows.vocabulary.options import TICKS
@@ -100,6 +100,8 @@ def no_aggregate(name: str, found: object) -> QueryError:
         rule = f"{name} must be an aggregate: call the function, as in {name}=gw.{called}(...)"
         return QueryError(rule, value=f"gw.{called}")
     rule = f"{name} must be an aggregate of gpu_windows, such as {name}=gw.sum('amount')"
+    if name.strip("_") in ("filter", "where"):
+        rule = f"{name} is a name of a result here; say gw.sum('amount').filter('amount > 0')"
     return QueryError(rule, value=repr(found))
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpu_windows.datastream.columns import as_list, check_seen
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.output_schema import Output, output_schema
+from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import Selection, TwoInputs, prefix_names, with_times
 from gpu_windows.functions.checks import check_function
@@ -97,7 +97,7 @@ class ConnectedStreams(LastStep[R]):
         left: Selection = (),
         right: Selection = (),
         *,
-        output: Output,
+        output: Schema,
         arrival_order: Sequence[str] = (),
         **options: Any,
     ) -> R:
@@ -122,7 +122,7 @@ class ConnectedStreams(LastStep[R]):
         selections = prefix_names(left, right, _PREFIXES)
         merged = self.both.merge(*selections, _PREFIXES, as_list(arrival_order))
         seen, is_timed = merged.names_of_sides(_PREFIXES), self.both.is_timed
-        process = KeyedCoProcess(function, output_schema(output), *seen, is_timed=is_timed)
+        process = KeyedCoProcess(function, read_schema(output), *seen, is_timed=is_timed)
         return self._end(merged.outputs(process, options))
 
     if TYPE_CHECKING:

@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.datastream.sources import is_data_frame
 from gpu_windows.errors import InvalidDurationError, QueryError
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.runners.arrow_input import arrow_table, gives_arrow
+from gpu_windows.runners.arrow_input import arrow_table, gives_arrow, is_data_frame
 from gpu_windows.vocabulary.gap_filling import GapFilling, GivenKeys
 from gpu_windows.vocabulary.options import Duration, is_whole, ticks
 
@@ -96,8 +95,9 @@ def _key_table(keys: object, fields: Sequence[pa.Field]) -> pa.Table:
     names = ", ".join(schema.names)
     if is_data_frame(keys) or gives_arrow(keys):
         given = arrow_table(keys.toArrow() if is_data_frame(keys) else keys)
-        if missing := [name for name in schema.names if name not in given.column_names]:
-            raise QueryError(f"a table of keys has the columns {names}", value=missing)
+        if not {*schema.names} <= {*given.column_names}:
+            rule = f"a table of keys has the columns {names}"
+            raise QueryError(rule, value=", ".join(given.column_names))
         columns = [given.column(name) for name in schema.names]
     elif isinstance(keys, list | tuple):
         columns = _key_columns(keys, len(fields), names)

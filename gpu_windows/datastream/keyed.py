@@ -12,8 +12,8 @@ from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.keyed_windows import KeyedWindows
 from gpu_windows.datastream.match import MatchStream, match_stream
-from gpu_windows.datastream.output_schema import Output, output_schema
 from gpu_windows.datastream.over import OverStream
+from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.temporal_join import TemporalJoin
 from gpu_windows.datastream.two_inputs import TwoInputs
@@ -146,7 +146,7 @@ class KeyedStream(KeyedWindows[R]):
         function: ProcessFunction,
         columns: Sequence[str | Column] = (),
         *,
-        output: Output,
+        output: Schema,
         arrival_order: Sequence[str | Column] = (),
         **options: Any,
     ) -> R:
@@ -188,7 +188,7 @@ class KeyedStream(KeyedWindows[R]):
         [{'page': 'home', 'number': 1}, {'page': 'cart', 'number': 2}]
         """
         outputs = process_outputs(
-            self, function, columns, output_schema(output), arrival_order, options
+            self, function, columns, read_schema(output), arrival_order, options
         )
         return self._end(outputs)
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from gpu_windows.datastream.gaps import gap_filling, given_keys
 from gpu_windows.datastream.keyed_top import KeyedTop
 from gpu_windows.datastream.steps import R
-from gpu_windows.datastream.window_settings import check_assigner
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.vocabulary.evictors import CountEvictor
 from gpu_windows.vocabulary.options import Duration
 from gpu_windows.vocabulary.triggers import CountTrigger, PurgingTrigger
-from gpu_windows.vocabulary.windows import GlobalWindows, WindowAssigner
+from gpu_windows.vocabulary.windows import GlobalWindows, WindowAssigner, check_assigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataFrame

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from gpu_windows.aggregates.aggregate import Aggregate
-from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.aggregates.built_in import count
 from gpu_windows.aggregates.definitions import bind
+from gpu_windows.column_types.logical import is_ordered
 from gpu_windows.datastream.configurable import ConfigurableStep
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.steps import R

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.datastream.output_schema import Output, output_schema
+from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,
@@ -140,7 +140,7 @@ class PairsRows(LastStep[R], ABC):
         left: Selection = (),
         right: Selection = (),
         *,
-        output: Output,
+        output: Schema,
         how: JoinType | str = "inner",
         where: pc.Expression | None = None,
     ) -> R:
@@ -162,7 +162,7 @@ class PairsRows(LastStep[R], ABC):
         -------
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
         """
-        how, schema = join_type(how), output_schema(output)
+        how, schema = join_type(how), read_schema(output)
         check_function(function, self._pairs.kind)
         marked, *columns = self._with_marks()
         left_side, right_side = (

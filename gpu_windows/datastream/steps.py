@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from gpu_windows.arguments import check_methods
 from gpu_windows.errors import MissingStepError, did_you_mean
-from gpu_windows.html_text import table_html
+from gpu_windows.html_text import table_html, table_text
 from gpu_windows.runners.outputs import Outputs, Source
 
 _SNAKE = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -96,6 +96,7 @@ class Step:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         check_methods(cls)
+        cls.__repr__ = Step.__repr__  # type: ignore[method-assign] # that of a dataclass is long
 
     @staticmethod
     def _later() -> Mapping[str, type]:
@@ -106,12 +107,18 @@ class Step:
         """List what may come next, without the fields that earlier calls have filled."""
         return {*super().__dir__()} - {each.name for each in fields(self)}  # type: ignore[arg-type]
 
+    def __repr__(self) -> str:
+        """Return the columns, the steps so far, and what may come next."""
+        return table_text(type(self).__name__, self._describe())
+
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the columns, what was said so far, what may come next."""
+        """Return the same for a notebook, with a picture of windows."""
         pictures = (getattr(getattr(self, each.name), "picture", str)() for each in _fields(self))
+        return table_html(type(self).__name__, self._describe(), next(filter(None, pictures), ""))
+
+    def _describe(self) -> dict[str, str]:
         after = [name for name in _public_names(self) if callable(getattr(type(self), name, None))]
-        rows = {**self._describe_fields(), "next": ", ".join(after)}
-        return table_html(type(self).__name__, rows, next(filter(None, pictures), ""))
+        return {**self._describe_fields(), "next": ", ".join(after)}
 
     def _describe_fields(self) -> dict[str, str]:
         """Return human-readable descriptions of the fields, those of earlier steps first."""

@@ -6,33 +6,43 @@ Builders are immutable: every method returns a new one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyarrow import types
 
 from gpu_windows.arguments import check_arguments
-from gpu_windows.datastream.event_times import with_time
+from gpu_windows.column_types.local_times import check_zone
+from gpu_windows.column_types.uses import name_of
 from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.scan import Scan
 from gpu_windows.datastream.select import project
-from gpu_windows.datastream.sources import source_of
 from gpu_windows.datastream.timed_stream import TimedStream, check_columns
 from gpu_windows.datastream.unkeyed import UnkeyedStream
-from gpu_windows.errors import ColumnNotFoundError, QueryError
+from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, QueryError
 from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.planning.kinds.window import WINDOW_END
-from gpu_windows.planning.own_columns import NO_TIME
+from gpu_windows.planning.own_columns import CARRIER, NO_TIME
 from gpu_windows.planning.result_times import WINDOW_TIME
 from gpu_windows.planning.validation import check_reserved
-from gpu_windows.runners.arrow_input import GivesArrow
+from gpu_windows.runners.arrow_input import GivesArrow, arrow_table, gives_arrow, is_data_frame
+from gpu_windows.runners.arrow_source import source_of_arrow
+from gpu_windows.runners.cudf_source import CudfSource, is_cudf
 from gpu_windows.runners.outputs import Source, UnionInput
-from gpu_windows.vocabulary.watermarks import (
-    ClockWatermarks,
-    WatermarkStrategy,
-)
+from gpu_windows.runners.row_stream import RowStream
+from gpu_windows.vocabulary.watermarks import ClockWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column, DataFrame
+
+#: How a table is made of what is none.
+_BECOMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (list, "pyarrow.Table.from_pylist(rows) makes one"),
+    (dict, "pyarrow.table(columns) makes one"),
+    ((str, PathLike), "gpu_windows.scan(path), spark.read or pyarrow.parquet.read_table makes one"),
+)
 
 
 def stream(
@@ -70,6 +80,39 @@ def stream(
     if not isinstance(given, str) or not given.strip():
         raise QueryError("the name of an input is a text that is not empty", value=repr(given))
     return _begin(source_of(source).with_input_name(name))
+
+
+def source_of(source: Any) -> Source:
+    """Return where the rows of what a user has come from.
+
+    Raises
+    ------
+    QueryError
+        If it is no table.
+    """
+    if isinstance(source, Scan):
+        return source.source
+    if isinstance(source, pa.Table):
+        return source_of_arrow(source)
+    if isinstance(source, pa.RecordBatchReader):
+        return source_of_arrow(RowStream.of(source))
+    if is_data_frame(source):
+        from gpu_windows.spark_glue.batch.outputs import BatchSource
+        from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
+        from gpu_windows.spark_glue.streams.outputs import StreamSource
+
+        kind = StreamSource if source.isStreaming else BatchSource
+        return kind(source, inputs=(StreamInput(source),))
+    if is_cudf(source):
+        return CudfSource(source)
+    if gives_arrow(source):
+        return source_of_arrow(arrow_table(source))
+    rule = (
+        "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader, or a "
+        "table that gives Arrow, as those of pandas, Polars and DuckDB do (collect() a lazy one)"
+    )
+    remedies = (f"; of this {how}" for kinds, how in _BECOMES if isinstance(source, kinds))
+    raise QueryError(rule + next(remedies, ""), value=type(source).__name__)
 
 
 def _begin(source: Source) -> Stream:
@@ -234,7 +277,7 @@ class Stream(UnkeyedStream):
         >>> str(hours.aggregate(n=gw.count())["window_start"][0])
         '2026-03-01 12:00:00+01:00'
         """
-        return TimedStream(*with_time(self.source, column, watermarks, time_zone))
+        return TimedStream(*_with_time(self.source, column, watermarks, time_zone))
 
     def window_time(self, watermarks: WatermarkStrategy | None = None) -> TimedStream:
         """Let the results of windows happen at the last tick of their windows.
@@ -291,3 +334,54 @@ class Stream(UnkeyedStream):
     def _without_time(self) -> TimedStream:
         source = self.source.add_constant(NO_TIME, pa.scalar(None, pa.timestamp("us", "UTC")))
         return TimedStream(source, NO_TIME, WatermarkStrategy.no_watermarks())
+
+
+def _with_time(
+    source: Source, column: str | Column, watermarks: WatermarkStrategy, time_zone: str | None
+) -> tuple[Source, str, WatermarkStrategy]:
+    """Return rows with an event time, its name, and the watermarks.
+
+    For parameters and errors see `Stream.event_time`.
+    """
+    if not isinstance(watermarks, WatermarkStrategy):
+        rule = (
+            "event_time takes a WatermarkStrategy, such as "
+            "gw.WatermarkStrategy.for_bounded_out_of_orderness('5 seconds')"
+        )
+        raise QueryError(rule, value=repr(watermarks))
+    source, name = source.bind_column(column, "__event_time")
+    if time_zone is not None:
+        source = source.convert_local_time(name, check_zone(time_zone))
+    source = source.convert_time(name, "event time")
+    if has_no_zone(source, name) and (watermarks.is_guarded or watermarks.closes):
+        rule = (
+            "a clock is compared with instants: name the zone of these times, as "
+            "event_time(..., time_zone='Europe/Zurich')"
+        )
+        raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
+    if watermarks.column is not None:
+        source, carrier = source.bind_column(watermarks.column, "watermark")
+        if time_zone is not None and has_no_zone(source, carrier):
+            source = source.convert_local_time(carrier, time_zone)
+        source = source.convert_time(carrier, CARRIER)
+        _check_carrier(source, name, carrier)
+        watermarks = replace(watermarks, column=carrier)
+    return source, name, watermarks
+
+
+def _check_carrier(source: Source, time: str, carrier: str) -> None:
+    """Refuse watermarks that are instants where event times are not, and the other way round."""
+    if has_no_zone(source, time) == has_no_zone(source, carrier):
+        return
+    of_time, of_carrier = (source.schema.field(each).type for each in (time, carrier))
+    rule = (
+        f"event times are {name_of(of_time)}: watermarks are compared with them, and are times "
+        "with or without a zone as they are"
+    )
+    raise ColumnTypeError(rule, value=name_of(of_carrier), column=carrier)
+
+
+def has_no_zone(source: Source, column: str) -> bool:
+    """Whether a column has times without a zone."""
+    dtype = source.schema.field(column).type
+    return bool(types.is_timestamp(dtype) and dtype.tz is None)

@@ -11,8 +11,8 @@ import pyarrow as pa
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.columns import no_aggregate
-from gpu_windows.datastream.output_schema import Output, output_schema
 from gpu_windows.datastream.pairs import PairsRows
+from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,
@@ -24,10 +24,8 @@ from gpu_windows.datastream.two_inputs import (
     check_result_names,
     prefix_names,
 )
-from gpu_windows.datastream.window_settings import Windowed, check_assigner
+from gpu_windows.datastream.window_settings import Windowed
 from gpu_windows.errors import InvalidFunctionError, QueryError, UnsupportedQueryError
-from gpu_windows.functions.base import WindowFunction
-from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.functions.checks import RowsAs, check_function
 from gpu_windows.functions.co_group import (
     CoGroupFunction,
@@ -40,10 +38,11 @@ from gpu_windows.functions.join import Pair, WindowJoin
 from gpu_windows.functions.join_function import PairProcess, WindowPairs
 from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
 from gpu_windows.functions.vectorised import Vectorised
+from gpu_windows.functions.window import Aggregates, WindowFunction
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import check_distinct
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.vocabulary.windows import WindowAssigner
+from gpu_windows.vocabulary.windows import WindowAssigner, check_assigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -297,7 +296,7 @@ class WindowedCoGroup(_WindowedInputs[R]):
         left: Selection = (),
         right: Selection = (),
         *,
-        output: Output,
+        output: Schema,
         rows: RowsAs = "arrow",
     ) -> R:
         """Give the rows of both sides of every window to a function of yours, in Python.
@@ -313,7 +312,7 @@ class WindowedCoGroup(_WindowedInputs[R]):
         rows : {"arrow", "pandas"}
             What a `CoGroupFunction` sees.
         """
-        schema = output_schema(output)
+        schema = read_schema(output)
         check_function(function, CoGroupFunction, VectorCoGroupFunction)
         if isinstance(function, CoGroupFunction):
             function = WindowByWindow(function, schema, rows)

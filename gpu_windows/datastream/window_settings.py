@@ -117,10 +117,3 @@ class Windowed(ConfigurableStep[R]):
         [('on_time', (0,)), ('late', (0, 2)), ('on_time', (1,))]
         """
         return replace(self, lateness=ticks(lateness))
-
-
-def check_assigner(assigner: object) -> None:
-    """Raise `QueryError` unless this is a window assigner."""
-    if not isinstance(assigner, WindowAssigner):
-        rule = "window takes a window assigner, such as TumblingEventTimeWindows.of('1 minute')"
-        raise QueryError(rule, value=repr(assigner))

@@ -10,18 +10,17 @@ from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.user import UserAggregate
 from gpu_windows.datastream.columns import as_list, bind_aggregates, check_named, named_columns
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.output_schema import Output, output_schema
+from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.top import top
 from gpu_windows.datastream.window_settings import Windowed
 from gpu_windows.errors import QueryError
-from gpu_windows.functions.base import WindowFunction
-from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.checks import RowsAs, check_function
 from gpu_windows.functions.process import Process, ProcessWindowFunction
 from gpu_windows.functions.top import Ranking, check_count, check_number, directions
 from gpu_windows.functions.vector_window import VectorWindowFunction
 from gpu_windows.functions.vectorised import Vectorised
+from gpu_windows.functions.window import Aggregates, Collect, Reduce, WindowFunction
 from gpu_windows.planning.kinds.grouping import GroupingSets
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.own_columns import NO_KEY
@@ -251,7 +250,7 @@ class WindowedStream(Windowed[R]):
         function: ProcessWindowFunction | VectorWindowFunction,
         columns: Sequence[str | Column] = (),
         *,
-        output: Output,
+        output: Schema,
         rows: RowsAs = "arrow",
         aggregates: Mapping[str, Aggregate | UserAggregate] | None = None,
         reduce: Callable[[Row, Row], Row] | None = None,
@@ -290,7 +289,7 @@ class WindowedStream(Windowed[R]):
         >>> windows.select(["mean", "rows"]).to_pylist()
         [{'mean': 3.5, 'rows': 2}]
         """
-        schema = output_schema(output)
+        schema = read_schema(output)
         if isinstance(function, VectorWindowFunction):
             if aggregates is not None or reduce is not None or rows != "arrow":
                 rule = "a VectorWindowFunction takes rows, as Arrow"

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gpu_windows.arguments import check_arguments
 from gpu_windows.checkpointing.commit_log import MIN_COMMITS
-from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.errors import (
+    QueryError,
+    UnknownArgumentError,
+    UnsupportedQueryError,
+    did_you_mean,
+)
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink
 from gpu_windows.sinks.function import FunctionSink
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
 
 AnySink: TypeAlias = "str | PathLike[str] | Sink | Callable[..., None]"
 #: Triggers of `pyspark.sql.streaming.DataStreamWriter.trigger`.
+_TRIGGERS = ("availableNow", "continuous", "once", "processingTime", "realTime")
 _WITHOUT_MICRO_BATCHES = {"continuous", "realTime"}
 
 _TAKES = "write_stream takes outputs, a sink and a checkpoint"
@@ -195,7 +201,10 @@ def _check_begin_empty(names: Any, outputs: StreamOutputs) -> None:
 
 
 def _check_kind(trigger: Mapping[str, Any]) -> None:
-    """Refuse triggers without micro-batches."""
+    """Refuse triggers that Spark does not have, or without micro-batches."""
+    if unknown := [name for name in trigger if name not in _TRIGGERS]:
+        rule = f"triggers are {', '.join(_TRIGGERS)}{did_you_mean(unknown[0], _TRIGGERS)}"
+        raise UnknownArgumentError(rule, value=unknown[0])
     others = sorted(_WITHOUT_MICRO_BATCHES & trigger.keys())
     if others:
         rule = "results are written a micro-batch at a time: take processingTime or availableNow"

@@ -8,7 +8,7 @@ from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.column_types.logical import logical_type
-from gpu_windows.expressions.nanoseconds import (
+from gpu_windows.column_types.time_units import (
     is_nanoseconds,
     microsecond_type,
     to_microseconds,

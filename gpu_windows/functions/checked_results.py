@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from gpu_windows.column_types.logical import logical_type
+from gpu_windows.column_types.time_units import other_unit, warn_of_timer
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.user_values import copy_table, to_tick
 from gpu_windows.vocabulary.triggers.base import Row
@@ -139,6 +140,9 @@ def checked_tick(time: Any, owner: str) -> int:
     if tick is None:
         rule = f"{owner} sets timers at ticks (microseconds), integers of 64 bits, or datetimes"
         raise InvalidFunctionError(rule, value=repr(time))
+    unit = other_unit(tick, tick)
+    if unit is not None:
+        warn_of_timer(owner, unit)
     return tick
 
 
@@ -221,11 +225,25 @@ def checked_rows(returned: Any, output: pa.Schema, owner: str) -> Iterator[Row]:
     if not isinstance(returned, Iterable) or isinstance(returned, Mapping):
         raise InvalidFunctionError(rule, value=repr(returned))
     for row in returned:
-        if not isinstance(row, Mapping):
-            raise InvalidFunctionError(rule, value=repr(row))
-        if set(row) != set(output.names):
-            raise InvalidFunctionError(rule, value=", ".join(map(str, row)))
+        check_row(row, output.names, rule)
         yield row
+
+
+def check_row(row: Any, names: Sequence[str], rule: str) -> None:
+    """Refuse what is not a mapping of exactly the declared columns, by a rule.
+
+    Raises
+    ------
+    InvalidFunctionError
+        With the row, and the first column that it lacks, or that is not declared.
+    """
+    if not isinstance(row, Mapping):
+        raise InvalidFunctionError(rule, value=repr(row))
+    wrong = [name for name in names if name not in row] or [
+        name for name in row if name not in names
+    ]
+    if wrong:
+        raise InvalidFunctionError(rule, value=repr(row), column=str(wrong[0]))
 
 
 def checked_table(

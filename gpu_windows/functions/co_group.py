@@ -238,7 +238,7 @@ class WindowByWindow(VectorCoGroupFunction):
                 )
             ]
             at = partial(describe_pane, key, context.window)
-            with errors_located(f"{owner}.co_group", at):
+            with errors_located(f"{owner}.co_group", at, function.co_group):
                 for row in checked_rows(function.co_group(key, context, *rows), self.output, owner):
                     results.add(i, row)
         return context.result(results)

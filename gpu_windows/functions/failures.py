@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import traceback
@@ -32,18 +33,36 @@ _TIME_AND_DURATION = re.compile(
 _COMPILED, _FROZEN = (".pyx", ".pxi"), "<frozen"
 
 
-def failure(error: Exception, where: str) -> GpuWindowsError:
-    """Return an error that says which function failed, and at which input (``where``)."""
-    if isinstance(error, InvalidFunctionError):
-        rule = f"{error.rule} (in {where})"
-        return InvalidFunctionError(rule, value=error.value, column=error.column)
+def failure(
+    error: Exception, where: str, function: Callable[..., Any] | None = None
+) -> GpuWindowsError:
+    """Return an error that says which function failed, and at which input (``where``).
+
+    ``function``: the one that gave a wrong result, whose line is told unless a line raised it.
+    """
     frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_of_user(each)]
+    if isinstance(error, InvalidFunctionError):
+        line = "" if function is None else line_of(function)
+        if frames:
+            line = _show_line(frames[-1].filename, frames[-1].lineno)
+        rule = f"{error.rule} (in {where}{line})"
+        return InvalidFunctionError(rule, value=error.value, column=error.column)
     cause = f"{type(error).__name__}: {error}{_hint(error)}"
     if not frames:
         return FunctionFailedError(where, cause)
-    line = f"{cause} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+    line = f"{cause}{_show_line(frames[-1].filename, frames[-1].lineno)}"
     trace = "".join(traceback.format_list(frames)).rstrip()
     return FunctionFailedError(where, line, trace=trace)
+
+
+def line_of(function: Callable[..., Any]) -> str:
+    """Return `` (job.py, line 7)``, where a function begins; nothing if it has no line."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return "" if code is None else _show_line(code.co_filename, code.co_firstlineno)
+
+
+def _show_line(file: str, number: int | None) -> str:
+    return f" ({Path(file).name}, line {number})"
 
 
 def _hint(error: Exception) -> str:
@@ -62,7 +81,9 @@ def _is_of_user(frame: traceback.FrameSummary) -> bool:
 
 
 @contextmanager
-def errors_located(function: str, at: Callable[[], str]) -> Iterator[None]:
+def errors_located(
+    function: str, at: Callable[[], str], called: Callable[..., Any] | None = None
+) -> Iterator[None]:
     """Make errors say in which function they were raised, and at which input.
 
     Parameters
@@ -71,6 +92,8 @@ def errors_located(function: str, at: Callable[[], str]) -> Iterator[None]:
         The function and its method: ``MyFunction.process``.
     at : callable
         Returns a description of the input.
+    called : callable, optional
+        The method, whose line is told if its result is wrong.
 
     Raises
     ------
@@ -81,7 +104,7 @@ def errors_located(function: str, at: Callable[[], str]) -> Iterator[None]:
     except StateError:
         raise
     except Exception as error:
-        raise failure(error, f"{function}, at {at()}") from error
+        raise failure(error, f"{function}, at {at()}", called) from error
 
 
 def call_user(function: Callable[..., Any], where: Callable[[], str], *arguments: Any) -> Any:

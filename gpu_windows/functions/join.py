@@ -65,7 +65,10 @@ def check_condition(condition: pc.Expression | None, schema: pa.Schema) -> None:
     if condition is None:
         return
     if not isinstance(condition, pc.Expression):
-        rule = "a condition is an expression of pyarrow.compute over the columns of both sides"
+        rule = (
+            "a condition is an expression of pyarrow.compute over the columns of both sides, such "
+            "as pyarrow.compute.field('right_v') > 3"
+        )
         raise QueryError(rule, value=type(condition).__name__)
     try:
         schema.empty_table().filter(condition)
@@ -129,11 +132,8 @@ class WindowJoin(BatchFunction):
     columns: tuple[str, ...]
     output: pa.Schema
     process: PairProcess | None = None
-
-    @property
-    def in_pieces(self) -> bool:
-        """Whether its results may be too many for one batch: pairs may be."""
-        return True
+    #: Pairs may be too many for one batch.
+    in_pieces = True
 
     def describe(self) -> str:
         """Return a description for ``explain()``."""

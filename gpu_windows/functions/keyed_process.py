@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.expressions.nanoseconds import python_values
+from gpu_windows.column_types.time_units import python_values
 from gpu_windows.functions.checks import check_declaration, check_function
 from gpu_windows.functions.declarations import ProcessDeclarations
 from gpu_windows.functions.keyed_state import AppendingState, ListState, MapState, ValueState

@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.errors import InvalidFunctionError, QueryError
-from gpu_windows.functions.base import WindowFunction
-from gpu_windows.functions.built_in import Aggregates, Reduce
 from gpu_windows.functions.checks import RowsAs, check_declaration, check_function
 from gpu_windows.functions.declarations import check_state_types
+from gpu_windows.functions.window import Aggregates, Reduce, WindowFunction
 from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction, declaration
 from gpu_windows.vocabulary.triggers.base import AnyWindow, Row
 
@@ -145,6 +144,8 @@ class Process(WindowFunction):
     rows: RowsAs = "arrow"
     aggregates: Aggregates | None = None
     reduce: Callable[[Row, Row], Row] | None = None
+    #: Values are passed on.
+    compared_columns = ()
 
     def __post_init__(self) -> None:
         check_function(self.function, ProcessWindowFunction)
@@ -171,11 +172,6 @@ class Process(WindowFunction):
     def read_columns(self) -> tuple[str, ...]:
         """The columns that the function reads, or the incremental aggregation before it."""
         return self.columns if self.incremental is None else self.incremental.columns
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """No column: values are passed on."""
-        return ()
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return the columns that the function declares."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.checked_results import checked_column
+from gpu_windows.functions.checked_results import check_row, checked_column
 from gpu_windows.user_values import copy_values
 
 _TAG = re.compile(r"[A-Za-z0-9_-]+")
@@ -80,12 +81,8 @@ class GatheredRows(Generic[Origin]):
         self.rows.append(copy_values(values))
 
     def _check(self, row: Any) -> None:
-        names = ", ".join(self._schema.names)
-        rule = f"{self._owner} must give dicts of exactly {names}"
-        if not isinstance(row, Mapping):
-            raise InvalidFunctionError(rule, value=repr(row))
-        if set(row) != self._names:
-            raise InvalidFunctionError(rule, value=", ".join(map(str, row)) or "none")
+        rule = f"{self._owner} must give dicts of exactly {', '.join(self._schema.names)}"
+        check_row(row, self._schema.names, rule)
 
     def take(
         self, describe: Callable[[Origin], str] | None = None
@@ -101,13 +98,17 @@ class GatheredRows(Generic[Origin]):
         """
         values = zip(*self.rows, strict=True) if self.rows else ([] for _ in self._schema)
         origins = self._origins
-        of_row = None if describe is None else lambda i: describe(origins[i])
+        of_row = None if describe is None else partial(self._describe_row, describe)
         columns = [
             checked_column(each, field, self._owner, of_row)
             for each, field in zip(values, self._schema, strict=True)
         ]
         self._origins, self.rows = [], []
         return origins, pa.Table.from_arrays(columns, schema=self._schema)
+
+    def _describe_row(self, describe: Callable[[Origin], str], number: int) -> str:
+        row = dict(zip(self._schema.names, self.rows[number], strict=True))
+        return f"{describe(self._origins[number])}, which gave {row!r}"
 
 
 def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[object, ...]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.argument_types import is_comparable
+from gpu_windows.column_types.logical import is_comparable
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, QueryError
 from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.vocabulary.options import is_whole
@@ -35,11 +35,12 @@ class Top(BatchFunction):
     by: tuple[tuple[int, bool], ...]
     columns: tuple[str, ...]
     output: pa.Schema
-
-    @property
-    def in_pieces(self) -> bool:
-        """Whether its results may be too many for one batch: they are fewer than the rows."""
-        return False
+    #: Results are fewer than the rows.
+    in_pieces = False
+    why_rows = (
+        "top needs rows; where windows fire once, without an evictor, those are left out that "
+        "cannot be among the first"
+    )
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
@@ -50,14 +51,6 @@ class Top(BatchFunction):
     def carried_count(self) -> int:
         """How many of `columns` the results carry."""
         return len(self.output) - 1
-
-    @property
-    def why_rows(self) -> str:
-        """Reason for rows, though not all of them are needed."""
-        return (
-            "top needs rows; where windows fire once, without an evictor, those are left out that "
-            "cannot be among the first"
-        )
 
     @property
     def ordered_parts(self) -> Iterator[str]:

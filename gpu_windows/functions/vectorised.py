@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.checks import check_declaration, check_function
 from gpu_windows.functions.failures import failure
 from gpu_windows.functions.vector_results import Piece, checked_piece
 from gpu_windows.functions.vector_window import VectorWindowFunction, WindowBatch
+from gpu_windows.functions.window import WindowFunction
 from gpu_windows.vocabulary.rich_functions import RichFunction
 
 
@@ -27,6 +27,9 @@ class BatchFunction(WindowFunction):
     """
 
     output: pa.Schema
+    #: It is called with the rows that kernels emit.
+    why_in_python = None
+    takes_rows = True
 
     @property
     @abstractmethod
@@ -37,16 +40,6 @@ class BatchFunction(WindowFunction):
         """Return the declared columns."""
         del schema
         return tuple(self.output)
-
-    @property
-    def why_in_python(self) -> str | None:
-        """None: it is called with the rows that kernels emit."""
-        return None
-
-    @property
-    def takes_rows(self) -> bool:
-        """Whether it is given whole rows: always."""
-        return True
 
 
 @dataclass(frozen=True)
@@ -65,20 +58,14 @@ class Vectorised(BatchFunction):
     function: VectorWindowFunction
     columns: tuple[str, ...]
     output: pa.Schema
+    #: Values are passed on.
+    compared_columns = ()
+    #: It returns its results at once.
+    in_pieces = False
 
     def __post_init__(self) -> None:
         check_function(self.function, VectorWindowFunction)
         check_declaration(self.output)
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """No column: values are passed on."""
-        return ()
-
-    @property
-    def in_pieces(self) -> bool:
-        """Whether its results may be too many for one batch: it returns them at once."""
-        return False
 
     @property
     def user_function(self) -> RichFunction:

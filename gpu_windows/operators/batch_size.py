@@ -1,4 +1,4 @@
-"""How many rows and bytes go into one call of an operator: more if its kernels run on a device."""
+"""Tables large enough for a call of an operator: larger if its kernels run on a device."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from gpu_windows.kernels.backend import select
+<<<<<<< HEAD
 from gpu_windows.operators.columns.batches import ENOUGH_BYTES, gather
 from gpu_windows.planning.plan import Plan, Strategy
+=======
+from gpu_windows.planning.plan import Plan
+>>>>>>> f5e6e62efa2b4534f5b7a708e72c8aa7f1a00ef9
 
-#: Bytes of a table that are enough for a call on a device, however few its rows are.
-ENOUGH_DEVICE_BYTES = 1 << 29
+#: Bytes of a table that are enough for a call, however few its rows are: on a CPU, on a device.
+ENOUGH_BYTES, ENOUGH_DEVICE_BYTES = 1 << 27, 1 << 29
+#: Rows of a slice of a table that is handed to an operator at once, at least.
+_SLICE_ROWS = 1 << 20
 
 
 def is_on_device(plan: Plan) -> bool:
@@ -30,10 +36,49 @@ def rows_per_call(plan: Plan) -> int:
     return plan.call_rows(on_device=is_on_device(plan))
 
 
-def gather_batches(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the tables for the calls of an operator; see `gather`."""
+def gather_batches(plan: Plan, rows: pa.Table | Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the tables for the calls of an operator; see `gather`. Large tables are cut."""
     on_device = is_on_device(plan)
+<<<<<<< HEAD
     enough = ENOUGH_DEVICE_BYTES if on_device else ENOUGH_BYTES
     # of slices only what kernels take is read, column by column, on its way to the device
     apart = on_device and plan.strategy is Strategy.SLICES
     return gather(batches, plan.call_rows(on_device=on_device), enough, in_pieces=apart)
+=======
+    count = plan.call_rows(on_device=on_device)
+    if isinstance(rows, pa.Table):
+        rows = rows.to_batches(max_chunksize=max(_SLICE_ROWS, count))
+    return gather(rows, count, ENOUGH_DEVICE_BYTES if on_device else ENOUGH_BYTES)
+
+
+def gather(
+    batches: Iterable[pa.RecordBatch], rows: int, enough: int = ENOUGH_BYTES
+) -> Iterator[pa.Table]:
+    """Yield tables of at least ``rows`` rows (the last may be shorter), in order, none empty.
+
+    A table of ``enough`` bytes may have fewer rows.
+    """
+    pending: list[pa.RecordBatch] = []
+    count = size = 0
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        pending.append(batch)
+        count += batch.num_rows
+        size += batch.nbytes
+        if count >= rows or size >= enough:
+            yield _concat(pending)
+            pending, count, size = [], 0, 0
+    if pending:
+        yield _concat(pending)
+
+
+def _concat(batches: list[pa.RecordBatch]) -> pa.Table:
+    first = batches[0].schema
+    if all(batch.schema.equals(first) for batch in batches):
+        table = pa.Table.from_batches(batches)
+    else:  # batches of several starts of a query may differ in nullability
+        tables = [pa.Table.from_batches([batch]) for batch in batches]
+        table = pa.concat_tables(tables, promote_options="default")
+    return table if len(batches) == 1 else table.combine_chunks()
+>>>>>>> f5e6e62efa2b4534f5b7a708e72c8aa7f1a00ef9

@@ -15,7 +15,7 @@ from gpu_windows.errors import QueryError, StateMismatchError
 from gpu_windows.planning.facts import Fact, describe_changes, facts_of
 from gpu_windows.planning.kinds.over import OverQuery
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.planning.kinds.window_partials import find_partials
+from gpu_windows.planning.kinds.window_plan import find_partials
 from gpu_windows.planning.plan import Plan, Strategy, is_plan_of
 from gpu_windows.planning.planner import plan as plan_query
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.planning.own_columns import NO_KEY, NO_TIME, SPREAD
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN

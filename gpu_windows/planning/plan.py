@@ -1,16 +1,20 @@
-"""The plan: what the planner decided, frozen and picklable."""
+"""The plan: what the planner decided, frozen and picklable; and what builds and checks it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Generic, TypeAlias, TypeGuard, TypeVar
 
 import pyarrow as pa
 
 from gpu_windows.aggregates.partials import Partial
-from gpu_windows.planning.own_columns import NO_KEY, SPREAD
+from gpu_windows.column_types.logical import is_sortable
+from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
+from gpu_windows.functions.two_inputs import SIDE
+from gpu_windows.planning.own_columns import NO_KEY, NO_TIME, SPREAD
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import Grid
 
@@ -26,6 +30,13 @@ ARRIVAL = "__arrival"
 SLICE = "__slice"
 #: Name of the column that carries the end of a session in tables of partials.
 END = "__end"
+#: Reason of a plan whose rows cross to Python.
+SLOW_CROSSING = (
+    "rows cross to Python slowly with these settings of Spark, see gpu_windows.configure"
+)
+#: Reason of a plan whose query asks for the reference engine.
+REFERENCE = "row at a time, in Python: the reference engine was asked for"
+_PAIRS = "each pair goes to the function, in Python"
 
 Q = TypeVar("Q", bound=Query)
 Q_co = TypeVar("Q_co", bound=Query, covariant=True)
@@ -59,6 +70,11 @@ class PartialsBy(Enum):
 _CPU_ONLY = (
     Strategy.BUFFER, Strategy.PROCESS, Strategy.TOP, Strategy.MATCH, Strategy.SELECT,
     Strategy.ROW_AT_A_TIME,
+)  # fmt: skip
+#: Strategies whose operators scan all state of the keys of a call, so larger calls pay off.
+_SCANNING = (
+    Strategy.BUFFER, Strategy.INTERVAL_JOIN, Strategy.TEMPORAL_JOIN, Strategy.OVER, Strategy.TOP,
+    Strategy.MATCH,
 )  # fmt: skip
 
 
@@ -126,7 +142,7 @@ class QueryPlan(Generic[Q_co]):
         """Whether kernels run it that a device has, too."""
         return self.strategy not in _CPU_ONLY
 
-    @property
+    @cached_property
     def result_schema(self) -> pa.Schema:
         """Arrow schema of an operator's results; the bounds of windows are int64 ticks."""
         query = self.query
@@ -158,3 +174,128 @@ Plan: TypeAlias = QueryPlan[Query]
 def is_plan_of(plan: Plan, kind: type[Q]) -> TypeGuard[QueryPlan[Q]]:
     """Whether a plan is one of a kind of query, such as `OverQuery`."""
     return isinstance(plan.query, kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """Where and how a query is to be executed. Parameters: see `gpu_windows.planning.planner`."""
+
+    bounded: bool
+    spark: bool
+    crosses_quickly: bool
+    reads_in_task: bool
+
+    @property
+    def is_spark_stream(self) -> bool:
+        """Whether it is a stream in Spark."""
+        return self.spark and not self.bounded
+
+
+def check_partials_option(query: Query, why: str, execution: Execution) -> None:
+    """Refuse Spark's partials for a strategy without slices; ``why``: the reason for it."""
+    if execution.spark and query.options.partials == "spark":
+        rule = f"partials='spark' is not possible, it needs windows of slices: {why}"
+        raise UnsupportedQueryError(rule)
+
+
+def check_no_reference(query: Query, subject: str) -> None:
+    """Refuse the reference engine for a kind of query that it does not evaluate.
+
+    ``subject``: what to call that kind in the message.
+    """
+    if query.options.engine == "reference":
+        rule = (
+            f"engine='reference' is not possible: the reference engine does not evaluate {subject}"
+        )
+        raise UnsupportedQueryError(rule)
+
+
+def check_options(query: Query, subject: str) -> None:
+    """Refuse options about devices and partials for a kind of query that uses neither.
+
+    ``subject``: what to call that kind in the message.
+    """
+    options = query.options
+    refused = {
+        "device": (options.device == "cuda", "no kernel of a device runs"),
+        "partials": (options.partials == "spark", "no partials are made for"),
+    }
+    for name, (is_refused, why) in refused.items():
+        if is_refused:
+            rule = f"{name}={getattr(options, name)!r} is not possible: {why} {subject}"
+            raise UnsupportedQueryError(rule)
+
+
+def check_watermarks_move(query: Query, consequence: str, execution: Execution) -> None:
+    """Refuse a stream without watermarks where results wait for them."""
+    if execution.is_spark_stream and not query.watermarks.moves:
+        rule = f"without watermarks {consequence}"
+        raise UnsupportedQueryError(rule, value=query.watermarks.describe())
+
+
+def build_plan(
+    query: Q,
+    strategy: Strategy,
+    reasons: Sequence[str],
+    execution: Execution,
+    *,
+    crosses: bool = True,
+) -> QueryPlan[Q]:
+    """Return the plan of a query by a strategy.
+
+    ``reasons``: for the strategy; those for its execution are added. ``crosses``: whether rows go
+    to Python on Spark.
+    """
+    reasons = [*reasons, *(() if query.pair_process is None else (_PAIRS,))]
+    order: tuple[str, ...] = (ARRIVAL,)
+    warnings: tuple[str, ...] = ()
+    if execution.spark:
+        if crosses and not (execution.crosses_quickly or execution.reads_in_task):
+            reasons.append(SLOW_CROSSING)
+        order = _choose_order(query, bounded=execution.bounded)
+        warnings = _warn_of_order(query, order, bounded=execution.bounded)
+    return QueryPlan(
+        query=query,
+        strategy=strategy,
+        order=order,
+        reasons=tuple(reasons),
+        warnings=warnings,
+        bounded=execution.bounded,
+        batches_per_call=BATCHES_PER_SCAN if strategy in _SCANNING else 1,
+    )
+
+
+def _choose_order(query: Query, *, bounded: bool) -> tuple[str, ...]:
+    """Return the columns that give the order of arrival on Spark."""
+    if not (query.is_always_ordered or query.order_dependent(bounded=bounded)):
+        return ()
+    for name in query.arrival_order:
+        if not _is_sortable(query, name):
+            rule = "arrival_order takes numbers, times, strings and binary"
+            raise ColumnTypeError(rule, value=str(query.schema.field(name).type), column=name)
+    first = (SIDE,) if query.broadcasts else ()  # false: the rows that go everywhere
+    if query.arrival_order:
+        return (*first, *query.arrival_order)
+    used = [name for name in query.order_columns if _is_sortable(query, name)]
+    if used and not query.has_time:
+        return tuple(dict.fromkeys([*first, *used]))
+    return tuple(dict.fromkeys([*first, query.time, *used]))
+
+
+def _is_sortable(query: Query, name: str) -> bool:
+    return is_sortable(query.schema.field(name).type)
+
+
+def _warn_of_order(query: Query, order: tuple[str, ...], *, bounded: bool) -> tuple[str, ...]:
+    """Return a warning if results depend on an order that the user did not name."""
+    parts = query.order_dependent(bounded=bounded)
+    if not parts or query.arrival_order or not order:
+        return ()
+    depend = "depends" if len(parts) == 1 else "depend"
+    if order == (NO_TIME,):
+        order = ("no column",)
+    return (
+        f"{', '.join(parts)} {depend} on the order of arrival, which a shuffle loses: rows are "
+        f"ordered by {', '.join(order)}; name the columns of the "
+        "true order with arrival_order",
+    )

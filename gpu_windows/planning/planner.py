@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpu_windows.errors import UnsupportedQueryError
-from gpu_windows.planning.execution import Execution
 from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery, plan_interval_join
 from gpu_windows.planning.kinds.match import MatchQuery, plan_match
 from gpu_windows.planning.kinds.over import OverQuery, plan_over
@@ -16,7 +15,7 @@ from gpu_windows.planning.kinds.temporal_join import TemporalJoinQuery, plan_tem
 from gpu_windows.planning.kinds.top import TopQuery, plan_top
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import plan_windows
-from gpu_windows.planning.plan import Q, QueryPlan
+from gpu_windows.planning.plan import Execution, Q, QueryPlan
 from gpu_windows.planning.query import Query
 
 #: The planner of each kind of query; a kind that is missing here is a KeyError.

@@ -97,12 +97,14 @@ class Query(ABC):
         """Refuse names of columns, and of side outputs, that clash in results."""
         check_reserved({*self.schema.names} - {*OWN})
         marks = {*MARKS} if self.pair_process is None else set()  # of pairs, for a function
-        check_reserved({*self.result_names} - (marks & {*self.schema.names}))
+        results = self.result_names
+        check_reserved({*results} - (marks & {*self.schema.names}))
         keys = tuple(map(self.display_name, self.keys))
-        names = (*keys, *self.window_columns, *map(self.display_name, self.result_names))
+        names = (*keys, *self.window_columns, *map(self.display_name, results))
         check_distinct(names, self.clash_message)
-        check_distinct(self.declared_sides, _TAGS)
-        for tag, side in self.declared_sides.items():
+        sides = self.declared_sides
+        check_distinct(sides, _TAGS)
+        for tag, side in sides.items():
             rule = f"keys and columns of the side output {tag!r} must have different names"
             check_distinct((*keys, *side.names), rule)
             check_reserved(side.names)

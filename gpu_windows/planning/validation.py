@@ -10,7 +10,7 @@ from difflib import get_close_matches
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.aggregates.argument_types import is_comparable, is_text
+from gpu_windows.column_types.logical import is_comparable, is_text
 from gpu_windows.column_types.uses import USES, name_of
 from gpu_windows.column_types.widening import common_type
 from gpu_windows.errors import (
@@ -20,7 +20,7 @@ from gpu_windows.errors import (
     NameClashError,
     QueryError,
 )
-from gpu_windows.functions.base import WindowFunction
+from gpu_windows.functions.window import WindowFunction
 from gpu_windows.vocabulary.deltas import Delta
 from gpu_windows.vocabulary.evictors import Evictor
 from gpu_windows.vocabulary.triggers import Trigger
@@ -125,7 +125,8 @@ def require_column(schema: pa.Schema, name: str) -> None:
     """Raise `ColumnNotFoundError` if the input has no such column (or has it twice)."""
     indices = schema.get_all_field_indices(name)
     if len(indices) > 1:
-        raise NameClashError("the input has several columns of this name", value=repr(name))
+        rule = "the input has several columns of this name: rename one"
+        raise NameClashError(rule, value=repr(name))
     if not indices:
         fields = [each for each in schema if not _RESERVED.fullmatch(each.name.lower())]
         names = ", ".join(each.name for each in fields)

@@ -20,10 +20,9 @@ from gpu_windows.column_types.logical import (
     logical_schema,
     logical_table,
 )
-from gpu_windows.column_types.time_units import warn_of_unit
+from gpu_windows.column_types.time_units import is_nanoseconds, to_microseconds, warn_of_unit
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError, require_extra
-from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.top_n import select_top_results
 from gpu_windows.operators.counters import Counters
@@ -82,7 +81,7 @@ class ArrowSource(Source):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {', '.join(self.schema.names)}>"
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Arrow schema of the columns; those of a table without nulls are not nullable."""
         schema = self._data.schema

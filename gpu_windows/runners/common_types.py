@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from gpu_windows.column_types.logical import logical_array
-from gpu_windows.expressions.nanoseconds import is_nanoseconds, to_microseconds
+from gpu_windows.column_types.time_units import is_nanoseconds, to_microseconds
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.runners.local import without_markers
 from gpu_windows.runners.outputs import InputSide

@@ -11,7 +11,7 @@ from pyarrow import types
 
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.column_types.logical import logical_schema, logical_table, logical_type
-from gpu_windows.expressions.nanoseconds import nanoseconds_error
+from gpu_windows.column_types.time_units import nanoseconds_error
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.batch_size import is_on_device, rows_per_call
 from gpu_windows.operators.columns.device_table import (
@@ -53,6 +53,9 @@ class CudfSource(ArrowSource):
         Its index is not a column.
     """
 
+    #: Its rows stay where they are.
+    readers = ()
+
     def __init__(self, frame: Any) -> None:
         self.frame = frame
         self._as_declared = False
@@ -77,11 +80,6 @@ class CudfSource(ArrowSource):
         """Whether a column has the form of its logical type on the device."""
         field: pa.Field = self._forms.field(column)
         return bool(field.type == logical_type(field.type))
-
-    @property
-    def readers(self) -> tuple[object, ...]:
-        """None; its rows stay where they are."""
-        return ()
 
     def convert_time(self, column: str, role: str) -> Source:
         """Return this source with times in microseconds; what is finer is refused."""

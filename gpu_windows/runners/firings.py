@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gpu_windows.column_types.logical import logical_table
 from gpu_windows.errors import QueryError, UnsupportedQueryError
-from gpu_windows.functions.built_in import Collect
+from gpu_windows.functions.window import Collect
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.keyed.values import key_part

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.aggregates.partials import Combine
-from gpu_windows.expressions.nanoseconds import to_microseconds
+from gpu_windows.column_types.time_units import to_microseconds
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.batch_size import gather_batches, is_on_device, rows_per_call
+from gpu_windows.operators.batch_size import gather_batches, is_on_device
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.own_columns import OWN, REASON
@@ -25,8 +25,6 @@ from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.row_stream import RowStream
 
-#: Rows of a slice of a table that is handed to an operator at once, at least.
-_SLICE_ROWS = 1 << 20
 #: Batches that a thread is given at once; few enough to be held in memory.
 _BATCHES_PER_THREAD = 8
 
@@ -145,16 +143,12 @@ def batches_for(planned: Plan, source: pa.Table | RowStream) -> Iterator[pa.Tabl
     """Yield what operators take: event time as int64 ticks, and `ARRIVAL` where it is used."""
     seen = 0
     picks = any(partial.combine is Combine.PICK for partial in planned.partials)
-    chunks = source
-    if isinstance(source, pa.Table):
-        chunks = source.to_batches(max_chunksize=max(_SLICE_ROWS, rows_per_call(planned)))
-    for gathered in gather_batches(planned, chunks):
-        carrier, marked = planned.query.watermark_column, planned.marker_columns
+    time, carrier = planned.query.time, planned.query.watermark_column
+    marked = () if carrier is None else planned.marker_columns
+    for gathered in gather_batches(planned, source):
         table = without_markers(gathered, carrier, marked)
-        at = table.schema.get_field_index(planned.query.time)
-        batch = table.set_column(
-            at, planned.query.time, to_ticks(table.column(at), planned.query.time)
-        )
+        at = table.schema.get_field_index(time)
+        batch = table.set_column(at, time, to_ticks(table.column(at), time))
         if picks:
             arrival = pa.array(np.arange(seen, seen + len(table)))
             batch = batch.append_column(ARRIVAL, arrival)
@@ -191,9 +185,9 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def to_ticks(column: pa.ChunkedArray, name: str, use: str = "an event time") -> pa.ChunkedArray:
+def to_ticks(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Return event times as int64 microseconds; int64 stays as it is."""
-    return to_microseconds(column, name, use).cast(pa.int64())
+    return to_microseconds(column, name, "an event time").cast(pa.int64())
 
 
 def with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:

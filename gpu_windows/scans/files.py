@@ -125,11 +125,11 @@ def list_files(
     return tuple(file for file in found if file.length)
 
 
-def list_objects(url: str, options: Options = ()) -> list[str]:
+def list_objects(url: str) -> list[str]:
     """Return the URLs of the objects below one, in the order of their names."""
-    store, prefix = _store(url, options)
+    store, prefix = _store(url, ())
     place = url.removesuffix("/").removesuffix(prefix)
-    with store_errors(url, options):
+    with store_errors(url, ()):
         names = [each["path"] for page in store.list(prefix) for each in page]
     return [f"{place}{name}" for name in sorted(names)]
 

@@ -12,10 +12,9 @@ import pyarrow.dataset as ds
 from pyarrow import types
 
 from gpu_windows.column_types.logical import logical_table
-from gpu_windows.datastream.event_times import has_no_zone
-from gpu_windows.datastream.stream import stream
+from gpu_windows.column_types.time_units import to_microseconds
+from gpu_windows.datastream.stream import has_no_zone, stream
 from gpu_windows.errors import QueryError
-from gpu_windows.expressions.nanoseconds import to_microseconds
 from gpu_windows.planning.validation import not_a_timestamp, require_column
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 

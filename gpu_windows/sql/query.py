@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from gpu_windows.errors import QueryError, require_extra
-from gpu_windows.html_text import table_html, text_html
+from gpu_windows.errors import MissingStepError, QueryError, require_extra
+from gpu_windows.html_text import table_html, table_text, text_html
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.query_results import ResultTable
 from gpu_windows.vocabulary.options import Options, change_options
@@ -126,6 +126,21 @@ class SqlQuery:
             traced = self._without_rows()
             filters = ".where(" in traced.code and traced.value.is_streaming
             return f"{traced.code}\n\n{traced.value.explain()}{_WHERE if filters else ''}"
+
+    def __repr__(self) -> str:
+        """Return the text, and what may come next; nothing is read or computed."""
+        kind = type(self)
+        calls = [name for name in dir(kind) if name[0] != "_" and callable(getattr(kind, name))]
+        rows = {"query": self.text, "over": ", ".join(self.streams), "next": ", ".join(calls)}
+        return table_text(kind.__name__, rows)
+
+    if not TYPE_CHECKING:  # type checkers shall see what the class has, and no more
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise `MissingStepError`, an `AttributeError`: it is the result that has rows."""
+            if name.startswith("_") or name in dir(type(self)):
+                object.__getattribute__(self, name)  # raises what it has raised
+            raise MissingStepError(f"call .result() before .{name}", value=type(self).__name__)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the text, columns of the results, and `explain`."""

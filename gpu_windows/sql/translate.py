@@ -9,6 +9,7 @@ from gpu_windows.sql.kinds.group_by import is_grouped, read_group_by
 from gpu_windows.sql.kinds.joins import has_join, read_join
 from gpu_windows.sql.kinds.lookup import has_lookup, read_lookup
 from gpu_windows.sql.kinds.match import is_match, read_match
+from gpu_windows.sql.kinds.nested_joins import has_several_joins, read_nested_join
 from gpu_windows.sql.kinds.over import has_over, read_ordered, read_over
 from gpu_windows.sql.kinds.pairs import read_pairs, takes_pairs
 from gpu_windows.sql.kinds.semi_joins import has_subquery, read_semi_join
@@ -30,6 +31,7 @@ READERS = (
     Reader(has_unnest, read_unnest),
     Reader(has_lookup, read_lookup),
     Reader(has_subquery, read_semi_join),
+    Reader(has_several_joins, read_nested_join),
     Reader(takes_pairs, read_pairs),
     Reader(has_join, read_join),
     Reader(is_top, read_top),

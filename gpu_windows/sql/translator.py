@@ -264,8 +264,8 @@ class Translator:
         """Return the rows of UNION ALL as results; those of UNION are distinct."""
         table = self._unite(tree, "")
         self.settings.check_selects(tree)
-        times = frozenset(table.time_names)
-        results = Results(read_all(table, tree), tuple(table.names.names), times=times)
+        delays = dict.fromkeys(table.time_names, (0, 0))
+        results = Results(read_all(table, tree), tuple(table.names.names), delays=delays)
         if not tree.args.get("distinct"):
             return results
         return arrange(results, Clauses(tree.expression, distinct=True))

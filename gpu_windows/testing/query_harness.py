@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.column_types.logical import logical_table
+from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.stream import Stream
 from gpu_windows.errors import QueryError
+from gpu_windows.functions.failures import describe_time
 from gpu_windows.operators.base import Emission, StatefulOperator
 from gpu_windows.operators.build import restore_operator
 from gpu_windows.operators.counters import Counters
@@ -63,7 +65,7 @@ class Snapshot:
     times: tuple[int, ...] = ()
 
 
-def harness(query: Callable[..., Any], /, *schemas: pa.Schema, **inputs: pa.Schema) -> Harness:
+def harness(query: Callable[..., Any], /, *schemas: Schema, **inputs: Schema) -> Harness:
     """Return a harness of a query, as Flink's tests of operators have them.
 
     Parameters
@@ -72,9 +74,9 @@ def harness(query: Callable[..., Any], /, *schemas: pa.Schema, **inputs: pa.Sche
         Is given a stream for each input, and returns outputs: what ``with_outputs()`` and a verb
         return. It is called for every push of rows, so that the steps before the query are applied
         to them.
-    *schemas : pyarrow.Schema
-        Columns of the one input that ``query`` takes by position.
-    **inputs : pyarrow.Schema
+    *schemas : pyarrow.Schema, str or StructType
+        Columns of the one input that ``query`` takes by position, such as ``frame.schema``.
+    **inputs : pyarrow.Schema, str or StructType
         Columns of inputs that it takes by name.
 
     Returns
@@ -88,12 +90,11 @@ def harness(query: Callable[..., Any], /, *schemas: pa.Schema, **inputs: pa.Sche
 
     Examples
     --------
-    >>> schema = pa.schema({"user": pa.string(), "ts": pa.timestamp("us", "UTC")})
     >>> def minutes(clicks):
     ...     timed = clicks.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     ...     windowed = timed.key_by("user").window(gw.TumblingEventTimeWindows.of("1 minute"))
     ...     return windowed.with_outputs().aggregate(n=gw.count())
-    >>> test = gw.testing.harness(minutes, schema)
+    >>> test = gw.testing.harness(minutes, "user STRING, ts TIMESTAMP")
     >>> test.push([{"user": "ann", "ts": "2026-05-01 12:00:10"}])
     >>> test.take().num_rows
     0
@@ -101,15 +102,18 @@ def harness(query: Callable[..., Any], /, *schemas: pa.Schema, **inputs: pa.Sche
     >>> test.take()["n"].to_pylist()
     [1]
     """
+    if not callable(query):
+        rule = "a harness takes a function of streams, which returns outputs"
+        raise QueryError(rule, value=type(query).__name__)
     if len(schemas) + len(inputs) == 0 or len(schemas) > 1 or (schemas and inputs):
         rule = "a harness takes the schema of one input, or schemas of several by name"
         raise QueryError(rule, value=f"{len(schemas)} and {', '.join(inputs) or 'none'}")
     columns = {"": schemas[0]} if schemas else inputs
-    for name, schema in columns.items():
-        if not isinstance(schema, pa.Schema):
-            rule = f"the schema of {name or 'the input'} is a pyarrow.Schema"
-            raise QueryError(rule, value=type(schema).__name__)
-    return Harness(query, columns)
+    read = {
+        name: read_schema(schema, f"the schema of {name or 'the input'}")
+        for name, schema in columns.items()
+    }
+    return Harness(query, read)
 
 
 class Harness:
@@ -182,16 +186,19 @@ class Harness:
 
         Parameters
         ----------
-        rows : pyarrow.Table or list of dict
-            Of the one input. Times may be text; a column that a dict lacks is null.
-        **inputs : pyarrow.Table or list of dict
+        rows : table or list of dict
+            Of the one input, as Arrow, pandas or Polars have it. Times may be text; a column that a
+            dict lacks is null.
+        **inputs : table or list of dict
             Of inputs with names; those of one call are together, in the order of the query's sides.
 
         Raises
         ------
         QueryError
-            If there is no such input, or a value does not fit its column.
+            If there is no such input, it has ended, or a value does not fit its column.
         """
+        if self.watermark == LONG_MAX:
+            raise QueryError("rows come before end_input(), or after restore() of a snapshot")
         given = inputs if rows is None else {"": rows, **inputs}
         if unknown := [name for name in given if name not in self._inputs]:
             names = ", ".join(map(repr, self._inputs))
@@ -224,8 +231,8 @@ class Harness:
         """
         watermark = self._by_strategy() if time is None else ticks_of(time)
         if self.watermark is not None and watermark < self.watermark:
-            rule = f"a watermark does not go back; it is {self.watermark} ticks"
-            raise QueryError(rule, value=f"{watermark} ticks")
+            rule = f"a watermark does not go back; it is {describe_time(self.watermark)}"
+            raise QueryError(rule, value=describe_time(watermark))
         self.watermark = watermark
         self._gather(self._operator.advance_watermark(watermark))
 

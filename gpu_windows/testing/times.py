@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
+from gpu_windows.column_types.time_units import warn_of_unit
 from gpu_windows.errors import QueryError
+from gpu_windows.runners.arrow_input import arrow_table, gives_arrow
 from gpu_windows.user_values import to_tick
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -47,7 +49,7 @@ def table_of(rows: object, schema: pa.Schema) -> pa.Table:
 
     Parameters
     ----------
-    rows : pyarrow.Table or iterable of mapping
+    rows : table or iterable of mapping
         Times may be text.
     schema : pyarrow.Schema
 
@@ -61,8 +63,10 @@ def table_of(rows: object, schema: pa.Schema) -> pa.Table:
             rule = f"rows have the columns {', '.join(schema.names)}"
             raise QueryError(rule, value=", ".join(rows.schema.names))
         return rows.select(schema.names).cast(schema)
+    if gives_arrow(rows):
+        return table_of(arrow_table(rows), schema)
     if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
-        rule = "rows are a pyarrow.Table or a list of dicts"
+        rule = "rows are a table of Arrow, pandas or Polars, or a list of dicts"
         raise QueryError(rule, value=repr(rows))
     try:
         return pa.Table.from_pylist([_row_of(row, schema) for row in rows], schema=schema)
@@ -73,15 +77,18 @@ def table_of(rows: object, schema: pa.Schema) -> pa.Table:
 
 def _row_of(row: Any, schema: pa.Schema) -> dict[str, Any]:
     if not isinstance(row, Mapping):
-        raise QueryError("rows are a pyarrow.Table or a list of dicts", value=repr(row))
+        raise QueryError("rows are a table or a list of dicts", value=repr(row))
     if unknown := [name for name in row if name not in schema.names]:
         rule = f"a row has some of the columns {', '.join(schema.names)}"
         raise QueryError(rule, value=", ".join(map(str, unknown)))
-    return {name: _value_of(value, schema.field(name).type) for name, value in row.items()}
+    return {name: _value_of(value, schema.field(name).type, name) for name, value in row.items()}
 
 
-def _value_of(value: Any, dtype: pa.DataType) -> Any:
-    if not (types.is_timestamp(dtype) and isinstance(value, str)):
+def _value_of(value: Any, dtype: pa.DataType, name: str) -> Any:
+    if not (types.is_timestamp(dtype) and isinstance(value, str | int | float)):
         return value
-    time = _EPOCH + timedelta(microseconds=ticks_of(value))
+    ticks = ticks_of(value)  # type: ignore[arg-type] # a float is refused
+    if not isinstance(value, str):
+        warn_of_unit(pa.chunked_array([pa.array([ticks])]), name)
+    time = _EPOCH + timedelta(microseconds=ticks)
     return time if dtype.tz is not None else time.replace(tzinfo=None)

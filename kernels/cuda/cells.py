@@ -10,7 +10,7 @@ cache holds. The host waits once, for how many cells have rows, and learns on th
 rows were rejected. These have a cell of their own after all others, which is no group.
 
 From rows to a sum by key and slice kernels read and write 50 bytes a row (17 by assign, 21 and 12
-here), of floats 78, besides atomics: `tests/ptx/bytes_equal.py`. Tables take about 32 bytes a cell
+here), of floats 70, besides atomics: `tests/ptx/bytes_equal.py`. Tables take about 32 bytes a cell
 for every fold. Moments are folded in the order of rows, which are sorted by the 32 bits of their
 cell once a batch.
 """

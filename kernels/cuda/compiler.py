@@ -50,6 +50,10 @@ def _load_arrays() -> None:
 _load_arrays()
 
 
+#: NVVM's address spaces.
+_GLOBAL, _SHARED = 1, 3
+
+
 def device_function(function: Callable[..., Any]) -> Any:
     """Compile a function that kernels call; it is inlined into them."""
     return cuda.jit(function, device=True, **_INLINED)
@@ -62,17 +66,40 @@ def load_relaxed(typing: Any, array: Any, index: Any) -> Any:
     A plain read and an atomic of two threads, which nothing orders, are a race, of which CUDA says
     nothing; and what the plain one reads may be an old value for as long as a cache has it.
     """
+    del typing, index
+    return array.dtype(array, types.int64), _relaxed_load("gpu.global", _GLOBAL, 64, "=l,l")
+
+
+@numba.cuda.extending.intrinsic
+def load_shared(typing: Any, array: Any, index: Any) -> Any:
+    """Return ``array[index]`` of int32 in shared memory, as atomics see it (`load_relaxed`)."""
+    del typing, index
+    return array.dtype(array, types.int64), _relaxed_load("cta.shared", _SHARED, 32, "=r,l")
+
+
+def _relaxed_load(where: str, space: int, bits: int, registers: str) -> Callable[..., Any]:
+    """Return what generates a relaxed load of an item of an array.
+
+    Parameters
+    ----------
+    where : str
+        Scope and memory, as PTX names them.
+    space, bits : int
+        The memory, as NVVM numbers it; of an item.
+    registers : str
+        Constraints of LLVM for the value and its address.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, _ = signature.args
         values, place = arguments
         item = builder.gep(context.make_array(kind)(context, builder, values).data, [place])
-        form = ir.FunctionType(ir.IntType(64), [item.type])
-        text, registers = "ld.relaxed.gpu.global.b64 $0, [$1];", "=l,l"
-        return builder.call(ir.InlineAsm(form, text, registers, side_effect=True), [item])
+        own = builder.addrspacecast(item, ir.PointerType(ir.IntType(bits), addrspace=space))
+        form = ir.FunctionType(ir.IntType(bits), [own.type])
+        text = f"ld.relaxed.{where}.b{bits} $0, [$1];"
+        return builder.call(ir.InlineAsm(form, text, registers, side_effect=True), [own])
 
-    del typing, index
-    return array.dtype(array, types.int64), generate
+    return generate
 
 
 def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> Any:

@@ -13,8 +13,16 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceFloats, DeviceInts
 from gpu_windows.kernels.cuda import primitives, replicas, rules
-from gpu_windows.kernels.cuda.compiler import cuda, load_relaxed
+from gpu_windows.kernels.cuda.block_tables import (
+    SLOTS,
+    clear_table,
+    keep_greatest,
+    put_away,
+    rows_of_block,
+)
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.primitives import THREADS
 from gpu_windows.kernels.cuda.types import BOOLS, FLOATS, INT, INTS, INTS32
 from gpu_windows.rules import ADD, MAX, MIN
 
@@ -64,13 +72,14 @@ def _sum(size: int, occupied: Any, cells: Any, bits: Any, masked: int, valid: An
 
 @kernel((INTS32, INT, INTS, INT, BOOLS, INTS))
 def _exponents(cells: Any, replicas: Any, bits: Any, masked: Any, valid: Any, table: Any) -> None:
-    replica = cuda.grid(1) % replicas
-    for i in range(cuda.grid(1), cells.size, cuda.gridsize(1)):
-        if masked and not valid[i]:
-            continue
-        place, exponent = cells[i] * replicas + replica, rules.exponent_of(bits[i])
-        if exponent > load_relaxed(table, place):
-            cuda.atomic.max(table, place, exponent)
+    owners, greatest = cuda.shared.array(SLOTS, np.int32), cuda.shared.array(SLOTS, np.int64)
+    clear_table(owners, greatest)
+    begin, end = rows_of_block(cells.size)
+    for i in range(begin + cuda.threadIdx.x, end, THREADS):
+        if not masked or valid[i]:
+            exponent = rules.exponent_of(bits[i])
+            keep_greatest(owners, greatest, cells[i], exponent, replicas, table)
+    put_away(owners, greatest, replicas, table)
 
 
 @kernel((INTS32, INT, INTS, INTS, INT, BOOLS, INTS, INTS, INTS))
@@ -104,30 +113,31 @@ def _sums(occupied: Any, exponents: Any, highs: Any, middles: Any, lows: Any, ou
 def _extreme(
     how: int, size: int, occupied: Any, cells: Any, bits: Any, masked: int, valid: Any
 ) -> Any:
-    places, table = replicas.table(how, size)
-    _fold_in_order(len(cells), how, cells, places, bits, masked, valid, table)
+    # the greatest of what is turned around is the least
+    turned = -1 if how == MIN else 0
+    places, table = replicas.table(MAX, size)
+    _fold_in_order(len(cells), turned, cells, places, bits, masked, valid, table)
     out = primitives.empty(len(occupied), np.int64)
-    _bits_of_cells(len(out), occupied, replicas.fold_replicas(how, places, table), out)
+    orders = replicas.fold_replicas(MAX, places, table)
+    _bits_of_cells(len(out), turned, occupied, orders, out)
     return out.view(np.float64)
 
 
 @kernel((INT, INTS32, INT, INTS, INT, BOOLS, INTS))
 def _fold_in_order(
-    how: Any, cells: Any, replicas: Any, bits: Any, masked: Any, valid: Any, table: Any
+    turned: Any, cells: Any, replicas: Any, bits: Any, masked: Any, valid: Any, table: Any
 ) -> None:
-    replica = cuda.grid(1) % replicas
-    for i in range(cuda.grid(1), cells.size, cuda.gridsize(1)):
-        if masked and not valid[i]:
-            continue
-        place, order = cells[i] * replicas + replica, rules.order_of(bits[i])
-        if how == MIN:
-            if order < load_relaxed(table, place):
-                cuda.atomic.min(table, place, order)
-        elif order > load_relaxed(table, place):
-            cuda.atomic.max(table, place, order)
+    owners, greatest = cuda.shared.array(SLOTS, np.int32), cuda.shared.array(SLOTS, np.int64)
+    clear_table(owners, greatest)
+    begin, end = rows_of_block(cells.size)
+    for i in range(begin + cuda.threadIdx.x, end, THREADS):
+        if not masked or valid[i]:
+            order = rules.order_of(bits[i]) ^ turned
+            keep_greatest(owners, greatest, cells[i], order, replicas, table)
+    put_away(owners, greatest, replicas, table)
 
 
-@kernel((INTS, INTS, INTS))
-def _bits_of_cells(occupied: Any, orders: Any, out: Any) -> None:
+@kernel((INT, INTS, INTS, INTS))
+def _bits_of_cells(turned: Any, occupied: Any, orders: Any, out: Any) -> None:
     for g in range(cuda.grid(1), occupied.size, cuda.gridsize(1)):
-        out[g] = rules.bits_of_order(orders[occupied[g]])
+        out[g] = rules.bits_of_order(orders[occupied[g]] ^ turned)

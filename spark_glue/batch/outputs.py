@@ -30,7 +30,7 @@ from gpu_windows.spark_glue.batch.job import (
 )
 from gpu_windows.spark_glue.batch.selected_rows import row_counts, selected_rows
 from gpu_windows.spark_glue.batch.spark_results import (
-    finishes_in_spark,
+    is_finished_in_spark,
     results,
     totals_of_partials,
 )
@@ -105,7 +105,7 @@ class BatchOutputs(SparkOutputs):
         """Return the results before selections."""
         if is_plan_of(self.plan, SelectQuery):
             found = selected_rows(self._rows, self.plan, observation)
-        elif finishes_in_spark(self.plan):
+        elif is_finished_in_spark(self.plan):
             found = self._finish_in_spark(self.plan, observation)
         else:
             frame = self._tagged_results
@@ -171,7 +171,7 @@ class BatchOutputs(SparkOutputs):
         """Return one row of counters."""
         if is_plan_of(self.plan, SelectQuery):
             return self._rows.select(*row_counts(), no_user_counters().alias("user"))
-        if finishes_in_spark(self.plan):
+        if is_finished_in_spark(self.plan):
             partials = partials_in_spark(self._rows, self.plan)
             totals = partials.select(*totals_of_partials(self.plan))
             return totals.withColumn("user", no_user_counters())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from pyarrow import types
@@ -16,8 +14,11 @@ from gpu_windows.operators.slices.preaggregation import UNUSED
 from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
+from gpu_windows.spark_glue.columns.calendar_columns import UNIT, epoch, with_unit
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.rule_columns import Ticks
 from gpu_windows.spark_glue.columns.ticks import ticks_of
+from gpu_windows.vocabulary.windows.calendar import CalendarWindows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,57 +26,21 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-@dataclass(frozen=True)
-class Ticks:
-    """A BIGINT expression in SQL on which `gpu_windows.rules` can be evaluated.
-
-    ``//`` and ``%`` round towards minus infinity, as in the rules.
-    """
-
-    sql: str
-
-    def __add__(self, other: Any) -> Ticks:
-        return Ticks(f"({self.sql} + {_sql(other)})")
-
-    def __sub__(self, other: Any) -> Ticks:
-        return Ticks(f"({self.sql} - {_sql(other)})")
-
-    def __radd__(self, other: Any) -> Ticks:
-        return Ticks(f"({_sql(other)} + {self.sql})")
-
-    def __mul__(self, other: Any) -> Ticks:
-        return Ticks(f"({self.sql} * {_sql(other)})")
-
-    def __rmul__(self, other: Any) -> Ticks:
-        return Ticks(f"({_sql(other)} * {self.sql})")
-
-    def __floordiv__(self, other: int) -> Ticks:
-        return Ticks(f"(({self.sql} - {(self % other).sql}) div {_sql(other)})")
-
-    def __rshift__(self, bits: int) -> Ticks:
-        return Ticks(f"shiftright({self.sql}, {bits})")
-
-    def __mod__(self, other: int) -> Ticks:
-        return Ticks(f"pmod({self.sql}, {_sql(other)})")
-
-
-def _sql(value: Any) -> str:
-    if isinstance(value, Ticks):
-        return value.sql
-    return f"{int(value)}L" if value >= 0 else f"({int(value)}L)"
-
-
-def slice_column(plan: WindowPlan) -> Column:
-    """Return the slice of a row, or ``UNUSED + status`` without a usable timestamp."""
-    grid = grid_of(plan)
-    time = quote_name(plan.query.time)
-    low, high = rules.earliest_unit(grid), rules.latest_unit(grid)
-    index = rules.slice_of(Ticks(time), grid)
-    return (
-        F.when(F.expr(f"{time} between {low}L and {high}L"), F.expr(index.sql))
-        .when(F.expr(f"{time} is null"), F.lit(UNUSED + rules.NULL))
+def with_slice(frame: DataFrame, plan: WindowPlan) -> DataFrame:
+    """Add the slice of a row, or ``UNUSED + status`` without a usable timestamp."""
+    grid, query = grid_of(plan), plan.query
+    time = F.col(quote_name(query.time))
+    unit = time
+    if isinstance(query.assigner, CalendarWindows):
+        frame = with_unit(frame, query.time, query.assigner)
+        unit = F.col(UNIT)
+    number: Any = Ticks(unit)
+    slices = (
+        F.when(time.between(*query.usable_ticks), rules.slice_of(number, grid).column)
+        .when(time.isNull(), F.lit(UNUSED + rules.NULL))
         .otherwise(F.lit(UNUSED + rules.OUT_OF_RANGE))
     )
+    return frame.withColumn(SLICE, slices)
 
 
 def spark_partials(frame: DataFrame, plan: WindowPlan) -> DataFrame:
@@ -84,7 +49,7 @@ def spark_partials(frame: DataFrame, plan: WindowPlan) -> DataFrame:
     names = [field.name for column in partial_columns(plan) for field in column.fields]
     values = [value for partial in plan.partials for value in _aggregates(partial, plan)]
     parts = [value.alias(name) for name, value in zip(names, values, strict=True)]
-    return frame.groupBy(*keys, slice_column(plan).alias(SLICE)).agg(*parts)
+    return with_slice(frame, plan).groupBy(*keys, SLICE).agg(*parts)
 
 
 def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
@@ -104,14 +69,6 @@ def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
 def _among(value: Column, partial: Partial) -> Column:
     """Return a value, null in rows that do not meet the aggregate's condition."""
     return value if partial.where is None else F.when(F.col(quote_name(partial.where)), value)
-
-
-def epoch() -> Column:
-    """Return the day from which dates are counted.
-
-    The functions of Spark that count from it by themselves have no version for the GPU.
-    """
-    return F.lit(date(1970, 1, 1))
 
 
 def _lane(name: str, plan: WindowPlan) -> Column:

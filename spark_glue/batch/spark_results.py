@@ -20,10 +20,11 @@ from gpu_windows.operators.slices.preaggregation import UNUSED
 from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.kinds.firing_columns import CHANGE, FIRING, INSERT
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
-from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.kinds.window_plan import WindowPlan, finishes_in_spark
 from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, is_plan_of
-from gpu_windows.spark_glue.batch.partials import Ticks, epoch
+from gpu_windows.spark_glue.columns.calendar_columns import epoch
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.rule_columns import Ticks
 from gpu_windows.spark_glue.columns.ticks import times_of
 from gpu_windows.spark_glue.columns.types import to_spark
 
@@ -31,20 +32,19 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def finishes_in_spark(plan: Plan) -> TypeGuard[WindowPlan]:
+def is_finished_in_spark(plan: Plan) -> TypeGuard[WindowPlan]:
     """Whether Spark computes the results itself."""
     if not (is_plan_of(plan, WindowQuery) and plan.partials_by is PartialsBy.SPARK):
         return False
-    query = plan.query
-    return grid_of(plan).span == 1 and query.grouping is None and query.gaps is None
+    return finishes_in_spark(plan.query, grid_of(plan))
 
 
 def results(partials: DataFrame, plan: WindowPlan) -> DataFrame:
     """Return keys, window bounds (TIMESTAMP) and results from a table of partials."""
     grid: Any = grid_of(plan)
-    slice_: Any = Ticks(SLICE)
+    slice_: Any = Ticks(F.col(SLICE))
     number = rules.last_window(slice_, grid)
-    bounds = {
+    bounds: dict[str, Any] = {
         WINDOW_START: rules.start_of(number, grid),
         WINDOW_END: rules.end_of(number, grid),
     }
@@ -76,7 +76,7 @@ def _key(name: str, plan: WindowPlan) -> Column:
 
 
 def _time(ticks: Any, plan: WindowPlan) -> Column:
-    never_null = F.coalesce(F.expr(ticks.sql), F.lit(0).cast("long"))
+    never_null = F.coalesce(ticks.column, F.lit(0).cast("long"))
     return times_of(never_null, plan.query.time_type)
 
 

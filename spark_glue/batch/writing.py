@@ -24,7 +24,7 @@ from gpu_windows.runners.arrangement import Arrangement
 from gpu_windows.runners.arrow_selection import apply_selections
 from gpu_windows.runners.selection import Selection
 from gpu_windows.spark_glue.batch.job import BatchRows, run_shards
-from gpu_windows.spark_glue.batch.spark_results import finishes_in_spark
+from gpu_windows.spark_glue.batch.spark_results import is_finished_in_spark
 from gpu_windows.spark_glue.columns.expressions import is_of_spark
 from gpu_windows.spark_glue.columns.public_rows import public_rows
 from gpu_windows.spark_glue.columns.types import to_spark_schema
@@ -130,7 +130,7 @@ class ResultWriter:
     def why_by_spark(self, compression: str | None = None) -> str | None:
         """Return why Spark must write the results; None if the tasks that compute them do."""
         plan = self.results.plan
-        if finishes_in_spark(plan) or is_plan_of(plan, SelectQuery):
+        if is_finished_in_spark(plan) or is_plan_of(plan, SelectQuery):
             return "it computes the results"
         if plan.query.ranking is not None:
             return "the first results of a window are found after another shuffle"

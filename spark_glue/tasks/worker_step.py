@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 
-from gpu_windows.errors import FunctionFailedError, InvalidFunctionError, QueryError
+from gpu_windows.errors import GpuWindowsError, QueryError
 from gpu_windows.spark_glue.session.worker_python import WORKER_MODULES, python_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def portable(step: Callable[..., Any], session: SparkSession) -> PortableStep:
 
 @dataclass(frozen=True)
 class ShortErrors:
-    """A step whose errors of users' functions come without the traceback of this package.
+    """A step whose errors, those of users' functions too, come without this package's traceback.
 
     Spark ends its message with the error, which has the user's part of the traceback.
     """
@@ -76,7 +76,7 @@ class ShortErrors:
         """Run in a Spark task."""
         try:
             yield from self.step(batches)
-        except (FunctionFailedError, InvalidFunctionError) as error:
+        except GpuWindowsError as error:
             raise error.with_traceback(None) from None
 
 

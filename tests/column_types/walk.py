@@ -109,7 +109,7 @@ class Given(gw.functions.KeyedProcessFunction):
 
 
 def _of_column(source: Any) -> pa.DataType:
-    from gpu_windows.datastream.sources import source_of
+    from gpu_windows.datastream.stream import source_of
 
     return source_of(source).schema.field("v").type
 

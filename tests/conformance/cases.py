@@ -14,8 +14,8 @@ import pyarrow as pa
 import gpu_windows as gw
 from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.datastream.window_settings import Windowed
-from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process
+from gpu_windows.functions.window import Aggregates, Collect, Reduce
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.query import Query

@@ -14,9 +14,8 @@ import pyarrow as pa
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import count, max_, mean, min_, sum_
 from gpu_windows.aggregates.definitions import bind
-from gpu_windows.functions.base import WindowFunction
-from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process, ProcessContext, ProcessWindowFunction
+from gpu_windows.functions.window import Aggregates, Collect, Reduce, WindowFunction
 from gpu_windows.vocabulary.triggers import Row
 
 #: Columns of a scenario's records in the local runner, where a tick is a millisecond.

@@ -11,8 +11,8 @@ import pyarrow as pa
 import gpu_windows as gw
 from gpu_windows.aggregates.built_in import arg_max, arg_min
 from gpu_windows.aggregates.definitions import bind
-from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.functions.top import Top
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
 from gpu_windows.vocabulary.options import Options
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy

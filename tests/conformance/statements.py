@@ -13,7 +13,7 @@ from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import count, max_, min_, sum_
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.timed_stream import TimedStream
-from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.planning.own_columns import NO_KEY

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import ColumnTypeError, InvalidWindowError, UnsupportedQueryError
-from gpu_windows.planning.planner import plan
+from gpu_windows.errors import ColumnTypeError, InvalidWindowError
 from tests.lanes import quick
 from tests.planning.queries import rows_of
 
@@ -96,12 +95,6 @@ def test_a_zone_belongs_to_instants() -> None:
         timed.with_windows(WINDOWS["months"])
     found = timed.window_all(gw.CalendarWindows.of("1 year")).aggregate(n=gw.count())
     assert found["window_start"][0].as_py() == datetime(2010, 1, 1)
-
-
-def test_spark_makes_no_partials_of_a_calendar() -> None:
-    query = windowed(table(5), "months", partials="spark").with_outputs().aggregate(n=gw.count())
-    with pytest.raises(UnsupportedQueryError, match="windows of a calendar"):
-        plan(query.plan.query, bounded=True, spark=True)
 
 
 def test_parts_of_windows_have_a_length() -> None:

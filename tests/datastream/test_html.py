@@ -1,4 +1,4 @@
-"""What notebooks show of steps, windows and outputs."""
+"""What consoles and notebooks show of steps, windows and outputs."""
 
 from __future__ import annotations
 
@@ -30,6 +30,24 @@ def test_steps_show_columns_and_what_may_come_next() -> None:
     assert "sliding 1 h every 10 min, event time" in found
     assert "k: string" in found
     assert HOURS._repr_html_().count("<rect") == 8
+
+
+def test_a_console_shows_the_same_in_few_lines() -> None:
+    assert repr(HOURS).splitlines()[:6] == [
+        "WindowedStream",
+        "  columns     k: string, ts: timestamp[us, tz=UTC], v<: int64",
+        "  time        ts",
+        "  watermarks  latest row - 0 s",
+        "  key         k",
+        "  window      sliding 1 h every 10 min, event time",
+    ]
+    query: Any = gw.sql("SELECT k FROM r", r=TIMED)
+    assert repr(query).splitlines()[:3] == ["SqlQuery", "  query  SELECT k FROM r", "  over   r"]
+    assert (
+        repr(query).splitlines()[3] == "  next   arrival_order, explain, options, outputs, result"
+    )
+    with pytest.raises(gw.errors.MissingStepError, match=r"call \.result\(\) before \.show"):
+        query.show()
 
 
 @pytest.mark.parametrize(

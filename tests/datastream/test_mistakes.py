@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -41,6 +42,12 @@ WRITE: Any = gw.write_stream
             lambda _: GW.WatermarkStrategy.for_bounded_out_of_orderness(bund="1 s"),
             r"WatermarkStrategy\.for_bounded_out_of_orderness takes no bund: did you mean bound",
         ),
+        (lambda _: GW.count(colum="delay"), "^count takes no colum: did you mean column; it takes"),
+        (
+            lambda _: GW.sum("delay", by="origin"),
+            "^sum takes no by; it takes column, got",
+        ),
+        (lambda _: GW.stream(data=ROWS), "^stream takes no data; it takes source, name, got data="),
         (lambda _: BEGUN.event_time("ts", watermark=1), "no watermark: did you mean watermarks; "),
         (lambda w: w.keyed.interval_join(w.keyed, how="left"), r"takes it, select\(\.\.\., how="),
         (lambda w: w.process(lambda *_: [], [], outptu="n INT"), "no outptu: did you mean output"),
@@ -88,6 +95,15 @@ def test_methods_of_users_parts_are_called_as_they_are() -> None:
         (lambda _: BEGUN.event_time("ts"), r"event_time\('ts', gw\.WatermarkStrategy\.for_bounded"),
         (lambda _: BEGUN.event_time(watermarks=WATERMARKS), "takes a column and watermarks"),
         (lambda _: WRITE("outputs", "path"), "name the folder of the checkpoint"),
+        (lambda w: w.keyed.interval_join(w.keyed).between("1 s"), "between takes upper, which is"),
+        (
+            lambda _: gw.stream(pd.DataFrame({"k": [1, "2"]})),
+            r"values of one type: convert it first.*\(column 'k'\)",
+        ),
+        (
+            lambda _: gw.stream(pd.DataFrame([[1, 2]], columns=["k", "k"])),
+            "several columns of one name",
+        ),
         (lambda _: WRITE("outputs", checkpoint="path"), "name a sink"),
         (
             lambda _: gw.ParquetSink("jdbc:postgresql://u:secret@h/d"),

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
+from gpu_windows.column_types.time_units import python_values, to_microseconds
 from gpu_windows.errors import InvalidFunctionError, PrecisionError
-from gpu_windows.expressions.nanoseconds import python_values, to_microseconds
 
 INSTANT = pa.timestamp("ns", "UTC")
 MONOTONOUS = gw.WatermarkStrategy.for_monotonous_timestamps()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -43,7 +44,14 @@ class OfWindows(gw.functions.ProcessWindowFunction):
 @pytest.mark.parametrize("aside", [False, True])
 @pytest.mark.parametrize("wrong", ["x", 1.5])
 def test_results_of_rows(wrong: object, aside: bool) -> None:
-    match = rf"^OfRows must return int64 \(at key k='b'\), got {wrong!r} \(column 'n'\)$"
+    """The first line has function, method and line, key, time, the whole row and the column."""
+    line = OfRows.process_element.__code__.co_firstlineno
+    where = (
+        "at key k='b', 1970-01-01 00:00:00.000002, in process_element "
+        f"(test_result_types.py, line {line}), which gave {{'n': {wrong!r}}}"
+    )
+    message = f"OfRows must return int64 ({where}), got {wrong!r} (column 'n')"
+    match = f"^{re.escape(message)}$"
     with pytest.raises(InvalidFunctionError, match=match):
         TIMED.key_by("k").process(OfRows(wrong, aside=aside), output=pa.schema([("n", LONG)]))
 

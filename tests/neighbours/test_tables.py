@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import gpu_windows as gw
 from gpu_windows import errors
@@ -210,7 +211,8 @@ def test_a_table_of_ones_own(spark: SparkSession, lake: Lake) -> None:
     """It may have more columns, and parts; one without the columns of results is refused."""
     outputs = outputs_of("tumbling", streamed(spark, lake.folder / "in"))
     wanted = wanted_of(outputs)
-    names = ", ".join(f"{name} {kind}" for name, kind in outputs.result().dtypes)
+    fields = from_arrow_schema(outputs.schema)
+    names = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in fields)
     made, part = "", "days(window_start)"
     if lake.kind == "delta":
         made, part = ", day date GENERATED ALWAYS AS (CAST(window_start AS date))", "day"

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_windows.functions.base import WindowFunction
-from gpu_windows.functions.built_in import Collect
+from gpu_windows.functions.window import Collect, WindowFunction
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator
 from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.counters import Counters

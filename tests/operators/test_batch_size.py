@@ -11,7 +11,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.kernels.backend import select
 from gpu_windows.operators import batch_size, device
-from gpu_windows.operators.columns.batches import gather
+from gpu_windows.operators.batch_size import gather
 from gpu_windows.planning.plan import BATCH_ROWS
 from gpu_windows.runners.outputs import Outputs
 

@@ -11,8 +11,8 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.functions.built_in import Reduce
 from gpu_windows.functions.process import Process
+from gpu_windows.functions.window import Reduce
 from gpu_windows.vocabulary.windows import GlobalWindows, TimeWindow
 from tests.lanes import quick
 from tests.operators.driven import Driven

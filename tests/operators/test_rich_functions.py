@@ -272,7 +272,11 @@ def of_another_schema(context: Any) -> Any:
     [
         (divided, errors.FunctionFailedError, "ZeroDivisionError"),
         (undeclared, errors.InvalidFunctionError, "must declare its side outputs.*got 'small'"),
-        (of_another_schema, errors.InvalidFunctionError, "must give dicts of exactly v.*got w"),
+        (
+            of_another_schema,
+            errors.InvalidFunctionError,
+            "must give dicts of exactly v.*got {'w': 1}",
+        ),
     ],
 )
 def test_errors_name_function_key_and_window(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.definitions import bind
-from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.vocabulary.options import Options

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.functions.built_in import Collect
+from gpu_windows.functions.window import Collect
 from gpu_windows.operators.build import build_operator
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Strategy

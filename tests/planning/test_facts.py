@@ -18,8 +18,8 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
-from gpu_windows.functions.built_in import Aggregates, Reduce
 from gpu_windows.functions.process import Process
+from gpu_windows.functions.window import Aggregates, Reduce
 from gpu_windows.planning.facts import describe_changes, fact_of, facts_of
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan

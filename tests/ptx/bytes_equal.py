@@ -110,8 +110,8 @@ def test_a_sum_of_floats_reads_rows_once_more_and_sorts_none() -> None:
     assert per_item(given, ROWS) == {
         "assign.assign": 17,
         "cells.place": 21 + HEAD,
-        "float_cells.exponents": 20,  # cell, value; the exponent of the cell
-        "float_cells.add_units": 20,
+        "float_cells.exponents": 12,  # cell, value
+        "float_cells.add_units": 20,  # and the exponent of the cell
     }
 
 

@@ -120,6 +120,16 @@ def _equal_ranks() -> Any:
     ]
 
 
+def _many_cells() -> Any:
+    """More cells than the table of a block has slots, where there are two blocks."""
+    random = np.random.default_rng(11)
+    codes, values = random.integers(0, 2_000, ROWS), CUDA.to_device(random.normal(0, 1e6, ROWS))
+    rows = CUDA.to_device(codes), CUDA.to_device(np.zeros(ROWS, np.int64))
+    groups, some = CUDA.grouping.group(*rows, 2_000, (0, 0)), CUDA.to_device(codes % 3 > 0)
+    folds = rules.ADD, rules.MIN, rules.MAX
+    return [CUDA.to_host(CUDA.reduce.reduce(how, groups, values, some)) for how in folds]
+
+
 # ---- scans that queries put together from 65,536 entries on
 
 
@@ -192,6 +202,7 @@ def workloads() -> dict[str, Work]:
         "query over rows": _query(_over),
         "query of days": _query(_days, _TWO_YEARS),
         "equal ranks": _equal_ranks,
+        "many cells": _many_cells,
         "scans": _scans,
         "query of a join": _query(_join),
         "keys by value": _distinct(300, 1),

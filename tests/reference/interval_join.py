@@ -11,8 +11,8 @@ from gpu_windows import rules
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission
+from gpu_windows.operators.counters import Rejected, rejected_rows
 from gpu_windows.operators.joins.pairs import holds
-from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, planned_join
 from gpu_windows.rules import LONG_MIN
 from tests.reference.pair_rows import PairRowsOperator, Places

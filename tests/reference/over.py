@@ -18,9 +18,8 @@ from gpu_windows import rules
 from gpu_windows.functions.over import Lateness, Over
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.keyed.values import arrow_array
-from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.results import TRACE, add_trace
 from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
 from gpu_windows.planning.kinds.over import OverPlan

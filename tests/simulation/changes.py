@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.functions.join import WindowJoin
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.operators.build import build_operator
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.planner import plan

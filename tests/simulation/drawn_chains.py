@@ -12,7 +12,7 @@ import pyarrow as pa
 import gpu_windows as gw
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.planner import plan

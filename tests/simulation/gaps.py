@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.query import Query
 from gpu_windows.vocabulary.gap_filling import GapFilling, GivenKeys

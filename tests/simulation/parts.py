@@ -12,11 +12,10 @@ from gpu_windows.aggregates.built_in import collect_list, count_distinct, median
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.aggregates.sketches import approx_count_distinct
 from gpu_windows.aggregates.user import BoundUserAggregate
-from gpu_windows.functions.base import WindowFunction
-from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process
 from gpu_windows.functions.top import Top
 from gpu_windows.functions.vectorised import Vectorised
+from gpu_windows.functions.window import Aggregates, Collect, Reduce, WindowFunction
 from gpu_windows.vocabulary.deltas import Delta, DeltaKind
 from gpu_windows.vocabulary.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from gpu_windows.vocabulary.triggers import (

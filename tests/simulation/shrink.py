@@ -42,7 +42,7 @@ def _simpler_options(case: Case, fails: Fails) -> Case:
         case = loose
     changes: list[dict[str, Any]] = [{"shards": 1}, {"batch_rows": 1 << 17}]
     if isinstance(case.query, WindowQuery | MatchQuery) and case.grouping is None:
-        changes.append({"engine": "reference"})
+        changes.append({"engine": "reference", "device": "cpu"})  # it is of a CPU alone
     for change in changes:
         simpler = replace(case, options=replace(case.options, **change))
         if simpler != case and fails(simpler):

@@ -128,7 +128,7 @@ class Stage:
             found.append(emission)
             fuse.burn()
         finished = run.finish(self._file(number))
-        is_due = any(_is_due(shard.next_times, times) for shard in self.shards)
+        is_due = any(_is_due(shard, times) for shard in self.shards)
         if not rows and not is_due and any(map(_gives, found)):
             raise BrokenInvariantError(f"nothing is due, and {times} give {found}")
         made.emissions += found
@@ -165,13 +165,13 @@ class Stage:
         return {name: size for name, size in found.items() if size}
 
 
-def _is_due(next_times: Timers, times: Times) -> bool:
-    """Whether something may happen in a shard without rows."""
-    event, processing = next_times
+def _is_due(shard: Shard, times: Times) -> bool:
+    """Whether something may happen in a shard without rows: one that never ran has told no time."""
+    event, processing = shard.next_times
     watermark = times.watermark
     by_event = event is not None and watermark is not None and event <= watermark
     by_clock = processing is not None and processing <= times.now
-    return by_event or by_clock or watermark == LONG_MAX
+    return shard.state.newest is None or by_event or by_clock or watermark == LONG_MAX
 
 
 def _gives(emission: Emission) -> bool:

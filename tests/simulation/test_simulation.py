@@ -21,6 +21,8 @@ from gpu_windows.kernels.backend import why_no_cuda
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.runs import Run
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.plan import Strategy
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.tasks import shard_run
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
@@ -151,6 +153,10 @@ def test_times_that_a_shard_does_not_report_are_found(monkeypatch: pytest.Monkey
     assert "BrokenInvariantError: nothing is due" in first_failure(Execution)
 
 
+def test_given_keys_are_filled_when_a_shard_runs_for_the_first_time_without_rows() -> None:
+    assert try_seed(2300).failure is None
+
+
 def test_a_lost_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard_run, "_in_order", lambda plan, rows: rows)
     failure = first_failure(Execution)
@@ -236,6 +242,12 @@ def test_a_case_shrinks_to_what_is_needed() -> None:
     assert [each.seq for each in small.script if isinstance(each, Row)] == sorted(needed)
     assert len(small.script) == 2
     assert small.options.shards == 1
+
+
+def test_a_case_of_a_device_shrinks_to_one_that_can_be_planned() -> None:
+    cases = (case_of(seed, "cuda")[0] for seed in count())
+    case = next(each for each in cases if isinstance(each.query, WindowQuery))
+    assert shrink(case, lambda smaller: True).executed.strategy is Strategy.ROW_AT_A_TIME
 
 
 @pytest.mark.parametrize(

@@ -239,8 +239,8 @@ def test_what_cannot_be_written_to_is_refused_before_anything_is_there(
     state = tmp_path / "state"
     with pytest.raises(errors.QueryError, match=text):
         gw.write_stream(outputs, checkpoint=state, **{"sink": tmp_path / "out", **given})
-    with pytest.raises(TypeError):  # Spark's
-        gw.write_stream(outputs, tmp_path / "out", state, trigger={"whenever": True})
+    with pytest.raises(errors.UnknownArgumentError, match="did you mean availableNow, got avail"):
+        gw.write_stream(outputs, tmp_path / "out", state, trigger={"availablenow": True})
     assert not state.exists()
 
 

@@ -164,9 +164,18 @@ MISTAKES = {
         "SELECT t.k FROM t JOIN #t ON t.k = t.k",
         "have the same name: rename one with AS",
     ),
-    "three tables": (
+    "a slide longer than its windows": (
+        "SELECT COUNT(*) AS n FROM #HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR, "
+        "INTERVAL '1' MINUTE) GROUP BY window_start, window_end",
+        "HOP takes the slide before the size",
+    ),
+    "a third table without bounds": (
         f"SELECT t.k FROM t JOIN u ON {NEAR} JOIN #u AS w ON w.k = t.k",
-        "a query can join two tables",
+        "needs a lower and an upper bound of time",
+    ),
+    "whose column of three tables": (
+        f"SELECT #v FROM t JOIN u ON {NEAR} JOIN u AS w ON w.k = t.k AND w.at = t.ts",
+        "write the table before it",
     ),
     "a lookup of windows": (
         f"SELECT t.v {IN} JOIN #u FOR SYSTEM_TIME AS OF PROCTIME() ON t.k = u.k",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import datetime as dt
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ from gpu_windows.errors import QueryError, StateError
 from gpu_windows.testing import assert_rows, harness
 
 SCHEMA = pa.schema({"k": pa.string(), "ts": pa.timestamp("us", "UTC"), "v": pa.int64()})
+SUMMER = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
 BOUND = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
 
 
@@ -206,6 +208,22 @@ def test_sql_is_a_query_like_others() -> None:
     assert test.take()["total"].to_pylist() == [3]
 
 
+def push_after_the_end() -> None:
+    test = harness(sums, SCHEMA)
+    test.end_input()
+    test.push([row("00:10", 1)])
+
+
+def test_rows_of_pandas_and_times_that_look_like_seconds(caplog: pytest.LogCaptureFixture) -> None:
+    test = harness(sums, SCHEMA)
+    test.push(pa.table({"k": ["a"], "ts": [SUMMER], "v": [5]}, SCHEMA).to_pandas())
+    assert not caplog.records
+    test.push([{"k": "a", "ts": 1_777_636_800, "v": 5}])
+    assert "all of column 'ts' look like seconds" in caplog.text
+    test.end_input()
+    assert [each.year for each in test.take()["window_start"].to_pylist()] == [1970, 2026]
+
+
 @pytest.mark.parametrize(
     ("does", "rule"),
     [
@@ -215,6 +233,9 @@ def test_sql_is_a_query_like_others() -> None:
         (lambda: harness(sums, SCHEMA).push({"k": "a"}), "a list of dicts"),
         (lambda: harness(sums, SCHEMA).push([{"key": "a"}]), "some of the columns k, ts, v"),
         (lambda: harness(sums, SCHEMA).push([{"v": "many"}]), "does not fit the columns"),
+        (lambda: harness(sums, SCHEMA).push([{"ts": 1.5}]), r"microseconds since 1970, got 1\.5"),
+        (lambda: harness(cast("Any", 5), SCHEMA), "takes a function of streams.*got int"),
+        (lambda: push_after_the_end(), "rows come before end_input"),
         (lambda: harness(sums, SCHEMA).push(pa.table({"k": ["a"]})), "have the columns k, ts, v"),
         (lambda: harness(sums, SCHEMA).take("sides/x"), "outputs are result, late, rejected"),
         (lambda: harness(sums, SCHEMA).advance_watermark("noon"), "a time as text"),
@@ -226,10 +247,20 @@ def test_misuse(does: Any, rule: str) -> None:
         does()
 
 
+def test_schemas_of_spark_and_of_ddl() -> None:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    for schema in ("k STRING, ts TIMESTAMP, v INT", from_arrow_schema(SCHEMA)):
+        test = harness(sums, schema)
+        test.push([{"k": "a", "ts": "2026-05-01 12:00:10", "v": 5}])
+        test.end_input()
+        assert test.take().num_rows == 1
+
+
 def test_a_watermark_does_not_go_back() -> None:
     test = harness(sums, SCHEMA)
     test.advance_watermark(5)
-    with pytest.raises(QueryError, match="does not go back; it is 5 ticks, got 4 ticks"):
+    with pytest.raises(QueryError, match=r"back; it is 1970-01-01 00:00:00\.000005, got .*04$"):
         test.advance_watermark(4)
 
 

@@ -16,8 +16,8 @@ import gpu_windows as gw
 from gpu_windows import rules
 from gpu_windows.errors import InvalidWindowError
 from gpu_windows.rules import Units
-from gpu_windows.vocabulary.windows.calendar_units import CalendarUnit, calendar_units
-from gpu_windows.vocabulary.windows.zones import day_runs
+from gpu_windows.vocabulary.windows.calendar_units import CalendarUnit, calendar_units, shown_days
+from gpu_windows.vocabulary.windows.zones import DAY, day_runs
 
 ZURICH = "Europe/Zurich"
 HOUR = 3_600_000_000
@@ -189,6 +189,19 @@ def check_numbers(units: Units, numbers: NDArray[np.int64]) -> None:
                                             ODD if z != ZURICH)])  # fmt: skip
 def test_every_tick_is_in_the_unit_that_it_begins(zone: str, unit: CalendarUnit) -> None:
     check_units(calendar_units(unit, day_runs(zone)))
+
+
+@pytest.mark.parametrize("zone", [ZURICH, *(pytest.param(z, marks=pytest.mark.thorough) for z in
+                                            ODD if z != ZURICH)])  # fmt: skip
+def test_what_clocks_show_has_the_number_of_the_day(zone: str) -> None:
+    runs = day_runs(zone)
+    units, days = calendar_units("day", runs), shown_days(runs)
+    shifts = np.array([-DAY, -HOUR, -1, 0, 1, HOUR - 1, HOUR, DAY - 1, DAY, DAY + HOUR - 1])
+    times = (units.ticks[1:-1, None] + shifts).ravel()
+    times = times[(times >= days.begins[0]) & (times < days.end)]
+    assert len(times) > 100
+    pieces = rules.find_run(times, days.begins, days.buckets, days.bucket_shift, days.bucket_steps)
+    assert ((times + days.shifts[pieces]) // DAY == rules.unit_of(times, units)).all()
 
 
 def test_rules_of_clocks_repeat_after_400_years() -> None:

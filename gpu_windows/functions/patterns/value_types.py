@@ -8,7 +8,7 @@ from enum import Enum
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.aggregates.argument_types import is_comparable
+from gpu_windows.column_types.logical import is_comparable
 
 
 class TypeClass(Enum):

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from gpu_windows.aggregates.argument_types import is_ordered
+from gpu_windows.column_types.logical import is_ordered
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.arrays import DeviceInts
 from gpu_windows.kernels.cpu import grouping

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from gpu_windows.aggregates import formulas
-from gpu_windows.aggregates.argument_types import is_wide
 from gpu_windows.aggregates.definitions import BoundAggregate, Lower
 from gpu_windows.aggregates.partials import Combine, Partial
+from gpu_windows.column_types.logical import is_wide
 from gpu_windows.errors import ArithmeticOverflowError
 from gpu_windows.operators.columns import sketches, wide_numbers
 from gpu_windows.operators.columns.numeric import decimal_array, from_numeric

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from gpu_windows.aggregates.argument_types import is_ordered
+from gpu_windows.column_types.logical import is_ordered
 from gpu_windows.kernels.cpu import keys as cpu_keys
 from gpu_windows.kernels.lazy_array import Pieces
 

@@ -12,7 +12,7 @@ from gpu_windows.operators.columns.partials import (
     State,
 )
 from gpu_windows.operators.columns.picked_rows import PickedColumn
-from gpu_windows.operators.columns.session_gaps import session_ends
+from gpu_windows.operators.columns.row_status import session_ends
 from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import END, Strategy

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates.user import BoundUserAggregate
-from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import from_numeric, one_chunk, to_numeric
 from gpu_windows.operators.gaps.gaps import NONE, Windows

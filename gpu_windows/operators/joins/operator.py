@@ -16,7 +16,7 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import to_numeric
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.joins.join_index import NULLS, JoinIndex
@@ -26,7 +26,6 @@ from gpu_windows.operators.joins.results import PairResults
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.joins.side import Side
 from gpu_windows.operators.joins.stored_side import KINDS, Needs
-from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, planned_join
 from gpu_windows.rules import LONG_MAX, LONG_MIN

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gpu_windows.column_types.time_units import to_microseconds
 from gpu_windows.errors import ExpressionError
-from gpu_windows.expressions.nanoseconds import to_microseconds
 
 #: Maximum number of pairs in a chunk.
 PAIRS = 1 << 20

@@ -14,6 +14,7 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import to_numeric
+from gpu_windows.operators.counters import Rejected, rejected_rows
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.joins.join_index import NULLS, JoinIndex, are_keys
@@ -25,7 +26,6 @@ from gpu_windows.operators.joins.rows import Flags, JoinRows
 from gpu_windows.operators.joins.side import Side
 from gpu_windows.operators.joins.stored_side import Needs
 from gpu_windows.operators.joins.versions import VERSIONS, Versions, codes_of
-from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.hashes import without
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog

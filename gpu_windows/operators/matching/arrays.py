@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from gpu_windows.expressions.nanoseconds import to_microseconds
+from gpu_windows.column_types.time_units import to_microseconds
 from gpu_windows.functions.patterns.automaton import max_branches
 from gpu_windows.functions.patterns.match import Match
 from gpu_windows.functions.patterns.program import Conditions, Instruction

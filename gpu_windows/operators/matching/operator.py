@@ -17,12 +17,11 @@ from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.columns.numeric import sortable, to_numeric
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.row_status import status_of_times
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.matching.arrays import automaton_of, program_of, rows_of, settings_of
 from gpu_windows.operators.matching.match_state import MatchState, read_remaining
 from gpu_windows.operators.matching.results import Matches, MatchResults
 from gpu_windows.operators.matching.stored import StoredMatches, rows_schema
-from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog

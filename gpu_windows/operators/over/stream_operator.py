@@ -13,7 +13,7 @@ from gpu_windows.aggregates.partials import Partial
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.columns.partials import State
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.over.admission import NewRows
 from gpu_windows.operators.over.expiring_rows import UNTIL, are_among, codes_of
@@ -21,7 +21,6 @@ from gpu_windows.operators.over.framing import FramedRows, Framing
 from gpu_windows.operators.over.key_state import KeyState
 from gpu_windows.operators.over.operator import OverResults, classify_times
 from gpu_windows.operators.over.stored import StoredOver, retained_schema
-from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog

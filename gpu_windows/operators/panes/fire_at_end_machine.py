@@ -14,10 +14,10 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.top_n import first_rows
+from gpu_windows.operators.counters import Rejected
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.panes.runner import BufferedRows, Ints, NewRows, Work, concat_rows
 from gpu_windows.operators.panes.single import PaneMachine
-from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import ARRIVAL, SLICE
 from gpu_windows.rules import LONG_MAX

@@ -10,9 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates.definitions import BoundAggregate
-from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vector_window import WindowBatch
+from gpu_windows.functions.window import Collect
 from gpu_windows.operators.batch_functions import Evaluator
 from gpu_windows.operators.columns.list_aggregates import aggregate_lists
 from gpu_windows.operators.columns.lowering import lower

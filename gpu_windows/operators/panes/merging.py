@@ -15,8 +15,7 @@ from gpu_windows.kernels.cpu.merging import Spans
 from gpu_windows.operators.columns.keys import order_by_code, present
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.ranges import offsets, ranges
-from gpu_windows.operators.columns.row_status import status_of_rows
-from gpu_windows.operators.columns.session_gaps import session_ends
+from gpu_windows.operators.columns.row_status import session_ends, status_of_rows
 from gpu_windows.operators.panes.changes import Windows, repeat_codes
 from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.outcome import Outcome
@@ -61,6 +60,9 @@ class _Keys:
 class SessionMachine(Machine):
     """Sessions; a unit is a key."""
 
+    #: Number of elements per kernel call; results come in pieces, so partials do not count.
+    _max_elements = CHUNK_ELEMENTS
+
     def _classify(
         self, backend: Backend, batch: pa.Table, watermark: int, processing_time: int
     ) -> tuple[Ints, NDArray[np.int8]]:
@@ -69,11 +71,6 @@ class SessionMachine(Machine):
         if self._assigner.is_event_time:
             return to_numeric(batch.column(self._query.time)).values, status
         return np.full(len(batch), processing_time), status
-
-    @property
-    def _max_elements(self) -> int:
-        """Number of elements per kernel call; results come in pieces, so partials do not count."""
-        return CHUNK_ELEMENTS
 
     @property
     def _assigner(self) -> EventTimeSessionWindows:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from gpu_windows import rules
 from gpu_windows.operators import open_functions
 from gpu_windows.operators.base import Emission, StatefulOperator, Stored, Timers
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.merging import SessionMachine
 from gpu_windows.operators.panes.outcome import FiredRows, Outcome
@@ -26,7 +26,6 @@ from gpu_windows.operators.panes.runner import Ints, Machine
 from gpu_windows.operators.panes.single import PaneMachine
 from gpu_windows.operators.panes.stored import StoredWindows
 from gpu_windows.operators.panes.trigger_program import fires_only_at_end, settings_of
-from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN

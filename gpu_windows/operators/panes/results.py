@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import BatchFunction
+from gpu_windows.functions.window import Collect
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.cpu.machine import Run
 from gpu_windows.operators.batch_functions import evaluator_of

@@ -17,6 +17,7 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import entries_within
+from gpu_windows.operators.counters import Rejected
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.key_encoding import encode_keys
 from gpu_windows.operators.panes.outcome import Outcome
@@ -24,7 +25,6 @@ from gpu_windows.operators.panes.results import PaneResults
 from gpu_windows.operators.panes.state import PaneState, timers
 from gpu_windows.operators.panes.tables import from_table, to_table
 from gpu_windows.operators.panes.trigger_program import delta_columns, program_of
-from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.rules import LONG_MAX, LONG_MIN

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -15,9 +15,8 @@ from gpu_windows.functions.failures import failure
 from gpu_windows.operators import open_functions
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.row_status import status_of_rows
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.keyed.stored import KeyedStateBackend, StoredKeyedState
-from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.process import ProcessPlan
 
@@ -80,7 +79,7 @@ class FunctionOperator(StatefulOperator[StoredKeyedState]):
         """Close the function."""
         open_functions.close(self._plan.query.token)
 
-    def _failure(self, error: Exception, handler: str, at: str) -> GpuWindowsError:
+    def _failure(self, error: Exception, handler: Callable[..., Any], at: str) -> GpuWindowsError:
         """Return an error that names the failed function and its input.
 
         The function is closed, so the next operator opens it again.
@@ -89,7 +88,8 @@ class FunctionOperator(StatefulOperator[StoredKeyedState]):
             self.close()
         except Exception as other:  # noqa: BLE001 - what failed first is told
             error.add_note(f"closing the function failed, too: {other!r}")
-        return failure(error, f"{self._plan.query.process.name}.{handler}, at {at}")
+        where = f"{self._plan.query.process.name}.{handler.__name__}, at {at}"
+        return failure(error, where, handler)
 
     # ---- in a log
 

@@ -21,7 +21,7 @@ from gpu_windows.functions.checked_results import as_rows
 from gpu_windows.functions.failures import describe_row
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected
 from gpu_windows.operators.keyed.stored import StoredKeyedState
 from gpu_windows.operators.process.broadcast_state import (
     BROADCAST,
@@ -32,8 +32,7 @@ from gpu_windows.operators.process.context import Context, ProcessFunctionContex
 from gpu_windows.operators.process.keyed_state import KeyedState
 from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.process.operator import ProcessOperator
-from gpu_windows.operators.process.output import ProcessOutput
-from gpu_windows.operators.rejected import Rejected
+from gpu_windows.operators.process.output import ELEMENT, ProcessOutput
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.process import ProcessPlan, ProcessQuery
 
@@ -84,7 +83,7 @@ class BroadcastOperator(ProcessOperator):
             query, function, self._keyed, self._output, self._handles.read_only
         )
         self._aside = _BroadcastSide(
-            self._process.name, len(query.keys), self._keyed, self._output, self._handles.writable
+            self._process.name, self._keyed, self._output, self._handles.writable
         )
         self._no_state = dict.fromkeys(function.cells, _NoCurrentKey(self._process.name))
 
@@ -128,12 +127,13 @@ class BroadcastOperator(ProcessOperator):
         output, context = self._output, self._aside
         times = batch.column(self._plan.query.time).cast(pa.int64()).to_pylist()
         copies = batch.column(COPY).to_pylist()
-        output.cause = ("element", None)
+        no_key = (None,) * len(self._plan.query.keys)
         handled = self._process.broadcast_rows(batch)
         self._unbind_state()
         for context.timestamp, context.is_copy, (handler, row) in zip(
             times, copies, handled, strict=True
         ):
+            output.origin = no_key, context.timestamp, handler, ELEMENT
             try:
                 for given in as_rows(handler(row, context)):
                     context.emit(given)
@@ -142,7 +142,7 @@ class BroadcastOperator(ProcessOperator):
             except Exception as error:
                 time = context.timestamp if self._plan.query.needs_time else None
                 place = describe_row(row, time)
-                raise self._failure(error, handler.__name__, place) from error
+                raise self._failure(error, handler, place) from error
             if output.is_full:
                 yield output.take()
                 self._unbind_state()
@@ -185,13 +185,11 @@ class _BroadcastSide(Context):
     def __init__(
         self,
         owner: str,
-        keys: int,
         keyed: KeyedState,
         output: ProcessOutput,
         writable: Callable[[str], Any],
     ) -> None:
         super().__init__(owner, keyed, output)
-        self._no_key = (None,) * keys
         self.broadcast_state = writable
         self.is_copy = False
 
@@ -203,12 +201,12 @@ class _BroadcastSide(Context):
     def emit(self, row: Mapping[str, object]) -> None:
         """Add a result."""
         if not self.is_copy:
-            self._output.emit(self._no_key, row)
+            self._output.emit(self._output.origin, row)
 
     def output(self, tag: str, row: Mapping[str, object]) -> None:
         """Add a row to a side output."""
         if not self.is_copy:
-            self._output.emit_aside(tag, self._no_key, row)
+            self._output.emit_aside(tag, row)
 
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter of the user's."""

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from gpu_windows.column_types.time_units import FIRST_CERTAIN
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.checked_results import checked_tick
 from gpu_windows.operators.keyed.values import UserKey
@@ -14,7 +15,7 @@ from gpu_windows.operators.process.keyed_state import Key, KeyedState
 from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules import LONG_MAX
 from gpu_windows.vocabulary.options import Duration, ticks
 
 #: Ticks of a duration; functions say the same one for every row.
@@ -99,7 +100,7 @@ class ProcessFunctionContext(Context):
 
     def register_event_time_timer(self, time: int | datetime) -> None:
         """Set a timer of event time."""
-        if time.__class__ is not int or not LONG_MIN <= time <= LONG_MAX:
+        if time.__class__ is not int or not FIRST_CERTAIN <= time <= LONG_MAX:
             time = self._tick(time)
         self._register(time, self._now.key)  # type: ignore[arg-type]
 
@@ -120,7 +121,7 @@ class ProcessFunctionContext(Context):
 
     def output(self, tag: str, row: Mapping[str, object]) -> None:
         """Add a row to a side output."""
-        self._output.emit_aside(tag, self._key, row)
+        self._output.emit_aside(tag, row)
 
     def _tick(self, time: Any) -> int:
         """Return a time that a timer can have."""

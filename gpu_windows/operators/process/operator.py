@@ -7,7 +7,7 @@ State in memory is in `gpu_windows.operators.process.keyed_state`, in a log in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from gpu_windows.operators.process.context import ProcessFunctionContext
 from gpu_windows.operators.process.garbage import few_collections
 from gpu_windows.operators.process.keyed_state import Key, KeyedState
 from gpu_windows.operators.process.open_function import OpenedFunction
-from gpu_windows.operators.process.output import ProcessOutput
+from gpu_windows.operators.process.output import ELEMENT, ProcessOutput
 from gpu_windows.planning.kinds.process import ProcessPlan
 from gpu_windows.rules import LONG_MAX
 
@@ -105,19 +105,20 @@ class ProcessOperator(FunctionOperator):
         now, emit = self._function.now, output.emit
         keys = zip(*(key_parts(batch[name]) for name in query.keys), strict=True)
         times = batch.column(query.time).cast(pa.int64()).to_pylist()
-        output.cause, context.time_domain = ("element", None), ""
+        context.time_domain = ""
         self._bind_state()
         handled = self._function.process.rows(batch)
         for number, (key, at, (handler, row)) in enumerate(zip(keys, times, handled, strict=True)):
-            now.key, context.timestamp, output.at = key, at, at
+            origin = key, at, handler, ELEMENT
+            now.key, context.timestamp, output.origin = key, at, origin
             try:
                 for given in as_rows(handler(row, context)):
-                    emit(key, given)
+                    emit(origin, given)
             except StateError:
                 raise
             except Exception as error:
                 place = describe_row(row, at if self._plan.query.needs_time else None)
-                raise self._describe_failure(error, handler.__name__, key, place) from error
+                raise self._describe_failure(error, handler, key, place) from error
             if not number % _LOOKS and output.is_full:
                 yield output.take()
                 self._bind_state()
@@ -130,15 +131,16 @@ class ProcessOperator(FunctionOperator):
         self._bind_state()
         while (timer := queue.pop_due(until)) is not None:
             at, key, _ = timer
-            now.key, context.timestamp, output.cause, output.at = key, at, (domain, at), at
+            origin = key, at, on_timer, domain
+            now.key, context.timestamp, output.origin = key, at, origin
             try:
                 for given in as_rows(on_timer(at, context)):
-                    output.emit(key, given)
+                    output.emit(origin, given)
             except StateError:
                 raise
             except Exception as error:
                 place = f"timer of {describe_time(at)}"
-                raise self._describe_failure(error, "on_timer", key, place) from error
+                raise self._describe_failure(error, on_timer, key, place) from error
             if output.is_full:
                 yield output.take()
                 self._bind_state()
@@ -148,7 +150,7 @@ class ProcessOperator(FunctionOperator):
         self._keyed.bind()
 
     def _describe_failure(
-        self, error: Exception, handler: str, key: Key, place: str
+        self, error: Exception, handler: Callable[..., Any], key: Key, place: str
     ) -> GpuWindowsError:
         """Return an error that names the failed function, the key, and the row or timer."""
         user_key = UserKey(self._plan.query.display_key_fields)(key)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from gpu_windows.functions.counts import Counts
-from gpu_windows.functions.failures import describe_key
+from gpu_windows.functions.failures import describe_key, describe_time, line_of
 from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
@@ -16,6 +16,10 @@ from gpu_windows.operators.keyed.values import UserKey, keyed_table
 from gpu_windows.operators.results import TRACE
 
 Key: TypeAlias = tuple[Hashable, ...]
+#: What a row is emitted for: key, time, the handler that gives it, and `TRACE`'s name of the cause.
+Origin: TypeAlias = tuple[Key, int | None, Callable[..., Any], str]
+#: The cause of what is given for a row; that for a timer is its time domain.
+ELEMENT = "element"
 
 #: Rows after which an emission is yielded.
 EMISSION_ROWS = 1 << 16
@@ -39,7 +43,7 @@ class ProcessOutput:
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     timed : bool
-        Whether the first column after the keys is the time of a result: `at` when it was emitted.
+        Whether the first column after the keys is the time of a result: that of its row or timer.
     """
 
     def __init__(
@@ -56,27 +60,19 @@ class ProcessOutput:
         fields, self._user_key = [*schema], user_key
         self._keys = pa.schema(fields[:keys])
         self._time = fields[keys] if timed else None
-        self._main: GatheredRows[Key] = GatheredRows(pa.schema(fields[keys + timed :]), owner)
-        #: Adds a result, given its key.
-        self.emit = self._emit_traced if trace or timed else self._main.add
-        #: The time of the current row or timer.
-        self.at: int | None = None
-        self._times: list[int | None] = []
-        self._sides: GatheredSides[Key] = GatheredSides(sides, owner)
+        self._main: GatheredRows[Origin] = GatheredRows(pa.schema(fields[keys + timed :]), owner)
+        #: Adds a result, given its origin.
+        self.emit = self._main.add
+        #: Of the current row or timer.
+        self.origin: Origin = (), None, self.take, ELEMENT
+        self._sides: GatheredSides[Origin] = GatheredSides(sides, owner)
         self._trace = trace
         self.counts = Counts()
-        self.cause: tuple[str, int | None] = ("element", None)
-        self._causes: list[tuple[str, int | None]] = []
         self._no_rows = pa.table({})
 
-    def _emit_traced(self, key: Key, row: Mapping[str, object]) -> None:
-        self._main.add(key, row)
-        self._times.append(self.at)
-        self._causes.append(self.cause)
-
-    def emit_aside(self, tag: str, key: Key, row: Mapping[str, object]) -> None:
+    def emit_aside(self, tag: str, row: Mapping[str, object]) -> None:
         """Add a row to a side output; see `GatheredSides.add`."""
-        self._sides.add(tag, key, row)
+        self._sides.add(tag, self.origin, row)
 
     @property
     def is_full(self) -> bool:
@@ -92,20 +88,29 @@ class ProcessOutput:
         """Return the pending output, and clear it."""
         fired = len(self._main.rows)
         counters = Counters(fired=fired, user=tuple(sorted(self.counts.items())))
-        results = keyed_table(self._keys, *self._main.take(self._describe))
+        origins, rows = self._main.take(self._describe)
+        results = self._with_keys(origins, rows)
+        times = [origin[1] for origin in origins] if self._time is not None or self._trace else []
         if self._time is not None:
-            results = results.add_column(
-                len(self._keys), self._time, pa.array(self._times, pa.int64())
-            )
+            results = results.add_column(len(self._keys), self._time, pa.array(times, pa.int64()))
         if self._trace:
-            for i, field in enumerate(TRACE):
-                causes = [cause[i] for cause in self._causes]
-                results = results.append_column(field, pa.array(causes, field.type))
-        self._times, self._causes = [], []
+            causes = [origin[3] for origin in origins]
+            due = [None if each == ELEMENT else at for each, at in zip(causes, times, strict=True)]
+            for field, values in zip(TRACE, (causes, due), strict=True):
+                results = results.append_column(field, pa.array(values, field.type))
         self.counts.clear()
         by_tag = self._sides.take(self._describe).items()
-        sides = {tag: keyed_table(self._keys, *rows) for tag, rows in by_tag}
+        sides = {tag: self._with_keys(*rows) for tag, rows in by_tag}
         return Emission(results, self._no_rows, counters, sides)
 
-    def _describe(self, key: Key) -> str:
-        return describe_key(self._user_key(key))
+    def _with_keys(self, origins: Sequence[Origin], rows: pa.Table) -> pa.Table:
+        return keyed_table(self._keys, [origin[0] for origin in origins], rows)
+
+    def _describe(self, origin: Origin) -> str:
+        key, time, handler, cause = origin
+        at = (
+            ""
+            if time is None
+            else f", {'' if cause == ELEMENT else 'timer of '}{describe_time(time)}"
+        )
+        return f"{describe_key(self._user_key(key))}{at}, in {handler.__name__}{line_of(handler)}"

@@ -129,7 +129,7 @@ class PairsOperator(StatefulOperator[StateLog]):
                     self._rows.add(context.index, row)
             except Exception as error:
                 at = f"{describe_key(context.key)}, left row {left!r}, right row {right!r}"
-                raise failure(error, f"{called}, at {at}") from error
+                raise failure(error, f"{called}, at {at}", handler) from error
             if len(self._rows.rows) + len(self._sides) >= EMISSION_ROWS:
                 yield self._make_emission(pairs)
         if self._rows.rows or self._sides or self._counts:

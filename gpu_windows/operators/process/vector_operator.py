@@ -139,7 +139,7 @@ class VectorProcessOperator(FunctionOperator):
             found = self._process.check_result(handler(batch), len(batch))
         except Exception as error:
             where = f"a batch of {len(batch)} keys, {batch.offsets[-1]} rows or timers"
-            raise self._failure(error, handler.__name__, where) from error
+            raise self._failure(error, handler, where) from error
         self._apply(found, keys)
         emission = self._emission(found, batch.keys, cause)
         if len(emission.results) or found.counts or any(map(len, emission.sides.values())):

@@ -15,13 +15,12 @@ from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.definitions import BoundAggregate, bind
 from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.errors import QueryError
-from gpu_windows.functions.base import WindowFunction
-from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.checked_results import check_not_cut, checked_column, checked_rows
 from gpu_windows.functions.failures import call_user, describe_pane, errors_located
 from gpu_windows.functions.process import Process, ProcessContext
 from gpu_windows.functions.vector_window import WindowBatch
 from gpu_windows.functions.vectorised import BatchFunction
+from gpu_windows.functions.window import Aggregates, Collect, Reduce, WindowFunction
 from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
 from gpu_windows.operators.keyed.values import UserKey, arrow_array
 from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
@@ -305,7 +304,7 @@ class Processor:
             return describe_pane(user_key, context.window)
 
         table = self._table(values, place)
-        with errors_located(f"{owner}.process", place):
+        with errors_located(f"{owner}.process", place, process.function.process):
             found = process.function.process(user_key, context, table)
             for row in checked_rows(found, output, owner):
                 yield [row[name] for name in output.names]

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import pyarrow as pa
 
-from gpu_windows.expressions.nanoseconds import python_values, to_microseconds
+from gpu_windows.column_types.time_units import python_values, to_microseconds
 from gpu_windows.operators.keyed.values import key_part, stored_values
 from gpu_windows.operators.row_at_a_time.functions import StoredRow
 from gpu_windows.planning.kinds.window import WindowQuery

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.counters import Rejected
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.rejected import Rejected
 from gpu_windows.operators.slices.table import KeyedRows, Placed, SliceTable, grid_of
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import ARRIVAL

@@ -18,9 +18,8 @@ from gpu_windows.aggregates.partials import Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.partials import State, entries_within
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.rejected import Rejected, rejected_rows
 from gpu_windows.operators.slices.count_table import CountTable
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.stored_counts import StoredCounts

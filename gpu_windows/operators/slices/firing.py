@@ -11,8 +11,8 @@ from gpu_windows.aggregates.partials import Partial
 from gpu_windows.operators.base import Emission, MergesPartials, Operator
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import State
+from gpu_windows.operators.counters import rejected_rows
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.rejected import rejected_rows
 from gpu_windows.operators.results import TRACE, Fired, result_table
 from gpu_windows.operators.slices.table import SliceTable
 from gpu_windows.planning.kinds.window_plan import WindowPlan

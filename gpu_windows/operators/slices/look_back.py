@@ -15,25 +15,8 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, State, on_host
 from gpu_windows.operators.device import Map
-from gpu_windows.operators.slices.table import grid_of
+from gpu_windows.operators.slices.table import Entries, grid_of
 from gpu_windows.planning.kinds.window_plan import WindowPlan
-
-
-@dataclass(frozen=True)
-class DeviceEntries:
-    """Entries in the back end's memory.
-
-    Parameters
-    ----------
-    codes, slices : int64[m]
-        Sorted by (code, slice), each pair once.
-    states : sequence of State
-        One per partial.
-    """
-
-    codes: Any
-    slices: Any
-    states: Sequence[State]
 
 
 @dataclass(frozen=True)
@@ -54,8 +37,11 @@ class Lengths:
     columns: Sequence[PartialColumn]
     each: Map
 
-    def results(self, backend: Backend, entries: DeviceEntries, found: Any) -> list[pa.Array]:
-        """Return a column per aggregate, with a value per window of ``found``."""
+    def results(self, backend: Backend, entries: Entries, found: Any) -> list[pa.Array]:
+        """Return a column per aggregate, with a value per window of ``found``.
+
+        ``entries``: merged ones, in the back end's memory.
+        """
 
         def of_length(length: int) -> dict[str, pa.Array]:
             return self._of_length(backend, entries, prepared, found, length)
@@ -79,7 +65,7 @@ class Lengths:
             found.setdefault(length, []).append(bound)
         return found
 
-    def _prepare(self, backend: Backend, entries: DeviceEntries) -> Mapping[Partial, Any]:
+    def _prepare(self, backend: Backend, entries: Entries) -> Mapping[Partial, Any]:
         """Return the states of entries prepared for combination: the same for all lengths."""
         pairs = zip(self.columns, entries.states, strict=True)
         made = self.each(lambda pair: pair[0].prepare(backend, pair[1]), pairs)
@@ -88,7 +74,7 @@ class Lengths:
     def _of_length(
         self,
         backend: Backend,
-        entries: DeviceEntries,
+        entries: Entries,
         prepared: Mapping[Partial, Any],
         found: Any,
         length: int,

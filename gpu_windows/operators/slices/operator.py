@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.errors import LatePartialError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.columns.units import drop_repeated
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
-from gpu_windows.operators.slices.grouped import Grouped, groupings
-from gpu_windows.operators.slices.look_back import DeviceEntries, Lengths
+from gpu_windows.operators.slices.look_back import Lengths
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of, lateness_grid
 from gpu_windows.operators.state.log import StateLog
+from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -34,6 +36,44 @@ _OWNER, _NUMBERS = "windows of slices", ("watermark", "fired")
 EMISSION_WINDOWS = 1 << 21
 #: Bytes of the partials of the windows in one emission, about.
 EMISSION_BYTES = 1 << 29
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """The entries of one grouping set, and the keys of their codes.
+
+    Parameters
+    ----------
+    entries : Entries
+        Sorted by (code, slice), each pair once.
+    keys : KeyEncoder
+        Of the keys that the grouping has.
+    columns : tuple of int, optional
+        Indices of its keys among all keys; None: all keys, and results have no `GROUPING_ID`.
+    key_types : tuple of pyarrow.DataType
+        Of all keys.
+    """
+
+    entries: Entries
+    keys: KeyEncoder
+    columns: tuple[int, ...] | None
+    key_types: tuple[pa.DataType, ...]
+
+    def decode(self, codes: NDArray[np.int64]) -> list[pa.Array]:
+        """Return a column for each of all keys: null for keys that the grouping leaves out."""
+        indices = range(len(self.key_types)) if self.columns is None else self.columns
+        decoded = dict(zip(indices, self.keys.decode(codes) if indices else (), strict=True))
+        return [
+            decoded[index] if index in decoded else pa.nulls(len(codes), dtype)
+            for index, dtype in enumerate(self.key_types)
+        ]
+
+    def ids(self, count: int) -> list[pa.Array]:
+        """Return the column `GROUPING_ID` of ``count`` results, if there is one."""
+        if self.columns is None:
+            return []
+        number = GroupingSets.id_of(self.columns, len(self.key_types))
+        return [pa.repeat(pa.scalar(number, GROUPING_ID.type), count)]
 
 
 class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
@@ -140,7 +180,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         super().merge(partials)
 
     def _fire(self, low: int, high: int) -> Iterator[Emission]:
-        for grouped in groupings(self._plan, self._table):
+        for grouped in _groupings(self._plan, self._table):
             yield from self._fire_grouped(grouped, low, high)
 
     def _fire_grouped(self, grouped: Grouped, low: int, high: int) -> Iterator[Emission]:
@@ -227,11 +267,15 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         at = [backend.take(codes, found.last), *backend.combine.bounds(found)]
         delivered = [backend.deliver(part) for part in at]
         lengths = Lengths(self._plan, self._table.columns, each)
+<<<<<<< HEAD
         results = lengths.results(backend, DeviceEntries(codes, slices, entries.states), found)
         of_windows, *bounds = map(np.asarray, delivered)
         if self._changed_only:
             bounds[0] = bounds[1] - self._grid.size
         keys = grouped.decode(of_windows)
+=======
+        results = lengths.results(backend, replace(entries, codes=codes, slices=slices), found)
+>>>>>>> f5e6e62efa2b4534f5b7a708e72c8aa7f1a00ef9
         bounds = [rules.tick_of(each, self._units) for each in bounds]
         return self._results(keys, bounds, [*results, *grouped.ids(len(keys[0]))])
 
@@ -245,3 +289,24 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
 
 def _on_device(backend: Backend, entries: Entries) -> tuple[Any, Any]:
     return backend.to_device(entries.codes), backend.to_device(entries.slices)
+
+
+def _groupings(plan: WindowPlan, table: SliceTable) -> Iterator[Grouped]:
+    """Yield the entries of a table for each grouping set of the plan; without any, all entries."""
+    query, entries = plan.query, table.entries()
+    types = tuple(query.schema.field(name).type for name in query.keys)
+    if query.grouping is None:
+        yield Grouped(entries, table.keys, None, types)
+        return
+    if len(entries) == 0:
+        return
+    columns = table.keys.decode(np.arange(table.keys.count))
+    for indices in query.grouping.sets:
+        if len(indices) == len(types):
+            yield Grouped(entries, table.keys, indices, types)
+            continue
+        keys = KeyEncoder([types[index] for index in indices] or [pa.bool_()])
+        groups = np.zeros(table.keys.count, np.int64)
+        if indices:
+            groups = keys.encode([columns[index] for index in indices])
+        yield Grouped(table.regroup(entries, groups), keys, indices, types)

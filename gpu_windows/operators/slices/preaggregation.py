@@ -15,10 +15,9 @@ from gpu_windows.operators.batch_size import gather_batches
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, entries_within
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.rejected import Rejected
-from gpu_windows.operators.slices.session_table import new_table
+from gpu_windows.operators.slices.sessions import new_table
 from gpu_windows.operators.slices.table import KeyedRows, grid_of
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE, Strategy

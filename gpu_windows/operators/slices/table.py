@@ -19,9 +19,9 @@ from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, State, entries_within
 from gpu_windows.operators.columns.reducing import reduce_columns
 from gpu_windows.operators.columns.units import limits_of, units_on_device
+from gpu_windows.operators.counters import Rejected
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.key_encoding import encode_keys
-from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
 

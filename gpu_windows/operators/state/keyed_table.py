@@ -256,11 +256,6 @@ class KeyedTable(LogTable):
         self.stored.clear()
         self._cached.clear()
 
-    @property
-    def is_cleared(self) -> bool:
-        """Whether the next `save` deletes all other entries."""
-        return self._is_cleared
-
     def drop(self) -> None:
         """Delete all entries now."""
         self._drop_runs()

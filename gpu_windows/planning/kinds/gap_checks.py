@@ -10,9 +10,9 @@ from gpu_windows.errors import (
     QueryError,
     UnsupportedQueryError,
 )
-from gpu_windows.functions.built_in import Aggregates
-from gpu_windows.planning.execution import Execution
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.plan import Execution
 from gpu_windows.vocabulary.gap_filling import MAX_GAP_WINDOWS, GapFilling
 from gpu_windows.vocabulary.options import show_ticks
 from gpu_windows.vocabulary.windows import SlicedAssigner

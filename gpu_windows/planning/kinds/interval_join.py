@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gpu_windows.functions.interval_join import IntervalJoinSpec
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import (
+from gpu_windows.planning.kinds.pairs import PairsQuery
+from gpu_windows.planning.plan import (
     Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
     check_no_reference,
     check_partials_option,
     check_watermarks_move,
 )
-from gpu_windows.planning.kinds.pairs import PairsQuery
-from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.result_times import ResultTimes
 
 
@@ -28,6 +29,8 @@ class IntervalJoinQuery(PairsQuery):
     """
 
     join: IntervalJoinSpec
+    #: Rows of the last tick stay.
+    ends_with_time = False
 
     @property
     def results_in_time(self) -> ResultTimes:
@@ -40,11 +43,6 @@ class IntervalJoinQuery(PairsQuery):
         times, join = super().results_in_time, self.join
         at_once = join.pair.how == "inner" and join.nearest is None and not join.joins_late
         return times if at_once else replace(times, behind=max(0, *join.retention) + 1)
-
-    @property
-    def ends_with_time(self) -> bool:
-        """Whether the end of time clears all state: rows of the last tick stay."""
-        return False
 
 
 #: How two inputs are joined in time.

@@ -10,14 +10,15 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidDurationError
 from gpu_windows.functions.patterns.match import Match
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import (
+from gpu_windows.planning.plan import (
     REFERENCE,
     Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
     check_options,
     check_watermarks_move,
 )
-from gpu_windows.planning.plan import QueryPlan, Strategy
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -32,6 +33,17 @@ class MatchQuery(Query):
     """
 
     match: Match
+    #: Time orders the rows.
+    needs_time = True
+    #: No row comes after the end of time.
+    ends_with_time = True
+    #: Error message for a query over matches, which may come after earlier ones.
+    no_time_message = (
+        "a later stage needs results in time: a match may come later than its last row, after "
+        "earlier ones that were still open"
+    )
+    clash_message = "keys and measures of a match must have different names"
+    upsert_message = "upsert keeps one result for each key and window: matches have no windows"
 
     def _check_own(self) -> None:
         within = self.match.within
@@ -56,37 +68,9 @@ class MatchQuery(Query):
         return LONG_MIN + 1 + (self.match.within or 0), LONG_MAX - 1 - (self.match.within or 0)
 
     @property
-    def needs_time(self) -> bool:
-        """Whether a row needs a time: always, because it orders the rows."""
-        return True
-
-    @property
     def time_dependent_part(self) -> str:
         """The pattern."""
         return self.match.describe()
-
-    @property
-    def ends_with_time(self) -> bool:
-        """Whether the end of time clears all state: no row comes after it."""
-        return True
-
-    @property
-    def no_time_message(self) -> str:
-        """Error message for a query over matches, which may come after earlier ones."""
-        return (
-            "a later stage needs results in time: a match may come later than its last row, after "
-            "earlier ones that were still open"
-        )
-
-    @property
-    def clash_message(self) -> str:
-        """Error message for two result columns of one name."""
-        return "keys and measures of a match must have different names"
-
-    @property
-    def upsert_message(self) -> str:
-        """Error message for upsert of matches."""
-        return "upsert keeps one result for each key and window: matches have no windows"
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return what depends on the order of rows of the same time: all matches."""

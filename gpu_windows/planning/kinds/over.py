@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.collations import compared_columns, with_collations_of
+from gpu_windows.aggregates.collations import with_collations_of
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.errors import (
     InvalidFrameError,
@@ -17,9 +17,14 @@ from gpu_windows.errors import (
     UnsupportedQueryError,
 )
 from gpu_windows.functions.over import Lateness, Over, OverColumn
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import Execution, check_no_reference, check_partials_option
-from gpu_windows.planning.plan import QueryPlan, Strategy
+from gpu_windows.planning.plan import (
+    Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
+    check_no_reference,
+    check_partials_option,
+)
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import ResultTimes
 from gpu_windows.rules import LONG_MAX
@@ -56,6 +61,14 @@ class OverQuery(Query):
     """
 
     over: Over
+    clash_message = (
+        "keys, time, columns of the row and aggregates must have different names: name the "
+        "columns that results have, over(...).aggregate(['a', 'b'], total=...)"
+    )
+    has_windows = False
+    needs_time = True
+    #: No row comes after the end of time.
+    ends_with_time = True
 
     def _check_own(self) -> None:
         over = self.over
@@ -95,26 +108,13 @@ class OverQuery(Query):
     def carried_columns(self) -> frozenset[str]:
         """Columns that results carry, and no aggregate compares."""
         aggregates = (column.bound.aggregate for column in self.over.columns)
-        compared = {name for each in aggregates for name in compared_columns(each)}
+        compared = {name for each in aggregates for name in each.compared_columns}
         return frozenset(self.used_columns) - compared
 
     @property
     def bound_fields(self) -> tuple[pa.Field, ...]:
         """The row's time."""
         return (pa.field(self.time, pa.int64(), nullable=False),)
-
-    @property
-    def clash_message(self) -> str:
-        """Error message for two result columns of one name."""
-        return (
-            "keys, time, columns of the row and aggregates must have different names: name the "
-            "columns that results have, over(...).aggregate(['a', 'b'], total=...)"
-        )
-
-    @property
-    def has_windows(self) -> bool:
-        """Whether results are of windows: they are of rows."""
-        return False
 
     @property
     def result_fields(self) -> tuple[pa.Field, ...]:
@@ -137,19 +137,9 @@ class OverQuery(Query):
         return ResultTimes(self.time, behind=max((e for e in ends if 0 < e < LONG_MAX), default=0))
 
     @property
-    def needs_time(self) -> bool:
-        """Whether a row needs a time: always."""
-        return True
-
-    @property
     def time_dependent_part(self) -> str:
         """The frames."""
         return self.over.describe()
-
-    @property
-    def ends_with_time(self) -> bool:
-        """Whether the end of time clears all state: no row comes after it."""
-        return True
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return the results that depend on the order of rows of the same time.

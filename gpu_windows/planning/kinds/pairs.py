@@ -30,6 +30,7 @@ class PairsQuery(Query):
     """
 
     join: IntervalJoinSpec | TemporalJoinSpec
+    needs_time = True
 
     @property
     def used_columns(self) -> tuple[str, ...]:
@@ -97,11 +98,6 @@ class PairsQuery(Query):
             raise UnsupportedQueryError(rule, value=self.join.process.describe())
         sides = tuple(name for name in MARKS if name in self.join.output.names)
         return ResultTimes(RESULT_TIME, sides=sides)
-
-    @property
-    def needs_time(self) -> bool:
-        """Whether a row needs a time: always."""
-        return True
 
     @property
     def time_dependent_part(self) -> str:

@@ -10,9 +10,14 @@ import pyarrow as pa
 
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.functions.keyed_process import UserProcess
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import Execution, check_partials_option
-from gpu_windows.planning.plan import BATCHES_PER_SCAN, QueryPlan, Strategy
+from gpu_windows.planning.plan import (
+    BATCHES_PER_SCAN,
+    Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
+    check_partials_option,
+)
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import RESULT_TIME, ResultTimes
 
@@ -32,6 +37,11 @@ class ProcessQuery(Query):
 
     process: UserProcess
     gives_times: bool = False
+    has_windows = False
+    #: The function may read it.
+    reads_processing_time = True
+    #: State stays.
+    ends_with_time = False
 
     @property
     def used_columns(self) -> tuple[str, ...]:
@@ -52,11 +62,6 @@ class ProcessQuery(Query):
     def bound_fields(self) -> tuple[pa.Field, ...]:
         """The time of a result, if results have it."""
         return (pa.field(RESULT_TIME, pa.int64()),) if self.gives_times else ()
-
-    @property
-    def has_windows(self) -> bool:
-        """Whether results are of windows: they are not."""
-        return False
 
     @property
     def results_in_time(self) -> ResultTimes:
@@ -103,16 +108,6 @@ class ProcessQuery(Query):
     def uses_processing_time(self) -> bool:
         """Whether the function sets timers of processing time."""
         return bool(self.process.function.uses_processing_time)
-
-    @property
-    def reads_processing_time(self) -> bool:
-        """Whether anything reads the current processing time: the function may."""
-        return True
-
-    @property
-    def ends_with_time(self) -> bool:
-        """Whether the end of time clears all state: it stays."""
-        return False
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return the function, unless it declares ``order_free``."""

@@ -8,9 +8,14 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import Execution, check_no_reference, check_options
-from gpu_windows.planning.plan import QueryPlan, Strategy
+from gpu_windows.planning.plan import (
+    Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
+    check_no_reference,
+    check_options,
+)
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.result_times import ResultTimes
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -30,6 +35,20 @@ class SelectQuery(Query):
 
     columns: Mapping[str, str]
     expressions: Mapping[str, str] = field(default_factory=dict, compare=False)
+    #: Rows have no key.
+    key_fields = ()
+    #: Rows are not shuffled.
+    shard_keys = ()
+    usable_ticks = LONG_MIN, LONG_MAX
+    time_dependent_part = "select"
+    #: There is no state.
+    ends_with_time = True
+    #: Error message for a query over results of rows without a time.
+    no_time_message = "rows need a time: call event_time(column, watermarks) before select"
+    #: Error message for upsert of rows, which replace nothing.
+    upsert_message = (
+        "upsert keeps one result for each key and window: selected rows replace nothing"
+    )
 
     @property
     def used_columns(self) -> tuple[str, ...]:
@@ -47,26 +66,11 @@ class SelectQuery(Query):
         return self.columns
 
     @property
-    def key_fields(self) -> tuple[pa.Field, ...]:
-        """No fields: rows have no key."""
-        return ()
-
-    @property
-    def shard_keys(self) -> tuple[str, ...]:
-        """No keys: rows are not shuffled."""
-        return ()
-
-    @property
     def result_fields(self) -> tuple[pa.Field, ...]:
         """The selected columns."""
         return tuple(
             self.schema.field(column).with_name(name) for name, column in self.columns.items()
         )
-
-    @property
-    def usable_ticks(self) -> tuple[int, int]:
-        """All times."""
-        return LONG_MIN, LONG_MAX
 
     @property
     def needs_time(self) -> bool:
@@ -77,32 +81,12 @@ class SelectQuery(Query):
         return self.has_time and self.watermarks.is_guarded
 
     @property
-    def time_dependent_part(self) -> str:
-        """The selection."""
-        return "select"
-
-    @property
-    def ends_with_time(self) -> bool:
-        """Whether the end of time clears all state: there is none."""
-        return True
-
-    @property
     def results_in_time(self) -> ResultTimes:
         """The time of the row."""
         for name, column in self.columns.items():
             if column == self.time:
                 return ResultTimes(name)
         return super().results_in_time
-
-    @property
-    def no_time_message(self) -> str:
-        """Error message for a query over results of rows without a time."""
-        return "rows need a time: call event_time(column, watermarks) before select"
-
-    @property
-    def upsert_message(self) -> str:
-        """Error message for upsert of rows, which replace nothing."""
-        return "upsert keeps one result for each key and window: selected rows replace nothing"
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return nothing: a result depends on its row alone."""

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gpu_windows.functions.temporal_join import TemporalJoinSpec
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import (
+from gpu_windows.planning.kinds.pairs import PairsQuery
+from gpu_windows.planning.plan import (
     Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
     check_no_reference,
     check_partials_option,
     check_watermarks_move,
 )
-from gpu_windows.planning.kinds.pairs import PairsQuery
-from gpu_windows.planning.plan import QueryPlan, Strategy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +31,8 @@ class TemporalJoinQuery(PairsQuery):
     """
 
     join: TemporalJoinSpec
-
-    @property
-    def ends_with_time(self) -> bool:
-        """Whether the end of time clears all state: no later row can match it."""
-        return True
+    #: No later row can match it.
+    ends_with_time = True
 
 
 #: How rows are joined with versions.

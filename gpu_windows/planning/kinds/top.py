@@ -9,9 +9,14 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from gpu_windows.functions.top_changes import TopChanges
-from gpu_windows.planning.build import build_plan
-from gpu_windows.planning.execution import Execution, check_no_reference, check_options
-from gpu_windows.planning.plan import QueryPlan, Strategy
+from gpu_windows.planning.plan import (
+    Execution,
+    QueryPlan,
+    Strategy,
+    build_plan,
+    check_no_reference,
+    check_options,
+)
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -29,6 +34,19 @@ class TopQuery(Query):
     """
 
     top: TopChanges
+    usable_ticks = LONG_MIN, LONG_MAX
+    #: Rows count as they arrive.
+    needs_time = False
+    #: The first rows stay.
+    ends_with_time = False
+    #: Error message for a query over results that replace earlier ones.
+    no_time_message = (
+        "a later stage needs final results, and a top of keys changes them: use the top of "
+        "windows, .window(...).top(...)"
+    )
+    clash_message = TOP_NAMES
+    #: Error message for upsert without numbers.
+    upsert_message = "upsert identifies rows of a key by their number: leave out number=None"
 
     @property
     def used_columns(self) -> tuple[str, ...]:
@@ -46,16 +64,6 @@ class TopQuery(Query):
         return self.top.fields
 
     @property
-    def usable_ticks(self) -> tuple[int, int]:
-        """All times."""
-        return LONG_MIN, LONG_MAX
-
-    @property
-    def needs_time(self) -> bool:
-        """Whether a row needs a time: it does not, rows count as they arrive."""
-        return False
-
-    @property
     def time_dependent_part(self) -> str:
         """Description of the top, which needs no time."""
         return self.top.describe()
@@ -64,19 +72,6 @@ class TopQuery(Query):
     def uses_processing_time(self) -> bool:
         """Whether state of keys expires."""
         return self.top.time_to_live is not None
-
-    @property
-    def ends_with_time(self) -> bool:
-        """Whether the end of time clears all state: the first rows stay."""
-        return False
-
-    @property
-    def no_time_message(self) -> str:
-        """Error message for a query over results that replace earlier ones."""
-        return (
-            "a later stage needs final results, and a top of keys changes them: use the top of "
-            "windows, .window(...).top(...)"
-        )
 
     @property
     def is_upserted(self) -> bool:
@@ -92,16 +87,6 @@ class TopQuery(Query):
     def change_column(self) -> str:
         """The result column with the kind of change."""
         return self.top.change
-
-    @property
-    def clash_message(self) -> str:
-        """Error message for two result columns of one name."""
-        return TOP_NAMES
-
-    @property
-    def upsert_message(self) -> str:
-        """Error message for upsert without numbers."""
-        return "upsert identifies rows of a key by their number: leave out number=None"
 
     @property
     def number_columns(self) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from gpu_windows.errors import (
     UnsupportedAggregateError,
     UnsupportedQueryError,
 )
-from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.functions.join import WindowJoin
 from gpu_windows.functions.top import Ranking, Top
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import check_calendar, check_distinct, check_reserved
 from gpu_windows.vocabulary.options import show_ticks

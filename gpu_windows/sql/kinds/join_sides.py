@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlglot import exp
 
@@ -86,8 +87,36 @@ class Sides:
     def time_bounds(
         self, conditions: Sequence[exp.Expr]
     ) -> tuple[list[int], list[int], list[exp.Expr]]:
-        """Return bounds of right time - left time, and other conditions: `TimeComparisons`."""
-        return TimeComparisons(self._side_of_time).bounds(conditions)
+        """Return bounds of right time - left time, and other conditions: `TimeComparisons`.
+
+        A condition on a column that the time of its row follows by some delay gives wider bounds,
+        and is one of the others, too.
+        """
+        lower, upper, others = TimeComparisons(self._side_of_time).bounds(conditions)
+        for side, table in enumerate((self.left, self.right)):
+            for column, (low, high) in table.delays.items():
+                side_of = partial(self._side_of_delayed, side, column)
+                lowest, highest, _ = TimeComparisons(side_of).bounds(others)
+                if side == 0:
+                    low, high = -high, -low
+                lower += [each + low for each in lowest]
+                upper += [each + high for each in highest]
+        return lower, upper, others
+
+    def bounds_times(self, condition: exp.Expr) -> bool:
+        """Whether a condition bounds right time - left time."""
+        lower, upper, _ = self.time_bounds([condition])
+        return bool(lower or upper)
+
+    def _side_of_delayed(
+        self, side: int, delayed: str, column: exp.Column
+    ) -> tuple[int, int] | None:
+        """Return the same as `_side_of_time`, of one side for a column that is before its time."""
+        if self.owner(column) != side:
+            return self._side_of_time(column)
+        is_other = (self.left, self.right)[side].window_column(column) is not None
+        found = None if is_other else (self.left, self.right)[side].column(column)
+        return (side, 0) if found == delayed else None
 
     def _compares_times(self, node: exp.Expr) -> bool:
         return self.left.window is None and not self.time_bounds([node])[2]

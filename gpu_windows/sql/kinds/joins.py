@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,17 +32,13 @@ from gpu_windows.sql.tables.results import (
     items_by_name,
     rewrite_over_results,
 )
-from gpu_windows.sql.tables.stages import in_same_windows, times_of_pairs
+from gpu_windows.sql.tables.stages import delays_of_pairs, in_same_windows
 from gpu_windows.sql.translator import Translator
 from gpu_windows.vocabulary.options import show_ticks
 
 _BOUNDS = ("window_start", "window_end")
 #: A column of each side that is never null in its rows: null in a result, the side is missing.
 _PRESENT = "true"
-_THREE = (
-    "a query can join two tables: join the result of two, as a subquery with the time of its "
-    "pairs, with the third"
-)
 _NO_COLUMN = "neither table has a column of this name"
 
 
@@ -79,8 +76,6 @@ class Join:
     """
 
     def __init__(self, statement: Statement, translator: Translator) -> None:
-        if len(statement.joins) > 1:
-            raise sql_error(statement.joins[1], _THREE)
         self._statement = statement
         self._join = statement.joins[0]
         left = translator.table(statement.source)
@@ -156,10 +151,10 @@ class Join:
         if self._join_type in LEFT_ALONE or is_temporal:
             return on, where
         if self._left.window is None:
-            others = self.sides.time_bounds(where)[2]
-            if len(others) < len(where):
+            timed = [each for each in where if self.sides.bounds_times(each)]
+            if timed:
                 self._join_type = "inner"
-                on, where = [*on, *(each for each in where if each not in others)], others
+                on, where = [*on, *timed], [each for each in where if each not in timed]
         if self._join_type == "inner":
             pairs = [each for each in where if self.sides.equal(each) is not None]
             on, where = [*on, *pairs], [each for each in where if each not in pairs]
@@ -298,8 +293,8 @@ class Join:
         """Return the results of a join; ``left``, ``right``: their columns of each side."""
         names = tuple(outputs.value.plan.result_schema.names)
         public = outputs.value.plan.query.display_names
-        window, time_columns = self._left.window, (self._left.time, self._right.time)
-        times = times_of_pairs(self._join_type, self._span, (left, right), time_columns)
+        window, sides = self._left.window, (self._left, self._right)
+        delays = delays_of_pairs(self._join_type, self._span, (left, right), sides)
         assigner = None if window is None else window.assigner
         start = None if window is None else window.start
         starts = [name for name, column in left.items() if column == start]
@@ -307,7 +302,7 @@ class Join:
             outputs,
             tuple(public.get(name, name) for name in names),
             assigner,
-            times,
+            delays,
             start=starts[0] if starts else None,
         )
 
@@ -334,18 +329,19 @@ class Join:
         for item in self._statement.items:
             node = item.node
             if isinstance(node, exp.Star):
-                items += self._stars((self._left, self._right))
+                items += self.star_items((self._left, self._right))
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
                 sides = (self._left, self._right)
                 owners = [side for side in sides if side.alias.lower() == node.table.lower()]
                 if not owners:
                     raise sql_error(node, "there is no such table here", node.table)
-                items += self._stars(owners)
+                items += self.star_items(owners)
             else:
                 items.append(item)
         return items
 
-    def _stars(self, sides: Sequence[Input]) -> list[Item]:
+    def star_items(self, sides: Sequence[Input]) -> list[Item]:
+        """Return the columns of sides of the join that ``*`` stands for."""
         returned = sides[:1] if self._join_type in LEFT_ALONE else sides
         return [
             Item(exp.column(exp.to_identifier(name, quoted=True), table=side.alias), None)
@@ -389,7 +385,11 @@ class Join:
         for name, picked in self._picked[side].items():
             if picked == column:
                 return result_column(name)
-        name = f"{('left', 'right')[side]}_{column}"
+        wanted = f"{('left', 'right')[side]}_{column}"
+        sides = self._left, self._right
+        used = {name.lower() for each in sides for name in each.timed_stream.source.schema.names}
+        others = (f"{wanted}_{number}" for number in itertools.count(2))
+        name = next(n for n in itertools.chain([wanted], others) if n.lower() not in used)
         self._picked[side][name] = column
         return result_column(name)
 

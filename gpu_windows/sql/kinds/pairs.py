@@ -41,7 +41,7 @@ def read_pairs(statement: Statement, translator: Translator) -> Results:
 def stage_pairs(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
     """Return the same query over a table, which has the pairs of the join as rows."""
     join = Join(statement, translator)
-    columns = _Columns(join)
+    columns = PairColumns(join)
     select = exp.Select()
     for name, value in statement.select.args.items():
         if name not in _OF_JOIN and value is not None:
@@ -71,7 +71,7 @@ def _copy(value: object) -> object:
     return value.copy() if isinstance(value, exp.Expr) else value
 
 
-class _Columns:
+class PairColumns:
     """The columns of pairs that a query reads, and their names in the stage."""
 
     def __init__(self, join: Join) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 import gpu_windows.vocabulary.windows as kinds
+from gpu_windows.errors import QueryError
 from gpu_windows.expressions.dialect import (
     Descriptor,
     NamedArgument,
@@ -178,6 +179,9 @@ def _assigner_call(kind: Any, method: str, lengths: Sequence[int]) -> ApiCall:
 
 def _hop(lengths: Sequence[int]) -> ApiCall:
     slide, size, *offset = lengths
+    if slide > size:
+        rule = "HOP takes the slide before the size, and rows between windows would be lost"
+        raise QueryError(rule, value=f"{show_ticks(slide)} > {show_ticks(size)}")
     return _assigner_call(kinds.SlidingEventTimeWindows, "of", (size, slide, *offset))
 
 

@@ -46,9 +46,7 @@ def arrange(results: Results, clauses: Clauses) -> Results:
         if clauses.limit is not None or clauses.offset:
             offset = {"offset": clauses.offset} if clauses.offset else {}
             outputs = outputs.call("limit", clauses.limit, **offset)
-    arranged = replace(
-        results, outputs=outputs, window=None, times=frozenset(), before=None, steps=()
-    )
+    arranged = replace(results, outputs=outputs, window=None, delays={}, before=None, steps=())
     if not clauses.added:
         return arranged
     with errors_at(clauses.node):

@@ -13,12 +13,7 @@ from gpu_windows.expressions.column_names import ColumnNames, column_names
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.sql.syntax.statement import (
-    conjunction,
-    conjuncts,
-    is_processing_time,
-    is_star,
-)
+from gpu_windows.sql.syntax.statement import conjunction, conjuncts, is_processing_time, is_star
 from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
 
 #: Columns that a window function adds.
@@ -81,6 +76,8 @@ class Input:
         their positions among all columns.
     time_advice : str
         What to write so that the rows have an event time.
+    delays : mapping of str to (int, int)
+        Other times of a row, and the ticks, at least and at most, by which its event time follows.
     """
 
     alias: str
@@ -92,6 +89,7 @@ class Input:
     window_conditions: tuple[exp.Expr, ...] = ()
     processing_times: Mapping[str, int] = field(default_factory=dict)
     time_advice: str = "gw.stream(...).event_time(column, watermarks)"
+    delays: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def timed_stream(self) -> TimedStream:

@@ -63,8 +63,9 @@ class Results:
         Names of the result columns, in order.
     window : ApiCall of WindowAssigner, optional
         The windows of the results.
-    times : frozenset of str
-        Columns of the original results that become the event time of their rows.
+    delays : mapping of str to (int, int)
+        Columns of the original results with times, and by how many ticks, at least and at most, the
+        event time of a row follows each; (0, 0): it is the event time.
     before : Results, optional
         The original results, before any selection.
     steps : tuple of (mapping of str to sqlglot.exp.Expr, sqlglot.exp.Expr or None)
@@ -81,7 +82,7 @@ class Results:
     outputs: ApiCall
     names: tuple[str, ...]
     window: ApiCall | None = None
-    times: frozenset[str] = frozenset()
+    delays: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     before: Results | None = None
     steps: tuple[tuple[Mapping[str, exp.Expr], exp.Expr | None], ...] = ()
     change: str | None = None
@@ -99,6 +100,11 @@ class Results:
             return value_type(plan.query.window_types[name])
         at = schema.get_field_index(name)
         return None if at < 0 else value_type(schema.field(at).type)
+
+    @property
+    def times(self) -> frozenset[str]:
+        """Columns of the original results that become the event time of their rows."""
+        return frozenset(name for name, delay in self.delays.items() if delay == (0, 0))
 
     @property
     def is_streaming(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlglot import exp
 
@@ -11,6 +11,7 @@ from gpu_windows.datastream.stages import stream_results
 from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.functions.join import LEFT_ALONE
+from gpu_windows.rules import LONG_MIN
 from gpu_windows.runners.outputs import Source
 from gpu_windows.runners.row_stream import READ_TWICE
 from gpu_windows.sql.api_call import ApiCall
@@ -173,6 +174,7 @@ class _Rows:
             columns=self._columns,
             is_results=True,
             result_windows=self._result_windows(),
+            delays={n: d for n, d in self._results.delays.items() if n not in self._results.times},
         )
 
     def _result_windows(self) -> Window | None:
@@ -229,11 +231,19 @@ def in_same_windows(
     return result_windows if len(bounds) == len(_BOUNDS) else (left, right)
 
 
-def times_of_pairs(
-    how: str, bounds: tuple[int, int] | None, picked: tuple[Mapping[str, str], Mapping[str, str]],
-    times: tuple[str, str],
-) -> frozenset[str]:  # fmt: skip
-    """Return the results of an interval join that hold the time of each pair: the later time.
+#: By how many ticks, at least and at most, the event time of a row follows another of its columns.
+Delay: TypeAlias = tuple[int, int]
+
+
+def delays_of_pairs(
+    how: str,
+    bounds: tuple[int, int] | None,
+    picked: tuple[Mapping[str, str], Mapping[str, str]],
+    sides: tuple[Input, Input],
+) -> dict[str, Delay]:
+    """Return the results of a join with times that no result lacks, and the delay of each.
+
+    The time of a pair is the later of its rows', that of a row without a match its own.
 
     Parameters
     ----------
@@ -242,15 +252,25 @@ def times_of_pairs(
         Bounds of right time minus left time, in ticks; None for a window join.
     picked : tuple of mapping of str to str
         For each side, result names to columns.
-    times : tuple of str
-        The event time column of each side.
+    sides : tuple of Input
     """
     if bounds is None:
-        return frozenset()
+        return {}
     lower, upper = bounds
-    is_time = (
-        how in LEFT_ALONE or (upper <= 0 and how in ("inner", "left")),
-        lower >= 0 and how in ("inner", "right"),
+    is_inner = how == "inner"
+    behind: tuple[Delay, Delay] = (
+        (0, 0) if how in LEFT_ALONE else (max(0, lower) if is_inner else 0, max(0, upper)),
+        (max(0, -upper) if is_inner else 0, max(0, -lower)),
     )
-    found = zip(is_time, picked, times, strict=True)
-    return frozenset(n for ok, side, time in found if ok for n, c in side.items() if c == time)
+    is_bounded = lower > LONG_MIN  # unlike versions, which may be of any time before
+    has_all = (
+        is_inner or how in ("left", *LEFT_ALONE),
+        is_bounded and how in ("inner", "right"),
+    )
+    found = {}
+    for of_all, names, side, (low, high) in zip(has_all, picked, sides, behind, strict=True):
+        times = {**side.delays, side.time: (0, 0)} if of_all else {}
+        for name, column in names.items():
+            if column in times:
+                found[name] = times[column][0] + low, times[column][1] + high
+    return found

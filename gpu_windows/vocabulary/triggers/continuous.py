@@ -112,15 +112,8 @@ class ContinuousEventTimeTrigger(_Continuous):
     [3, 3, 3]
     """
 
-    @property
-    def fires_by_intervals(self) -> bool:
-        """Return True."""
-        return True
-
-    @property
-    def needs_watermarks(self) -> bool:
-        """Return True."""
-        return True
+    fires_by_intervals = True
+    needs_watermarks = True
 
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
@@ -165,10 +158,7 @@ class ContinuousProcessingTimeTrigger(_Continuous):
     ('every 10 s of processing time', True)
     """
 
-    @property
-    def uses_processing_time(self) -> bool:
-        """Return True."""
-        return True
+    uses_processing_time = True
 
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext

@@ -29,15 +29,8 @@ class EventTimeTrigger(Trigger):
     [2]
     """
 
-    @property
-    def waits_for_end(self) -> bool:
-        """Return True."""
-        return True
-
-    @property
-    def needs_watermarks(self) -> bool:
-        """Return True."""
-        return True
+    waits_for_end = True
+    needs_watermarks = True
 
     @classmethod
     def create(cls) -> Self:
@@ -87,10 +80,7 @@ class EndOfStreamTrigger(Trigger):
     [2]
     """
 
-    @property
-    def ends_with_input(self) -> bool:
-        """Return True."""
-        return True
+    ends_with_input = True
 
     @classmethod
     def create(cls) -> Self:

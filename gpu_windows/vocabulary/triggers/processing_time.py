@@ -34,15 +34,8 @@ class ProcessingTimeTrigger(Trigger):
     ("when processing time passes the window's end", True)
     """
 
-    @property
-    def uses_processing_time(self) -> bool:
-        """Return True."""
-        return True
-
-    @property
-    def waits_for_end(self) -> bool:
-        """Return True."""
-        return True
+    uses_processing_time = True
+    waits_for_end = True
 
     @classmethod
     def create(cls) -> Self:
@@ -105,11 +98,7 @@ class ProcessingTimeoutTrigger(WrappingTrigger):
     timeout: int
     reset_on_new_row: bool = False
     clear_on_timeout: bool = True
-
-    @property
-    def uses_processing_time(self) -> bool:
-        """Return True."""
-        return True
+    uses_processing_time = True
 
     @classmethod
     def of(

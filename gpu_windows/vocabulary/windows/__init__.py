@@ -7,6 +7,7 @@ from gpu_windows.vocabulary.windows.base import (
     TimeWindow,
     Window,
     WindowAssigner,
+    check_assigner,
 )
 from gpu_windows.vocabulary.windows.calendar import CalendarWindows
 from gpu_windows.vocabulary.windows.global_ import GlobalWindows
@@ -46,4 +47,5 @@ __all__ = [
     "TumblingProcessingTimeWindows",
     "Window",
     "WindowAssigner",
+    "check_assigner",
 ]

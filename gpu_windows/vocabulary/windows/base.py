@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gpu_windows.arguments import check_factories
+from gpu_windows.errors import QueryError
 from gpu_windows.html_text import table_html, windows_svg
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
@@ -202,3 +203,10 @@ class MergingWindowAssigner(WindowAssigner):
             else:
                 groups.append((window, [window]))
         return [(whole, parts) for whole, parts in groups if len(parts) > 1]
+
+
+def check_assigner(assigner: object) -> None:
+    """Raise `QueryError` unless this is a window assigner."""
+    if not isinstance(assigner, WindowAssigner):
+        rule = "window takes a window assigner, such as TumblingEventTimeWindows.of('1 minute')"
+        raise QueryError(rule, value=repr(assigner))

@@ -12,7 +12,9 @@ from gpu_windows.rules import Grid, Units
 from gpu_windows.vocabulary.windows.calendar_units import (
     DAYS_OF_MONTH,
     CalendarUnit,
+    ShownDays,
     calendar_units,
+    shown_days,
 )
 from gpu_windows.vocabulary.windows.sliced import SlicedAssigner
 from gpu_windows.vocabulary.windows.zones import DAY, day_runs
@@ -232,10 +234,19 @@ class CalendarWindows(SlicedAssigner):
         return rules.sliding_grid(size, self.every.count, offset)
 
     @property
+    def unit(self) -> CalendarUnit:
+        """The unit that slices count."""
+        return "day of month" if self._by_day else self.period.unit
+
+    @property
     def units(self) -> Units:
         """The days or months of the zone."""
-        unit: CalendarUnit = "day of month" if self._by_day else self.period.unit
-        return calendar_units(unit, self._days)
+        return calendar_units(self.unit, self._days)
+
+    @property
+    def shown_days(self) -> ShownDays:
+        """The days of the zone from which all others follow."""
+        return shown_days(self._days)
 
     @property
     def longest_slide(self) -> int:

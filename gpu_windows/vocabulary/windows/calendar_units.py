@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from gpu_windows.rules import NEVER, Units, tick_of
-from gpu_windows.vocabulary.windows.zones import DAY, FIRST_DAY, LAST_DAY, Ints, all_day_runs
+from gpu_windows.vocabulary.windows.zones import (
+    BEGIN,
+    CYCLE,
+    DAY,
+    FIRST_DAY,
+    LAST_DAY,
+    RULES,
+    Ints,
+    all_day_runs,
+)
 
 CalendarUnit = Literal["day", "month", "day of month"]
 
@@ -42,6 +51,52 @@ def calendar_units(unit: CalendarUnit, runs: bytes) -> Units:
     begins = np.union1d(months.astype("datetime64[D]").astype(np.int64), numbers)
     ends = np.append(begins[1:], LAST_DAY + 1) - 1
     return units_of_runs(_day_of_month(begins), tick_of(begins, days), _day_of_month(ends), DAY)
+
+
+class ShownDays(NamedTuple):
+    """Days by what clocks show: a tick and its shift, divided by `DAY`, are the number of its day.
+
+    Of 1,100 years. Days repeat every `CYCLE`: later ones the last cycle, earlier ones the first.
+
+    Parameters
+    ----------
+    begins : int64[pieces + 1]
+        The ticks at which shifts change, ascending; at the end `NEVER`.
+    shifts : int64[pieces]
+    buckets : int64[buckets]
+        See `gpu_windows.rules.units.Units`.
+    bucket_shift, bucket_steps : int
+    end : int
+        The first tick after these days.
+    """
+
+    begins: Ints
+    shifts: Ints
+    buckets: Ints
+    bucket_shift: int
+    bucket_steps: int
+    end: int
+
+
+@lru_cache(maxsize=16)
+def shown_days(runs: bytes) -> ShownDays:
+    """Return the days of a zone from which all others follow.
+
+    Parameters
+    ----------
+    runs : bytes
+        See `gpu_windows.vocabulary.windows.zones.day_runs`.
+    """
+    numbers, ticks = np.frombuffer(runs, np.int64).reshape(-1, 2).T.copy()
+    skipped = BEGIN - CYCLE - numbers[0]
+    numbers[0] += skipped
+    ticks[0] += skipped * DAY
+    end = int(ticks[-1] + (RULES + CYCLE + 1 - numbers[-1]) * DAY)
+    # The last day of a run may be longer than 24 hours: its rest has the shift of the next run.
+    last_days = ticks[:-1] + (np.diff(numbers) - 1) * DAY
+    begins = np.append(ticks[0], np.minimum(ticks[1:], last_days + DAY))
+    table = np.append(begins, NEVER)
+    return ShownDays(table, numbers * DAY - ticks, *_buckets(begins, end), end)
 
 
 def _day_of_month(days: Ints) -> Ints:

@@ -30,6 +30,9 @@ class GlobalWindows(WindowAssigner):
     """
 
     at_end: bool = False
+    #: No row is late for it, whatever its time.
+    is_event_time = False
+    has_bounds = False
 
     @classmethod
     def create(cls) -> Self:
@@ -40,16 +43,6 @@ class GlobalWindows(WindowAssigner):
     def create_with_end_of_stream_trigger(cls) -> Self:
         """Build the assigner; the window fires once, at the end of the input."""
         return cls(at_end=True)
-
-    @property
-    def is_event_time(self) -> bool:
-        """Return False: no row is late for it, whatever its time."""
-        return False
-
-    @property
-    def has_bounds(self) -> bool:
-        """Return False."""
-        return False
 
     def assign_windows(
         self, row: Row, timestamp: int, context: AssignerContext

@@ -18,10 +18,7 @@ from gpu_windows.vocabulary.windows.sliced import (
 class _InProcessingTime(SlicedAssigner):
     """Puts rows into the windows of processing time; their own timestamps are not used."""
 
-    @property
-    def is_event_time(self) -> bool:
-        """Return False."""
-        return False
+    is_event_time = False
 
     @property
     def usable_ticks(self) -> tuple[int, int]:

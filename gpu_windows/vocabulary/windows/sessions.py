@@ -178,15 +178,9 @@ class ProcessingTimeSessionWindows(EventTimeSessionWindows):
     'sessions with a gap of 30 min, processing time'
     """
 
-    @property
-    def is_event_time(self) -> bool:
-        """Return False."""
-        return False
-
-    @property
-    def usable_ticks(self) -> tuple[int, int]:
-        """Return all: the timestamp of a row is not used."""
-        return LONG_MIN, LONG_MAX
+    is_event_time = False
+    #: Return all: the timestamp of a row is not used.
+    usable_ticks = LONG_MIN, LONG_MAX
 
     def assign_windows(
         self, row: Row, timestamp: int, context: AssignerContext

@@ -26,7 +26,7 @@ DAY = 86_400_000_000
 FIRST_DAY, LAST_DAY = -792_576, 3_005_946
 #: Clocks followed the sun before the one, and follow rules after the other: nothing else is in the
 #: IANA database before 1800 and after 2100. Rules repeat with the calendar, every 400 years.
-_BEGIN, _RULES, _CYCLE = -62_091, 47_482, 146_097
+BEGIN, RULES, CYCLE = -62_091, 47_482, 146_097
 _OFFSET = re.compile(r"([+-])(\d{1,2}):(\d{2})")
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a time on a clock
 _SECOND = timedelta(seconds=1)
@@ -90,23 +90,23 @@ def day_runs(name: str | None) -> bytes:
         fixed = zone.utcoffset(None) or timedelta()
         offset = fixed // timedelta(microseconds=1)
         return np.array([[FIRST_DAY, FIRST_DAY * DAY - offset]], np.int64).tobytes()
-    days = np.arange(_BEGIN, _RULES + _CYCLE + 1)
+    days = np.arange(BEGIN, RULES + CYCLE + 1)
     starts = days * DAY - _offsets(zone, days) * 1_000_000
     for index in _irregular(starts):
         starts[index] = _first_instant(zone, int(days[index])) * 1_000_000
     starts = np.maximum.accumulate(starts)
     begins = np.append(0, 1 + np.flatnonzero(np.diff(starts) != DAY))
     runs = np.stack([days[begins], starts[begins]], axis=1)
-    runs[0] += (FIRST_DAY - _BEGIN) * np.array([1, DAY])
+    runs[0] += (FIRST_DAY - BEGIN) * np.array([1, DAY])
     return runs.tobytes()
 
 
 def all_day_runs(runs: bytes) -> tuple[Ints, Ints]:
     """Return the runs of `day_runs` until `LAST_DAY`: numbers and first ticks of their days."""
     days, ticks = np.frombuffer(runs, np.int64).reshape(-1, 2).T
-    of_rules = days > _RULES
-    cycles = range(1, 1 + (LAST_DAY - _RULES) // _CYCLE)
-    later = [(days[of_rules] + n * _CYCLE, ticks[of_rules] + n * _CYCLE * DAY) for n in cycles]
+    of_rules = days > RULES
+    cycles = range(1, 1 + (LAST_DAY - RULES) // CYCLE)
+    later = [(days[of_rules] + n * CYCLE, ticks[of_rules] + n * CYCLE * DAY) for n in cycles]
     all_days = np.concatenate([days, *(each for each, _ in later)])
     all_ticks = np.concatenate([ticks, *(each for _, each in later)])
     return all_days[all_days <= LAST_DAY], all_ticks[all_days <= LAST_DAY]

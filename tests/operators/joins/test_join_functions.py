@@ -230,7 +230,7 @@ class Failing(gw.functions.ProcessJoinFunction, gw.functions.FlatJoinFunction):
     ("act", "error", "text"),
     [
         (lambda _: [{"n": 1 // 0}], errors.FunctionFailedError, "ZeroDivisionError"),
-        (lambda _: [{"m": 1}], errors.InvalidFunctionError, "dicts of exactly n.*got m"),
+        (lambda _: [{"m": 1}], errors.InvalidFunctionError, "dicts of exactly n.*got {'m': 1}"),
         (
             lambda context: context.output("none", {}),
             errors.InvalidFunctionError,

@@ -243,7 +243,7 @@ def test_functions_of_users_take_both_sides() -> None:
     found = windowed.process(Lengths(), ["v"], ["v"], output=counts)
     assert seen(found) == Counter([("a", 0, 2, 1), ("b", 0, 1, 0), ("c", 0, 0, 1)])
     wrong = pa.schema([("other", pa.int64())])
-    with pytest.raises(errors.InvalidFunctionError, match=r"Gaps must return.* got key, gap"):
+    with pytest.raises(errors.InvalidFunctionError, match=r"Gaps must return.* got {'key': "):
         windowed.process(Gaps(), ["v"], ["v"], output=wrong)
 
 

@@ -16,7 +16,7 @@ from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import collect_list, count_distinct, median, quantile
 from gpu_windows.aggregates.sketches import approx_count_distinct, approx_quantile
 from gpu_windows.errors import MissingExtraError, QueryError
-from gpu_windows.functions.built_in import Collect
+from gpu_windows.functions.window import Collect
 from gpu_windows.operators.base import Operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.kinds.window import WindowQuery

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.functions.built_in import Collect
+from gpu_windows.functions.window import Collect
 from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.panes.changes import Changes, Windows, assign_to_sessions
 from gpu_windows.operators.state.log import StateLog

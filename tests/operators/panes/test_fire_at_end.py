@@ -10,8 +10,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.top import Top
+from gpu_windows.functions.window import Collect
 from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.panes import fire_at_end
 from gpu_windows.operators.panes.fire_at_end import FireAtEndOperator

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpu_windows.aggregates.built_in import first, last
 from gpu_windows.errors import StateCorruptedError
-from gpu_windows.functions.built_in import Collect
+from gpu_windows.functions.window import Collect
 from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.panes import fire_at_end_sessions
 from gpu_windows.operators.panes.fire_at_end_sessions import FireAtEndSessionsOperator

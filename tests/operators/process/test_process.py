@@ -210,6 +210,7 @@ def _timer(_: Any, context: gw.typing.KeyedContext) -> None:
         (lambda *_: 1 / 0, FunctionFailedError, "division by zero (test_process.py, line 2"),
         (lambda *_: pa.array(["a"], LONG), FunctionFailedError, "int64 (test_process.py, line 2"),
         (lambda *_: [{"m": 1}], InvalidFunctionError, "dicts of exactly n (in"),
+        (lambda *_: [{"m": 1}], InvalidFunctionError, "), got {'m': 1} (column 'n')"),
         (lambda *_: [3], InvalidFunctionError, ", got 3"),
         (lambda *_: {"n": 1}, InvalidFunctionError, ", got {'n': 1}"),
         (lambda *_: {}, InvalidFunctionError, "a function must return rows: a list of dicts"),
@@ -222,7 +223,7 @@ def _timer(_: Any, context: gw.typing.KeyedContext) -> None:
         (lambda _, c: c.state("l").add(None), InvalidFunctionError, "must not contain None"),
         (lambda _, c: c.state("m").put(3, 3), InvalidFunctionError, "declared as string"),
         (lambda _, c: c.output("b", {}), InvalidFunctionError, "it declared aside"),
-        (lambda _, c: c.output("aside", {"m": 1}), InvalidFunctionError, ", got m"),
+        (lambda _, c: c.output("aside", {"m": 1}), InvalidFunctionError, ", got {'m': 1}"),
         (lambda _, c: c.register_event_time_timer(1.0), InvalidFunctionError, "got 1.0"),
         (lambda _, c: c.register_event_time_timer(1 << 63), InvalidFunctionError, "64 bits"),
     ],
@@ -231,7 +232,7 @@ def test_what_a_function_does_wrong(does: Any, error: type[Exception], text: str
     """The error names the function, the key and the row."""
     with pytest.raises(error) as raised:
         outputs(Numbers(does), table(("a", 1, 7))).result()
-    for part in (text, "Numbers.process_element", "key k='a'", "row {'v': 7}"):
+    for part in (text, "Numbers.process_element", "key k='a'", "row {'v': 7}", ".py, line "):
         assert part in str(raised.value)
 
 

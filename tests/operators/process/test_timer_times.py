@@ -50,6 +50,11 @@ def test_a_timer_is_set_at_a_time(time: Any, at: int) -> None:
     assert fired(lambda context: context.register_event_time_timer(time(context))) == [at]
 
 
+def test_timers_that_look_like_milliseconds_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    assert fired(lambda c: c.register_event_time_timer(1_777_636_800_000)) == [1_777_636_800_000]
+    assert "look like milliseconds since 1970: context.after('30 minutes')" in caplog.text
+
+
 def test_a_timer_is_deleted_by_a_datetime() -> None:
     def set_and_delete(context: Any) -> None:
         context.register_event_time_timer(2 * HOUR)

@@ -12,7 +12,7 @@ import pytest
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.errors import ArithmeticOverflowError, QueryError
-from gpu_windows.functions.built_in import Collect, Reduce
+from gpu_windows.functions.window import Collect, Reduce
 from gpu_windows.operators.row_at_a_time.operator import ReferenceOperator
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN

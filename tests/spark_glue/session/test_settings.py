@@ -108,6 +108,8 @@ def test_configure_takes_a_builder_or_a_session() -> None:
         (TUMBLING, True, PartialsBy.SPARK, "nothing crosses"),
         (SLIDING, False, PartialsBy.SPARK, "configure, so only partials cross"),
         (SLIDING, True, PartialsBy.KERNELS, "rows cross quickly"),
+        (gw.CalendarWindows.of("1 day"), False, PartialsBy.SPARK, "so only partials cross"),
+        (gw.CalendarWindows.of("1 day"), True, PartialsBy.KERNELS, "rows cross quickly"),
         (EventTimeSessionWindows(5), False, PartialsBy.KERNELS, "configure"),
     ],
 )

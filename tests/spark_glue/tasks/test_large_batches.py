@@ -16,7 +16,7 @@ import pytest
 
 import gpu_windows as gw
 from benchmarks.session_settings import change_settings
-from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import stateful_operator
 from gpu_windows.planning.plan import Plan

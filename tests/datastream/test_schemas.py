@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import types as spark_types
 
 import gpu_windows as gw
-from gpu_windows.datastream.output_schema import output_schema
+from gpu_windows.datastream.schemas import read_schema
 from gpu_windows.errors import InvalidFunctionError, QueryError, SqlError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Sum(gw.functions.ProcessWindowFunction):
 @pytest.mark.parametrize("text", TEXTS)
 def test_ddl_is_what_spark_reads(spark: SparkSession, text: str) -> None:
     del spark  # whose parser reads it
-    assert output_schema(text) == output_schema(spark_types.StructType.fromDDL(text))
+    assert read_schema(text) == read_schema(spark_types.StructType.fromDDL(text))
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,16 @@ def test_ddl_is_what_spark_reads(spark: SparkSession, text: str) -> None:
 )
 def test_other_texts_are_refused_with_their_place(text: str, rule: str) -> None:
     with pytest.raises(SqlError, match=rule):
-        output_schema(text)
+        read_schema(text)
 
 
 def test_other_values_are_refused() -> None:
     for wrong in (None, ["total"], {"total": "double"}, pa.float64(), spark_types.DoubleType()):
         with pytest.raises(QueryError, match="a StructType or DDL"):
-            output_schema(wrong)
+            read_schema(wrong)
     odd = spark_types.StructType().add("m", spark_types.YearMonthIntervalType())
     with pytest.raises(QueryError, match=r"no Arrow type that crosses, got interval.*month.*m"):
-        output_schema(odd)
+        read_schema(odd)
 
 
 def test_a_function_declares_by_any_of_them() -> None:
