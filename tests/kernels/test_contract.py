@@ -40,8 +40,8 @@ PARTS = {
         "machine", "modules", "moments", "records", "rules", "runs", "search", "sorting", "types",
     },
     "cuda": {
-        "blocks", "cells", "compiler", "cupy_kernels", "float_cells", "kernel", "launcher",
-        "library", "modules", "primitives", "probe", "reach", "replicas", "resident", "rules",
+        "block_tables", "blocks", "cells", "compiler", "cupy_kernels", "float_cells", "kernel",
+        "launcher", "library", "modules", "primitives", "probe", "reach", "replicas", "resident", "rules",
         "scan", "search", "session", "sorting", "staging", "texts", "types", "windows",
     },
 }  # fmt: skip

@@ -267,15 +267,11 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         at = [backend.take(codes, found.last), *backend.combine.bounds(found)]
         delivered = [backend.deliver(part) for part in at]
         lengths = Lengths(self._plan, self._table.columns, each)
-<<<<<<< HEAD
-        results = lengths.results(backend, DeviceEntries(codes, slices, entries.states), found)
+        results = lengths.results(backend, replace(entries, codes=codes, slices=slices), found)
         of_windows, *bounds = map(np.asarray, delivered)
         if self._changed_only:
             bounds[0] = bounds[1] - self._grid.size
         keys = grouped.decode(of_windows)
-=======
-        results = lengths.results(backend, replace(entries, codes=codes, slices=slices), found)
->>>>>>> f5e6e62efa2b4534f5b7a708e72c8aa7f1a00ef9
         bounds = [rules.tick_of(each, self._units) for each in bounds]
         return self._results(keys, bounds, [*results, *grouped.ids(len(keys[0]))])
 
