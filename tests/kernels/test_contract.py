@@ -41,8 +41,8 @@ PARTS = {
     },
     "cuda": {
         "block_tables", "blocks", "cells", "compiler", "cupy_kernels", "float_cells", "kernel",
-        "launcher", "library", "modules", "primitives", "probe", "reach", "replicas", "resident", "rules",
-        "scan", "search", "session", "sorting", "staging", "texts", "types", "windows",
+        "launcher", "library", "modules", "primitives", "probe", "reach", "replicas", "resident",
+        "rules", "scan", "search", "session", "sorting", "staging", "texts", "types", "windows",
     },
 }  # fmt: skip
 
