@@ -61,6 +61,10 @@ class Backend(Modules[Groups, Ranges, Windows]):
         """Return a kernel's result as NumPy's, or as what becomes so when it is looked at."""
         return self.memory.keep(array)
 
+    def deliver(self, array: DeviceArray) -> HostArray:
+        """Return a result of a call; the first look at one brings all of them to the host."""
+        return self.memory.deliver(array)
+
     def borrow(self, array: DeviceArray) -> HostArray:
         """Return an array of somebody else's as `keep` does."""
         return self.memory.borrow(array)
@@ -80,8 +84,13 @@ class _Remembering:
     def __init__(self, memory: Memory) -> None:
         self.to_host, self.keep, self.release = memory.to_host, memory.keep, memory.release
         self.take, self.empty, self.borrow = memory.take, memory.empty, memory.borrow
-        self._move = memory.to_device
+        self._move, self._deliver = memory.to_device, memory.deliver
+        self._pending: list[Any] = []
         self._moved: dict[int, tuple[HostArray, DeviceArray]] = {}  # the former keep their id
+
+    def deliver(self, array: DeviceArray, pending: list[Any] | None = None) -> HostArray:
+        """See `contract.modules.Memory.deliver`."""
+        return self._deliver(array, self._pending if pending is None else pending)
 
     def to_device(self, array: HostArray) -> DeviceArray:
         """See `contract.modules.Memory.to_device`."""

@@ -91,13 +91,11 @@ def _every(backend: Backend) -> Any:
 # ---- the kernels, and how many bytes a row they must move
 
 
-def _assign_to(backend: Backend, ts: Any, grid: rules.Grid) -> Callable[[], tuple[Any, Assigned]]:
-    """Return what assigns rows, and gives their slices and what was seen of them."""
-    rows = len(ts)
-    slices, status = backend.empty(rows, np.int64), backend.empty(rows, np.int8)
+def _assign_to(backend: Backend, ts: Any, grid: rules.Grid) -> Callable[[], Assigned]:
+    """Return what assigns rows."""
     limits = Limits(rules.earliest_unit(grid), rules.latest_unit(grid), 0, 0)
     every, assign = _every(backend), backend.assign.assign_slices
-    return lambda: (slices, assign(ts, every, grid, limits, slices, status))
+    return lambda: assign(ts, every, grid, limits)
 
 
 def _assign(backend: Backend, rows: int) -> Work:
@@ -114,8 +112,8 @@ def _slices(dtype: type[np.generic]) -> Make:
         every = _every(backend)
 
         def work() -> None:
-            slices, seen = assign()
-            groups = backend.grouping.group(codes, slices, _KEYS, seen[1:])
+            groups = backend.grouping.group_accepted(codes, assign(), _KEYS)
+            assert groups is not None  # all rows are accepted
             backend.reduce.reduce(ADD, groups, values, every)
 
         return work
@@ -135,7 +133,7 @@ def _distinct(keys: int, apart: int) -> Make:
     def make(backend: Backend, rows: int) -> Work:
         values = np.random.default_rng(5).integers(0, keys, rows) * apart
         there = backend.to_device(values), backend.to_device(np.empty(0, np.bool_))
-        return lambda: backend.keys.distinct(*there)
+        return lambda: backend.keys.codes(*there, lambda found: np.arange(len(found) + 1))
 
     return make
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from gpu_windows.kernels.backend import select
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import Plan, Strategy
 
 #: Bytes of a table that are enough for a call, however few its rows are: on a CPU, on a device.
 ENOUGH_BYTES, ENOUGH_DEVICE_BYTES = 1 << 27, 1 << 29
@@ -37,15 +37,23 @@ def gather_batches(plan: Plan, rows: pa.Table | Iterable[pa.RecordBatch]) -> Ite
     count = plan.call_rows(on_device=on_device)
     if isinstance(rows, pa.Table):
         rows = rows.to_batches(max_chunksize=max(_SLICE_ROWS, count))
-    return gather(rows, count, ENOUGH_DEVICE_BYTES if on_device else ENOUGH_BYTES)
+    # of slices only what kernels take is read, column by column, on its way to the device
+    apart = on_device and plan.strategy is Strategy.SLICES
+    enough = ENOUGH_DEVICE_BYTES if on_device else ENOUGH_BYTES
+    return gather(rows, count, enough, in_pieces=apart)
 
 
 def gather(
-    batches: Iterable[pa.RecordBatch], rows: int, enough: int = ENOUGH_BYTES
+    batches: Iterable[pa.RecordBatch],
+    rows: int,
+    enough: int = ENOUGH_BYTES,
+    *,
+    in_pieces: bool = False,
 ) -> Iterator[pa.Table]:
     """Yield tables of at least ``rows`` rows (the last may be shorter), in order, none empty.
 
-    A table of ``enough`` bytes may have fewer rows.
+    A table of ``enough`` bytes may have fewer rows. Its columns are one chunk each, or with
+    ``in_pieces`` a chunk for each batch, which are not copied here.
     """
     pending: list[pa.RecordBatch] = []
     count = size = 0
@@ -56,17 +64,17 @@ def gather(
         count += batch.num_rows
         size += batch.nbytes
         if count >= rows or size >= enough:
-            yield _concat(pending)
+            yield _concat(pending, in_pieces=in_pieces)
             pending, count, size = [], 0, 0
     if pending:
-        yield _concat(pending)
+        yield _concat(pending, in_pieces=in_pieces)
 
 
-def _concat(batches: list[pa.RecordBatch]) -> pa.Table:
+def _concat(batches: list[pa.RecordBatch], *, in_pieces: bool) -> pa.Table:
     first = batches[0].schema
     if all(batch.schema.equals(first) for batch in batches):
         table = pa.Table.from_batches(batches)
     else:  # batches of several starts of a query may differ in nullability
         tables = [pa.Table.from_batches([batch]) for batch in batches]
         table = pa.concat_tables(tables, promote_options="default")
-    return table if len(batches) == 1 else table.combine_chunks()
+    return table if in_pieces or len(batches) == 1 else table.combine_chunks()

@@ -129,7 +129,7 @@ class Kernels:
 
         On the CPU, threads process pieces while the next ones are made.
         """
-        if self._backend.name != "cpu" and not self._gave_up:
+        if self.uses_device:
             return [result for piece in pieces for result in self._run_piece(piece, work)]
         cpu = select("cpu")
         results = list(self._map(lambda piece: work(cpu, piece), self._count_fallbacks(pieces)))
@@ -192,6 +192,11 @@ class Kernels:
         if not self._always:
             self._backend = probe(self._backend)
         return self._backend.name != "cpu"
+
+    @property
+    def uses_device(self) -> bool:
+        """Whether calls may run on a device; those of few rows may not."""
+        return self._backend.name != "cpu" and not self._gave_up
 
     @property
     def _gave_up(self) -> bool:

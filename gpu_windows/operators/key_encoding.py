@@ -1,7 +1,7 @@
 """Dictionary codes of the keys of rows, made on the device if kernels run there.
 
-A key column is copied to the device and deduplicated there. The distinct values return to the host
-in order of first appearance, and the host's dictionary gives them codes: so state, hashes and the
+A key column is copied to the device and deduplicated there. The distinct values go to the host in
+order of first appearance, and the host's dictionary gives them codes: so state, hashes and the
 order of results equal the CPU's. This is one round trip per batch, of the size of its distinct
 keys. It serves numbers, dates and timestamps, and strings and binary if pylibcudf is installed;
 structs and wide decimals are encoded on the host. Slices, sessions and joins use the codes where

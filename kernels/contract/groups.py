@@ -13,6 +13,7 @@ from gpu_windows.kernels.contract.arrays import (
     HostBools,
     HostInts,
 )
+from gpu_windows.kernels.contract.rows import Assigned
 
 
 class Groups(Protocol):
@@ -62,6 +63,27 @@ class Grouping(Protocol[G]):
             Number of key codes.
         reach : (int, int), optional
             No slice is below the first or above the second. Default: they are looked for.
+        """
+
+    def group_accepted(self, codes: DeviceInts, assigned: Assigned, key_count: int) -> G | None:
+        """Group the accepted rows by (code, slice), before the host knows which these are.
+
+        The groups are made of all rows: those that are rejected are in none, and come last in
+        `order_of`.
+
+        Parameters
+        ----------
+        codes : int64[n]
+            Key codes of all rows, in [0, key_count).
+        assigned : Assigned
+            Of these rows.
+        key_count : int
+            Number of key codes.
+
+        Returns
+        -------
+        Groups or None
+            None where the host must take the accepted rows first, and `group` them.
         """
 
     def runs(self, lengths: HostInts) -> G:

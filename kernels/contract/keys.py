@@ -1,7 +1,8 @@
-"""Distinct keys, in the order in which they first appear, and which of them every row has."""
+"""Codes of keys, which the host gives to distinct ones in the order in which they first appear."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from gpu_windows.kernels.contract.arrays import (
@@ -9,6 +10,7 @@ from gpu_windows.kernels.contract.arrays import (
     DeviceBools,
     DeviceFloats,
     DeviceInts,
+    HostInts,
 )
 
 
@@ -19,21 +21,20 @@ class Keys(Protocol):
     gives them the codes that it would give them if it took every row.
     """
 
-    def distinct(self, values: DeviceInts, valid: DeviceBools) -> tuple[DeviceInts, DeviceInts]:
-        """Return each value once, and which of these every row has.
+    def codes(
+        self, values: DeviceInts, valid: DeviceBools, encode: Callable[[HostInts], HostInts]
+    ) -> DeviceInts:
+        """Return the code of each value, which the host gives it: int64[n].
 
         Parameters
         ----------
         values : int64[n]
         valid : bool[n] or bool[0]
             Which values count; empty: all.
-
-        Returns
-        -------
-        values : int64[k]
-            The valid ones, in the order of their first appearance.
-        places : int64[n]
-            The place of each row's value among them; k where it is not valid.
+        encode : callable
+            Called once, with the values that count, each once, in the order of their first
+            appearance: int64[k] of the host. Returns their codes, and as the last one that of
+            values that do not count: int64[k + 1].
         """
 
     def bits(self, values: DeviceFloats) -> DeviceInts:
@@ -54,18 +55,21 @@ class Keys(Protocol):
         count : int
         """
 
-    def texts(self, column: ArrowArray) -> tuple[ArrowArray, DeviceInts] | None:
-        """Return each string once, and which of these every row has.
+    def texts(
+        self, column: ArrowArray, encode: Callable[[ArrowArray], HostInts]
+    ) -> DeviceInts | None:
+        """Return the code of each string, which the host gives it: int64[n].
 
         Parameters
         ----------
         column : pyarrow.Array
             Of strings or binary, at least one, in the host's memory.
+        encode : callable
+            Called once, with each string once, in the order of their first appearance, null being
+            one of them: a pyarrow.Array of k, of the column's type. Returns their codes, int64[k].
 
         Returns
         -------
-        (pyarrow.Array of k, int64[n]) or None
-            The values, of the column's type, in the order of their first appearance, null being one
-            of them; the place of each row's value among them. None where the back end has nothing
-            for strings: they are the host's then.
+        int64[n] or None
+            None where the back end has nothing for strings: they are the host's then.
         """

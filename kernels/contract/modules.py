@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Protocol
+from typing import Any, Generic, Protocol
 
 import numpy as np
 
@@ -29,6 +29,19 @@ class Memory(Protocol):
 
         On CUDA it is no array of NumPy's, but behaves like one, read only: the first look copies
         it. `to_device` finds it where it is, `numpy.concatenate` of such arrays is one.
+        """
+
+    def deliver(self, array: DeviceArray, pending: list[Any] | None = None) -> HostArray:
+        """Return a result for the host, which is there when somebody looks at it.
+
+        The first look at one brings all that were delivered with the same list, in one copy if they
+        are small: so a call that delivers all its results before it looks waits once.
+
+        Parameters
+        ----------
+        array : array of the back end
+        pending : list, optional
+            What is delivered and was not looked at. Default: nothing else.
         """
 
     def borrow(self, array: DeviceArray) -> HostArray:

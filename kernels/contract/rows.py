@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceBytes, DeviceInts
@@ -27,7 +28,7 @@ class Limits(NamedTuple):
     watermark: int
 
 
-class Assigned(NamedTuple):
+class Seen(NamedTuple):
     """Summary of the rows of `Assign.assign_slices`.
 
     Parameters
@@ -41,6 +42,51 @@ class Assigned(NamedTuple):
     rejected: int
     min_slice: int
     max_slice: int
+
+
+class Assigned:
+    """The slices of rows.
+
+    Parameters
+    ----------
+    slices : int64[n]
+        0 where the status is NULL or OUT_OF_RANGE.
+    status : int8[n]
+        ACCEPTED, LATE, GAP, OUT_OF_RANGE or NULL (`gpu_windows.rules`).
+    summarize : callable
+        Returns the summary of the rows; on a device it waits for that.
+    marks : object
+        The back end's own.
+    """
+
+    def __init__(
+        self,
+        slices: DeviceInts,
+        status: DeviceBytes,
+        summarize: Callable[[], Seen],
+        marks: DeviceInts = None,
+    ) -> None:
+        self.slices, self.status, self.marks = slices, status, marks
+        self._summarize = summarize
+        self._seen: Seen | None = None
+
+    @property
+    def summary(self) -> Seen:
+        """How many rows were rejected, and the reach of the others."""
+        if self._seen is None:
+            self._seen = self._summarize()
+        return self._seen
+
+    @summary.setter
+    def summary(self, summary: Seen) -> None:
+        """Set it where it is known by now, so that nobody waits for it again."""
+        self._seen = summary
+
+    @property
+    def reach(self) -> tuple[int, int] | None:
+        """The least and the greatest slice of accepted rows, if there are any."""
+        _, low, high = self.summary
+        return (low, high) if low <= high else None
 
 
 class Assign(Protocol):
@@ -63,10 +109,9 @@ class Assign(Protocol):
         """
 
     def assign_slices(
-        self, ts: DeviceInts, valid: DeviceBools, grid: Grid, limits: Limits,
-        slices: DeviceInts, status: DeviceBytes,
-    ) -> Assigned:  # fmt: skip
-        """Write the slice and the status of every row; return what there was of them.
+        self, ts: DeviceInts, valid: DeviceBools, grid: Grid, limits: Limits
+    ) -> Assigned:
+        """Return the slice and the status of every row, and what there was of them.
 
         Parameters
         ----------
@@ -77,10 +122,6 @@ class Assign(Protocol):
         grid : Grid
             Of the slices.
         limits : Limits
-        slices : int64[n], out
-            0 where the status is NULL or OUT_OF_RANGE.
-        status : int8[n], out
-            ACCEPTED, LATE, GAP, OUT_OF_RANGE or NULL (`gpu_windows.rules`).
         """
 
 

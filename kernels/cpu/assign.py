@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import inner, kernel
-from gpu_windows.kernels.contract.rows import Assigned, Limits
+from gpu_windows.kernels.contract.rows import Assigned, Limits, Seen
 from gpu_windows.kernels.cpu.rules import (
     slice_by_reciprocal,
     slice_start,
@@ -92,16 +92,16 @@ def _assign(
 
 
 def assign_slices(
-    ts: NDArray[np.int64], valid: NDArray[np.bool_], grid: Grid, limits: Limits,
-    slices: NDArray[np.int64], status: NDArray[np.int8],
-) -> Assigned:  # fmt: skip
+    ts: NDArray[np.int64], valid: NDArray[np.bool_], grid: Grid, limits: Limits
+) -> Assigned:
     """See `contract.rows.Assign.assign_slices`."""
+    slices, status = np.empty(len(ts), np.int64), np.empty(len(ts), np.int8)
     earliest = first_tick_on_time(limits.lateness, limits.watermark, grid)
     slide = reciprocal(grid.slide)
     accepted, min_slice, max_slice = _assign(
         ts, valid, grid, slide, limits.low, limits.high, earliest, slices, status
     )
-    return Assigned(len(ts) - accepted, min_slice, max_slice)
+    return Assigned(slices, status, lambda: Seen(len(ts) - accepted, min_slice, max_slice))
 
 
 @kernel((INTS, UNITS, RECIPROCAL, OUT_INTS))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.contract.rows import Assigned
 from gpu_windows.kernels.cpu.encode import Encoder
 from gpu_windows.kernels.cpu.types import INT, INTS, INTS32, OUT_INTS, OUT_INTS32
 
@@ -69,6 +70,13 @@ def group(
     if key_count * width <= min(limit, _MAX_CELLS):
         return _group_dense(codes, slices, low, width, key_count)
     return _group_hashed(codes, slices)
+
+
+def group_accepted(codes: NDArray[np.int64], assigned: Assigned, key_count: int) -> Groups | None:
+    """See `contract.groups.Grouping.group_accepted`."""
+    if assigned.summary.rejected:
+        return None
+    return group(codes, assigned.slices, key_count, assigned.reach)
 
 
 def runs(lengths: NDArray[np.int64]) -> Groups:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,16 @@ from gpu_windows.kernels.cpu.encode import Encoder
 Ints = NDArray[np.int64]
 
 
-def distinct(values: Ints, valid: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """See `contract.keys.Keys.distinct`."""
+def codes(values: Ints, valid: NDArray[np.bool_], encode: Callable[[Ints], Ints]) -> Ints:
+    """See `contract.keys.Keys.codes`."""
     encoder = Encoder()
     if len(valid) == 0:
         places = encoder.encode(values)
-        return encoder.values, places
+        return encode(encoder.values)[places]
     found = encoder.encode(values[valid])
     places = np.full(len(values), encoder.count)
     places[valid] = found
-    return encoder.values, places
+    return encode(encoder.values)[places]
 
 
 def bits(values: NDArray[np.float64]) -> Ints:
@@ -34,7 +35,7 @@ def pairs(left: Ints, right: Ints, count: int) -> Ints:
     return left * count + right
 
 
-def texts(column: Any) -> tuple[Any, Ints] | None:
+def texts(column: Any, encode: Callable[[Any], Ints]) -> Ints | None:
     """See `contract.keys.Keys.texts`."""
-    del column
+    del column, encode
     return None

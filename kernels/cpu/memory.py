@@ -23,6 +23,12 @@ def keep(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def deliver(array: NDArray[Any], pending: list[Any] | None = None) -> NDArray[Any]:
+    """See `contract.modules.Memory.deliver`."""
+    del pending
+    return array
+
+
 def borrow(array: NDArray[Any]) -> NDArray[Any]:
     """See `contract.modules.Memory.borrow`."""
     return array

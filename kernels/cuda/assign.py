@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceBytes, DeviceInts
-from gpu_windows.kernels.contract.rows import Assigned, Limits
+from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceInts
+from gpu_windows.kernels.contract.rows import Assigned, Limits, Seen
 from gpu_windows.kernels.cuda import primitives, reach
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
@@ -59,27 +59,29 @@ def _assign(
         else:
             rejected += 1
         i += step
-    if cuda.grid(1) < ts.size:
-        reach.note_extremes(cuda.grid(1), smallest, greatest, marks)
-        if rejected > 0:
-            reach.add_count(cuda.grid(1), rejected, marks)
+    reach.mark(smallest, greatest, rejected, marks)
 
 
-def assign_slices(
-    ts: DeviceInts, valid: DeviceBools, grid: Grid, limits: Limits,
-    slices: DeviceInts, status: DeviceBytes,
-) -> Assigned:  # fmt: skip
+def assign_slices(ts: DeviceInts, valid: DeviceBools, grid: Grid, limits: Limits) -> Assigned:
     """See `contract.rows.Assign.assign_slices`."""
-    if len(ts) == 0:
-        return Assigned(0, LONG_MAX, LONG_MIN)
+    count, nullable = len(ts), int(len(valid) > 0)
+    marked = reach.mark_count(count)
+    slices, marks, status = primitives.empties(
+        (count, np.int64), (marked, np.int64), (count, np.int8)
+    )
+    if count == 0:
+        return Assigned(slices, status, lambda: Seen(0, LONG_MAX, LONG_MIN))
     earliest = first_tick_on_time(limits.lateness, limits.watermark, grid)
-    nullable, marks = int(len(valid) > 0), reach.make_marks()
     _assign(
-        len(ts), ts, nullable, valid, grid, reciprocal(grid.slide), limits.low, limits.high,
+        count, ts, nullable, valid, grid, reciprocal(grid.slide), limits.low, limits.high,
         earliest, slices, status, marks,
     )  # fmt: skip
-    smallest, greatest, rejected = reach.read_marks(marks)
-    return Assigned(rejected, smallest, greatest)
+
+    def summarize() -> Seen:
+        smallest, greatest, rejected = reach.read_marks(marks)
+        return Seen(rejected, smallest, greatest)
+
+    return Assigned(slices, status, summarize, marks)
 
 
 @kernel((INTS, UNITS, RECIPROCAL, INT, INT, INTS))

@@ -9,18 +9,21 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceInts, HostInts
+from gpu_windows.kernels.contract.rows import Assigned, Seen
 from gpu_windows.kernels.cuda import primitives
-from gpu_windows.kernels.cuda.cells import Cells, cells_of
+from gpu_windows.kernels.cuda.cells import Cells, Found, cells_of
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.reach import reach_of
+from gpu_windows.kernels.cuda.reach import mark_reach, reach_of
 from gpu_windows.kernels.cuda.search import owner
 from gpu_windows.kernels.cuda.sorting import sort_pairs
-from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS
+from gpu_windows.kernels.cuda.types import BOOLS, INTS
 
 #: Most items that one thread combines. The pieces of a group are cut from its first row on, so
 #: the order in which floats are added depends on the group's rows alone.
 PIECE = 32
+
+_EVERY = np.empty(0, np.int8)
 
 
 @dataclass(frozen=True)
@@ -92,27 +95,38 @@ def group(
     count = len(codes)
     if count == 0:
         return none()
-    reach = reach or reach_of(slices)
-    if (found := cells_of(codes, slices, key_count, reach)) is not None:
-        return _groups_of(*found, reach)
-    order, codes, slices = sort_pairs(codes, slices, (0, key_count - 1), reach)
-    heads = primitives.empty(count, np.bool_)
-    _heads(count, codes, slices, heads)
-    return groups_at(codes, slices, order, primitives.where(heads))
+    found = cells_of(codes, slices, key_count, reach or mark_reach(slices), _EVERY)
+    return _groups_of(found) or _sort(codes, slices, key_count, found.seen)
 
 
-def _groups_of(cells: Cells, rows: Any, reach: tuple[int, int]) -> Groups:
+def group_accepted(codes: DeviceInts, assigned: Assigned, key_count: int) -> Groups | None:
+    """See `contract.groups.Grouping.group_accepted`."""
+    count, slices = len(codes), assigned.slices
+    if count == 0:
+        return none()
+    found = cells_of(codes, slices, key_count, assigned.marks, assigned.status)
+    assigned.summary = found.seen
+    if found.seen.rejected == count:
+        return none()
+    if found.cells is None and found.seen.rejected == 0:
+        return _sort(codes, slices, key_count, found.seen)
+    return _groups_of(found)
+
+
+def _groups_of(found: Found) -> Groups | None:
     """Return the groups that occupied cells are."""
-    codes, slices = (primitives.empty(len(rows), np.int64) for _ in range(2))
-    _keys_of(len(rows), cells.occupied, reach[0], reach[1] - reach[0] + 1, codes, slices)
-    return Groups(codes, slices, rows, cells)
+    if found.cells is None:
+        return None
+    return Groups(found.codes, found.slices, found.rows, found.cells)
 
 
-@kernel((INTS, INT, INT, INTS, INTS))
-def _keys_of(cells: Any, low: Any, width: Any, codes: Any, slices: Any) -> None:
-    for g in range(cuda.grid(1), cells.size, cuda.gridsize(1)):
-        codes[g] = cells[g] // width
-        slices[g] = low + cells[g] % width
+def _sort(codes: Any, slices: Any, key_count: int, seen: Seen) -> Groups:
+    """Return the groups of rows that have too many cells."""
+    reach = seen.min_slice, seen.max_slice
+    order, codes, slices = sort_pairs(codes, slices, (0, key_count - 1), reach)
+    heads = primitives.empty(len(codes), np.bool_)
+    _heads(len(codes), codes, slices, heads)
+    return groups_at(codes, slices, order, primitives.where(heads))
 
 
 def key_begins(codes: Any) -> Any:

@@ -1,14 +1,20 @@
-"""Distinct keys: a table of the first row of every value, by the value itself, a hash or a sort.
+"""Codes of keys: the host gives one to each distinct value, a batch has it where its rows are.
 
-A row looks at its place in the table and writes there only if it comes before the row that it
-finds: once the first rows of all keys are known, which is soon, rows only read. Which place a hash
-gives a value may depend on who comes first; which row is the first one does not, and the values are
-put in the order of these.
+A table has the first row of every value, at the value itself where those of a batch are close to
+each other, else at a hash. A row looks at its place in the table and writes there only if it comes
+before the row that it finds: once the first rows of all keys are known, which is soon, rows only
+read. Which place a hash gives a value may depend on who comes first; which row is the first one
+does not, and the values go to the host in the order of these.
+
+The host waits once: what it must know (how many values there are, whether the table had room) comes
+with the first values in one copy. If there are more of them, or too many for the table, it waits
+again.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,63 +24,101 @@ from gpu_windows.kernels.contract.arrays import (
     DeviceBools,
     DeviceFloats,
     DeviceInts,
+    HostInts,
 )
 from gpu_windows.kernels.cuda import primitives, reach
 from gpu_windows.kernels.cuda import texts as strings
-from gpu_windows.kernels.cuda.compiler import cuda, load_relaxed
+from gpu_windows.kernels.cuda.blocks import sum_before
+from gpu_windows.kernels.cuda.compiler import cuda, device_function, load_relaxed
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import BOOLS, FLOATS, INT, INTS
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: Places that a table may have at least, however few the rows are.
-_WIDTH_ALWAYS = 1 << 16
-#: Places of a table of hashed values: as many as a device's cache holds.
-_MAX_SLOTS = 1 << 21
+#: Places of a table: two for every row at least, and no more than a device's cache holds.
+_MIN_SLOTS, _MAX_SLOTS = 1 << 10, 1 << 21
 #: Places that a value looks at before there are too many values.
 _MAX_PROBES = 32
 #: Rows of the first launch that places keys.
 _FIRST_WAVE = 1 << 12
 #: What is in a place of no row.
 _FREE = LONG_MAX
+#: What is found of a batch: the least and the greatest value, whether there are too many, how many
+#: there are; then the row and the value of the first `_NEAR`, in any order.
+_LOW, _HIGH, _OVERFULL, _COUNT, _HEAD = range(5)
+_NEAR = 1 << 10
+
+_NONE, _ALL = np.empty(0, np.int64), np.empty(0, np.bool_)
 
 
-def distinct(values: DeviceInts, valid: DeviceBools) -> tuple[DeviceInts, DeviceInts]:
-    """See `contract.keys.Keys.distinct`."""
+def codes(
+    values: DeviceInts, valid: DeviceBools, encode: Callable[[HostInts], HostInts]
+) -> DeviceInts:
+    """See `contract.keys.Keys.codes`."""
     count = len(values)
     if count == 0:
-        return values, primitives.empty(0, np.int64)
-    low, high = _reach_of(values, valid)
-    if low > high:  # none is valid
-        return primitives.empty(0, np.int64), primitives.full(count, 0)
-    width = high - low + 1
-    if width <= max(count, _WIDTH_ALWAYS):
-        firsts, places = _placed_by_value(values, valid, low, width)
+        encode(_NONE)
+        return values
+    size = min(max(1 << (2 * count - 1).bit_length(), _MIN_SLOTS), _MAX_SLOTS)
+    max_entries = min(size, count)
+    sizes = count, size, max_entries, _HEAD + 2 * _NEAR, reach.mark_count(count)
+    places, table, rows, found, marks = primitives.empties(*((each, np.int64) for each in sizes))
+    _place(values, valid, places, table, found, marks)
+    _collect(size, values, table, rows, found)
+    there: Any = primitives.to_host(found)
+    if there[_OVERFULL]:
+        firsts, places = _place_by_sort(values, valid)
+        of_entries = _codes_of_rows(values, firsts, encode)
+        _give(count, 0, _NONE, len(firsts), of_entries, places)
+        return places
+    entries = int(there[_COUNT])
+    if _near_entries(entries):
+        near = there[_HEAD : _HEAD + 2 * entries].reshape(-1, 2)
+        of_entries = primitives.to_device(_codes_of_pairs(near, encode))
     else:
-        firsts, places = _placed_by_hash(values, valid) or _placed_by_sort(values, valid)
-    return _in_order(values, firsts, places), places
+        of_entries = _codes_of_rows(values, rows[:entries], encode)
+    _give(count, 1, table, size, of_entries, places)
+    return places
 
 
-def _reach_of(values: Any, valid: Any) -> tuple[int, int]:
-    """Return the smallest and the greatest valid value; (LONG_MAX, LONG_MIN) if none is valid.
-
-    See `reach.reach_of`, which takes all values.
-    """
-    if len(valid) == 0:
-        return reach.reach_of(values)
-    marks = reach.make_marks()
-    _reach(len(values), values, valid, marks)
-    smallest, greatest, _ = reach.read_marks(marks)
-    return smallest, greatest
+def _near_entries(entries: int) -> bool:
+    """Whether the first row and the value of all of them came at once."""
+    return entries <= _NEAR
 
 
-@kernel((INTS, BOOLS, INTS))
-def _reach(values: Any, valid: Any, marks: Any) -> None:
-    thread, smallest, greatest = cuda.grid(1), LONG_MAX, LONG_MIN
-    for i in range(thread, values.size, cuda.gridsize(1)):
-        if valid[i]:
-            smallest, greatest = min(smallest, values[i]), max(greatest, values[i])
-    if smallest <= greatest:
-        reach.note_extremes(thread, smallest, greatest, marks)
+def _codes_of_pairs(pairs: Any, encode: Callable[[HostInts], HostInts]) -> HostInts:
+    """Return the code of each pair of first row and value, and that of values that do not count."""
+    order = np.argsort(pairs[:, 0])
+    given = encode(pairs[order, 1])
+    ordered = np.empty_like(given)
+    ordered[order], ordered[-1] = given[:-1], given[-1]
+    return ordered
+
+
+def _codes_of_rows(values: Any, firsts: Any, encode: Callable[[HostInts], HostInts]) -> Any:
+    """Return the same on the device, for the first row of each value."""
+    order = primitives.argsort(firsts)
+    distinct = primitives.gather(values, primitives.gather(firsts, order))
+    given = primitives.to_device(encode(primitives.to_host(distinct)))
+    ordered = primitives.empty(len(given), np.int64)
+    _put_at(len(given), order, given, ordered)
+    return ordered
+
+
+@kernel((INTS, INTS, INTS))
+def _put_at(order: Any, given: Any, out: Any) -> None:
+    for i in range(cuda.grid(1), given.size, cuda.gridsize(1)):
+        out[order[i] if i < order.size else i] = given[i]
+
+
+@kernel((INT, INTS, INT, INTS, INTS))
+def _give(mapped: Any, table: Any, nothing: Any, given: Any, places: Any) -> None:
+    """Write into places the codes of what is there; ``nothing`` is the place of no value."""
+    for i in range(cuda.grid(1), places.size, cuda.gridsize(1)):
+        place = places[i]
+        entry = given.size - 1
+        if place != nothing:
+            entry = table[place] if mapped else place
+        places[i] = given[entry]
 
 
 # ---- a table of first rows, int64[places], and where each row is in it, int64[n]; rows that are
@@ -91,75 +135,105 @@ def _waves(rows: int) -> list[tuple[int, int]]:
     return [(0, first), (first, rows)]
 
 
-def _placed_by_value(values: Any, valid: Any, low: int, width: int) -> tuple[Any, Any]:
-    firsts, places = primitives.full(width, _FREE), primitives.empty(len(values), np.int64)
+def _place(values: Any, valid: Any, places: Any, table: Any, found: Any, marks: Any) -> None:
     masked = int(len(valid) > 0)
+    _begin(len(values), values, masked, valid, table, found, marks)
     for begin, end in _waves(len(values)):
-        _place_by_value(end - begin, begin, end, values, masked, valid, low, width, firsts, places)
-    return firsts, places
-
-
-@kernel((INT, INT, INTS, INT, BOOLS, INT, INT, INTS, INTS))
-def _place_by_value(
-    begin: Any, end: Any, values: Any, masked: Any, valid: Any, low: Any, width: Any,
-    firsts: Any, places: Any,
-) -> None:  # fmt: skip
-    for i in range(begin + cuda.grid(1), end, cuda.gridsize(1)):
-        if masked and not valid[i]:
-            places[i] = width
-            continue
-        place = values[i] - low
-        places[i] = place
-        if i < load_relaxed(firsts, place):
-            cuda.atomic.min(firsts, place, i)
-
-
-def _placed_by_hash(values: Any, valid: Any) -> tuple[Any, Any] | None:
-    """Return None where there are too many values for the table."""
-    size = min(1 << (2 * len(values) - 1).bit_length(), _MAX_SLOTS)
-    firsts, places = primitives.full(size, _FREE), primitives.empty(len(values), np.int64)
-    overfull, masked = primitives.full(1, 0), int(len(valid) > 0)
-    for begin, end in _waves(len(values)):
-        _place_by_hash(
-            end - begin, begin, end, values, masked, valid, _MAX_PROBES, firsts, places, overfull
+        _place_rows(
+            end - begin, begin, end, values, masked, valid, _MAX_PROBES, marks, table, places, found
         )
-    return None if int(primitives.to_host(overfull)[0]) else (firsts, places)
 
 
-@kernel((INT, INT, INTS, INT, BOOLS, INT, INTS, INTS, INTS))
-def _place_by_hash(
-    begin: Any, end: Any, values: Any, masked: Any, valid: Any, probes: Any,
-    firsts: Any, places: Any, overfull: Any,
+@kernel((INTS, INT, BOOLS, INTS, INTS, INTS))
+def _begin(values: Any, masked: Any, valid: Any, table: Any, found: Any, marks: Any) -> None:
+    """Mark the reach of values, and make the table ready."""
+    thread, threads = cuda.grid(1), cuda.gridsize(1)
+    for place in range(thread, table.size, threads):
+        table[place] = _FREE
+    for place in range(thread, found.size, threads):
+        found[place] = 0
+    smallest, greatest = LONG_MAX, LONG_MIN
+    for i in range(thread, values.size, threads):
+        if not masked or valid[i]:
+            smallest, greatest = min(smallest, values[i]), max(greatest, values[i])
+    reach.mark(smallest, greatest, 0, marks)
+
+
+@kernel((INT, INT, INTS, INT, BOOLS, INT, INTS, INTS, INTS, INTS))
+def _place_rows(
+    begin: Any, end: Any, values: Any, masked: Any, valid: Any, probes: Any, marks: Any,
+    table: Any, places: Any, found: Any,
 ) -> None:  # fmt: skip
-    mask = firsts.size - 1
+    if begin == 0:  # the first launch: nobody has put the marks together
+        low, high, _ = reach.fold_marks(marks)
+        if cuda.grid(1) == 0:
+            found[_LOW], found[_HIGH] = low, high
+    else:
+        low, high = found[_LOW], found[_HIGH]
+    # modulo 2**64: of values that are further apart it is negative
+    is_near = 0 <= high - low < table.size
     for i in range(begin + cuda.grid(1), end, cuda.gridsize(1)):
         if masked and not valid[i]:
-            places[i] = firsts.size
+            places[i] = table.size
             continue
-        if load_relaxed(overfull, 0):
+        if not is_near and load_relaxed(found, _OVERFULL):
             return
-        value = values[i]
-        mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
-        place, looked = np.int64(mixed >> np.uint64(32)) & mask, 0
-        row = load_relaxed(firsts, place)
-        while looked < probes:
-            if row == _FREE:
-                row = cuda.atomic.cas(firsts, place, _FREE, i)
-                if row == _FREE:
-                    row = i
-            if values[row] == value:  # a place is a value's for good; only its row may change
-                break
-            place, looked = (place + 1) & mask, looked + 1
-            row = load_relaxed(firsts, place)
-        if looked == probes:
-            cuda.atomic.max(overfull, 0, 1)
+        place = values[i] - low if is_near else _place_by_hash(i, values, probes, table)
+        if place < 0:
+            cuda.atomic.max(found, _OVERFULL, 1)
             return
         places[i] = place
-        if i < row:
-            cuda.atomic.min(firsts, place, i)
+        if i < load_relaxed(table, place):
+            cuda.atomic.min(table, place, i)
 
 
-def _placed_by_sort(values: Any, valid: Any) -> tuple[Any, Any]:
+@device_function
+def _place_by_hash(i: Any, values: Any, probes: Any, table: Any) -> Any:
+    """Return the place of the value of a row, which is the value's for good; -1 if all are taken.
+
+    Only the row that is in it may change.
+    """
+    value, mask = values[i], table.size - 1
+    mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
+    place = np.int64(mixed >> np.uint64(32)) & mask
+    for _ in range(probes):
+        row = load_relaxed(table, place)
+        if row == _FREE:
+            row = cuda.atomic.cas(table, place, _FREE, i)
+        if row == _FREE or values[row] == value:
+            return place
+        place = (place + 1) & mask
+    return -1
+
+
+@kernel((INTS, INTS, INTS, INTS))
+def _collect(values: Any, table: Any, rows: Any, found: Any) -> None:
+    """Number the values that are in the table, and write their first rows."""
+    occupied, thread, threads = 0, cuda.grid(1), cuda.gridsize(1)
+    if found[_OVERFULL] == 0:
+        for place in range(thread, table.size, threads):
+            if table[place] != _FREE:
+                occupied += 1
+    at, total = sum_before(occupied)
+    begin = cuda.shared.array(1, INT)
+    if cuda.threadIdx.x == 0:
+        begin[0] = cuda.atomic.add(found, _COUNT, total)
+    cuda.syncthreads()
+    if occupied == 0:
+        return
+    at += begin[0]
+    for place in range(thread, table.size, threads):
+        row = table[place]
+        if row != _FREE:
+            table[place] = at
+            rows[at] = row
+            if at < _NEAR:
+                found[_HEAD + 2 * at], found[_HEAD + 2 * at + 1] = row, values[row]
+            at += 1
+
+
+def _place_by_sort(values: Any, valid: Any) -> tuple[Any, Any]:
+    """Return the first row of each value, and which of these every row has."""
     if len(valid) == 0:
         rows = order = primitives.argsort(values)
     else:
@@ -184,40 +258,6 @@ def _heads(values: Any, rows: Any, heads: Any) -> None:
 def _place_sorted(rows: Any, numbers: Any, places: Any) -> None:
     for i in range(cuda.grid(1), rows.size, cuda.gridsize(1)):
         places[rows[i]] = numbers[i] - 1
-
-
-# ---- in order of first appearance
-
-
-def _in_order(values: Any, firsts: Any, places: Any) -> Any:
-    """Return the values that are there by their first rows; write their numbers into places."""
-    is_taken = primitives.empty(len(firsts), np.bool_)
-    _find_taken(len(firsts), firsts, is_taken)
-    used = primitives.where(is_taken)
-    rows = primitives.gather(firsts, used)
-    order = primitives.argsort(rows)
-    numbers = primitives.full(len(firsts) + 1, len(used))
-    _number(len(used), used, order, numbers)
-    _number_places(len(places), numbers, places)
-    return primitives.gather(values, primitives.gather(rows, order))
-
-
-@kernel((INTS, BOOLS))
-def _find_taken(firsts: Any, is_taken: Any) -> None:
-    for place in range(cuda.grid(1), firsts.size, cuda.gridsize(1)):
-        is_taken[place] = firsts[place] != _FREE
-
-
-@kernel((INTS, INTS, INTS))
-def _number(used: Any, order: Any, numbers: Any) -> None:
-    for number in range(cuda.grid(1), order.size, cuda.gridsize(1)):
-        numbers[used[order[number]]] = number
-
-
-@kernel((INTS, INTS))
-def _number_places(numbers: Any, places: Any) -> None:
-    for i in range(cuda.grid(1), places.size, cuda.gridsize(1)):
-        places[i] = numbers[places[i]]
 
 
 # ---- values that are no integers
@@ -254,11 +294,14 @@ def _pair(left: Any, right: Any, count: Any, out: Any) -> None:
         out[i] = left[i] * count + right[i]
 
 
-def texts(column: ArrowArray) -> tuple[ArrowArray, DeviceInts] | None:
+def texts(column: ArrowArray, encode: Callable[[ArrowArray], HostInts]) -> DeviceInts | None:
     """See `contract.keys.Keys.texts`."""
     found = strings.encode(column)
     if found is None:
         return None
     dictionary, indices = found
-    first, places = distinct(indices, primitives.empty(0, np.bool_))
-    return dictionary.take(primitives.to_host(first)), places
+
+    def encode_indices(firsts: HostInts) -> HostInts:
+        return np.append(encode(dictionary.take(firsts)), 0)  # every row has one
+
+    return codes(indices, _ALL, encode_indices)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceArray, DeviceInts, HostArray
 from gpu_windows.kernels.cuda import primitives, resident
-from gpu_windows.kernels.cuda.resident import Resident
+from gpu_windows.kernels.cuda.resident import Delivered, Resident
 
 
 def to_device(array: HostArray) -> DeviceArray:
@@ -30,6 +30,12 @@ def keep(array: DeviceArray) -> HostArray:
     """See `contract.modules.Memory.keep`."""
     resident: Any = Resident(array)
     return resident  # type: ignore[no-any-return]
+
+
+def deliver(array: DeviceArray, pending: list[Any] | None = None) -> HostArray:
+    """See `contract.modules.Memory.deliver`."""
+    delivered: Any = Delivered(array, [] if pending is None else pending)
+    return delivered  # type: ignore[no-any-return]
 
 
 def borrow(array: DeviceArray) -> HostArray:

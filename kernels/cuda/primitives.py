@@ -6,6 +6,7 @@ Every call works on the device, the stream and the memory pool of the task's ses
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.cuda.session import working
+from gpu_windows.kernels.lazy_array import Pieces
 
 #: Threads of a block.
 THREADS = 256
@@ -24,13 +26,16 @@ _MIN_BLOCKS, _MAX_BLOCKS = 128, 4096
 # ---- arrays
 
 
-def to_device(array: HostArray) -> DeviceArray:
+def to_device(array: HostArray | Pieces) -> DeviceArray:
     """Return the array on the device, contiguous; one that is there is not copied."""
     with working() as session:
+        if array.size == 0:
+            return session.placeholder(array.dtype)[:0]
         moved = None if session.staging is None else session.staging.to_device(array)
-        if moved is not None:
-            return moved
-        return session.arrays.ascontiguousarray(session.arrays.asarray(array))
+        if moved is None:
+            plain = array.on_host if isinstance(array, Pieces) else array
+            moved = session.arrays.asarray(plain)
+        return moved if moved.flags.c_contiguous else session.arrays.ascontiguousarray(moved)
 
 
 def to_host(array: DeviceArray) -> HostArray:
@@ -44,8 +49,72 @@ def to_host(array: DeviceArray) -> HostArray:
 
 def empty(count: int, dtype: type[np.generic]) -> DeviceArray:
     """Allocate ``count`` values of a dtype, undefined."""
+    (made,) = empties((count, dtype))
+    return made
+
+
+def to_host_together(arrays: Sequence[DeviceArray]) -> list[HostArray]:
+    """Return arrays of 8 bytes an item as NumPy's; those that are small come in one copy."""
+    is_small = [0 < array.nbytes <= _SMALL_BYTES for array in arrays]
+    small = [array.view(np.int64) for array, each in zip(arrays, is_small, strict=True) if each]
+    if len(small) < 2:
+        return [*map(to_host, arrays)]
     with working() as session:
-        return session.arrays.empty(count, dtype)
+        whole = session.arrays.concatenate(small)
+    parts = iter(np.split(to_host(whole), np.cumsum([*map(len, small)])[:-1]))
+    return [
+        next(parts).view(array.dtype) if each else to_host(array)
+        for array, each in zip(arrays, is_small, strict=True)
+    ]
+
+
+#: Bytes that the arrays of an allocation begin at multiples of, as CuPy's do.
+_ALIGNMENT = 512
+#: Arrays that take no more bytes are cut from a slab, which a thread allocates for many of them.
+_SMALL_BYTES, _SLAB_BYTES = 1 << 16, 1 << 20
+
+
+class _Slab(threading.local):
+    """Memory of a session, of which a thread has given away the first bytes.
+
+    It is free when nobody has any array of it. What it gives is never given again, so that no
+    launch meets an earlier one in it.
+    """
+
+    session: Any = None
+    memory: Any = None
+    used = 0
+
+
+_slab = _Slab()
+
+
+def empties(*wanted: tuple[int, type[np.generic]]) -> list[Any]:
+    """Allocate several arrays as one, each ``(count, dtype)``, undefined.
+
+    Memory is free again when nobody has any of them: so they should be of one purpose.
+    """
+    sizes = [count * np.dtype(dtype).itemsize for count, dtype in wanted]
+    begins = [0]
+    for size in sizes:
+        begins.append(begins[-1] + -(-size // _ALIGNMENT) * _ALIGNMENT)
+    whole, before = _memory(begins[-1])
+    return [
+        whole[before + begin : before + begin + size].view(dtype)
+        for (_, dtype), begin, size in zip(wanted, begins, sizes, strict=False)
+    ]
+
+
+def _memory(size: int) -> tuple[Any, int]:
+    """Return bytes, and where in them nobody has any."""
+    with working() as session:
+        if size > _SMALL_BYTES:
+            return session.arrays.empty(size, np.uint8), 0
+        if _slab.session is not session or _slab.used + size > _SLAB_BYTES:
+            _slab.memory = session.arrays.empty(_SLAB_BYTES, np.uint8)
+            _slab.session, _slab.used = session, 0
+        before, _slab.used = _slab.used, _slab.used + size
+        return _slab.memory, before
 
 
 def full(count: int, value: int) -> Any:
@@ -89,7 +158,18 @@ def exclusive_scan(counts: Any) -> tuple[Any, int]:
         return ends - counts, int(ends[-1])
 
 
+def cache_bytes() -> int:
+    """Return how many bytes of device memory its cache holds."""
+    with working() as session:
+        return session.cache_bytes
+
+
 # ---- kernels
+
+
+def block_count(count: int) -> int:
+    """Return how many blocks a launch over ``count`` items has."""
+    return min(max(-(-count // THREADS), _MIN_BLOCKS), _MAX_BLOCKS)
 
 
 def launch(compiled: Any, count: int, arguments: Sequence[Any]) -> None:
@@ -99,5 +179,4 @@ def launch(compiled: Any, count: int, arguments: Sequence[Any]) -> None:
     A kernel must not look at it.
     """
     with working() as session:
-        blocks = min(max(-(-count // THREADS), _MIN_BLOCKS), _MAX_BLOCKS)
-        compiled(session, blocks, THREADS, arguments)
+        compiled(session, block_count(count), THREADS, arguments)

@@ -18,19 +18,18 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.session import working
+from gpu_windows.kernels.lazy_array import LazyArray
 
 
-class Resident(NDArrayOperatorsMixin):
+class Resident(LazyArray):
     """A one-dimensional array on the device that behaves like NumPy's copy of it.
 
-    Concatenating residents gives a resident; whatever else is done to one, is done to the copy. It
-    is read only, and no buffer: `numpy.asarray` gives one, also for masks of pyarrow.
+    Concatenating residents gives a resident; whatever else is done to one, is done to the copy.
 
     Parameters
     ----------
@@ -66,41 +65,41 @@ class Resident(NDArrayOperatorsMixin):
         with _LOCK:
             self._copy, self._array = self.on_host, None
 
-    def __len__(self) -> int:
-        return int(self.size)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.on_host[index]
-
-    def __getattr__(self, name: str) -> Any:
-        """Return what NumPy's copy has."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self.on_host, name)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> HostArray:
-        return np.array(self.on_host, dtype, copy=copy)
-
-    def __arrow_array__(self, type: Any = None) -> Any:  # noqa: A002  # pyarrow's name
-        import pyarrow as pa
-
-        return pa.array(self.on_host, type)
-
-    def __bool__(self) -> bool:
-        return bool(self.on_host)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        if any(isinstance(out, Resident) for out in keywords.get("out", ())):
-            raise TypeError("a result that is kept on the device is read only")
-        return getattr(ufunc, method)(*map(_looked_at, inputs), **keywords)
-
-    def __array_function__(self, function: Any, _: Any, arguments: Any, keywords: Any) -> Any:
+    def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
         if function is np.concatenate and not keywords:
             array = _concat(*arguments)
             if array is not None:
                 return type(self)(array)
-        arguments, keywords = _looked_into(arguments), _looked_into(keywords)
-        return function(*arguments, **keywords)
+        return super().__array_function__(function, types, arguments, keywords)
+
+
+class Delivered(LazyArray):
+    """A result on the device for the host, where it is when somebody looks at it.
+
+    Parameters
+    ----------
+    array : device array
+        Nobody may change it.
+    pending : list of Delivered
+        Those that come with the first look at one of them.
+    """
+
+    def __init__(self, array: DeviceArray, pending: list[Delivered]) -> None:
+        self._array, self._pending = array, pending
+        self._copy: HostArray | None = None
+        self.dtype, self.size, self.nbytes = array.dtype, array.size, array.nbytes
+        pending.append(self)
+
+    @property
+    def on_host(self) -> HostArray:
+        """NumPy's copy."""
+        if self._copy is None:
+            every, self._pending[:] = [*self._pending], []
+            arrays = primitives.to_host_together([each._array for each in every])
+            for each, array in zip(every, arrays, strict=True):
+                each._copy, each._array = array, None
+        assert self._copy is not None
+        return self._copy
 
 
 #: Threads of a process may work at queries of their own.
@@ -129,18 +128,3 @@ def _concat(parts: Any) -> DeviceArray | None:
             return session.arrays.concatenate(arrays)
     except DeviceMemoryError:
         return None
-
-
-def _looked_at(argument: Any) -> Any:
-    return argument.on_host if isinstance(argument, Resident) else argument
-
-
-def _looked_into(argument: Any) -> Any:
-    """Return an argument of a function with NumPy's copies in the place of residents."""
-    if isinstance(argument, list):
-        return [*map(_looked_into, argument)]
-    if isinstance(argument, tuple):
-        return tuple(map(_looked_into, argument))
-    if isinstance(argument, dict):
-        return {name: _looked_into(value) for name, value in argument.items()}
-    return _looked_at(argument)

@@ -179,6 +179,8 @@ class Session:
         CUDA's number of the device.
     staging : Staging, optional
         Moves large arrays; none where there is no device.
+    cache_bytes : int
+        Of the cache that all threads of the device share.
     """
 
     arrays: Any
@@ -190,6 +192,7 @@ class Session:
     placeholders: dict[str, Any]
     ordinal: int = 0
     staging: Staging | None = None
+    cache_bytes: int = 32 << 20
 
     def placeholder(self, dtype: Any) -> Any:
         """Return an array of one element, 0, to stand for one that has none."""
@@ -278,7 +281,9 @@ def _open(ordinal: int, share: float) -> Session:
             staging.release()
             release()
 
-    return Session(cupy, device, stream, pool, give_back, int(stream.ptr), {}, ordinal, staging)
+    cache = int(cupy.cuda.runtime.getDeviceProperties(ordinal)["l2CacheSize"])
+    handle = int(stream.ptr)
+    return Session(cupy, device, stream, pool, give_back, handle, {}, ordinal, staging, cache)
 
 
 def _allocator(cupy: Any, share: float) -> tuple[Callable[[int], Any], Callable[[], None]]:

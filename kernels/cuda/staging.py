@@ -4,8 +4,10 @@ Memory that a program allocates may be moved by the system, so a device copies f
 pinned memory only. CuPy pins as much as an array has bytes when it moves one to the device, keeps
 that for arrays of the very same size, and fills it in one thread before the transfer begins; to the
 host the driver copies piece by piece. Here a ring of few chunks is pinned, once. An array is cut
-into pieces of a chunk each: threads of the host copy some while others are transferred. These
-threads call NumPy only: CUDA would make them a context of its first device, whichever is ours.
+into pieces of a chunk each: threads of the host copy some while others are transferred. An array
+that comes in pieces, such as a chunked column of Arrow, or whose values are narrower on the host,
+becomes one as it is copied there. These threads call NumPy only: CUDA would make them a context of
+its first device, whichever is ours.
 
 Why no byte is read before it is written, nor overwritten before it is read:
 
@@ -35,7 +37,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import cycle
@@ -45,6 +47,7 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
+from gpu_windows.kernels.lazy_array import Pieces, fill
 
 logger = logging.getLogger(__name__)
 
@@ -106,14 +109,18 @@ class Staging:
         self._refused = False
         self._lock = Lock()
 
-    def to_device(self, array: HostArray) -> DeviceArray | None:
+    def to_device(self, array: HostArray | Pieces) -> DeviceArray | None:
         """Return a copy on the device; None if the array must go the plain way.
 
-        Kernels that are launched from now on wait for it, the host does not.
+        Pieces become one array, of their type, as they are copied into pinned memory. Kernels that
+        are launched from now on wait for it, the host does not.
         """
-        if type(array) is not np.ndarray or array.ndim != 1 or array.nbytes < self._min_bytes:
+        if array.nbytes < self._min_bytes:
             return None
         if array.dtype.char not in _TYPES or not array.dtype.isnative:
+            return None
+        parts = array.parts if isinstance(array, Pieces) else [array]
+        if any(type(part) is not np.ndarray or part.ndim != 1 for part in parts):
             return None
         with self._lock:
             ring = self._open()
@@ -121,7 +128,7 @@ class Staging:
                 return None
             there = self._library.empty(len(array), array.dtype)
             with self._close_on_error():
-                ring.up(array, there, self._step(array.nbytes))
+                ring.up(parts, there, self._step(array.nbytes))
             return there
 
     def to_host(self, array: DeviceArray) -> HostArray | None:
@@ -202,19 +209,21 @@ class _Ring:
         self._chunks = [_Chunk(cuda, size) for _ in range(count)]
         self._pool = ThreadPoolExecutor(threads, "staging") if threads > 1 else None
 
-    def up(self, host: HostArray, there: DeviceArray, step: int) -> None:
-        """Copy an array of one dimension to the device."""
-        items = max(1, step // host.itemsize)
+    def up(self, parts: Sequence[HostArray], there: DeviceArray, step: int) -> None:
+        """Copy arrays of one dimension to the device, one after the other, as its type."""
+        dtype, begin = there.dtype, there.data.ptr
         ahead = max(0, len(self._chunks) - 2)  # so that a transfer is enqueued behind the awaited
         sending: deque[tuple[_Chunk, int, int]] = deque()
         self._wait_for_kernels()
-        for begin, chunk in zip(range(0, len(host), items), cycle(self._chunks), strict=False):
+        groups = _cut(parts, max(1, step // dtype.itemsize))
+        for group, chunk in zip(groups, cycle(self._chunks), strict=False):
             if len(sending) > ahead:
                 self._send(*sending.popleft())
-            piece = host[begin : begin + items]
+            size = sum(map(len, group)) * dtype.itemsize
             chunk.moved.synchronize()
-            chunk.copying = self._copy(chunk.bytes[: piece.nbytes].view(piece.dtype), piece)
-            sending.append((chunk, there.data.ptr + begin * host.itemsize, piece.nbytes))
+            chunk.copying = self._copy(chunk.bytes[:size].view(dtype), group)
+            sending.append((chunk, begin, size))
+            begin += size
         while sending:
             self._send(*sending.popleft())
         self._landed.record(self._copies)
@@ -255,15 +264,32 @@ class _Ring:
 
     def _receive(self, chunk: _Chunk, piece: HostArray) -> None:
         chunk.moved.synchronize()
-        chunk.copying = self._copy(piece, chunk.bytes[: len(piece)])
+        chunk.copying = self._copy(piece, [chunk.bytes[: len(piece)]])
 
     def _transfer(self, chunk: _Chunk, to: int, source: int, size: int, kind: int) -> None:
         self._runtime.memcpyAsync(to, source, size, kind, self._copies.ptr)
         chunk.moved.record(self._copies)
 
-    def _copy(self, to: HostArray, source: HostArray) -> Future[None] | None:
+    def _copy(self, to: HostArray, sources: Sequence[HostArray]) -> Future[None] | None:
         """Copy on the host, in a thread if there are some."""
         if self._pool is None:
-            np.copyto(to, source)
+            fill(to, sources)
             return None
-        return self._pool.submit(np.copyto, to, source)
+        return self._pool.submit(fill, to, sources)
+
+
+def _cut(parts: Sequence[HostArray], max_items: int) -> Iterator[list[HostArray]]:
+    """Yield what follows each other of some arrays, ``max_items`` items at once, at last fewer."""
+    group: list[HostArray] = []
+    capacity = max_items
+    for part in parts:
+        begin = 0
+        while begin < len(part):
+            group.append(part[begin : begin + capacity])
+            begin += len(group[-1])
+            capacity -= len(group[-1])
+            if capacity == 0:
+                yield group
+                group, capacity = [], max_items
+    if group:
+        yield group

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.kernels.contract.rows import Limits
+from gpu_windows.kernels.contract.rows import Assigned, Limits
 from gpu_windows.rules import ADD, LONG_MAX, LONG_MIN, MAX, MIN, Grid
 from tests.simulation.calendars import small_days
 
@@ -98,13 +98,12 @@ def evaluate(backend: Backend, case: Case) -> Results:
         rows: "group ..."; of sessions of all rows: "session ..."; of windows: "window ...".
     """
     place = backend.to_device
-    slices = backend.empty(len(case.ts), np.int64)
-    status = backend.empty(len(case.ts), np.int8)
-    seen = backend.assign.assign_slices(
+    assigned = backend.assign.assign_slices(
         place(case.ts), place(case.present), case.grid,
-        Limits(*case.range, case.lateness, case.watermark), slices, status,
+        Limits(*case.range, case.lateness, case.watermark),
     )  # fmt: skip
-    found = {"slices": backend.to_host(slices), "status": backend.to_host(status)}
+    seen = assigned.summary
+    found = {"slices": backend.to_host(assigned.slices), "status": backend.to_host(assigned.status)}
     found["units"] = backend.to_host(backend.assign.count_units(place(case.ts), UNITS))
     keep = found["status"] == rules.ACCEPTED
     assert seen.rejected == np.count_nonzero(~keep)
@@ -115,12 +114,43 @@ def evaluate(backend: Backend, case: Case) -> Results:
     )
     partials = _reduce(backend, case, keep, groups)
     found |= {f"group {name}": backend.to_host(part) for name, part in partials.items()}
+    _check_accepted(backend, case, keep, assigned, found)
     found |= {f"session {name}": part for name, part in _sessions(backend, case).items()}
     numbered = backend.numbering.number(place(case.codes), place(np.zeros(case.keys, int)))
     found |= dict(zip(("numbers", "counts"), map(backend.to_host, numbered), strict=True))
     made = _combine(backend, case, groups, partials)
     found |= {f"window {name}": backend.to_host(part) for name, part in made.items()}
     return {name: part for name, part in found.items() if not name.endswith("rest")}
+
+
+def _check_accepted(
+    backend: Backend, case: Case, keep: NDArray[np.bool_], assigned: Assigned, found: Results
+) -> None:
+    """Assert that accepted rows have the same groups where nobody takes the rejected ones out."""
+    reduce, codes = backend.reduce, backend.to_device(case.codes)
+    groups = backend.grouping.group_accepted(codes, assigned, case.key_count)
+    if groups is None:
+        assert not keep.all()
+        return
+    ints, floats, valid = map(backend.to_device, (case.ints, case.floats, case.valid))
+    high, low = reduce.exact_sum(groups, ints, valid)
+    made = {
+        "codes": groups.codes,
+        "slices": groups.slices,
+        "rows": groups.rows,
+        "count": reduce.count(groups, valid),
+        "add all ints": reduce.reduce(ADD, groups, ints, reduce.ALL),
+        "least floats": reduce.reduce(MIN, groups, floats, valid),
+        "high": high,
+        "low": low,
+        "n of weights": reduce.moments_of(groups, backend.to_device(case.weights), valid)[0],
+    }
+    for name, part in made.items():
+        wanted = found[f"group {name}"]
+        np.testing.assert_array_equal(backend.to_host(part), wanted, f"accepted {name}")
+    picked = backend.to_host(reduce.pick(groups, ints, reduce.ALL))
+    wanted = np.flatnonzero(keep)[found["group pick all"]]
+    np.testing.assert_array_equal(picked, wanted, "accepted pick")
 
 
 def _sessions(backend: Backend, case: Case) -> Results:

@@ -41,7 +41,14 @@ def define(case: Values) -> Distinct:
 def evaluate(backend: Backend, case: Values) -> Distinct:
     """Return what a back end makes of it."""
     there = backend.to_device(case.values), backend.to_device(case.valid)
-    values, places = map(backend.to_host, backend.keys.distinct(*there))
+    given: list[Ints] = []
+
+    def number(values: Ints) -> Ints:
+        given.append(values.copy())
+        return np.arange(len(values) + 1)
+
+    places = backend.to_host(backend.keys.codes(*there, number))
+    (values,) = given
     assert {values.dtype.name, places.dtype.name} == {"int64"}
     return values, places
 

@@ -40,9 +40,10 @@ PARTS = {
         "machine", "modules", "moments", "records", "rules", "runs", "search", "sorting", "types",
     },
     "cuda": {
-        "cells", "compiler", "cupy_kernels", "float_cells", "kernel", "launcher", "library",
-        "merge_path", "modules", "primitives", "probe", "reach", "replicas", "resident", "rules",
-        "scan", "search", "session", "sorting", "staging", "texts", "types", "windows",
+        "block_tables", "blocks", "cells", "compiler", "cupy_kernels", "float_cells", "kernel",
+        "launcher", "library", "merge_path", "modules", "primitives", "probe", "reach", "replicas",
+        "resident", "rules", "scan", "search", "session", "sorting", "staging", "texts", "types",
+        "windows",
     },
 }  # fmt: skip
 
@@ -120,10 +121,19 @@ def test_on_cuda_they_take_arrays_of_the_side_that_the_contract_says(name: str) 
     public = _public(module)
     for function, promise in _promised(name).items():
         wanted = {
-            part: getattr(module, OPAQUE[kind]) if isinstance(kind, TypeVar) else kind
-            for part, kind in typing.get_type_hints(promise).items()
+            part: _of_module(module, kind) for part, kind in typing.get_type_hints(promise).items()
         }
         assert typing.get_type_hints(public[function]) == wanted, function
+
+
+def _of_module(module: ModuleType, kind: Any) -> Any:
+    """Return a type with the module's own class in the place of a type variable."""
+    if isinstance(kind, TypeVar):
+        return getattr(module, OPAQUE[kind])
+    parts = typing.get_args(kind)
+    if any(isinstance(part, TypeVar) for part in parts):  # or None
+        return typing.Union[tuple(_of_module(module, part) for part in parts)]  # noqa: UP007
+    return kind
 
 
 @each_package

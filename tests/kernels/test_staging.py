@@ -22,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_windows.kernels.cuda import primitives, session, staging
+from gpu_windows.kernels.lazy_array import Pieces
 from tests.examples import examples
 from tests.kernels.pretend_session import session_of
 from tests.kernels.pretend_streams import Array, Pace, Pretended
@@ -58,7 +59,15 @@ class Scenario:
 
     def run(self) -> None:
         """Do some work and compare."""
-        steps = self._up, self._up, self._down, self._kernel, self._look, self._drop, self._fail
+        steps = (
+            self._up,
+            self._up_pieces,
+            self._down,
+            self._kernel,
+            self._look,
+            self._drop,
+            self._fail,
+        )
         with patch.object(self._module, "ThreadPoolExecutor", self._library.threads):
             for _ in range(self._random.randint(1, 12)):
                 self._random.choice(steps)()
@@ -78,11 +87,29 @@ class Scenario:
         kinds = strided[:, 0].copy(), strided[:, 0], strided[::-1, 0]
         return self._random.choice(kinds)
 
+    def _pieces(self) -> Pieces:
+        """Return an array in pieces of one narrower type, which are here and there in memory."""
+        stored = self._random.choice((np.int8, np.uint8))
+        sizes = [self._random.randint(1, 2 * CHUNK) for _ in range(self._random.randint(1, 6))]
+        random = np.random.default_rng(self._random.getrandbits(32))
+        parts = [random.integers(0, 100, size).astype(stored) for size in sizes]
+        return Pieces(parts, self._random.choice(DTYPES))
+
     def _up(self) -> None:
         host = self._host()
         expected = host.copy()
         there = self._staging.to_device(host)
         host[:] = 111  # its owner may do so once the call returns
+        assert (there is None) == (expected.nbytes < MIN)
+        if there is not None:
+            self._arrays.append((there, expected))
+
+    def _up_pieces(self) -> None:
+        pieces = self._pieces()
+        expected = np.concatenate(pieces.parts).astype(pieces.dtype)
+        there = self._staging.to_device(pieces)
+        for part in pieces.parts:
+            part[:] = 111
         assert (there is None) == (expected.nbytes < MIN)
         if there is not None:
             self._arrays.append((there, expected))
@@ -155,8 +182,8 @@ WAITS = {
         "        sides = address",
     ),
     "transfers to the device, for kernels that had its memory": (
-        "        self._wait_for_kernels()\n        for begin, chunk in zip(range(0, len(host)",
-        "        for begin, chunk in zip(range(0, len(host)",
+        "        self._wait_for_kernels()\n        groups = _cut",
+        "        groups = _cut",
     ),
     "transfers to the host, for kernels that write the array": (
         "        self._wait_for_kernels()\n        for begin, chunk in zip(range(0, len(here)",

@@ -8,6 +8,7 @@ as CuPy does.
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,10 +30,20 @@ class NeverWrittenError(AssertionError):
 computed: set[tuple[str, ...]] = set()
 
 
+#: Every call of CuPy that allocates, copies or computes, by its name; a view does nothing.
+calls: Counter[str] = Counter()
+#: Calls that return when the device has done all that came before: what they give is the host's, or
+#: as long as the device finds.
+WAITING = frozenset({"asnumpy", "int", "bool", "flatnonzero"})
+
+
 def _record(name: str, *inputs: Any) -> None:
-    """Add a call to `computed`."""
-    arrays = inputs[0] if inputs and isinstance(inputs[0], list | tuple) else inputs
-    computed.add((name, *(each.dtype.name for each in arrays if isinstance(each, DeviceArray))))
+    """Add a call to `calls` and to `computed`."""
+    calls[name] += 1
+    if inputs and isinstance(inputs[0], list | tuple):  # as many as there are
+        computed.add((name, *sorted({each.dtype.name for each in inputs[0]})))
+        return
+    computed.add((name, *(each.dtype.name for each in inputs if isinstance(each, DeviceArray))))
 
 
 class _Memory:
@@ -52,6 +63,15 @@ class _Memory:
         begin = _GUARD + -(whole.ctypes.data + _GUARD) % _ALIGNMENT
         self.values = whole[begin : begin + size].view(dtype)
         self.written = None if is_written or not size else np.zeros(size, np.uint8)
+
+    def part(self, values: Any) -> _Memory:
+        """Return the memory of some of its values, which follow each other."""
+        made = _Memory.__new__(_Memory)
+        made.values, made.written = values, self.written
+        if self.written is not None:
+            begin = values.ctypes.data - self.values.ctypes.data
+            made.written = self.written[begin : begin + values.nbytes]
+        return made
 
     def check_written(self, part: int | slice = slice(None)) -> None:
         """Refuse to read what nothing wrote; ``part`` are places of values."""
@@ -104,14 +124,19 @@ class DeviceArray(NDArrayOperatorsMixin):
         return len(self._values)
 
     def __int__(self) -> int:
+        calls["int"] += 1
         return int(_inner(self))
 
     def __bool__(self) -> bool:
+        calls["bool"] += 1
         return bool(_inner(self))
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, int | slice):
             _record("getitem", self, index)
+        if isinstance(index, slice) and index.step in (None, 1):
+            values = self._values[index]
+            return DeviceArray(values, self._memory.part(values))
         self._memory.check_written(index if isinstance(index, int | slice) else slice(None))
         return DeviceArray(np.asarray(self._values[_inner(index)]))
 
@@ -126,12 +151,14 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def view(self, dtype: Any) -> DeviceArray:
         """Return the same memory as another type."""
-        return DeviceArray(self._values.view(dtype), self._memory)
+        values = self._values.view(dtype)
+        return DeviceArray(values, self._memory.part(values))
 
     def astype(self, dtype: Any, *, copy: bool = True) -> DeviceArray:
         """Return the values as another type."""
         if not copy and self.dtype == dtype:
             return self
+        calls["astype"] += 1
         computed.add(("astype", self.dtype.name, np.dtype(dtype).name))
         return DeviceArray(_inner(self).astype(dtype))
 
@@ -160,28 +187,36 @@ class PretendedCupy:
             return array
         if not isinstance(array, np.ndarray):
             raise TypeError(f"neither an array of the device nor NumPy's: {type(array).__name__}")
+        calls["asarray"] += 1
         return DeviceArray(array)
 
     def ascontiguousarray(self, array: DeviceArray) -> DeviceArray:
         """Return the array, which always is."""
+        calls["ascontiguousarray"] += 1
         _inner(array)
         return array
 
     def asnumpy(self, array: Any) -> Any:
         """Copy to the host what is not there."""
-        return array if isinstance(array, np.ndarray) else np.array(_inner(array))
+        if isinstance(array, np.ndarray):
+            return array
+        calls["asnumpy"] += 1
+        return np.array(_inner(array))
 
     def empty(self, count: int, dtype: Any) -> DeviceArray:
         """Allocate."""
+        calls["empty"] += 1
         memory = _Memory(count, dtype, is_written=False)
         return DeviceArray(memory.values, memory)
 
     def zeros(self, count: int, dtype: Any) -> DeviceArray:
         """Allocate zeros."""
+        calls["zeros"] += 1
         return DeviceArray(np.zeros(count, dtype))
 
     def full(self, count: int, value: Any, dtype: Any) -> DeviceArray:
         """Allocate values."""
+        calls["full"] += 1
         computed.add(("full", np.dtype(dtype).name))
         return DeviceArray(np.full(count, value, dtype))
 

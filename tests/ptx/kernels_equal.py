@@ -105,4 +105,4 @@ def test_an_exhausted_device_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(PretendedCupy, "empty", refuse)
     with pytest.raises(DeviceMemoryError, match="must fit into device memory: out of memory"):
-        CUDA.empty(1, np.int64)
+        CUDA.empty(1 << 20, np.int64)

@@ -14,6 +14,10 @@ from gpu_windows.kernels.cuda import primitives
 from gpu_windows.rules import LONG_MIN
 from tests.kernels import range_cases
 from tests.kernels.cases import assert_equal, evaluate, random_case
+from tests.kernels.key_cases import Values
+from tests.kernels.key_cases import assert_equal as assert_same_keys
+from tests.kernels.key_cases import define as define_keys
+from tests.kernels.key_cases import evaluate as evaluate_keys
 from tests.kernels.range_cases import random_frames
 from tests.lanes import quick
 from tests.ptx.device import LEAST_BLOCKS, Device
@@ -67,7 +71,5 @@ def test_scans_of_many_tiles(keys: int, lower: int) -> None:
 )
 def test_distinct_keys_in_tables_of_real_sizes(count: int, apart: int) -> None:
     values = np.random.default_rng(8).integers(0, count, 400_000) * apart
-    distinct, places = CUDA.keys.distinct(CUDA.to_device(values), CUDA.to_device(CUDA.reduce.ALL))
-    found, first = CUDA.to_host(distinct), np.unique(values, return_index=True)[1]
-    np.testing.assert_array_equal(found, values[np.sort(first)])
-    np.testing.assert_array_equal(found[CUDA.to_host(places)], values)
+    case = Values(values, CUDA.reduce.ALL)
+    assert_same_keys(evaluate_keys(CUDA, case), define_keys(case))

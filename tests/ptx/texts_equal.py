@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -32,12 +34,13 @@ CALLED = {
 
 
 def test_distinct_strings_come_in_the_order_of_their_first_appearance() -> None:
+    def encode(values: pa.Array) -> Any:
+        assert values.equals(pa.array(["b", None, "a", ""]))
+        return np.arange(7, 7 + len(values))
+
     with PretendLibrary().used():
-        found = CUDA.keys.texts(COLUMN)
-    assert found is not None
-    values, places = found
-    assert values.equals(pa.array(["b", None, "a", ""]))
-    assert CUDA.to_host(places).tolist() == [0, 1, 2, 0, 3, 1]
+        found = CUDA.keys.texts(COLUMN, encode)
+    assert CUDA.to_host(found).tolist() == [7, 8, 9, 7, 10, 8]
 
 
 def test_memory_that_no_array_uses_makes_room_for_strings() -> None:
@@ -62,14 +65,14 @@ def test_without_room_the_host_encodes_strings_to_the_same_codes() -> None:
 
 def test_others_than_plain_strings_are_the_hosts() -> None:
     with PretendLibrary().used():
-        assert CUDA.keys.texts(COLUMN.dictionary_encode()) is None
+        assert CUDA.keys.texts(COLUMN.dictionary_encode(), np.arange) is None
         encoder = encoder_of([[COLUMN]])
         assert encoder.encode([COLUMN.dictionary_encode()], CUDA).tolist() == [1, 0, 2, 1, 3, 0]
 
 
 def test_without_the_library_strings_are_the_hosts() -> None:
     assert texts.library() is None
-    assert CUDA.keys.texts(COLUMN) is None
+    assert CUDA.keys.texts(COLUMN, np.arange) is None
 
 
 @pytest.mark.parametrize("called", CALLED, ids=".".join)

@@ -20,6 +20,8 @@ import gpu_windows as gw
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.kernel import CudaKernel
 from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.slices.table import SliceTable
+from tests.ptx import arrays
 from tests.ptx.device import Device
 from tests.ptx.installed import installed
 from tests.ptx.kernel import Counts, Mode, Order
@@ -31,8 +33,8 @@ _SECTOR, _WARP = 32, 32
 _READ, _WRITE, _ATOMIC = range(3)
 #: As many as a thread has in a batch of 8,388,608, for which a launch has 4,096 blocks.
 _ROWS_A_THREAD = 8
-#: Numbers that are no array: a total, extremes.
-FEW = 3
+#: Numbers that are no array: a total, extremes, the size of tables.
+FEW = 8
 
 HEAD = """# What kernels ask of memory, and what crosses
 
@@ -49,11 +51,14 @@ the bytes of their sectors. Instructions are those of PTX. All of that is by ite
 strides over: a row, an entry (a slice of a key), a window or a group. What CuPy does to whole
 arrays (sorts, running sums, gathers) is not in it.
 
+Launches, calls of CuPy and waits have a table of their own. A call of CuPy counts if it allocates,
+copies or computes; a wait is a call that returns when the device has done all that came before.
+
 Of moves between host and device, those of more than a few numbers (a total, the least and the
-greatest) count; what goes up after something came down has made a round trip. Keys make one
-before anything else: the values of a key column go up, the distinct ones come down, and what the
-host knows them by goes up. That is counted by itself; it is as long as there are distinct keys in
-a batch, not rows.
+greatest, the size of a table) count; what goes up after something came down has made a round
+trip. Keys make one before anything else: the values of a key column go up, the distinct ones come
+down, and what the host knows them by goes up. That is counted by itself; it is as long as there
+are distinct keys in a batch, not rows.
 """
 
 
@@ -91,6 +96,39 @@ class Launch:
         return int(_SECTOR * self.counts.sectors[_ATOMIC])
 
 
+@dataclass(frozen=True)
+class Calls:
+    """What the host asks of a device, and how often it waits for it.
+
+    Parameters
+    ----------
+    launches : int
+        Of our kernels.
+    cupy : int
+        Calls of CuPy that allocate, copy or compute.
+    waits : int
+        Those of them that return when the device has done all that came before.
+    """
+
+    launches: int
+    cupy: int
+    waits: int
+
+    def __add__(self, other: Calls) -> Calls:
+        return Calls(
+            self.launches + other.launches, self.cupy + other.cupy, self.waits + other.waits
+        )
+
+    def __sub__(self, other: Calls) -> Calls:
+        return self + Calls(-other.launches, -other.cupy, -other.waits)
+
+
+def calls_until_now(device: Device) -> Calls:
+    """Return what was asked of a device since it was installed."""
+    waits = sum(count for name, count in arrays.calls.items() if name in arrays.WAITING)
+    return Calls(device.launches.total(), arrays.calls.total(), waits)
+
+
 @dataclass
 class Traffic:
     """What a query launched and moved."""
@@ -98,6 +136,8 @@ class Traffic:
     launches: list[Launch]
     up: list[tuple[int, int]]  # length and bytes of every array
     down: list[tuple[int, int]]
+    calls: Calls = Calls(0, 0, 0)
+    batch_calls: Calls = Calls(0, 0, 0)  # until the rows of batches are entries
     trips: int = 0  # arrays that went up after one had come down
     key_trips: int = 0  # the same, while keys were made distinct
     longest_key_trip: int = 0  # entries of an array that made one
@@ -133,7 +173,8 @@ def counting(device: Device) -> Iterator[Traffic]:
     """Count what is launched and moved."""
     order, device.order = device.order, Order(Mode.WARPS)
     found = Traffic([], [], [])
-    launch, encode = CudaKernel.__call__, KeyEncoder.encode
+    launch, encode, add_rows = CudaKernel.__call__, KeyEncoder.encode, SliceTable.add_rows
+    before = calls_until_now(device)
 
     def launched(kernel: CudaKernel, count: int, *arguments: Any) -> None:
         launch(kernel, count, *arguments)
@@ -152,13 +193,21 @@ def counting(device: Device) -> Iterator[Traffic]:
         with found.encoding():
             return encode(*arguments)
 
+    def added(*arguments: Any) -> Any:
+        begin = calls_until_now(device)
+        rejected = add_rows(*arguments)
+        found.batch_calls += calls_until_now(device) - begin
+        return rejected
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SliceTable, "add_rows", added)
         patch.setattr(primitives, "_MAX_BLOCKS", ROWS // (_ROWS_A_THREAD * primitives.THREADS))
         patch.setattr(CudaKernel, "__call__", launched)
         patch.setattr(KeyEncoder, "encode", encoded)
         patch.setattr(primitives, "to_device", noted(primitives.to_device, found.moved_up))
         patch.setattr(primitives, "to_host", noted(primitives.to_host, found.moved_down))
         yield found
+    found.calls = calls_until_now(device) - before
     device.order = order
 
 
@@ -208,6 +257,7 @@ QUERIES: dict[str, Callable[[pa.Table], Any]] = {
     "sliding 60/1 minutes, count": _windowed(_HOUR, n=gw.count()),
     "sliding, sum of int64": _windowed(_HOUR, total=gw.sum("v")),
     "sliding, sum of float64": _windowed(_HOUR, total=gw.sum("f")),
+    "sliding, count and sum of int64": _windowed(_HOUR, n=gw.count(), total=gw.sum("v")),
     "sliding, sum, count and max of float64": _windowed(
         _HOUR, total=gw.sum("f"), n=gw.count(), high=gw.max("f")
     ),
@@ -239,7 +289,10 @@ def traffic(device: Device) -> dict[str, Traffic]:
 
 def markdown(found: dict[str, Traffic]) -> str:
     """Return the page."""
-    lines = [HEAD, "## Queries", "", *_queries(found), "", "## Kernels", "", *_kernels(found), ""]
+    parts = {"Queries": _queries, "Calls": _calls, "Kernels": _kernels}
+    lines = [HEAD]
+    for name, table in parts.items():
+        lines += [f"## {name}", "", *table(found), ""]
     return "\n".join(lines)
 
 
@@ -266,6 +319,24 @@ def _queries(found: dict[str, Traffic]) -> Iterator[str]:
             f"{atomic_bytes:.0f} | {up:.0f} | {down:.0f} | "
             f"{len(counted.up)} | {len(counted.down)} | {counted.key_trips} | {counted.trips} |"
         )
+
+
+def _calls(found: dict[str, Traffic]) -> Iterator[str]:
+    yield (
+        "One batch. A launch or a call of CuPy takes the host some 10 to 40 us; in a wait the "
+        "device runs dry. *A batch* is what it takes until its rows are entries; *the rest* finds "
+        "windows and brings results to the host, however many batches came before."
+    )
+    yield ""
+    yield (
+        "| query | a batch: launches | calls of CuPy | waits | the rest: launches | "
+        "calls of CuPy | waits |"
+    )
+    yield f"| --- |{' ---: |' * 6}"
+    for name, counted in found.items():
+        rest = counted.calls - counted.batch_calls
+        numbers = (number for each in (counted.batch_calls, rest) for number in vars(each).values())
+        yield f"| {name} | {' | '.join(map(str, numbers))} |"
 
 
 def _kernels(found: dict[str, Traffic]) -> Iterator[str]:

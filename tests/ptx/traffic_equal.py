@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.ptx.plugin import device as installed
-from tests.ptx.traffic import KEYS, ROWS, Traffic, markdown, traffic
+from tests.ptx.traffic import KEYS, ROWS, Calls, Traffic, markdown, traffic
 
 #: Counting takes half a minute.
 pytestmark = pytest.mark.thorough
@@ -49,13 +49,21 @@ def test_an_exact_sum_launches_few_kernels_a_batch_and_reads_and_writes_60_bytes
     ]
     assert [launch.kernel for launch in until_entries] == [
         "assign.assign",
+        "cells.begin",
         "cells.place",
-        "replicas.fold_places",
-        "grouping.keys_of",
+        "cells.count_occupied",
+        "cells.write_occupied",
         "cells.exact_sum",
-        "replicas.fold_places",
-        "replicas.fold_places",
+        "replicas.take_folded",
     ]
     rows = [launch.asked / ROWS for launch in until_entries if launch.items == ROWS]
     assert rows[0] <= 20
     assert sum(rows) <= 60
+
+
+def test_a_batch_asks_little_of_the_host(found: Found) -> None:
+    """Each launch and each call of CuPy takes the host time, in each wait the device runs dry."""
+    counted = found["sliding, count and sum of int64"]
+    rest = counted.calls - counted.batch_calls
+    assert counted.batch_calls == Calls(launches=12, cupy=9, waits=2)
+    assert rest == Calls(launches=7, cupy=14, waits=2)

@@ -12,10 +12,10 @@ import pytest
 import gpu_windows as gw
 from gpu_windows import rules
 from gpu_windows.kernels import backend
-from gpu_windows.kernels.cuda import keys, primitives, reach, replicas, scan
+from gpu_windows.kernels.cuda import keys, primitives, replicas, scan
 from gpu_windows.kernels.cuda.scan import Lane, Moments
 from gpu_windows.rules import LONG_MIN
-from tests.kernels import join_cases, range_cases
+from tests.kernels import join_cases, key_cases, range_cases
 from tests.kernels.cases import Case, evaluate, random_case
 from tests.kernels.range_cases import random_frames
 
@@ -157,8 +157,7 @@ def _distinct(count: int, apart: int) -> Work:
     values = np.random.default_rng(6).integers(0, count, 4 * ROWS) * apart
 
     def work() -> Any:
-        found = CUDA.keys.distinct(CUDA.to_device(values), CUDA.to_device(CUDA.reduce.ALL))
-        return [CUDA.to_host(each) for each in found]
+        return key_cases.evaluate(CUDA, key_cases.Values(values, CUDA.reduce.ALL))
 
     return work
 
@@ -166,9 +165,10 @@ def _distinct(count: int, apart: int) -> Work:
 def _float_keys() -> Any:
     random = np.random.default_rng(4)
     values, some = random.integers(0, 50, ROWS) / 7, random.random(ROWS) < 0.5
-    first, places = CUDA.keys.distinct(CUDA.keys.bits(CUDA.to_device(values)), CUDA.to_device(some))
-    pairs = CUDA.keys.pairs(places, places, 51)
-    return [CUDA.to_host(each) for each in (first, places, pairs)]
+    bits = CUDA.to_host(CUDA.keys.bits(CUDA.to_device(values)))
+    first, places = key_cases.evaluate(CUDA, key_cases.Values(bits, some))
+    there = CUDA.to_device(places)
+    return [first, places, CUDA.to_host(CUDA.keys.pairs(there, there, 51))]
 
 
 def _sides() -> Any:
@@ -183,7 +183,7 @@ def _sides() -> Any:
 def share_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have few threads, and a place of a cell for all of them; a table of keys is soon full."""
     monkeypatch.setattr(replicas, "_PLACES", 1)
-    monkeypatch.setattr(reach, "_PLACES", 16)
+    monkeypatch.setattr(keys, "_MIN_SLOTS", 1 << 9)
     monkeypatch.setattr(keys, "_MAX_SLOTS", 1 << 9)
     monkeypatch.setattr(primitives, "_MAX_BLOCKS", 2)
 

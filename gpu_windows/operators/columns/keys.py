@@ -21,6 +21,7 @@ from gpu_windows.operators.columns.numeric import (
     ALL,
     canonical_bits,
     from_numeric,
+    in_pieces,
     one_chunk,
     to_numeric,
 )
@@ -178,9 +179,11 @@ class _Pairs:
         """Return the codes of pairs on a device; ``count`` is that of the right codes."""
         everyone = backend.to_device(ALL)
         numbers = backend.keys.pairs(left, right, count)
-        distinct, positions = backend.keys.distinct(numbers, everyone)
-        pairs = np.divmod(backend.to_host(distinct), count)
-        return backend.take(backend.to_device(self.encode(*pairs)), positions)
+
+        def encode(pairs: Codes) -> Codes:
+            return np.append(self.encode(*np.divmod(pairs, count)), 0)  # every row has a pair
+
+        return backend.keys.codes(numbers, everyone, encode)
 
     def decode(self, codes: Codes) -> tuple[Codes, Codes]:
         pairs = self._encoder.values[codes]
@@ -214,14 +217,17 @@ class _NumericEncoder:
     def encode_on_device(
         self, backend: Backend, column: pa.Array | pa.ChunkedArray
     ) -> DeviceInts | None:
-        numeric = to_numeric(column)
+        numeric = in_pieces(column)
         values, valid = backend.to_device(numeric.values), backend.to_device(numeric.valid)
         if self._floating:
             values = backend.keys.bits(values)
-        distinct, positions = backend.keys.distinct(values, valid)
-        codes = np.zeros(len(distinct) + 1, np.int64)  # the last one is null
-        codes[:-1] = self._encoder.encode(backend.to_host(distinct)) + 1
-        return backend.take(backend.to_device(codes), positions)
+
+        def encode(distinct: Codes) -> Codes:
+            codes = np.zeros(len(distinct) + 1, np.int64)  # the last one is null
+            codes[:-1] = self._encoder.encode(distinct) + 1
+            return codes
+
+        return backend.keys.codes(values, valid, encode)
 
     def decode(self, codes: Codes) -> pa.Array:
         if len(codes) and codes.min() > 0:  # none is null
@@ -298,11 +304,7 @@ class _TextEncoder(_BytesEncoder):
     def encode_on_device(
         self, backend: Backend, column: pa.Array | pa.ChunkedArray
     ) -> DeviceInts | None:
-        found = backend.keys.texts(one_chunk(column))
-        if found is None:
-            return None
-        distinct, positions = found
-        return backend.take(backend.to_device(self.encode(distinct)), positions)
+        return backend.keys.texts(one_chunk(column), self.encode)
 
     def _bytes(self, values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         return _texts(values.cast(self._large))

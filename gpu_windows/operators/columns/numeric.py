@@ -13,6 +13,7 @@ from pyarrow import types
 
 from gpu_windows.column_types.logical import is_ordered
 from gpu_windows.kernels.cpu import keys as cpu_keys
+from gpu_windows.kernels.lazy_array import Pieces
 
 #: The mask that means "no nulls".
 ALL: NDArray[np.bool_] = np.empty(0, np.bool_)
@@ -69,6 +70,22 @@ def to_numeric(column: pa.Array | pa.ChunkedArray | TypedNumericColumn) -> Numer
     return NumericColumn(values_of(array), valid)
 
 
+def in_pieces(column: pa.Array | pa.ChunkedArray | TypedNumericColumn) -> NumericColumn:
+    """Return a column as `to_numeric` does, but leave chunks apart for their way to a device.
+
+    Arrays are `Pieces`, which no kernel of the CPU takes.
+    """
+    if not isinstance(column, pa.ChunkedArray) or column.num_chunks == 1:
+        return to_numeric(column)
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    values: Any = Pieces([_view_values(chunk) for chunk in chunks], _dtype_of(column.type))
+    valid: Any = ALL
+    if column.null_count:
+        masks = [pc.is_valid(chunk).to_numpy(zero_copy_only=False) for chunk in chunks]
+        valid = Pieces(masks, np.bool_)
+    return NumericColumn(values, valid)
+
+
 def one_chunk(column: pa.Array | pa.ChunkedArray | TypedNumericColumn) -> Any:
     """Return a column as one array, without a copy if it has one chunk."""
     if not isinstance(column, pa.ChunkedArray):
@@ -80,19 +97,27 @@ def values_of(array: pa.Array | TypedNumericColumn) -> NDArray[Any]:
     """View or convert an array as int64 or float64; undefined where null."""
     if isinstance(array, TypedNumericColumn):
         return array.values
-    dtype = array.type
     if len(array) == 0:
-        return np.empty(0, np.float64 if types.is_floating(dtype) else np.int64)
+        return np.empty(0, _dtype_of(array.type))
+    return np.ascontiguousarray(_view_values(array)).astype(_dtype_of(array.type), copy=False)
+
+
+def _dtype_of(dtype: pa.DataType) -> np.dtype[Any]:
+    return np.dtype(np.float64 if types.is_floating(dtype) else np.int64)
+
+
+def _view_values(array: pa.Array) -> NDArray[Any]:
+    """View the values of an array, of at least one, as they are stored; undefined where null."""
+    dtype = array.type
     if types.is_boolean(dtype):
         flags: NDArray[Any] = pc.fill_null(array, False).to_numpy(zero_copy_only=False)
-        return flags.astype(np.int64)
+        return flags
     if types.is_decimal128(dtype):
-        return np.ascontiguousarray(_buffer(array, np.dtype("2i8"))[:, 0])
+        return _buffer(array, np.dtype("2i8"))[:, 0]
     if types.is_floating(dtype):
-        return _buffer(array, np.dtype(f"f{dtype.bit_width // 8}")).astype(np.float64, copy=False)
+        return _buffer(array, np.dtype(f"f{dtype.bit_width // 8}"))
     signed = "u" if types.is_unsigned_integer(dtype) else "i"
-    integers = _buffer(array, np.dtype(f"{signed}{dtype.bit_width // 8}"))
-    return integers.astype(np.int64, copy=False)
+    return _buffer(array, np.dtype(f"{signed}{dtype.bit_width // 8}"))
 
 
 def upper_words(array: pa.Array) -> NDArray[np.int64]:

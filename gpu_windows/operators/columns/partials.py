@@ -22,10 +22,12 @@ from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.cpu import running
+from gpu_windows.kernels.lazy_array import LazyArray
 from gpu_windows.operators.columns.numeric import (
     ALL,
     NumericColumn,
     TypedNumericColumn,
+    in_pieces,
     one_chunk,
     to_numeric,
     upper_words,
@@ -45,18 +47,25 @@ class Rows:
     Parameters
     ----------
     table : pyarrow.Table or DeviceTable
+    in_pieces : bool
+        Whether the chunks of columns stay apart, because they go to a device.
     """
 
     table: Any
+    in_pieces: bool = False
     _values: dict[tuple[str, int], NDArray[Any]] = field(default_factory=dict)
     _valid: dict[tuple[str | None, str | None], NDArray[np.bool_]] = field(default_factory=dict)
 
     def numeric(self, column: str, where: str | None = None, word: int = 0) -> NumericColumn:
         """Return a column as numbers; see `valid`, and `Partial` for ``word``."""
         if (column, word) not in self._values:
-            array = one_chunk(self.table.column(column))
-            self._values[column, word] = upper_words(array) if word else values_of(array)
+            self._values[column, word] = self._values_of(self.table.column(column), word)
         return NumericColumn(self._values[column, word], self.valid(column, where))
+
+    def _values_of(self, column: Any, word: int) -> NDArray[Any]:
+        if word:
+            return upper_words(one_chunk(column))
+        return in_pieces(column).values if self.in_pieces else values_of(one_chunk(column))
 
     def valid(self, column: str | None, where: str | None = None) -> NDArray[np.bool_]:
         """Return the mask of rows to aggregate; empty: all.
@@ -112,7 +121,7 @@ class PartialColumn(ABC):
 
     def combine(self, backend: Backend, windows: Any, state: State) -> State:
         """Combine the slices of every window."""
-        return self.combine_prepared(backend, windows, self.prepare(backend, state))
+        return on_host(self.combine_prepared(backend, windows, self.prepare(backend, state)))
 
     @abstractmethod
     def prepare(self, backend: Backend, state: State) -> Any:
@@ -120,7 +129,7 @@ class PartialColumn(ABC):
 
     @abstractmethod
     def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
-        """Combine the slices of every window."""
+        """Combine the slices of every window; `on_host` is for who computes with the result."""
 
     @abstractmethod
     def running(self, begins: NDArray[np.int64], state: State) -> State:
@@ -172,6 +181,11 @@ class PartialColumn(ABC):
         """Replace all entries outside a mask by the identity."""
         index = np.where(some, np.arange(len(some)), len(some))
         return self.take(self.concat([state, self.nothing()]), index)
+
+
+def on_host(state: State) -> State:
+    """Return a state with NumPy's arrays in the place of those that are still on a device."""
+    return tuple(np.asarray(part) if isinstance(part, LazyArray) else part for part in state)
 
 
 class FoldedColumn(PartialColumn):
@@ -235,7 +249,7 @@ class FoldedColumn(PartialColumn):
 
     def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
         """Fold the slices of every window."""
-        return (backend.to_host(backend.combine.combine(self._how, windows, prepared)),)
+        return (backend.deliver(backend.combine.combine(self._how, windows, prepared)),)
 
     def running(self, begins: NDArray[np.int64], state: State) -> State:
         """Fold each entry with those before it in its run."""
@@ -295,7 +309,7 @@ class MomentsColumn(PartialColumn):
 
     def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
         """Combine the slices of every window."""
-        return tuple(map(backend.to_host, backend.combine.moments(windows, prepared)))
+        return tuple(map(backend.deliver, backend.combine.moments(windows, prepared)))
 
     def running(self, begins: NDArray[np.int64], state: State) -> State:
         """Combine every entry with those before it."""

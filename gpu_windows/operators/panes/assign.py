@@ -86,12 +86,10 @@ class PaneFinder:
     def _assign_slices(
         self, backend: Backend, times: NumericColumn, watermark: int
     ) -> tuple[Ints, NDArray[np.int8]]:
-        count = len(times.values)
-        slices, status = backend.empty(count, np.int64), backend.empty(count, np.int8)
         on_device = units_on_device(backend, times, self._units)
         limits = limits_of(self._grid, self._units, watermark, self._lateness)
-        backend.assign.assign_slices(*on_device, self._grid, limits, slices, status)
-        return backend.to_host(slices), backend.to_host(status)
+        assigned = backend.assign.assign_slices(*on_device, self._grid, limits)
+        return backend.to_host(assigned.slices), backend.to_host(assigned.status)
 
     def find(
         self,

@@ -35,6 +35,8 @@ class CountTable(SliceTable):
         Loads keys, given by their codes, before rows of them are numbered.
     """
 
+    _is_of_times = False
+
     def __init__(self, plan: WindowPlan, kernels: Kernels) -> None:
         super().__init__(replace(plan, order=(ARRIVAL,)), kernels)
         self._grid = grid_of(plan)

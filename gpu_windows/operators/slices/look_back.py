@@ -13,7 +13,7 @@ from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lowering import lower
-from gpu_windows.operators.columns.partials import PartialColumn, State
+from gpu_windows.operators.columns.partials import PartialColumn, State, on_host
 from gpu_windows.operators.device import Map
 from gpu_windows.operators.slices.table import Entries, grid_of
 from gpu_windows.planning.kinds.window_plan import WindowPlan
@@ -96,7 +96,7 @@ class Lengths:
         columns = [column for column in self.columns if column.partial in needed]
         # several lengths are several pieces of work already
         each = map if len(self._by_length) > 1 else self.each
-        combined = each(combine, columns)
+        combined = map(on_host, list(each(combine, columns)))  # all are asked for before the first
         states = dict(zip((column.partial for column in columns), combined, strict=True))
         results = each(lambda aggregate: lower(aggregate, states), bound)
         return dict(zip((aggregate.name for aggregate in bound), results, strict=True))

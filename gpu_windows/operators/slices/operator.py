@@ -264,12 +264,14 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         found = drop_repeated(backend, found, self._grid, self._units)
         if self._in_order:
             found = backend.combine.by_number(found)
-        keys = grouped.decode(backend.to_host(backend.take(codes, found.last)))
-        bounds = [backend.to_host(part) for part in backend.combine.bounds(found)]
-        if self._changed_only:
-            bounds[0] = bounds[1] - self._grid.size
+        at = [backend.take(codes, found.last), *backend.combine.bounds(found)]
+        delivered = [backend.deliver(part) for part in at]
         lengths = Lengths(self._plan, self._table.columns, each)
         results = lengths.results(backend, replace(entries, codes=codes, slices=slices), found)
+        of_windows, *bounds = map(np.asarray, delivered)
+        if self._changed_only:
+            bounds[0] = bounds[1] - self._grid.size
+        keys = grouped.decode(of_windows)
         bounds = [rules.tick_of(each, self._units) for each in bounds]
         return self._results(keys, bounds, [*results, *grouped.ids(len(keys[0]))])
 

@@ -32,6 +32,8 @@ class SessionTable(SliceTable):
     entries that intersect or touch become one.
     """
 
+    _is_of_times = False
+
     def classify(
         self, backend: Backend, piece: KeyedRows, watermark: int
     ) -> tuple[Placed, Rejected]:

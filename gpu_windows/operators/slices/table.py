@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.contract.rows import Assigned
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.numeric import to_numeric
+from gpu_windows.operators.columns.numeric import in_pieces, to_numeric
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, State, entries_within
 from gpu_windows.operators.columns.reducing import reduce_columns
@@ -65,8 +66,8 @@ class KeyedRows:
 
     Parameters
     ----------
-    rows : pyarrow.RecordBatch
-        Rows that are in a slice.
+    rows : pyarrow.RecordBatch or pyarrow.Table
+        Rows that are in a slice; a table for a device.
     codes : int64[n]
         Codes of their keys; maybe in the back end's memory.
     key_count : int
@@ -75,7 +76,7 @@ class KeyedRows:
         Number of each row within its key; empty where not needed.
     """
 
-    rows: pa.RecordBatch
+    rows: pa.RecordBatch | pa.Table
     codes: NDArray[np.int64]
     key_count: int
     numbers: NDArray[np.int64]
@@ -117,6 +118,9 @@ class SliceTable:
     time linear in the batch.
     """
 
+    #: Whether slices are of times: then rows are grouped before the host knows which are rejected.
+    _is_of_times = True
+
     def __init__(self, plan: WindowPlan, kernels: Kernels) -> None:
         self.columns = table_columns(plan)
         self.keys = KeyEncoder([plan.query.schema.field(name).type for name in plan.query.keys])
@@ -130,7 +134,7 @@ class SliceTable:
     def add_rows(self, table: pa.Table, watermark: int) -> Rejected:
         """Aggregate the rows that are in a window by (key, slice); return the others.
 
-        Every chunk of the table is a kernel call of its own; several run in parallel.
+        On the CPU every chunk of the table is a kernel call of its own; several run in parallel.
         """
         aggregated = self._kernels.each(
             self._with_codes(table),
@@ -218,7 +222,8 @@ class SliceTable:
         return Entries(codes, slices, tuple(states), merged=False)
 
     def _with_codes(self, table: pa.Table) -> Iterator[KeyedRows]:
-        for rows in table.to_batches():
+        # the chunks of a column become one as they go to a device
+        for rows in [table] if self._kernels.uses_device else table.to_batches():
             if rows.num_rows:
                 columns = [rows.column(name) for name in self._names]
                 codes = encode_keys(self._kernels, self.keys, columns)
@@ -227,7 +232,17 @@ class SliceTable:
     def _aggregate(
         self, backend: Backend, piece: KeyedRows, watermark: int
     ) -> tuple[Entries, Rejected]:
-        placed, rejected = self.classify(backend, piece, watermark)
+        if self._is_of_times:
+            assigned = self._assign(backend, piece, watermark)
+            codes = backend.to_device(piece.codes)
+            groups = backend.grouping.group_accepted(codes, assigned, piece.key_count)
+            if groups is not None:  # the rejected rows need not be taken out
+                states = self._lift(backend, piece.rows)
+                entries = self._reduce_groups(backend, groups, states, assigned.reach)
+                return entries, _split_rejected(backend, assigned)[1]
+            placed, rejected = _split_rejected(backend, assigned)
+        else:
+            placed, rejected = self.classify(backend, piece, watermark)
         rows, codes = piece.rows, piece.codes
         if len(rejected):
             accepted = rejected.accepted_mask
@@ -235,10 +250,12 @@ class SliceTable:
             index = backend.to_device(np.flatnonzero(accepted))
             codes = backend.take(backend.to_device(codes), index)
             placed = Placed(backend.take(placed.slices, index), placed.reach)
-        lifted = Rows(rows)
-        states = [column.lift(lifted) for column in self.columns]
-        entries = self._reduce(backend, states, codes, placed, piece.key_count)
+        entries = self._reduce(backend, self._lift(backend, rows), codes, placed, piece.key_count)
         return entries, rejected
+
+    def _lift(self, backend: Backend, rows: pa.RecordBatch | pa.Table) -> list[State]:
+        lifted = Rows(rows, in_pieces=backend.name != "cpu")
+        return [column.lift(lifted) for column in self.columns]
 
     def _merge(self, parts: Sequence[Entries]) -> Entries:
         if len(parts) == 1 and parts[0].merged:
@@ -292,27 +309,33 @@ class SliceTable:
         """Combine the states of each (code, slice), in their order."""
         on_device = backend.to_device(codes)
         groups = self._group(backend, on_device, placed, states, key_count)
+        return self._reduce_groups(backend, groups, states, placed.reach, each)
 
+    def _reduce_groups(
+        self,
+        backend: Backend,
+        groups: Any,
+        states: Sequence[State],
+        reach: tuple[int, int] | None,
+        each: Map = map,
+    ) -> Entries:
         reduced = reduce_columns(backend, groups, self.columns, states, each)
         codes, slices = backend.keep(groups.codes), backend.keep(groups.slices)
-        return Entries(codes, slices, reduced, known_reach=placed.reach)
+        return Entries(codes, slices, reduced, known_reach=reach)
 
     def classify(
         self, backend: Backend, piece: KeyedRows, watermark: int
     ) -> tuple[Placed, Rejected]:
         """Return the slice of every row, and the rows that are late or in no slice."""
-        rows, query = piece.rows, self._plan.query
-        times = to_numeric(rows.column(query.time))
+        return _split_rejected(backend, self._assign(backend, piece, watermark))
+
+    def _assign(self, backend: Backend, piece: KeyedRows, watermark: int) -> Assigned:
+        query = self._plan.query
+        column = piece.rows.column(query.time)
+        times = to_numeric(column) if backend.name == "cpu" else in_pieces(column)
         limits = limits_of(grid_of(self._plan), query.units, watermark)
         ts, valid = units_on_device(backend, times, query.units)
-        lateness = lateness_grid(self._plan)
-        slices = backend.empty(len(rows), np.int64)
-        status = backend.empty(len(rows), np.int8)
-        seen = backend.assign.assign_slices(ts, valid, lateness, limits, slices, status)
-        reach = (seen.min_slice, seen.max_slice) if seen.rejected < len(rows) else None
-        if seen.rejected:
-            return Placed(slices, reach), Rejected.of(backend.to_host(status))
-        return Placed(slices, reach), Rejected.none(len(rows))
+        return backend.assign.assign_slices(ts, valid, lateness_grid(self._plan), limits)
 
     def _group(
         self, backend: Backend, codes: Any, placed: Placed, states: Sequence[State], key_count: int
@@ -346,6 +369,14 @@ def grid_of(plan: WindowPlan) -> rules.Grid:
 def lateness_grid(plan: WindowPlan) -> rules.Grid:
     """Return the windows whose ends decide which rows are late: last slides, for changed keys."""
     return plan.query.last_slides if plan.query.changed_only else grid_of(plan)
+
+
+def _split_rejected(backend: Backend, assigned: Assigned) -> tuple[Placed, Rejected]:
+    """Return the slices of rows, and those rejected: a device sends statuses if there are any."""
+    placed, rejected = Placed(assigned.slices, assigned.reach), Rejected.none(len(assigned.slices))
+    if assigned.summary.rejected:
+        rejected = Rejected.of(backend.to_host(assigned.status))
+    return placed, rejected
 
 
 def _reach_of(parts: Sequence[Entries]) -> tuple[int, int] | None:

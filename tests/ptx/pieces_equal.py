@@ -1,0 +1,67 @@
+"""Columns in many chunks: nobody puts them together before they go to a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.lazy_array import Pieces
+
+ROWS = 600
+
+
+def _rows(chunks: int) -> pa.Table:
+    """Return rows of types that are narrower than those of kernels, some of them null or late."""
+    random = np.random.default_rng(3)
+    ticks = np.sort(random.integers(0, 10**8, ROWS))
+    ticks[::50] -= 9 * 10**7
+    columns = {
+        "ts": pa.array(ticks, pa.timestamp("us", "UTC")),
+        "k": pa.array(random.integers(0, 5, ROWS), pa.int8(), mask=random.random(ROWS) < 0.1),
+        "i": pa.array(random.integers(0, 99, ROWS), pa.int16(), mask=random.random(ROWS) < 0.1),
+        "f": pa.array(random.random(ROWS), pa.float32()),
+        "b": pa.array(random.random(ROWS) < 0.5),
+    }
+    table = pa.table(columns)
+    size = ROWS // chunks
+    return pa.concat_tables([table.slice(begin, size) for begin in range(0, ROWS, size)])
+
+
+def _query(rows: pa.Table, device: str) -> Any:
+    strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("1 second")
+    windows = gw.SlidingEventTimeWindows.of("20 seconds", "5 seconds")
+    aggregates = {
+        "n": gw.count(), "i": gw.sum("i"), "f": gw.max("f"), "b": gw.count("b"),
+        "first": gw.first("i"), "spread": gw.variance("i"),
+    }  # fmt: skip
+    timed = gw.stream(rows).event_time("ts", strategy).key_by("k").window(windows)
+    return timed.options(device=device).aggregate(**aggregates)
+
+
+def test_chunks_of_columns_stay_apart_until_they_go_to_the_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moved: list[Any] = []
+    move = primitives.to_device
+
+    def noted(array: Any) -> Any:
+        moved.append(array)
+        return move(array)
+
+    monkeypatch.setattr(primitives, "to_device", noted)
+    found = _query(_rows(chunks=12), "cuda")
+    apart = [array for array in moved if isinstance(array, Pieces)]
+    assert sorted(array.parts[0].dtype.name for array in apart) == sorted(
+        ["int64", "int8", "bool", "int16", "float32"]  # time, key, its nulls; values
+    )
+    assert {len(array.parts) for array in apart} == {12}
+    assert not any("on_host" in vars(array) and array.size > ROWS for array in apart)
+    expected = _query(_rows(chunks=1), "cpu")
+    assert found.drop_columns(["spread"]).equals(expected.drop_columns(["spread"]))
+    spread = [table["spread"].to_numpy() for table in (found, expected)]
+    np.testing.assert_allclose(spread[0], spread[1], rtol=1e-12)
