@@ -15,6 +15,10 @@ from gpu_windows.kernels.cuda import memory, session
 from tests.kernels.pretend_session import session_of
 
 
+class _Memory(bytearray):
+    """Memory of an array, which its views keep: of an array itself they keep the memory alone."""
+
+
 class PretendDevice:
     """Memory that is given back when an array is collected, as CuPy's is.
 
@@ -43,6 +47,7 @@ class PretendDevice:
             concatenate=lambda parts: self._copy(np.concatenate(parts)),
             take=lambda values, index: self._copy(np.take(values, index)),
             empty=lambda count, dtype: self._copy(np.empty(count, dtype)),
+            zeros=np.zeros,
         )
         opened = session_of(arrays)
         monkeypatch.setattr(session, "_session", lambda *_: opened)
@@ -62,10 +67,12 @@ class PretendDevice:
         self._call()
         if self.held + array.nbytes > self.limit:
             raise MemoryError(f"Out of memory allocating {array.nbytes:,} bytes")
-        made = np.array(array)
+        memory = _Memory(array.nbytes)
+        made: Any = np.frombuffer(memory, array.dtype).reshape(array.shape)
+        made[...] = array
         self.held += made.nbytes
         self.most = max(self.most, self.held)
-        weakref.finalize(made, self._release, made.nbytes)
+        weakref.finalize(memory, self._release, made.nbytes)
         return made
 
     def _release(self, size: int) -> None:
