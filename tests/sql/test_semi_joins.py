@@ -116,10 +116,10 @@ MISTAKES = {
         "a query in an expression",
     ),
     "three tables": (
-        "SELECT COUNT(*) FROM t JOIN u ON t.k = u.k JOIN #t AS w ON w.k = t.k GROUP BY t.k",
-        "join the result of two",
+        "SELECT COUNT(*) FROM t JOIN #u ON t.k = u.k JOIN t AS w ON w.k = t.k GROUP BY t.k",
+        "needs a lower and an upper bound",
     ),
-    "a comma and a third": ("SELECT t.k FROM t, u, #t AS w WHERE w.k = t.k", "join the result of"),
+    "a comma and a third": ("SELECT t.k FROM t, #u, t AS w WHERE w.k = t.k", "needs a lower and"),
     "the other time": (
         "SELECT COUNT(*) AS n FROM t JOIN u ON t.k = u.k AND u.ts BETWEEN t.ts AND t.ts + "
         "INTERVAL '1' SECOND GROUP BY TUMBLE(t.#ts, INTERVAL '1' SECOND)",

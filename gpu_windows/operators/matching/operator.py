@@ -215,14 +215,14 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         before = np.full(len(match_state.rows), -1)
         numbers = np.concatenate([before, np.arange(len(due))])
         ts = rows.column(self._time).to_numpy()
-        order, _, times, _ = select("cpu").joins.sort(of_rows, ts)
+        order = select("cpu").joins.sort(of_rows, ts).numbers
         keys = present(np.concatenate([match_state.codes, codes]), self._keys.count)
         counts = np.bincount(of_rows, minlength=self._keys.count)[keys]
         stored_counts = np.zeros(self._keys.count, np.int64)
         stored_counts[match_state.codes] = match_state.lengths
         return _SortedRows(
             rows.combine_chunks(), order, keys, offsets(counts), stored_counts[keys],
-            times, numbers[order],
+            ts[order], numbers[order],  # a copy: compiled code takes no array of Arrow's
         )  # fmt: skip
 
     def _store_remaining(self, rows: _SortedRows, found: Found) -> None:
