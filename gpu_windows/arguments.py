@@ -86,7 +86,7 @@ def check_arguments(
                 raise UnknownArgumentError(rule, value=f"{name}={kwargs[name]!r}")
             for needed in required[len(args) :]:
                 if needed is not None and needed not in kwargs:
-                    rule = f"{function.__name__} takes {needed}, which is missing"
+                    rule = f"{function.__name__.rstrip('_')} takes {needed}, which is missing"
                     raise MissingArgumentError(missing.get(needed, rule))
             return function(*args, **kwargs)
 

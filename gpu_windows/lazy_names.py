@@ -47,11 +47,14 @@ class LazyNames:
         if name not in self.homes:
             raise AttributeError(f"module {self._module!r} has no attribute {name!r}{hint}")
         home, own_name = self.homes[name]
-        value = getattr(import_module(f"gpu_windows.{home}"), own_name)
+        module = import_module(f"gpu_windows.{home}")
+        value = getattr(module, own_name)
         if isinstance(value, FunctionType) and not hasattr(value, "__wrapped__"):
             from gpu_windows.arguments import check_arguments
 
             value = check_arguments({})(value)
+            for place in (module, sys.modules[value.__module__]):  # the last is where pickle looks
+                setattr(place, own_name, value)
         setattr(sys.modules[self._module], name, value)
         return value
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from inspect import isfunction
 from typing import Any
 
 import pandas as pd
@@ -63,6 +65,13 @@ def test_arguments_that_a_call_does_not_take(make: Any, text: str) -> None:
     with pytest.raises(errors.UnknownArgumentError, match=text) as raised:
         make(WINDOWED)
     assert isinstance(raised.value, TypeError)
+
+
+def test_checked_functions_are_pickled_by_their_names() -> None:
+    functions = [each for each in (getattr(gw, name) for name in gw.__all__) if isfunction(each)]
+    assert len(functions) > 20
+    for function in functions:
+        assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301 - our own bytes
 
 
 def test_methods_of_users_parts_are_called_as_they_are() -> None:
