@@ -13,7 +13,11 @@ from gpu_windows.expressions.sql_text import errors_at, position_meta, sql_error
 from gpu_windows.sql.syntax.arrangement import Clauses, has_clauses, split_clauses
 from gpu_windows.sql.syntax.statement import Statement, is_processing_time, name_of
 from gpu_windows.sql.syntax.unions import selects_of_union
-from gpu_windows.sql.syntax.window_functions import make_assigner, read_window_function
+from gpu_windows.sql.syntax.window_functions import (
+    check_without_gaps,
+    make_assigner,
+    read_window_function,
+)
 from gpu_windows.sql.tables.arrangement import arrange
 from gpu_windows.sql.tables.constants import constant_rows
 from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window, check_timed
@@ -323,6 +327,7 @@ class Translator:
         rows = in_time_of(rows, [time])
         check_timed(rows, time, rows.column(time))
         assigner = make_assigner(call, durations, rows.display_zone)
+        check_without_gaps(call, assigner)
         by = table.args.get("partition_by")
         if by is None:
             keys: tuple[str, ...] | None = () if call.this == "SESSION" else None

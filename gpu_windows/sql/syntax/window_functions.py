@@ -9,7 +9,6 @@ from typing import Any
 from sqlglot import exp
 
 import gpu_windows.vocabulary.windows as kinds
-from gpu_windows.errors import QueryError
 from gpu_windows.expressions.dialect import (
     Descriptor,
     NamedArgument,
@@ -128,6 +127,15 @@ def make_assigner(
         return _ASSIGNERS[call.this]([interval_ticks(each) for each in some])
 
 
+def check_without_gaps(call: WindowFunction, assigner: ApiCall) -> None:
+    """Refuse windows of FROM that leave rows out, as Flink does; those of GROUP BY may."""
+    windows = assigner.value
+    if isinstance(windows, kinds.SlidingEventTimeWindows) and windows.slide > windows.size:
+        rule = "HOP takes the slide before the size, and rows between windows would be lost"
+        value = f"{show_ticks(windows.slide)} > {show_ticks(windows.size)}"
+        raise sql_error(call, rule, value)
+
+
 def _months(interval: exp.Expr) -> int | None:
     return interval_months(interval) if isinstance(interval, exp.Interval) else None
 
@@ -179,9 +187,6 @@ def _assigner_call(kind: Any, method: str, lengths: Sequence[int]) -> ApiCall:
 
 def _hop(lengths: Sequence[int]) -> ApiCall:
     slide, size, *offset = lengths
-    if slide > size:
-        rule = "HOP takes the slide before the size, and rows between windows would be lost"
-        raise QueryError(rule, value=f"{show_ticks(slide)} > {show_ticks(size)}")
     return _assigner_call(kinds.SlidingEventTimeWindows, "of", (size, slide, *offset))
 
 

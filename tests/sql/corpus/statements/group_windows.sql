@@ -48,3 +48,5 @@ GROUP BY p.`method`, TUMBLE(o.order_time, INTERVAL '1' HOUR)
 SELECT CAST(lon / 10 AS INT) AS cell, isStart, HOP_END(rideTime, INTERVAL '5' MINUTE, INTERVAL '15' MINUTE) AS w, COUNT(*) AS popCnt
 FROM rides GROUP BY CAST(lon / 10 AS INT), isStart, HOP(rideTime, INTERVAL '5' MINUTE, INTERVAL '15' MINUTE)
 HAVING COUNT(*) >= 2
+--! hop_with_gaps
+SELECT HOP_START(order_time, INTERVAL '1' HOUR, INTERVAL '15' MINUTE) AS s, COUNT(*) AS n FROM orders GROUP BY HOP(order_time, INTERVAL '1' HOUR, INTERVAL '15' MINUTE)
