@@ -92,12 +92,13 @@ _slab = _Slab()
 def empties(*wanted: tuple[int, type[np.generic]]) -> list[Any]:
     """Allocate several arrays as one, each ``(count, dtype)``, undefined.
 
-    Memory is free again when nobody has any of them: so they should be of one purpose.
+    Memory is free again when nobody has any of them: so they should be of one purpose. Bytes of
+    nobody follow each, so that checks of accesses see one past its end.
     """
     sizes = [count * np.dtype(dtype).itemsize for count, dtype in wanted]
     begins = [0]
     for size in sizes:
-        begins.append(begins[-1] + -(-size // _ALIGNMENT) * _ALIGNMENT)
+        begins.append(begins[-1] + (-(-size // _ALIGNMENT) + 1) * _ALIGNMENT)
     whole, before = _memory(begins[-1])
     return [
         whole[before + begin : before + begin + size].view(dtype)

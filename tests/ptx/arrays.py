@@ -54,7 +54,11 @@ class _Memory:
     values : numpy.ndarray
     written : numpy.ndarray of uint8, or None
         A byte for each of its bytes, 1 if something wrote it; None if all is written.
+    whole : _Memory, optional
+        Of which it is a part, and which lives as long.
     """
+
+    whole: _Memory | None = None
 
     def __init__(self, count: int, dtype: Any, *, is_written: bool) -> None:
         dtype = np.dtype(dtype)
@@ -67,7 +71,7 @@ class _Memory:
     def part(self, values: Any) -> _Memory:
         """Return the memory of some of its values, which follow each other."""
         made = _Memory.__new__(_Memory)
-        made.values, made.written = values, self.written
+        made.values, made.written, made.whole = values, self.written, self
         if self.written is not None:
             begin = values.ctypes.data - self.values.ctypes.data
             made.written = self.written[begin : begin + values.nbytes]
@@ -114,7 +118,9 @@ class DeviceArray(NDArrayOperatorsMixin):
             memory.values.reshape(values.shape)[...] = values
             values = memory.values.reshape(values.shape)
         self._values, self._memory = values, memory
-        _memories[values.ctypes.data] = memory
+        there = _memories.get(values.ctypes.data)
+        if there is None or there.values.nbytes <= values.nbytes:  # else of its first values
+            _memories[values.ctypes.data] = memory
         self.dtype, self.size, self.shape = values.dtype, values.size, values.shape
         self.ndim, self.nbytes, self.strides = values.ndim, values.nbytes, values.strides
         self.flags = values.flags

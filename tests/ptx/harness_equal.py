@@ -72,6 +72,18 @@ def test_an_access_besides_an_array_is_a_fault(function: Function, order: Order)
         ran(function, zeros(), order)
 
 
+def test_arrays_of_one_allocation_are_apart() -> None:
+    """An access past the end of one is none of the next, whatever their lengths."""
+    first, second = primitives.empties((1_024, np.int64), (1_024, np.int64))
+    assert second.data.ptr - (first.data.ptr + first.nbytes) >= 512
+    with pytest.raises(KernelFaultError, match="outside of all arrays"):
+        launch(kernel_of(_writes_one_later), 16, 64, first, second, order=Order())
+
+
+def _writes_one_later(out: Any, other: Any) -> None:
+    out[cuda.grid(1) + 1] = other.size
+
+
 def test_an_access_that_is_not_aligned_is_a_fault() -> None:
     bytes_ = DeviceArray(np.zeros(8 * 1_025, np.uint8))
     odd = DeviceArray(bytes_._values[4:-4].view(np.int64), bytes_._memory)
@@ -95,8 +107,12 @@ def test_reading_what_nothing_wrote_is_a_fault_of_kernels_and_of_others(order: O
     ran(_copies_few, holed, order)
     assert CUDA.to_host(whole).tolist() == ONES.tolist()
     assert CUDA.to_host(holed[:700]).tolist() == ONES[:700].tolist()
-    for read in (lambda: CUDA.to_host(holed), lambda: holed[600:701], lambda: holed + 1):
-        with pytest.raises(NeverWrittenError, match="1 of 1024 values"):
+    for read, values in (
+        (lambda: CUDA.to_host(holed), 1_024),
+        (lambda: CUDA.to_host(holed[600:701]), 101),
+        (lambda: holed + 1, 1_024),
+    ):
+        with pytest.raises(NeverWrittenError, match=f"1 of {values} values"):
             read()
     launch(kernel_of(_copies_few), 16, 64, holed, whole, order=order)
     with pytest.raises(KernelFaultError, match=r"nothing wrote, by 'ld.*thread 60 of block 10"):
