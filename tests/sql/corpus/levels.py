@@ -15,6 +15,7 @@ MIN_RIGHT = {
     "semi_anti": 4,
     "stateless": 89,
     "temporal_join": 4,
+    "three_tables": 10,
     "top_n": 9,
     "top_n_windows": 5,
     "unnest": 10,

@@ -30,6 +30,7 @@ def test_every_text_is_recorded_under_one_name(kind: str) -> None:
     names = [text.name for text in TEXTS[kind]]
     assert len(set(names)) == len(names)
     assert set(names) == recorded(kind).keys()
+    assert 0 < MIN_RIGHT[kind] <= len(names)
 
 
 def test_a_refused_statement_has_its_place() -> None:
