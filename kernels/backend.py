@@ -65,6 +65,10 @@ class Backend(Modules[Groups, Ranges, Windows]):
         """Return a result of a call; the first look at one brings all of them to the host."""
         return self.memory.deliver(array)
 
+    def upload(self, array: HostArray) -> HostArray:
+        """Return an array of the host as what `to_device` finds where the kernels run."""
+        return self.memory.upload(array)
+
     def borrow(self, array: DeviceArray) -> HostArray:
         """Return an array of somebody else's as `keep` does."""
         return self.memory.borrow(array)
@@ -84,6 +88,7 @@ class _Remembering:
     def __init__(self, memory: Memory) -> None:
         self.to_host, self.keep, self.release = memory.to_host, memory.keep, memory.release
         self.take, self.empty, self.borrow = memory.take, memory.empty, memory.borrow
+        self.upload = memory.upload
         self._move, self._deliver = memory.to_device, memory.deliver
         self._pending: list[Any] = []
         self._moved: dict[int, tuple[HostArray, DeviceArray]] = {}  # the former keep their id

@@ -150,6 +150,17 @@ class Kernels:
         self._calls["cuda"] = before
         return made
 
+    def ahead(self, rows: int, work: Callable[[Backend], T]) -> T | None:
+        """Call ``work`` on the device for a later call of so many rows, which counts instead.
+
+        None where that call will run on the CPU, or if memory runs out: nothing is released for
+        what is not needed yet. Another thread may use kernels of its own meanwhile.
+        """
+        if self._gave_up or not self._wants_device(rows):
+            return None
+        done = self._once(rows, work)
+        return None if done is None else done.result
+
     def _prepare(self, piece: P, work: Callable[[Backend, P], T]) -> Iterator[T]:
         rows, limit = len(piece), self._max_prepared
         if limit is None or rows <= limit:

@@ -44,8 +44,8 @@ from gpu_windows.runners.arrow_selection import add_columns, apply_selections, f
 from gpu_windows.runners.explosion import Explosion, explode_table
 from gpu_windows.runners.local import (
     LocalRun,
-    batches_for,
     emissions,
+    input_of,
     run,
     with_timestamps,
     without_own,
@@ -361,7 +361,7 @@ class ArrowOutputs(Outputs):
 
     def _emissions(self) -> Iterator[Emission]:
         """Run the query and yield its emissions; none is stored."""
-        return emissions(self.plan, batches_for(self.plan, self.data), in_order=False)
+        return emissions(self.plan, input_of(self.plan, self.data), in_order=False)
 
     def _side(self, tag: str) -> pa.Table:
         """Return the rows of a side output, in the order in which they were given."""

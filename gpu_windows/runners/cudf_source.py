@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.column_types.logical import logical_schema, logical_table, logical_type
 from gpu_windows.column_types.time_units import nanoseconds_error
 from gpu_windows.operators.base import Emission
@@ -17,7 +16,7 @@ from gpu_windows.operators.batch_size import is_on_device, rows_per_call
 from gpu_windows.operators.columns.device_table import (
     device_tables,
     host_table,
-    is_numeric,
+    is_folded_on_device,
     whole_numbers,
 )
 from gpu_windows.planning.plan import Plan, Strategy
@@ -26,12 +25,9 @@ from gpu_windows.planning.query import Query
 from gpu_windows.planning.validation import check_time
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.arrow_source import ArrowOutputs, ArrowSource
-from gpu_windows.runners.local import LocalRun, batches_for, emissions, run_batches
+from gpu_windows.runners.local import LocalRun, emissions, input_of, run_batches
 from gpu_windows.runners.outputs import Outputs, Source
 
-#: How partials are combined, and what they take of a row, that are made of lanes.
-_FOLDED = (Combine.ADD, Combine.MIN, Combine.MAX, Combine.MOMENTS)
-_LIFTED = (Lift.ONE, Lift.VALUE, Lift.HIGH, Lift.LOW)
 #: Microseconds per unit.
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
 
@@ -141,7 +137,7 @@ class CudfOutputs(ArrowOutputs):
         """Return the batches for operators: on the device if all that they need can stay there."""
         planned, source = self.plan, self._source
         if not self._stays:
-            return batches_for(planned, source._data)
+            return input_of(planned, source._data)
         time, rows = planned.query.time, rows_per_call(planned)
         device = planned.query.options.device
         return device_tables(source.frame, source.schema, time, rows, device)
@@ -149,18 +145,14 @@ class CudfOutputs(ArrowOutputs):
     @property
     def _stays(self) -> bool:
         """Whether the rows stay on the device."""
-        planned, query = self.plan, self.plan.query
+        planned, query, source = self.plan, self.plan.query, self._source
         if planned.strategy is not Strategy.SLICES or not is_on_device(planned):
             return False
-        if not all(map(self._source.is_logical, planned.input_columns)):
+        if not all(map(source.is_logical, planned.input_columns)):
             return False
-        return query.watermark_column is None and all(map(self._is_folded, planned.partials))
-
-    def _is_folded(self, partial: Partial) -> bool:
-        """Whether kernels can compute a partial from a column on the device."""
-        if partial.combine not in _FOLDED or partial.lift not in _LIFTED or partial.where:
-            return False
-        return partial.column is None or is_numeric(self._source.schema.field(partial.column).type)
+        schema = source.schema
+        is_folded = all(is_folded_on_device(each, schema) for each in planned.partials)
+        return query.watermark_column is None and is_folded
 
     def _frame(self, table: pa.Table) -> Any:
         return type(self._source.frame).from_arrow(table)

@@ -20,6 +20,7 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.batch_size import gather_batches, is_on_device
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.uploads import upload_ahead
 from gpu_windows.planning.own_columns import OWN, REASON
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.rules import LONG_MAX
@@ -75,7 +76,7 @@ def run(planned: Plan, source: pa.Table | RowStream, *, in_order: bool = True) -
 
     ``in_order``: results in order of firing; else grouped by key, which is cheaper.
     """
-    return run_batches(planned, batches_for(planned, source), source.schema, in_order=in_order)
+    return run_batches(planned, input_of(planned, source), source.schema, in_order=in_order)
 
 
 def run_batches(
@@ -86,8 +87,8 @@ def run_batches(
     Parameters
     ----------
     planned : Plan
-    batches : iterable of pyarrow.Table or DeviceTable
-        See `batches_for`.
+    batches : iterable of pyarrow.Table, UploadedTable or DeviceTable
+        See `input_of`.
     schema : pyarrow.Schema
         Of the input.
     in_order : bool
@@ -137,6 +138,12 @@ def emissions(
         for some in in_batches(batches, count):
             yield from operator.process(some[0] if len(some) == 1 else pa.concat_tables(some))
         yield from operator.advance_watermark(LONG_MAX)
+
+
+def input_of(planned: Plan, source: pa.Table | RowStream) -> Iterator[Any]:
+    """Yield what operators take; the next table is on its way to a device if kernels run there."""
+    tables = batches_for(planned, source)
+    return upload_ahead(planned, tables) if is_on_device(planned) else tables
 
 
 def batches_for(planned: Plan, source: pa.Table | RowStream) -> Iterator[pa.Table]:

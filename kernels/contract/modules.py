@@ -51,8 +51,18 @@ class Memory(Protocol):
         back end's arrays are, if it is elsewhere.
         """
 
+    def upload(self, array: HostArray) -> HostArray:
+        """Return an array as `keep` does, which `to_device` finds; the host keeps its own.
+
+        On CUDA the host does not wait for it. What is looked at is the array of the host, which
+        nobody may change, and `release` drops the copy.
+        """
+
     def release(self) -> bool:
-        """Move all that is kept to the host, to make room; return whether there was any."""
+        """Move all that is kept to the host, to make room; return whether there was any.
+
+        What was uploaded is there already.
+        """
 
     def take(self, values: DeviceArray, index: DeviceInts) -> DeviceArray:
         """Return ``values[index]``, int64[n] within bounds."""

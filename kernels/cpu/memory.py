@@ -34,6 +34,11 @@ def borrow(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def upload(array: NDArray[Any]) -> NDArray[Any]:
+    """See `contract.modules.Memory.upload`."""
+    return np.asarray(array)
+
+
 def release() -> bool:
     """See `contract.modules.Memory.release`."""
     return False

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceArray, DeviceInts, HostArray
 from gpu_windows.kernels.cuda import primitives, resident
-from gpu_windows.kernels.cuda.resident import Delivered, Resident
+from gpu_windows.kernels.cuda.resident import Delivered, Resident, Uploaded
 
 
 def to_device(array: HostArray) -> DeviceArray:
@@ -42,6 +42,12 @@ def borrow(array: DeviceArray) -> HostArray:
     """See `contract.modules.Memory.borrow`."""
     borrowed: Any = Resident(primitives.to_device(array), is_owned=False)
     return borrowed  # type: ignore[no-any-return]
+
+
+def upload(array: HostArray) -> HostArray:
+    """See `contract.modules.Memory.upload`."""
+    uploaded: Any = Uploaded(array)
+    return uploaded  # type: ignore[no-any-return]
 
 
 def release() -> bool:

@@ -23,7 +23,7 @@ from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.session import working
-from gpu_windows.kernels.lazy_array import LazyArray
+from gpu_windows.kernels.lazy_array import LazyArray, Pieces
 
 
 class Resident(LazyArray):
@@ -71,6 +71,32 @@ class Resident(LazyArray):
             if array is not None:
                 return type(self)(array)
         return super().__array_function__(function, types, arguments, keywords)
+
+
+class Uploaded(Resident):
+    """A copy on the device of an array of the host, or one that is on its way there.
+
+    Whoever looks at it sees the host's.
+
+    Parameters
+    ----------
+    source : numpy.ndarray or Pieces
+        One-dimensional. Nobody may change it.
+    """
+
+    def __init__(self, source: HostArray | Pieces) -> None:
+        self._source = source
+        super().__init__(primitives.to_device(source))
+
+    @property
+    def on_host(self) -> HostArray:
+        """The array of the host."""
+        return np.asarray(self._source)
+
+    def leave(self) -> None:
+        """Leave the device."""
+        with _LOCK:
+            self._array = None
 
 
 class Delivered(LazyArray):

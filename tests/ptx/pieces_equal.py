@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def _rows(chunks: int) -> pa.Table:
     return pa.concat_tables([table.slice(begin, size) for begin in range(0, ROWS, size)])
 
 
-def _query(rows: pa.Table, device: str) -> Any:
+def _query(rows: pa.Table, device: Any, **options: Any) -> Any:
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("1 second")
     windows = gw.SlidingEventTimeWindows.of("20 seconds", "5 seconds")
     aggregates = {
@@ -40,7 +41,7 @@ def _query(rows: pa.Table, device: str) -> Any:
         "first": gw.first("i"), "spread": gw.variance("i"),
     }  # fmt: skip
     timed = gw.stream(rows).event_time("ts", strategy).key_by("k").window(windows)
-    return timed.options(device=device).aggregate(**aggregates)
+    return timed.options(device=device, **options).aggregate(**aggregates)
 
 
 def test_chunks_of_columns_stay_apart_until_they_go_to_the_device(
@@ -57,11 +58,35 @@ def test_chunks_of_columns_stay_apart_until_they_go_to_the_device(
     found = _query(_rows(chunks=12), "cuda")
     apart = [array for array in moved if isinstance(array, Pieces)]
     assert sorted(array.parts[0].dtype.name for array in apart) == sorted(
-        ["int64", "int8", "bool", "int16", "float32"]  # time, key, its nulls; values
+        ["int64", "int8", "bool", "int16", "bool", "float32"]  # time, key and values, with nulls
     )
     assert {len(array.parts) for array in apart} == {12}
     assert not any("on_host" in vars(array) and array.size > ROWS for array in apart)
-    expected = _query(_rows(chunks=1), "cpu")
+    _assert_equal(found, _query(_rows(chunks=1), "cpu"))
+
+
+def _assert_equal(found: pa.Table, expected: pa.Table) -> None:
+    """Compare, floats of sums within the bound of their order."""
     assert found.drop_columns(["spread"]).equals(expected.drop_columns(["spread"]))
     spread = [table["spread"].to_numpy() for table in (found, expected)]
     np.testing.assert_allclose(spread[0], spread[1], rtol=1e-12)
+
+
+def test_columns_of_many_calls_go_to_the_device_one_call_ahead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moved: list[tuple[str, int]] = []
+    move = primitives.to_device
+
+    def noted(array: Any) -> Any:
+        moved.append((threading.current_thread().name, len(array)))
+        return move(array)
+
+    monkeypatch.setattr(primitives, "to_device", noted)
+    calls, rows = 6, ROWS // 6
+    found = _query(_rows(chunks=calls), "cuda", batch_rows=rows)
+    ahead = [size for name, size in moved if name.startswith("upload") and size]
+    assert ahead.count(rows) == 6 * calls, "time, a key and two values, two of them with nulls"
+    later = [size for name, size in moved if size == rows and not name.startswith("upload")]
+    assert len(later) == 2 * calls, "how rows rank for `first`, and which of them do"
+    _assert_equal(found, _query(_rows(chunks=1), "cpu"))

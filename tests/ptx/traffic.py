@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda import memory, primitives
 from gpu_windows.kernels.cuda.kernel import CudaKernel
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.slices.table import SliceTable
@@ -173,7 +173,7 @@ def counting(device: Device) -> Iterator[Traffic]:
     """Count what is launched and moved."""
     order, device.order = device.order, Order(Mode.WARPS)
     found = Traffic([], [], [])
-    launch, encode, add_rows = CudaKernel.__call__, KeyEncoder.encode, SliceTable.add_rows
+    launch, encode = CudaKernel.__call__, KeyEncoder.encode
     before = calls_until_now(device)
 
     def launched(kernel: CudaKernel, count: int, *arguments: Any) -> None:
@@ -193,14 +193,18 @@ def counting(device: Device) -> Iterator[Traffic]:
         with found.encoding():
             return encode(*arguments)
 
-    def added(*arguments: Any) -> Any:
-        begin = calls_until_now(device)
-        rejected = add_rows(*arguments)
-        found.batch_calls += calls_until_now(device) - begin
-        return rejected
+    def of_batches(work: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any) -> Any:
+            begin = calls_until_now(device)
+            done = work(*arguments)
+            found.batch_calls += calls_until_now(device) - begin
+            return done
+
+        return counted
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SliceTable, "add_rows", added)
+        patch.setattr(memory, "upload", of_batches(memory.upload))
+        patch.setattr(SliceTable, "add_rows", of_batches(SliceTable.add_rows))
         patch.setattr(primitives, "_MAX_BLOCKS", ROWS // (_ROWS_A_THREAD * primitives.THREADS))
         patch.setattr(CudaKernel, "__call__", launched)
         patch.setattr(KeyEncoder, "encode", encoded)

@@ -16,15 +16,27 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import types
 
+from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators.columns.numeric import ALL, TypedNumericColumn
 from gpu_windows.vocabulary.options import Device
+
+#: How partials are combined, and what they take of a row, that are made of lanes.
+_FOLDED = (Combine.ADD, Combine.MIN, Combine.MAX, Combine.MOMENTS)
+_LIFTED = (Lift.ONE, Lift.VALUE, Lift.HIGH, Lift.LOW)
 
 
 def is_numeric(dtype: pa.DataType) -> bool:
     """Whether columns of a type stay on the device: numbers, booleans, timestamps."""
     whole = types.is_integer(dtype) and not types.is_uint64(dtype)
     return whole or types.is_floating(dtype) or types.is_boolean(dtype) or types.is_timestamp(dtype)
+
+
+def is_folded_on_device(partial: Partial, schema: pa.Schema) -> bool:
+    """Whether kernels can compute a partial from a column on the device, and nothing else."""
+    if partial.combine not in _FOLDED or partial.lift not in _LIFTED or partial.where:
+        return False
+    return partial.column is None or is_numeric(schema.field(partial.column).type)
 
 
 def device_tables(

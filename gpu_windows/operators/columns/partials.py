@@ -33,6 +33,7 @@ from gpu_windows.operators.columns.numeric import (
     upper_words,
     values_of,
 )
+from gpu_windows.operators.columns.uploaded_table import kernel_column
 from gpu_windows.rules import ADD, IDENTITIES, MAX, MIN
 
 State = tuple[Any, ...]
@@ -59,7 +60,7 @@ class Rows:
     def numeric(self, column: str, where: str | None = None, word: int = 0) -> NumericColumn:
         """Return a column as numbers; see `valid`, and `Partial` for ``word``."""
         if (column, word) not in self._values:
-            self._values[column, word] = self._values_of(self.table.column(column), word)
+            self._values[column, word] = self._values_of(kernel_column(self.table, column), word)
         return NumericColumn(self._values[column, word], self.valid(column, where))
 
     def _values_of(self, column: Any, word: int) -> NDArray[Any]:
@@ -83,7 +84,7 @@ class Rows:
 
     def _valid_where(self, column: str | None, where: str | None) -> NDArray[np.bool_]:
         if where is None:
-            return ALL if column is None else valid_rows(self.table.column(column))
+            return ALL if column is None else valid_rows(kernel_column(self.table, column))
         condition = pc.fill_null(self.table.column(where), False)
         true: NDArray[np.bool_] = condition.to_numpy(zero_copy_only=False)
         valid = self.valid(column)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.aggregates.partials import ROWS
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.batch_size import gather_batches
+from gpu_windows.operators.batch_size import gather_batches, is_on_device
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, entries_within
@@ -19,6 +19,7 @@ from gpu_windows.operators.counters import Counters, Rejected
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.sessions import new_table
 from gpu_windows.operators.slices.table import KeyedRows, grid_of
+from gpu_windows.operators.uploads import upload_ahead
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE, Strategy
 from gpu_windows.rules import LONG_MIN, SENTINELS
@@ -71,7 +72,8 @@ class Preaggregation:
             yield table.cast(schema)
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        for table in gather_batches(self._plan, batches):
+        tables = gather_batches(self._plan, batches)
+        for table in upload_ahead(self._plan, tables) if is_on_device(self._plan) else tables:
             yield from self._add(table)
         yield from self._flush()
         calls = self._kernels.take_counters()

@@ -19,6 +19,7 @@ from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, State, entries_within
 from gpu_windows.operators.columns.reducing import reduce_columns
 from gpu_windows.operators.columns.units import limits_of, units_on_device
+from gpu_windows.operators.columns.uploaded_table import kernel_column
 from gpu_windows.operators.counters import Rejected
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.key_encoding import encode_keys
@@ -225,7 +226,7 @@ class SliceTable:
         # the chunks of a column become one as they go to a device
         for rows in [table] if self._kernels.uses_device else table.to_batches():
             if rows.num_rows:
-                columns = [rows.column(name) for name in self._names]
+                columns = [kernel_column(rows, name) for name in self._names]
                 codes = encode_keys(self._kernels, self.keys, columns)
                 yield KeyedRows(rows, codes, self.keys.count, np.empty(0, np.int64))
 
@@ -331,7 +332,7 @@ class SliceTable:
 
     def _assign(self, backend: Backend, piece: KeyedRows, watermark: int) -> Assigned:
         query = self._plan.query
-        column = piece.rows.column(query.time)
+        column = kernel_column(piece.rows, query.time)
         times = to_numeric(column) if backend.name == "cpu" else in_pieces(column)
         limits = limits_of(grid_of(self._plan), query.units, watermark)
         ts, valid = units_on_device(backend, times, query.units)
