@@ -42,6 +42,7 @@ def _counted(folder: Path, text: str, seconds: float = 60.0) -> dict[str, Any]:
     return counted([*PYTEST, str(file)], seconds)
 
 
+@pytest.mark.thorough
 def test_the_first_failures_are_told_in_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +102,7 @@ def test_small_tests_come_first_and_wait_for_kernels_but_those_of_streams() -> N
     assert not any(part.variables for part in found if part.large)
 
 
+@pytest.mark.thorough
 def test_a_file_whose_tests_fail_ends_no_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -97,6 +97,7 @@ def test_state_is_filled_once_and_touched_between_two_ends_of_windows(times: int
 # ---- turns
 
 
+@pytest.mark.thorough
 def test_details_are_asked_for_after_the_last_run() -> None:
     runs: list[str] = []
 

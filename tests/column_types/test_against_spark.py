@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.column_types.against_spark import Runner, differing, try_seed
 from tests.column_types.runners import here, on_a_shard, on_spark
+from tests.lanes import quick
 
 WANTED = pa.table({"i": [1, 2], "sum_v0": [0.5, None], "min_v1": ["a", "b"]})
 #: Results that are not the wanted one, and what is reported.
@@ -39,7 +40,7 @@ def test_decimals_differ_by_their_last_digit() -> None:
     assert "v is Decimal('1.10')" in differing(one, other, ("i",))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", quick(range(4), 0))
 def test_some_schemas(spark: SparkSession, seed: int) -> None:
     assert_as_spark(spark, seed, {"local": here, "a shard": on_a_shard})
 

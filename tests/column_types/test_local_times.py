@@ -83,6 +83,7 @@ def test_tables_readers_and_files_here(tmp_path: Path) -> None:
     assert ticks_of(coarse, zone) == in_python(whole, zone)
 
 
+@pytest.mark.thorough
 def test_spark_casts_alike_whatever_the_zone_of_the_session(
     spark: SparkSession, tmp_path: Path
 ) -> None:

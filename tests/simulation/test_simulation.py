@@ -26,6 +26,7 @@ from gpu_windows.planning.plan import Strategy
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.tasks import shard_run
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
+from tests.lanes import quick
 from tests.simulation.__main__ import app, trials
 from tests.simulation.case import Case, Crash, Row, Segment
 from tests.simulation.draw import case_of
@@ -110,7 +111,10 @@ class KnowsAnOldWatermark(Execution):
 
 
 @pytest.mark.parametrize(
-    "broken", [LosesRunsExecution, KeepsWhatDied, IsLateTooEarly, KnowsAnOldWatermark]
+    "broken",
+    quick(
+        [LosesRunsExecution, KeepsWhatDied, IsLateTooEarly, KnowsAnOldWatermark], LosesRunsExecution
+    ),
 )
 def test_what_is_broken_is_found_and_made_small(broken: type[Execution]) -> None:
     failure = first_failure(broken)
@@ -268,6 +272,7 @@ def test_bad_arguments_are_told(arguments: list[str]) -> None:
     assert result.exit_code == 2, result.output
 
 
+@pytest.mark.thorough
 def test_the_command_says_the_same_twice() -> None:
     """In processes whose hashes of strings differ."""
     one, other = (

@@ -170,6 +170,7 @@ def test_unions_on_spark(spark: SparkSession, tmp_path: Path) -> None:
         assert rows_of(gw.read_output(spark, folder / "out").toArrow()) == wanted
 
 
+@pytest.mark.thorough
 def test_windows_over_a_union_of_streams(spark: SparkSession, tmp_path: Path) -> None:
     parts = batches(3, 100)
     text = f"""SELECT k, window_end, COUNT(*) AS n, SUM(v) AS s FROM {HOUR.format("q", "ts")}

@@ -91,9 +91,8 @@ READERS = pytest.mark.parametrize("read", [batch, stream])
     [
         *(pytest.param(batch, damage, id=name) for name, damage in DAMAGES.items()),
         *(
-            pytest.param(stream, damage, id=f"{name}, as a stream", marks=mark)
+            pytest.param(stream, damage, id=f"{name}, as a stream", marks=pytest.mark.thorough)
             for name, damage in DAMAGES.items()
-            for mark in (() if name == "a file is gone" else pytest.mark.thorough,)
         ),
     ],
 )

@@ -87,6 +87,7 @@ def test_a_query_goes_on_with_either_reader(
     assert rows_in(tmp_path) == [100] * 6
 
 
+@pytest.mark.thorough
 def test_partitions_and_names_are_those_of_a_dataframe(spark: SparkSession, tmp_path: Path) -> None:
     names = ["part=1/name=a%2Fb/x y.parquet", "part=2/name=ü/50%25 +#.parquet"]
     names += ["part=__HIVE_DEFAULT_PARTITION__/name=+ /c%20d.parquet", "_h.parquet", ".h/x"]

@@ -92,7 +92,7 @@ def test_a_stream(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path
         assert reasons == {"late", "null_timestamp"}
 
 
-@pytest.mark.parametrize("name", quick(["tumbling", "stage"], "tumbling"))
+@pytest.mark.parametrize("name", quick(["tumbling", "stage"]))
 def test_a_scan(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path) -> None:
     with time_zone(ZONE):
         start(spark, tmp_path / "ntz", name, 3, "scan")
@@ -140,6 +140,7 @@ def test_another_type_is_another_query(spark: SparkSession, tmp_path: Path) -> N
         start(spark, tmp_path, "tumbling", 2, "TIMESTAMP_NTZ")
 
 
+@pytest.mark.thorough
 def test_results_that_are_read_back(spark: SparkSession, time_zone: Any, tmp_path: Path) -> None:
     """In a batch, and as a stream of its own: windows of windows."""
     with time_zone(ZONE):

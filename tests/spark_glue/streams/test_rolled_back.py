@@ -40,6 +40,7 @@ def roll_back_spark(folder: Path) -> None:
         (log / f".{last}.crc").unlink(missing_ok=True)
 
 
+@pytest.mark.thorough
 def test_spark_may_forget_a_micro_batch_that_gave_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from gpu_windows.datastream.stream import Stream
 from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.spark_glue.streams.targets import identity_of
+from tests.lanes import quick
 from tests.spark_glue.stream_runs import WATERMARKS, batches, files, streamed
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def results(spark: SparkSession, path: Path, output: str = "result") -> Counter[
     return Counter(map(tuple, gw.read_output(spark, path, output).collect()))
 
 
-@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("shared", quick([True, False], True))
 def test_each_target_has_the_results_that_it_has_alone(
     spark: SparkSession, tmp_path: Path, shared: bool
 ) -> None:
