@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 
 import pytest
 
@@ -17,7 +18,14 @@ from tests.ptx.workloads import bits, share_places, workloads
 WORKLOADS = workloads()
 #: Of chance: in `make check`, and in `make nightly` 50 for each mode.
 FEW, MANY = range(2), range(2, 52)
-SEEDS = [*FEW, *(pytest.param(seed, marks=pytest.mark.slow) for seed in MANY)]
+APART, SHARED = "a place and an item for a thread", "few of both"
+#: Whose tables have a million places, which take 20 s an order where each has a thread.
+WIDE = ("sliding", "cumulative", "one key, many tiles")
+RANDOM = [
+    pytest.param(*case, marks=pytest.mark.slow if is_slow else ())
+    for case in product((APART, SHARED), WORKLOADS, (Mode.TURNS, Mode.WEAK), (*FEW, *MANY))
+    for is_slow in [case[-1] in MANY or (case[0] == APART and case[1] in WIDE)]
+]
 
 each_workload = pytest.mark.parametrize("name", WORKLOADS)
 
@@ -31,14 +39,14 @@ def device() -> Iterator[Device]:
     found.order = before
 
 
-@pytest.fixture(params=["a place and an item for a thread", "few of both"])
+@pytest.fixture(params=[APART, SHARED])
 def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How many places of tables there are, and how many blocks.
+    """Set how many places of tables there are, and how many blocks.
 
     Where threads share places, they meet more often; where they are few, each has several items,
     so that loops turn that NVVM unrolled.
     """
-    if request.param == "few of both":
+    if request.param == SHARED:
         share_places(monkeypatch)
     return str(request.param)
 
@@ -49,9 +57,12 @@ def _in_order(name: str, places: str) -> list[bytes]:
     return bits(WORKLOADS[name]())
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("mode", [Mode.TURNS, Mode.WEAK], ids=lambda mode: mode.name.lower())
-@each_workload
+@pytest.mark.parametrize(
+    ("places", "name", "mode", "seed"),
+    RANDOM,
+    indirect=["places"],
+    ids=lambda value: value.name.lower() if isinstance(value, Mode) else None,
+)
 def test_any_order_gives_the_same_bits(
     device: Device, places: str, name: str, mode: Mode, seed: int
 ) -> None:
