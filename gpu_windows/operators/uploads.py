@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, pairwise
 
 import pyarrow as pa
 
@@ -26,9 +27,9 @@ from gpu_windows.planning.plan import Plan, Strategy, is_plan_of
 def upload_ahead(plan: Plan, tables: Iterable[pa.Table]) -> Iterator[UploadedTable | pa.Table]:
     """Yield tables whose columns go to the device one table ahead, in a thread of its own.
 
-    The thread also makes the next table, so its source is read while kernels work. Tables that will
-    not run on the device, or for whose columns it has no room, are yielded as they are. Where a
-    table is used up when the next one is taken: its columns leave the device.
+    So the source is read one table ahead, in the caller's thread. Tables that will not run on the
+    device, or for whose columns it has no room, are yielded as they are. A table is used up when
+    the next one is asked for: then its columns leave the device.
 
     Parameters
     ----------
@@ -46,19 +47,16 @@ def upload_ahead(plan: Plan, tables: Iterable[pa.Table]) -> Iterator[UploadedTab
         yield from tables
         return
     kernels = Kernels(plan.query.options.device)
-    source = iter(tables)
 
-    def take() -> UploadedTable | pa.Table | None:
-        table = next(source, None)
-        if table is None:
-            return None
+    def upload(table: pa.Table) -> UploadedTable | pa.Table:
         uploaded = kernels.ahead(len(table), lambda backend: _upload(backend, table, names))
         return UploadedTable(table, uploaded) if uploaded else table
 
     with ThreadPoolExecutor(1, "upload") as thread:
-        coming = thread.submit(take)
-        while (table := coming.result()) is not None:
-            coming = thread.submit(take)
+        uploads = (thread.submit(upload, table) for table in tables)
+        for this, _ in pairwise(chain(uploads, [None])):
+            assert this is not None
+            table = this.result()
             yield table
             if isinstance(table, UploadedTable):
                 table.uploaded.clear()

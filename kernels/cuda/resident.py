@@ -5,7 +5,8 @@ asked for, once, and given to kernels as it is. Where memory runs out, all that 
 the host first (`release`): so what is kept never makes a batch fail that would have fitted.
 
 So windows of counts, sums, extremes and moments on tables and batch DataFrames make no round trip
-once keys are known: columns go up, kernels turn a batch into entries, results come down
+once keys are known: columns go up, those of the next batch while kernels work at this one
+(`gpu_windows.operators.uploads`), kernels turn a batch into entries, results come down
 (``docs/traffic.md``). Of a join only the row numbers of pairs come down. Picked rows (`first`,
 `arg_min`) are ranked on the host. State of streams is in files, so it leaves the device in every
 micro-batch.

@@ -79,23 +79,28 @@ def numbers(tables: Any) -> list[int]:
 def test_the_next_table_is_on_the_device_before_it_is_asked_for(
     pretended: PretendDevice, sums: Plan
 ) -> None:
-    at_work = threading.Event()
-
-    def source() -> Iterator[pa.Table]:
-        yield table(0)
-        assert at_work.wait(PATIENCE), "the next one is taken while this one is worked at"
-        yield table(1)
-
-    tables = upload_ahead(sums, source())
-    first: Any = next(tables)
-    before = pretended.held
-    at_work.set()
+    tables = upload_ahead(sums, map(table, range(2)))
+    first = next(tables)
     deadline = time.monotonic() + PATIENCE
-    while pretended.held < before + TABLE_BYTES and time.monotonic() < deadline:
+    while pretended.held < 2 * TABLE_BYTES and time.monotonic() < deadline:
         time.sleep(0.001)
-    assert pretended.held == before + TABLE_BYTES
+    assert pretended.held == 2 * TABLE_BYTES, "this one's columns and the next one's"
     assert numbers([first]) == [0]
     assert numbers(tables) == [1]
+
+
+def test_the_source_is_read_by_the_thread_that_asks(pretended: PretendDevice, sums: Plan) -> None:
+    """As a cursor of a database demands."""
+    readers: list[threading.Thread] = []
+
+    def source() -> Iterator[pa.Table]:
+        for number in range(3):
+            readers.append(threading.current_thread())
+            yield table(number)
+
+    assert numbers(upload_ahead(sums, source())) == [0, 1, 2]
+    assert set(readers) == {threading.current_thread()}
+    assert pretended.held == 0
 
 
 def test_no_more_than_two_tables_are_on_the_device(pretended: PretendDevice, sums: Plan) -> None:
@@ -165,11 +170,11 @@ def test_tables_that_the_cpu_will_take_stay_there(
     assert pretended.calls == 0
 
 
-def test_an_error_of_the_source_is_raised_where_its_table_is_asked_for(
+def test_an_error_of_the_source_is_raised_and_leaves_nothing(
     pretended: PretendDevice, sums: Plan
 ) -> None:
     def source() -> Iterator[pa.Table]:
-        yield table(0)
+        yield from map(table, range(2))
         raise ZeroDivisionError("of the source")
 
     tables = upload_ahead(sums, source())
