@@ -14,6 +14,7 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.cuda.session import working
+from gpu_windows.kernels.cuda.staging import Upload
 from gpu_windows.kernels.lazy_array import Pieces
 
 #: Threads of a block.
@@ -28,14 +29,20 @@ _MIN_BLOCKS, _MAX_BLOCKS = 128, 4096
 
 def to_device(array: HostArray | Pieces) -> DeviceArray:
     """Return the array on the device, contiguous; one that is there is not copied."""
+    return upload(array).land()
+
+
+def upload(array: HostArray | Pieces) -> Upload:
+    """Begin to copy an array to the device; kernels that run meanwhile do not wait for it."""
     with working() as session:
         if array.size == 0:
-            return session.placeholder(array.dtype)[:0]
-        moved = None if session.staging is None else session.staging.to_device(array)
-        if moved is None:
-            plain = array.on_host if isinstance(array, Pieces) else array
-            moved = session.arrays.asarray(plain)
-        return moved if moved.flags.c_contiguous else session.arrays.ascontiguousarray(moved)
+            return Upload(session.placeholder(array.dtype)[:0])
+        begun = None if session.staging is None else session.staging.upload(array)
+        if begun is not None:
+            return begun
+        moved = session.arrays.asarray(array.on_host if isinstance(array, Pieces) else array)
+        there = moved if moved.flags.c_contiguous else session.arrays.ascontiguousarray(moved)
+        return Upload(there)
 
 
 def to_host(array: DeviceArray) -> HostArray:

@@ -24,6 +24,7 @@ from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.session import working
+from gpu_windows.kernels.cuda.staging import Upload
 from gpu_windows.kernels.lazy_array import LazyArray, Pieces
 
 
@@ -70,7 +71,7 @@ class Resident(LazyArray):
         if function is np.concatenate and not keywords:
             array = _concat(*arguments)
             if array is not None:
-                return type(self)(array)
+                return Resident(array)
         return super().__array_function__(function, types, arguments, keywords)
 
 
@@ -87,7 +88,14 @@ class Uploaded(Resident):
 
     def __init__(self, source: HostArray | Pieces) -> None:
         self._source = source
-        super().__init__(primitives.to_device(source))
+        self._upload: Upload | None = primitives.upload(source)
+        super().__init__(self._upload.array)
+
+    @property
+    def on_device(self) -> DeviceArray | None:
+        """The array, if it is still on the device; kernels wait for it from now on."""
+        with _LOCK:
+            return None if self._upload is None else self._upload.land()
 
     @property
     def on_host(self) -> HostArray:
@@ -97,7 +105,7 @@ class Uploaded(Resident):
     def leave(self) -> None:
         """Leave the device."""
         with _LOCK:
-            self._array = None
+            self._array = self._upload = None
 
 
 class Delivered(LazyArray):

@@ -20,7 +20,9 @@ Why no byte is read before it is written, nor overwritten before it is read:
   host, the same wait is for the kernels that write the array. What somebody does on the default
   stream is waited for, too: the kernels' stream waits for that before it goes on.
 * The kernels' stream waits for the last transfer to the device, so whatever it runs later finds the
-  array; and memory of an array that is collected goes back to that stream's part of the pool.
+  array; and memory of an array that is collected goes back to that stream's part of the pool. An
+  upload for later makes it wait when its array is taken (`Upload.land`), so that kernels of this
+  batch do not wait for the next one; if nobody takes it, before its memory goes back.
   A move to the host returns when all is there, so its array may be collected.
 * An error in the middle (an interrupt, too) leaves when the threads have ended and the copies'
   stream is empty: nothing writes into memory that the pool may give to others. The ring is given
@@ -36,6 +38,7 @@ from __future__ import annotations
 
 import logging
 import os
+import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -112,8 +115,15 @@ class Staging:
     def to_device(self, array: HostArray | Pieces) -> DeviceArray | None:
         """Return a copy on the device; None if the array must go the plain way.
 
-        Pieces become one array, of their type, as they are copied into pinned memory. Kernels that
-        are launched from now on wait for it, the host does not.
+        Kernels that are launched from now on wait for it, the host does not.
+        """
+        begun = self.upload(array)
+        return None if begun is None else begun.land()
+
+    def upload(self, array: HostArray | Pieces) -> Upload | None:
+        """Begin a copy to the device for later; None if the array must go the plain way.
+
+        Pieces become one array, of their type, as they are copied into pinned memory.
         """
         if array.nbytes < self._min_bytes:
             return None
@@ -128,8 +138,8 @@ class Staging:
                 return None
             there = self._library.empty(len(array), array.dtype)
             with self._close_on_error():
-                ring.up(parts, there, self._step(array.nbytes))
-            return there
+                landed = ring.up(parts, there, self._step(array.nbytes))
+            return Upload(there, self._kernels, landed)
 
     def to_host(self, array: DeviceArray) -> HostArray | None:
         """Return a copy on the host, complete; None if the array must go the plain way."""
@@ -180,6 +190,38 @@ class Staging:
         return min(self._chunk_bytes, max(self._min_bytes, -(-size // self._threads)))
 
 
+class Upload:
+    """An array that is on its way to the device.
+
+    Parameters
+    ----------
+    array : device array
+        Which kernels may read once it has landed.
+    kernels : stream, optional
+        Of those kernels. Default: the copy is on their stream, or complete.
+    landed : event, optional
+        Behind the last transfer.
+    """
+
+    def __init__(self, array: DeviceArray, kernels: Any = None, landed: Any = None) -> None:
+        self.array = array
+        self._landing: weakref.finalize[..., Upload] | None = None
+        if landed is not None:  # at the latest when this is collected, before the array's memory is
+            self._landing = weakref.finalize(self, _wait, kernels, landed, array)
+            self._landing.atexit = False
+
+    def land(self) -> DeviceArray:
+        """Return the array; kernels that are launched from now on wait for it."""
+        if self._landing is not None:
+            self._landing()  # once
+        return self.array
+
+
+def _wait(kernels: Any, landed: Any, array: DeviceArray) -> None:
+    del array  # whose memory was not free until now
+    kernels.wait_event(landed)
+
+
 class _Chunk:
     """Some pinned memory, the transfer that was enqueued last, and the host's copy that runs."""
 
@@ -203,14 +245,17 @@ class _Ring:
 
     def __init__(self, library: Any, kernels: Any, size: int, count: int, threads: int) -> None:
         cuda = library.cuda
-        self._runtime, self._kernels = cuda.runtime, kernels
+        self._cuda, self._runtime, self._kernels = cuda, cuda.runtime, kernels
         self._copies = cuda.Stream(non_blocking=True)
-        self._before, self._landed = (cuda.Event(disable_timing=True) for _ in range(2))
+        self._before = cuda.Event(disable_timing=True)
         self._chunks = [_Chunk(cuda, size) for _ in range(count)]
         self._pool = ThreadPoolExecutor(threads, "staging") if threads > 1 else None
 
-    def up(self, parts: Sequence[HostArray], there: DeviceArray, step: int) -> None:
-        """Copy arrays of one dimension to the device, one after the other, as its type."""
+    def up(self, parts: Sequence[HostArray], there: DeviceArray, step: int) -> Any:
+        """Copy arrays of one dimension to the device, one after the other, as its type.
+
+        Returns the event behind the last transfer.
+        """
         dtype, begin = there.dtype, there.data.ptr
         ahead = max(0, len(self._chunks) - 2)  # so that a transfer is enqueued behind the awaited
         sending: deque[tuple[_Chunk, int, int]] = deque()
@@ -226,8 +271,9 @@ class _Ring:
             begin += size
         while sending:
             self._send(*sending.popleft())
-        self._landed.record(self._copies)
-        self._kernels.wait_event(self._landed)
+        landed = self._cuda.Event(disable_timing=True)
+        landed.record(self._copies)
+        return landed
 
     def down(self, array: DeviceArray, here: HostArray, step: int) -> None:
         """Copy an array to the bytes of one on the host."""

@@ -70,3 +70,19 @@ def test_threads_at_once(cuda: Backend) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(there_and_back, range(40)))
+
+
+def test_uploads_for_later_land_before_kernels_read_them_and_before_their_memory_is_used(
+    cuda: Backend,
+) -> None:
+    index = cuda.to_device(np.arange(CHUNK_BYTES)[::-1])
+    taken, expected = [], []
+    for turn in range(20):
+        values = _values(8 * CHUNK_BYTES) + turn
+        later, never = cuda.upload(values), cuda.upload(values)
+        del never  # the transfer may still run
+        taken.append(cuda.take(cuda.to_device(later), index))
+        expected.append(values[::-1])
+        np.testing.assert_array_equal(np.asarray(later), values)
+    for found, wanted in zip(taken, expected, strict=True):
+        np.testing.assert_array_equal(cuda.to_host(found), wanted)

@@ -196,7 +196,7 @@ class Pretended:
         needed = size * np.dtype(dtype).itemsize
         fit = [memory for memory in self._free if len(memory) >= needed]
         memory = fit[-1] if fit else np.full(needed, 0xEE, np.uint8)
-        self._free = [free for free in self._free if free is not memory]
+        self._free[:] = [free for free in self._free if free is not memory]
         made = Array(memory, size, dtype)
         weakref.finalize(made, self._free.append, memory)
         return made

@@ -55,6 +55,8 @@ class Scenario:
             threads=random.randint(1, 3),
         )
         self._arrays: list[tuple[Array, Any]] = []
+        self._uploads: list[tuple[Any, Any]] = []
+        self._landed: list[Any] = []
         self._seen: list[tuple[Any, Any]] = []
 
     def run(self) -> None:
@@ -62,6 +64,9 @@ class Scenario:
         steps = (
             self._up,
             self._up_pieces,
+            self._up_for_later,
+            self._land,
+            self._drop_upload,
             self._down,
             self._kernel,
             self._look,
@@ -113,6 +118,30 @@ class Scenario:
         assert (there is None) == (expected.nbytes < MIN)
         if there is not None:
             self._arrays.append((there, expected))
+
+    def _up_for_later(self) -> None:
+        host = self._host()
+        expected = host.copy()
+        begun = self._staging.upload(host)
+        host[:] = 111
+        if begun is not None:
+            self._uploads.append((begun, expected))
+
+    def _land(self) -> None:
+        """Take an array that is on its way."""
+        if self._uploads:
+            begun, expected = self._uploads.pop(self._random.randrange(len(self._uploads)))
+            self._arrays.append((begun.land(), expected))
+            self._landed.append(begun)
+
+    def _drop_upload(self) -> None:
+        """Forget an array that may still be on its way, and give its memory to a kernel."""
+        if self._uploads:
+            expected = self._uploads.pop(self._random.randrange(len(self._uploads)))[1]
+            there = self._library.empty(len(expected), expected.dtype)
+            values, written = there.values, expected + 1
+            self._library.launch(lambda: np.copyto(values, written))
+            self._arrays.append((there, written.copy()))
 
     def _pick(self) -> tuple[Array, Any] | None:
         return self._random.choice(self._arrays) if self._arrays else None
@@ -193,10 +222,19 @@ WAITS = {
         "        self._before.record(self._kernels)\n        self._copies.wait_event(self._before)",
         "        self._copies.wait_event(self._before)\n        self._before.record(self._kernels)",
     ),
-    "kernels, for the last transfer": ("self._kernels.wait_event(self._landed)", "pass"),
+    "kernels, for the last transfer": (
+        "            self._landing()  # once\n",
+        "            pass\n",
+    ),
     "kernels, for the last transfer: too early": (
-        "            self._send(*sending.popleft())\n        self._landed.record(self._copies)",
-        "            self._landed.record(self._copies)\n            self._send(*sending.popleft())",
+        "            self._send(*sending.popleft())\n        landed = self._cuda.Event("
+        "disable_timing=True)\n        landed.record(self._copies)",
+        "            landed = self._cuda.Event(disable_timing=True)\n            landed.record("
+        "self._copies)\n            self._send(*sending.popleft())",
+    ),
+    "kernels, for transfers into memory that they get": (
+        "            self._landing = weakref.finalize(self, _wait, kernels, landed, array)",
+        "            self._landing = lambda: _wait(kernels, landed, array)",
     ),
     "the host, for what comes": (
         "        chunk.moved.synchronize()\n        chunk.copying",

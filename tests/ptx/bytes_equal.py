@@ -123,7 +123,7 @@ def test_a_column_goes_to_the_device_once_however_many_aggregates_it_has() -> No
     stream = gw.stream(table).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     windowed = stream.key_by("k").window(gw.TumblingEventTimeWindows.of("1 second"))
     sizes: Counter[str] = Counter()
-    move = primitives.to_device
+    move = primitives.upload
 
     def moved(array: Any) -> Any:
         if len(array) == count:
@@ -131,7 +131,7 @@ def test_a_column_goes_to_the_device_once_however_many_aggregates_it_has() -> No
         return move(array)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(primitives, "to_device", moved)
+        patch.setattr(primitives, "upload", moved)
         found = windowed.options(device="cuda").aggregate(
             n=gw.count("v"), total=gw.sum("v"), mean=gw.mean("v"), low=gw.min("v"), high=gw.max("v")
         )

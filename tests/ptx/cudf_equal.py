@@ -82,13 +82,13 @@ def moved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         move = getattr(primitives, name)
 
         def moving(array: Any) -> Any:
-            if isinstance(array, np.ndarray if name == "to_device" else DeviceArray):
+            if isinstance(array, np.ndarray if name == "upload" else DeviceArray):
                 moves.append((name, len(array)))
             return move(array)
 
         monkeypatch.setattr(primitives, name, moving)
 
-    for name in ("to_device", "to_host"):
+    for name in ("upload", "to_host"):
         noted(name)
     return moves
 

@@ -48,13 +48,13 @@ def test_chunks_of_columns_stay_apart_until_they_go_to_the_device(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     moved: list[Any] = []
-    move = primitives.to_device
+    move = primitives.upload
 
     def noted(array: Any) -> Any:
         moved.append(array)
         return move(array)
 
-    monkeypatch.setattr(primitives, "to_device", noted)
+    monkeypatch.setattr(primitives, "upload", noted)
     found = _query(_rows(chunks=12), "cuda")
     apart = [array for array in moved if isinstance(array, Pieces)]
     assert sorted(array.parts[0].dtype.name for array in apart) == sorted(
@@ -76,13 +76,13 @@ def test_columns_of_many_calls_go_to_the_device_one_call_ahead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     moved: list[tuple[str, int]] = []
-    move = primitives.to_device
+    move = primitives.upload
 
     def noted(array: Any) -> Any:
         moved.append((threading.current_thread().name, len(array)))
         return move(array)
 
-    monkeypatch.setattr(primitives, "to_device", noted)
+    monkeypatch.setattr(primitives, "upload", noted)
     calls, rows = 6, ROWS // 6
     found = _query(_rows(chunks=calls), "cuda", batch_rows=rows)
     ahead = [size for name, size in moved if name.startswith("upload") and size]

@@ -208,7 +208,7 @@ def counting(device: Device) -> Iterator[Traffic]:
         patch.setattr(primitives, "_MAX_BLOCKS", ROWS // (_ROWS_A_THREAD * primitives.THREADS))
         patch.setattr(CudaKernel, "__call__", launched)
         patch.setattr(KeyEncoder, "encode", encoded)
-        patch.setattr(primitives, "to_device", noted(primitives.to_device, found.moved_up))
+        patch.setattr(primitives, "upload", noted(primitives.upload, found.moved_up))
         patch.setattr(primitives, "to_host", noted(primitives.to_host, found.moved_down))
         yield found
     found.calls = calls_until_now(device) - before
