@@ -53,11 +53,16 @@ outputs.result()
     [
         ("pyspark,py4j", "session,MetricsListener", "spark"),
         ("sqlglot", "where,with_columns,match,sql,sql_script", "sql"),
-        ("datasketches", "sketch", "sketches"),
-        ("obstore", "checkpoint", "remote"),
-        ("prometheus_client", "metrics", "prometheus"),
-        ("adbc_driver_postgresql", "postgres", "postgres"),
-        ("matplotlib", "plot", "plots"),
+        *(
+            pytest.param(*others, marks=pytest.mark.thorough)
+            for others in (
+                ("datasketches", "sketch", "sketches"),
+                ("obstore", "checkpoint", "remote"),
+                ("prometheus_client", "metrics", "prometheus"),
+                ("adbc_driver_postgresql", "postgres", "postgres"),
+                ("matplotlib", "plot", "plots"),
+            )
+        ),
     ],
 )
 def test_without_a_library(libraries: str, uses: str, extra: str) -> None:

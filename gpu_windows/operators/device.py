@@ -151,7 +151,7 @@ class Kernels:
         return made
 
     def ahead(self, rows: int, work: Callable[[Backend], T]) -> T | None:
-        """Call ``work`` on the device for a later call of so many rows, which counts instead.
+        """Call ``work`` on the device for a later call of ``rows`` rows, which counts instead.
 
         None where that call will run on the CPU, or if memory runs out: nothing is released for
         what is not needed yet. Another thread may use kernels of its own meanwhile.

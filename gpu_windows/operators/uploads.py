@@ -2,9 +2,9 @@
 
 The host copies them into pinned memory, and the device's copy engine takes them from there, while
 kernels run and the operator's thread waits for numbers of groups. Kernels wait for a column when
-they read it, not when its copy begins (`gpu_windows.kernels.cuda.staging.Upload`). So the way to the
-device, which is the slowest part of a batch, is hardly ever idle. Kernels run in one thread all the same: their order,
-and so each result, is that of tables which are moved when they are used.
+they read it, not when its copy begins (`gpu_windows.kernels.cuda.staging.Upload`). So the way to
+the device, which is the slowest part of a batch, is hardly ever idle. Kernels run in one thread all
+the same: their order, and so each result, is that of tables which are moved when they are used.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ def test_all_ways_agree(tmp_path: Path) -> None:
     assert "times a group-by by NumPy" in "".join(benchmark.summary(report.measurements))
 
 
+@pytest.mark.thorough
 def test_timers_are_due_in_order_however_many_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,6 +133,7 @@ def test_turns_of_several_runs_begin_with_one_that_does_not_count() -> None:
     assert [*turns(0, 5, 2)] == [(1, 2), (1, 2), (1, 1)]
 
 
+@pytest.mark.thorough
 def test_results_of_the_runs_themselves_are_compared_after_them(tmp_path: Path) -> None:
     done: list[str] = []
 

@@ -119,6 +119,7 @@ def test_repeats_are_dropped(spark: SparkSession) -> None:
         gw.drop_repeats(found.drop("headers"))
 
 
+@pytest.mark.thorough
 def test_an_older_copy_of_a_checkpoint_repeats_nothing(spark: SparkSession) -> None:
     """It gives other results the same numbers; when they were planned tells them apart."""
     one, other = (spark.sql(f"SELECT 1 AS k, {v} AS v") for v in (10, 20))

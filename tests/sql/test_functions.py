@@ -50,9 +50,10 @@ def test_over_arrow_tables_expressions_are_flinks_or_refused() -> None:
     assert given >= ON_ARROW
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("zone", "every"),
-    [("UTC", 8), *(pytest.param(zone, 1, marks=pytest.mark.thorough) for zone in TIMES)],
+    [(zone, 1) for zone in TIMES],
 )
 def test_over_dataframes_expressions_are_flinks_or_refused(
     spark: SparkSession, zone: str, every: int

@@ -85,6 +85,7 @@ def test_on_a_batch_it_is_the_same(spark: SparkSession) -> None:
         assert sorted_rows(found) == sorted(map(repr, wanted)), text
 
 
+@pytest.mark.thorough
 def test_on_a_stream_it_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
     text = next(each for each in TEXTS if "COUNT(*)" in each)
     end = ROWS.slice(1, 1).set_column(3, "ts", pa.array([10**13], pa.int64()).cast(INSTANT))

@@ -71,7 +71,7 @@ def table() -> gw.typing.TimedStream:
     return stream(pa.table({"k": ["a"] * 4, "v": [1, 2, 3, 4], "ts": times}))
 
 
-@pytest.mark.parametrize("spelling", quick(SPELLINGS, "mixed case", "comments between"))
+@pytest.mark.parametrize("spelling", quick(SPELLINGS, "mixed case"))
 @pytest.mark.parametrize("origin", [recorded, documented, made])
 def test_a_statement_is_read_alike_however_it_is_written(
     origin: Callable[[], list[str]], spelling: str

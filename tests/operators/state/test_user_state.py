@@ -314,11 +314,9 @@ def called(planned: Plan, store: Counting, *steps: Named) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     "assigner",
-    [
-        TumblingEventTimeWindows(100),
-        pytest.param(EventTimeSessionWindows(100), marks=pytest.mark.thorough),
-    ],
+    [TumblingEventTimeWindows(100), EventTimeSessionWindows(100)],
 )
+@pytest.mark.thorough
 def test_a_call_reads_and_writes_what_it_touches(assigner: Any) -> None:
     function = Process(Kept(), ("i",), Kept.output)
     planned = plan(query(assigner, WITH_GAP, function=function), bounded=False)

@@ -211,6 +211,7 @@ def test_what_needs_watermarks_in_rows_is_read_by_spark(
     assert sum(rows_in(tmp_path)) == 120
 
 
+@pytest.mark.thorough
 def test_files_that_change_type_stop_a_query_and_are_named(
     spark: SparkSession, tmp_path: Path
 ) -> None:

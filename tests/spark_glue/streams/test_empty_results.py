@@ -16,6 +16,7 @@ from gpu_windows.checkpointing.files import FOLDER
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.errors import OutputError, QueryError, StateMismatchError
 from gpu_windows.spark_glue.contract.manifest import Manifest
+from tests.lanes import quick
 from tests.spark_glue.stream_runs import BEGIN, SECOND, WATERMARKS, files, streamed
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
-@pytest.mark.parametrize("shards", [2, 3])
+@pytest.mark.parametrize("shards", quick([2, 3], 2))
 def test_it_begins_empty_where_the_user_says_so(
     spark: SparkSession, begun: Path, root: Path, shards: int
 ) -> None:
@@ -185,6 +186,7 @@ def test_all_else_must_be_the_same(
         write(outputs(spark, begun, given), root, begin_empty=["total", "least", "mean"])
 
 
+@pytest.mark.thorough
 def test_results_that_were_not_delivered_lack_what_is_new(
     spark: SparkSession, begun: Path, root: Path
 ) -> None:
@@ -210,6 +212,7 @@ def test_results_that_were_not_delivered_lack_what_is_new(
     assert {(row["n"], row["total"]) for w, _, row in found if w == minute(199)} == {(20, None)}
 
 
+@pytest.mark.thorough
 def test_a_start_without_a_micro_batch_has_begun_nothing(
     spark: SparkSession, begun: Path, root: Path
 ) -> None:

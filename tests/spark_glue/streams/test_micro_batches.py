@@ -60,7 +60,7 @@ OFTEN = ("after the state files", "after the delivery", "before Spark's commit")
 
 
 @pytest.mark.parametrize(
-    "step", quick(DEATHS, *OFTEN[:2], nightly=[step for step in DEATHS if step not in OFTEN])
+    "step", quick(DEATHS, OFTEN[0], nightly=[step for step in DEATHS if step not in OFTEN])
 )
 def test_a_driver_that_dies_loses_and_doubles_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
@@ -115,6 +115,7 @@ def test_a_first_start_may_have_died(spark: SparkSession, tmp_path: Path) -> Non
     assert not list(commits.glob(".draft*"))
 
 
+@pytest.mark.thorough
 def test_micro_batches_without_rows_and_shards_without_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:

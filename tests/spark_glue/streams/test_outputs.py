@@ -182,9 +182,7 @@ IN_PROCESSING_TIME: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", quick(IN_PROCESSING_TIME, "both times", nightly=["sessions", "windows"])
-)
+@pytest.mark.parametrize("name", quick(IN_PROCESSING_TIME, nightly=["sessions", "windows"]))
 def test_processing_time(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Every row is in one window, which fires without another row."""
     files(tmp_path / "in", batches(2, 100))

@@ -12,6 +12,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.planning.own_columns import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from tests.lanes import quick
 from tests.spark_glue.stream_runs import BEGIN, SECOND, WATERMARKS, files, run_to_the_end, streamed
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def outputs_of(source: Any) -> gw.typing.Outputs:
     )
 
 
-@pytest.mark.parametrize("as_interval", [False, True])
+@pytest.mark.parametrize("as_interval", quick([False, True], True))
 def test_a_batch_gives_rows_with_a_bad_gap_back(spark: SparkSession, as_interval: bool) -> None:
     day = 86_400 * SECOND + 3_661_000_001  # every part of an interval counts
     bad = [None, 0, -1, -day, LONG_MIN, LONG_MAX]

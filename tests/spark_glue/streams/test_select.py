@@ -51,7 +51,7 @@ def wanted_of(tables: list[pa.Table]) -> list[Any]:
     return rows_of(selected(pa.concat_tables(tables)).result())
 
 
-@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize("timed", quick([True, False], True))
 def test_rows_are_those_of_a_table(spark: SparkSession, tmp_path: Path, timed: bool) -> None:
     tables = batches()
     files(tmp_path / "in", tables)
@@ -89,6 +89,7 @@ def test_a_driver_that_dies_loses_and_doubles_nothing(
     assert not any(shard.newest for stage in last.stages for shard in stage.shards)
 
 
+@pytest.mark.thorough
 def test_windows_over_selected_rows_are_a_stage(spark: SparkSession, tmp_path: Path) -> None:
     tables = batches()
     files(tmp_path / "in", tables)

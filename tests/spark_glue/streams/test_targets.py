@@ -140,6 +140,7 @@ def test_targets_that_may_write_to_one_place_have_other_identities(
     assert sinks["a"].found == [identity_of(last, "a")]
 
 
+@pytest.mark.thorough
 def test_a_sink_that_fails_gets_the_same_micro_batch_again(
     spark: SparkSession, tmp_path: Path
 ) -> None:
