@@ -163,6 +163,7 @@ def test_large_emissions_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda w: w.grouping_sets([b"a"]), errors.QueryError, "by their names"),
         (lambda w: w.grouping_sets(["v"]), errors.ColumnNotFoundError, "of keys: a, b, c"),
         (lambda w: w.grouping_sets(["a", "b"], ["b", "a"]), errors.QueryError, "comes once.*a, b"),
+        (lambda w: w.grouping_sets([["a"], []]), errors.QueryError, "each grouping set is an arg"),
         (
             lambda w: w.grouping_sets("rollup").allowed_lateness("1 s"),
             errors.UnsupportedQueryError,

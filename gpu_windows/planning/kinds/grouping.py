@@ -46,6 +46,9 @@ class GroupingSets:
                 rule = "grouping_sets takes a list of keys for each set; or rollup or cube, alone"
                 raise QueryError(rule, value=repr(some))
             for name in some:
+                if isinstance(name, list | tuple):
+                    rule = "each grouping set is an argument: grouping_sets(['a', 'b'], ['a'], [])"
+                    raise QueryError(rule, value=repr(some))
                 if not isinstance(name, str):
                     rule = "grouping sets are of keys by their names, or those of alias()"
                     raise QueryError(rule, value=type(name).__name__)
