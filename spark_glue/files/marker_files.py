@@ -47,6 +47,18 @@ def files_of(session: SparkSession, folder: str) -> list[str]:
     return _reader(session, folder).inputFiles()
 
 
+def files_matching(session: SparkSession, pattern: str) -> list[str]:
+    """Return the URIs of files that match a glob of Hadoop's, but hidden ones, without a job."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        return _reader(session, pattern, pattern).inputFiles()  # twice: see `read_markers`
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return []
+
+
 def write_marker(session: SparkSession, folder: str, text: str) -> bool:
     """Write a marker unless there is one; return whether this call wrote it.
 

@@ -11,7 +11,13 @@ from pyspark.sql.types import StructType
 from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from
 from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkQuery
-from gpu_windows.spark_glue.files.marker_files import files_of, literal, read_markers, write_marker
+from gpu_windows.spark_glue.files.marker_files import (
+    files_matching,
+    files_of,
+    literal,
+    read_markers,
+    write_marker,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,11 +50,13 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
     ------
     OutputError
         If it belongs to another query, or holds other columns; a query may have more than before.
+        If no query has written there and data files lie there, such as those that it reads.
     """
     schemas = {name: schema.json() for name, schema in query.schemas.items()}
     identity = query.identity
     found = owners(query.session, path)
     if not found:
+        _check_no_data(query.session, path)
         return Owner(0, identity, schemas)
     last = found[-1]
     if last.is_bounded:
@@ -65,6 +73,19 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
         _check_columns(written.schemas, schemas, may_grow=written.query == identity)
     is_same = last.query == identity and _all_columns(last.schemas) == _all_columns(schemas)
     return last if is_same else Owner(last.generation + 1, identity, schemas)
+
+
+def _check_no_data(session: SparkSession, path: str) -> None:
+    """Raise `OutputError` if data files of others lie in a folder; folders in it do not count."""
+    names = ",".join(f"*.{ending}" for ending in _DATA_FILES)
+    found = files_matching(session, f"{literal(path)}/{{{names}}}")
+    if found:
+        rule = "the path holds files that no query of gpu_windows has written: choose another one"
+        raise OutputError(rule, value=min(found))
+
+
+#: How names of data files end.
+_DATA_FILES = ("avro", "csv", "gz", "json", "jsonl", "orc", "parquet", "txt")
 
 
 def _last_written(session: SparkSession, path: str, found: Sequence[Owner]) -> Owner | None:

@@ -138,6 +138,16 @@ def test_a_path_belongs_to_its_query(
     assert gw.read_output(spark, out).count() == rows
 
 
+def test_a_path_with_data_of_others_is_refused(tmp_path: Path, outputs: gw.typing.Outputs) -> None:
+    """As a folder that the query reads: it would read its own results."""
+    read = tmp_path / "in"
+    before = sorted(read.iterdir())
+    with pytest.raises(errors.OutputError, match=r"no query of gpu_windows has written.*parquet"):
+        run(outputs, read, tmp_path / "state")
+    assert sorted(read.iterdir()) == before
+    assert not (tmp_path / "state").exists()
+
+
 @pytest.mark.thorough
 def test_a_query_may_take_over(
     spark: SparkSession, tmp_path: Path, outputs: gw.typing.Outputs
