@@ -14,7 +14,7 @@ from benchmarks.runner import run
 from benchmarks.stage import Resources
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_growth_shows_the_ratios_of_every_direction(tmp_path: Path) -> None:
     benchmark = suite.load("growth")
     with Resources(DataSet(320, 1), tmp_path) as resources:

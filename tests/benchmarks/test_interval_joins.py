@@ -163,7 +163,7 @@ def test_buckets_hold_for_bounds_that_are_met_exactly() -> None:
         require_equal(wanted, checksums(join(rows, rows, NEAR)), ("nested loops", str(join)))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["interval_join", "interval_join_hot"])
 def test_contestants_on_spark_agree(tmp_path: Path, spark: SparkSession, name: str) -> None:
     benchmark = suite.load(name)

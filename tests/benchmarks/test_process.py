@@ -15,7 +15,7 @@ from benchmarks.stream_data import StreamData
 pytest.importorskip("pyspark", reason="needs the extra `spark`")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_all_ways_agree(tmp_path: Path) -> None:
     benchmark = suite.load("process")
     with Resources(StreamData(2_000, 50), tmp_path) as resources:

@@ -198,7 +198,7 @@ def test_a_wrong_result_is_not_timed(root: Path) -> None:
         run(replace(benchmark, contestants=contestants), resources, TUMBLING, peers=("polars",))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("digested", [False, True])
 def test_contestants_on_spark_agree(
     root: Path, spark: SparkSession, digested: bool, monkeypatch: pytest.MonkeyPatch

@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("query", "victim"),
     [
         ("sliding", "driver"),
-        pytest.param(JOIN, "worker", marks=pytest.mark.slow),
-        pytest.param(PROCESS, "driver", marks=pytest.mark.slow),
-        pytest.param(BROADCAST, "worker", marks=pytest.mark.slow),
-        pytest.param("sliding", "worker", marks=pytest.mark.slow),
-        pytest.param(JOIN, "driver", marks=pytest.mark.slow),
-        pytest.param(GAPS, "driver", marks=pytest.mark.slow),
-        pytest.param(GAPS, "worker", marks=pytest.mark.slow),
+        (JOIN, "worker"),
+        (PROCESS, "driver"),
+        (BROADCAST, "worker"),
+        ("sliding", "worker"),
+        (JOIN, "driver"),
+        (GAPS, "driver"),
+        (GAPS, "worker"),
     ],
 )
 def test_a_killed_query_writes_the_same(tmp_path: Path, query: str, victim: Victim) -> None:

@@ -49,6 +49,8 @@ BOUNDED_SQL = [
     *("bounded_sql_rows", "bounded_sql_top_n", "bounded_sql_grouping_sets"),
     *("bounded_sql_version_join", "bounded_sql_match"),
 ]
+#: Families of long queries: some of each are taken in `make check`, all in `make nightly`.
+RANDOM = ["random", "bounded_random"]
 #: How many recorded scenarios of a family need what is not there.
 SKIPPED = {"sql_window_tvf": 4, "sql_match": 2, "bounded_sql_match": 2}
 #: What the reference engine does not do.
@@ -74,14 +76,24 @@ def _sample(families: Iterable[str], most: int) -> list[str]:
     return [*map(str, found)]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["reference", "kernels"])
 @pytest.mark.parametrize(
-    "family", [*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL, *KERNELS, "kernels_small"]
+    "family",
+    quick([*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL, *KERNELS, "kernels_small"], nightly=RANDOM),
 )
 def test_local_runner_agrees_with_flink(family: str, engine: str, tmp_path: Path) -> None:
-    file = tmp_path / "results.json"
-    result = conformance(str(GOLDEN / family), "--engine", engine, "--json", str(file))
+    _agrees([str(GOLDEN / family)], family, engine, tmp_path / "results.json")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("engine", ["reference", "kernels"])
+def test_local_runner_agrees_with_flink_on_some_random_queries(engine: str, tmp_path: Path) -> None:
+    for family in RANDOM:
+        _agrees(_sample([family], 15), family, engine, tmp_path / f"{family}.json")
+
+
+def _agrees(paths: list[str], family: str, engine: str, file: Path) -> None:
+    result = conformance(*paths, "--engine", engine, "--json", str(file))
     assert result.exit_code == 0, result.stdout
     rows = json.loads(file.read_text())["scenarios"]
     counted = {status: sum(row["status"] == status for row in rows) for status in _STATUSES}
@@ -149,7 +161,7 @@ def _counts(result: Result) -> dict[str, int]:
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("partials", quick(["auto", "kernels"], nightly=["kernels"]))
 def test_batch_runner_agrees_with_flink(partials: str) -> None:
-    paths = [str(path) for family in (*BOUNDED, *BOUNDED_SQL) for path in _files(family)[::5]]
+    paths = [str(path) for family in (*BOUNDED, *BOUNDED_SQL) for path in _files(family)[::10]]
     some = sorted((GOLDEN / "bounded_kernels_sliding").glob("*.json"))[::4]
     few = sorted((GOLDEN / "bounded_kernels_tumbling").glob("*.json"))[::6]
     wanted = [*paths, *map(str, some), *map(str, few)]
@@ -171,7 +183,7 @@ def test_batch_runner_agrees_with_flink_on_all(partials: str) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL])
 def test_streaming_runner_agrees_with_flink(family: str) -> None:
-    _streaming(*_files(family)[::4])
+    _streaming(*_files(family)[:: 20 if family in RANDOM else 4])
 
 
 @pytest.mark.slow
@@ -252,7 +264,7 @@ def test_rows_late_by_flinks_overflow_are_left_out(tmp_path: Path) -> None:
     assert "scenarios with such rows: 1" in result.stdout
 
 
-@pytest.mark.parametrize("split", quick([1, 2, 3], 2))
+@pytest.mark.parametrize("split", quick([1, 2, 3], nightly=[1, 3]))
 @pytest.mark.parametrize("engine", quick(["reference", "auto"]))
 def test_batches_do_not_matter(engine: Any, split: int) -> None:
     for family in (

@@ -208,7 +208,7 @@ def test_the_cache_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
 # ---- the query
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_spark_gives_the_windows_of_the_whole_year(
     spark: SparkSession, file: Path, windows: pd.DataFrame
 ) -> None:

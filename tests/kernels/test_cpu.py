@@ -65,7 +65,9 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize("name", quick(MANY, "cumulative", "gaps between windows"))
+@pytest.mark.parametrize(
+    "name", quick(MANY, "cumulative", "gaps between windows", nightly=["sparse keys: hashed"])
+)
 def test_many_rows(name: str) -> None:
     assert_equal(evaluate(CPU, MANY[name]), definitions.evaluate(MANY[name]), MANY[name])
 

@@ -53,7 +53,7 @@ def test_over_arrow_tables_expressions_are_flinks_or_refused() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("zone", "every"),
-    [(zone, 1) for zone in TIMES],
+    [("UTC", 4), *(pytest.param(zone, 1, marks=pytest.mark.slow) for zone in TIMES)],
 )
 def test_over_dataframes_expressions_are_flinks_or_refused(
     spark: SparkSession, zone: str, every: int

@@ -134,7 +134,7 @@ def test_windows_count_every_row_once(spark: SparkSession, tmp_path: Path) -> No
     assert gw.read_output(spark, tmp_path / "out", "late").count() == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "last"), [("ASC", {"a": 0, "b": 5}), ("DESC", {"a": 8, "b": 5})])
 def test_of_one_time_rows_are_in_order_of_arrival(
     spark: SparkSession, tmp_path: Path, order: str, last: dict[str, int]

@@ -50,7 +50,8 @@ def _wrong(recording: Recorded, values: pa.ChunkedArray, places: Sequence[int]) 
 
 _EVERY = [
     pytest.param(7),
-    pytest.param(1, marks=pytest.mark.thorough),
+    pytest.param(2, marks=pytest.mark.thorough),
+    pytest.param(1, marks=pytest.mark.slow),
 ]
 
 
@@ -115,7 +116,7 @@ ON_SPARK = {
         ("casts", "UTC", 6),
         ("nested", "UTC", 6),
         *(
-            pytest.param(table, zone, 6, marks=pytest.mark.thorough)
+            pytest.param(table, zone, 12, marks=pytest.mark.thorough)
             for table, zone in ON_SPARK
             if zone != "Asia/Kathmandu" and table not in ("casts", "nested")
         ),

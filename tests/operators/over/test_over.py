@@ -138,7 +138,7 @@ def test_it_is_explained() -> None:
     assert "before = first(i) OVER ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING" in told
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_texts_of_more_than_two_gibibytes_are_carried() -> None:
     one = pa.array(["x" * (1 << 20)] * 300)
     chunks = pa.chunked_array([one] * 8)

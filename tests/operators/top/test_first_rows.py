@@ -23,6 +23,7 @@ from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.vocabulary.options import Options
+from tests.examples import examples
 from tests.operators.state.counting import Counting
 from tests.spark_glue.shard import Shard
 
@@ -159,6 +160,7 @@ def drawn(seed: int, steps: int = 12) -> list[Step]:
     return found
 
 
+@examples(80)
 @given(
     seed=st.integers(0, 1 << 30),
     count=st.integers(1, 4),

@@ -72,7 +72,9 @@ ADOPTED: dict[str, tuple[Change, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", quick(ADOPTED, nightly=["no watermark", "dropDuplicates"]))
+@pytest.mark.parametrize(
+    "name", quick(ADOPTED, nightly=["no watermark", "dropDuplicates", "within"])
+)
 def test_rows_are_those_that_come_out_of_it(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Spark's own steps drop what is late for them; all else is judged as without them."""
     change, expected = ADOPTED[name]

@@ -15,6 +15,7 @@ import gpu_windows as gw
 from benchmarks.session_settings import change_settings
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 from gpu_windows.spark_glue.files.local_parquet import LocalParquet
+from tests.lanes import quick
 from tests.spark_glue.stream_runs import batches, files, outputs_of, streamed
 
 if TYPE_CHECKING:
@@ -216,8 +217,7 @@ def test_a_disk_that_only_spark_may_write_to(
     assert found[0] == found[1] != []
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("chosen", ["all", "some", "computed"])
+@pytest.mark.parametrize("chosen", quick(["all", "some", "computed"], nightly=["all", "some"]))
 def test_few_results_and_many_are_the_same(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str
 ) -> None:

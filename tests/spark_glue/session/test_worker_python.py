@@ -231,7 +231,7 @@ class Double(gw.functions.ProcessWindowFunction):
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_session_without_python_on_the_path(tmp_path: Path) -> None:
     """As in an editor that runs a file by the Python of an environment that is not active.
 

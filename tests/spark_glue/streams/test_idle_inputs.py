@@ -118,7 +118,7 @@ def test_a_silent_input_does_not_hold_a_union(spark: SparkSession, tmp_path: Pat
     assert windows_in(spark, tmp_path)[-1] == (70, 2)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_windows_close_by_the_clock(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", [rows(1, 5), rows(6, 8)])
     timed = gw.stream(source(spark, tmp_path / "in")).event_time("ts", IDLE.close_when_idle())

@@ -102,7 +102,7 @@ def test_a_query_begins_or_ceases_to_act_by_the_clock_on_a_checkpoint_of_its_own
     run(WATERMARKS.with_idleness("2 minutes").close_when_idle(), "idle")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_no_clock_moves_before_rows_that_wait_are_read(spark: SparkSession, tmp_path: Path) -> None:
     """The input was idle when the query ended, and time passes that would close windows."""
     newest = seconds([("a", 60, 1)])

@@ -100,8 +100,9 @@ def written(spark: SparkSession, folder: Path) -> list[Counter[Any]]:
     return [Counter(map(tuple, rows.collect())) for rows in both]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", quick(QUERIES, "windows"))
+@pytest.mark.parametrize(
+    "name", quick(QUERIES, nightly=[name for name in QUERIES if name != "stages"])
+)
 def test_a_query_that_goes_back_gives_the_same_in_the_same_micro_batches(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
@@ -208,8 +209,7 @@ def test_a_query_that_runs_meanwhile_ends_and_the_next_start_says_what_to_do(
     assert written(spark, tmp_path) == written(spark, whole)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ["two inputs", "timers"])
+@pytest.mark.parametrize("name", quick(["two inputs", "timers"], nightly=["timers"]))
 def test_a_copy_gives_what_its_original_gives_while_that_runs(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:

@@ -106,7 +106,7 @@ def carrying(rows: list[tuple[str | None, int, int, int | None]]) -> pa.Table:
     return pa.table([*columns, pa.array(unless_marker(values), pa.int64())], names)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_side_that_carries_its_watermark_and_one_with_a_silent_input(
     spark: SparkSession, tmp_path: Path
 ) -> None:
