@@ -66,7 +66,7 @@ def _in_order(name: str, places: str) -> list[bytes]:
 
 @pytest.mark.parametrize(
     ("places", "name", "mode", "seed"),
-    _random_orders(),
+    [*_random_orders()],
     indirect=["places"],
     ids=lambda value: value.name.lower() if isinstance(value, Mode) else None,
 )
