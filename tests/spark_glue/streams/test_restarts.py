@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_clock_goes_on_while_a_query_is_stopped(spark: SparkSession, tmp_path: Path) -> None:
     """With this trigger a query ends, though sessions are open, and takes a file at a time."""
     files(tmp_path / "in", batches(2, 50))

@@ -53,7 +53,7 @@ def results(spark: SparkSession, path: Path, output: str = "result") -> Counter[
     return Counter(map(tuple, gw.read_output(spark, path, output).collect()))
 
 
-@pytest.mark.parametrize("shared", quick([True, False], True))
+@pytest.mark.parametrize("shared", quick([True, False], True, nightly=[False]))
 def test_each_target_has_the_results_that_it_has_alone(
     spark: SparkSession, tmp_path: Path, shared: bool
 ) -> None:
