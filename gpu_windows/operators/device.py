@@ -150,7 +150,7 @@ class Kernels:
         self._calls["cuda"] = before
         return made
 
-    def ahead(self, rows: int, work: Callable[[Backend], T]) -> T | None:
+    def run_ahead(self, rows: int, work: Callable[[Backend], T]) -> T | None:
         """Call ``work`` on the device for a later call of ``rows`` rows, which counts instead.
 
         None where that call will run on the CPU, or if memory runs out: nothing is released for

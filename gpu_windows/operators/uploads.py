@@ -9,7 +9,7 @@ the same: their order, and so each result, is that of tables which are moved whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, pairwise
 
@@ -25,7 +25,9 @@ from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan, Strategy, is_plan_of
 
 
-def upload_ahead(plan: Plan, tables: Iterable[pa.Table]) -> Iterator[UploadedTable | pa.Table]:
+def upload_ahead(
+    plan: Plan, tables: Iterable[pa.Table], *, wanted: Callable[[], bool] = lambda: True
+) -> Iterator[UploadedTable | pa.Table]:
     """Yield tables whose columns go to the device one table ahead, in a thread of its own.
 
     So the source is read one table ahead, in the caller's thread. Tables that will not run on the
@@ -38,6 +40,8 @@ def upload_ahead(plan: Plan, tables: Iterable[pa.Table]) -> Iterator[UploadedTab
         Whose kernels run on a device in this task.
     tables : iterable of pyarrow.Table
         What operators take.
+    wanted : callable
+        Whether kernels will still take columns from the device; asked for each table.
 
     Yields
     ------
@@ -50,7 +54,9 @@ def upload_ahead(plan: Plan, tables: Iterable[pa.Table]) -> Iterator[UploadedTab
     kernels = Kernels(plan.query.options.device)
 
     def upload(table: pa.Table) -> UploadedTable | pa.Table:
-        uploaded = kernels.ahead(len(table), lambda backend: _upload(backend, table, names))
+        if not wanted():
+            return table
+        uploaded = kernels.run_ahead(len(table), lambda backend: _upload(backend, table, names))
         return UploadedTable(table, uploaded) if uploaded else table
 
     with ThreadPoolExecutor(1, "upload") as thread:

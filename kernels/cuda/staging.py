@@ -112,18 +112,11 @@ class Staging:
         self._refused = False
         self._lock = Lock()
 
-    def to_device(self, array: HostArray | Pieces) -> DeviceArray | None:
-        """Return a copy on the device; None if the array must go the plain way.
-
-        Kernels that are launched from now on wait for it, the host does not.
-        """
-        begun = self.upload(array)
-        return None if begun is None else begun.land()
-
     def upload(self, array: HostArray | Pieces) -> Upload | None:
-        """Begin a copy to the device for later; None if the array must go the plain way.
+        """Begin a copy to the device; None if the array must go the plain way.
 
-        Pieces become one array, of their type, as they are copied into pinned memory.
+        The host does not wait for it. Pieces become one array, of their type, as they are copied
+        into pinned memory.
         """
         if array.nbytes < self._min_bytes:
             return None

@@ -22,6 +22,9 @@ from gpu_windows.spark_glue.files.marker_files import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: How names of data files end.
+_DATA_FILES = ("avro", "csv", "gz", "json", "jsonl", "orc", "parquet", "txt")
+
 
 def owners(session: SparkSession, path: str) -> list[Owner]:
     """Return the queries that wrote to a path; the last one owns it.
@@ -82,10 +85,6 @@ def _check_no_data(session: SparkSession, path: str) -> None:
     if found:
         rule = "the path holds files that no query of gpu_windows has written: choose another one"
         raise OutputError(rule, value=min(found))
-
-
-#: How names of data files end.
-_DATA_FILES = ("avro", "csv", "gz", "json", "jsonl", "orc", "parquet", "txt")
 
 
 def _last_written(session: SparkSession, path: str, found: Sequence[Owner]) -> Owner | None:

@@ -103,7 +103,7 @@ class Scenario:
     def _up(self) -> None:
         host = self._host()
         expected = host.copy()
-        there = self._staging.to_device(host)
+        there = _to_device(self._staging, host)
         host[:] = 111  # its owner may do so once the call returns
         assert (there is None) == (expected.nbytes < MIN)
         if there is not None:
@@ -112,7 +112,7 @@ class Scenario:
     def _up_pieces(self) -> None:
         pieces = self._pieces()
         expected = np.concatenate(pieces.parts).astype(pieces.dtype)
-        there = self._staging.to_device(pieces)
+        there = _to_device(self._staging, pieces)
         for part in pieces.parts:
             part[:] = 111
         assert (there is None) == (expected.nbytes < MIN)
@@ -184,10 +184,16 @@ class Scenario:
             if picked is not None and self._random.random() < 0.5:
                 self._staging.to_host(picked[0])
             else:
-                self._staging.to_device(host)
+                _to_device(self._staging, host)
         except RuntimeError:
             assert self._library.still()
         self._library.fails_at = -1
+
+
+def _to_device(moves: Any, array: Any) -> Any:
+    """Return an array on the device, or None if it must go the plain way."""
+    begun = moves.upload(array)
+    return None if begun is None else begun.land()
 
 
 def _count_up(values: Any) -> None:
@@ -309,15 +315,15 @@ def _staging(**named: Any) -> tuple[staging.Staging, Pretended]:
 )
 def test_what_is_small_or_no_column_goes_the_plain_way(array: Any) -> None:
     moves, library = _staging()
-    assert moves.to_device(array) is None
+    assert _to_device(moves, array) is None
     assert library.pinned == 0
 
 
 def test_what_is_on_the_device_stays_and_what_is_no_array_of_it_is_not_taken() -> None:
     moves, library = _staging()
-    there = moves.to_device(np.arange(100))
+    there = _to_device(moves, np.arange(100))
     assert there is not None
-    assert moves.to_device(there) is None  # as CuPy takes it: no copy
+    assert _to_device(moves, there) is None  # as CuPy takes it: no copy
     assert moves.to_host(np.arange(100)) is None
     there.flags.c_contiguous = False
     assert moves.to_host(there) is None
@@ -331,10 +337,10 @@ def test_without_pinned_memory_all_goes_the_plain_way(
     moves, library = _staging(chunks=4)
     there = library.empty(100, np.int64)
     library.refuses = piece
-    assert moves.to_device(np.arange(100)) is None
+    assert _to_device(moves, np.arange(100)) is None
     assert moves.to_host(there) is None
     library.refuses = -1
-    assert moves.to_device(np.arange(100)) is None
+    assert _to_device(moves, np.arange(100)) is None
     assert library.pinned == 0
     assert caplog.messages == [
         "arrays move through memory that is not pinned: cudaErrorMemoryAllocation: out of memory"
@@ -343,10 +349,10 @@ def test_without_pinned_memory_all_goes_the_plain_way(
 
 def test_no_room_on_the_device_is_no_error_of_the_ring() -> None:
     moves, library = _staging()
-    assert moves.to_device(np.arange(100)) is not None
+    assert _to_device(moves, np.arange(100)) is not None
     pinned, library.empty = library.pinned, _no_room  # type: ignore[method-assign]
     with pytest.raises(MemoryError):
-        moves.to_device(np.arange(100))
+        _to_device(moves, np.arange(100))
     assert library.pinned == pinned == 2 * CHUNK
 
 
@@ -359,7 +365,7 @@ def test_memory_is_pinned_by_the_first_move_and_given_back() -> None:
     moves.release()
     for _ in range(2):
         assert library.pinned == 0
-        there = moves.to_device(np.arange(100))
+        there = _to_device(moves, np.arange(100))
         assert library.pinned == 2 * CHUNK
         assert there is not None
         found = moves.to_host(there)
@@ -376,7 +382,7 @@ def test_one_core_copies_in_the_thread_of_the_caller(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
     assert staging.copying_threads() == 1
     moves, _ = _staging(threads=None)
-    there = moves.to_device(np.arange(100))
+    there = _to_device(moves, np.arange(100))
     assert there is not None
     np.testing.assert_array_equal(moves.to_host(there), np.arange(100))
 
@@ -386,7 +392,7 @@ def test_threads_of_a_process_move_one_after_the_other() -> None:
 
     def there_and_back(seed: int) -> bool:
         values = np.random.default_rng(seed).integers(0, 2**62, 5_000 + seed)
-        there = moves.to_device(values)
+        there = _to_device(moves, values)
         back = moves.to_host(there)
         assert back is not None
         return np.array_equal(back, values)

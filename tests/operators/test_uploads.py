@@ -170,6 +170,15 @@ def test_tables_that_the_cpu_will_take_stay_there(
     assert pretended.calls == 0
 
 
+def test_tables_that_are_wanted_no_more_stay_on_the_host(
+    pretended: PretendDevice, sums: Plan
+) -> None:
+    del pretended
+    answers = iter([True, False, False])
+    tables = upload_ahead(sums, map(table, range(3)), wanted=lambda: next(answers))
+    assert [isinstance(each, UploadedTable) for each in tables] == [True, False, False]
+
+
 def test_an_error_of_the_source_is_raised_and_leaves_nothing(
     pretended: PretendDevice, sums: Plan
 ) -> None:

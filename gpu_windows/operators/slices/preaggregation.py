@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -72,8 +73,10 @@ class Preaggregation:
             yield table.cast(schema)
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        tables = gather_batches(self._plan, batches)
-        for table in upload_ahead(self._plan, tables) if is_on_device(self._plan) else tables:
+        tables: Iterable[Any] = gather_batches(self._plan, batches)
+        if is_on_device(self._plan):
+            tables = upload_ahead(self._plan, tables, wanted=lambda: self._aggregating)
+        for table in tables:
             yield from self._add(table)
         yield from self._flush()
         calls = self._kernels.take_counters()

@@ -312,11 +312,8 @@ def called(planned: Plan, store: Counting, *steps: Named) -> dict[str, int]:
     return {"reads": reads, "bytes_read": bytes_read, "bytes_written": written}
 
 
-@pytest.mark.parametrize(
-    "assigner",
-    [TumblingEventTimeWindows(100), EventTimeSessionWindows(100)],
-)
 @pytest.mark.thorough
+@pytest.mark.parametrize("assigner", [TumblingEventTimeWindows(100), EventTimeSessionWindows(100)])
 def test_a_call_reads_and_writes_what_it_touches(assigner: Any) -> None:
     function = Process(Kept(), ("i",), Kept.output)
     planned = plan(query(assigner, WITH_GAP, function=function), bounded=False)
