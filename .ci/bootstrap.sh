@@ -151,8 +151,9 @@ install_package
 
 # The environment of the command. Workers take `python3` from PATH unless told; a SPARK_HOME or
 # PYTHONPATH of another Spark would win over the PySpark just installed; and a host name that does
-# not resolve, as in many containers, would stop Spark.
-unset SPARK_HOME PYTHONHOME PYTHONPATH
+# not resolve, as in many containers, would stop Spark. Many containers also forbid Python to write
+# bytecode, which every process that Spark and the tests start would then compile again.
+unset SPARK_HOME PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 export VIRTUAL_ENV="$root/$venv" PATH="$root/$venv/bin:$PATH"
 export PYSPARK_PYTHON="$root/$venv/bin/python" PYSPARK_DRIVER_PYTHON="$root/$venv/bin/python"
 export SPARK_LOCAL_IP="${SPARK_LOCAL_IP:-127.0.0.1}"

@@ -32,7 +32,7 @@ TimeZone = Callable[[str], AbstractContextManager[None]]
 settings.register_profile(
     "ci",
     derandomize=True,
-    max_examples=200,
+    max_examples=100,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
