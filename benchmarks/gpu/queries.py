@@ -12,8 +12,7 @@ import gpu_windows as gw
 from benchmarks.gpu.scene import Row, Scene, timed_on_host
 from gpu_windows.kernels.backend import select
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.key_encoding import encode_keys
+from gpu_windows.operators.device import Kernels, encode_keys
 from gpu_windows.vocabulary.options import Device
 
 _DAY = 86_400_000_000

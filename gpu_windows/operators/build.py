@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from gpu_windows.operators.base import Operator, StatefulOperator
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.open_functions import open_functions_of
+from gpu_windows.operators.open_functions import with_open_functions
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, IntervalJoinQuery
 from gpu_windows.planning.kinds.match import MatchPlan, MatchQuery
@@ -55,7 +55,8 @@ def build_operator(
     DeviceUnavailableError
         If "cuda" is asked for where it cannot be used.
     """
-    plan = open_functions_of(plan)
+    if plan.query.rich_parts:
+        plan = with_open_functions(plan)
     process = plan.query.pair_process
     where = (device or plan.query.options.device) if plan.calls_kernels else "cpu"
     kernels = partial(Kernels, where, threads)

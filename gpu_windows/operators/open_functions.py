@@ -140,8 +140,6 @@ def _with_copies(value: Any, copies: Mapping[int, Any]) -> Any:
     return made
 
 
-def open_functions_of(plan: AnyPlan) -> AnyPlan:
+def with_open_functions(plan: AnyPlan) -> AnyPlan:
     """Return a plan whose rich functions are open in this process."""
-    if not plan.query.rich_parts:
-        return plan
     return replace(plan, query=open_for(plan.query, OpenedParts).query)

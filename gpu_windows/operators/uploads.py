@@ -17,9 +17,12 @@ import pyarrow as pa
 
 from gpu_windows.aggregates.partials import Lift
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.device_table import is_folded_on_device, is_numeric
+from gpu_windows.operators.columns.device_table import (
+    UploadedTable,
+    is_folded_on_device,
+    is_numeric,
+)
 from gpu_windows.operators.columns.numeric import TypedNumericColumn, in_pieces
-from gpu_windows.operators.columns.uploaded_table import UploadedTable
 from gpu_windows.operators.device import Kernels
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan, Strategy, is_plan_of

@@ -15,8 +15,7 @@ from gpu_windows.kernels.backend import select
 from gpu_windows.kernels.cuda.resident import Resident
 from gpu_windows.operators import device
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.key_encoding import encode_keys
+from gpu_windows.operators.device import Kernels, encode_keys
 from tests.operators.columns.key_batches import Batch, batches, codes_of, encoder_of
 from tests.operators.pretend_device import PretendDevice
 

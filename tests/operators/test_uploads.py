@@ -14,7 +14,7 @@ import pytest
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.kernels.backend import select
 from gpu_windows.operators import device
-from gpu_windows.operators.columns.uploaded_table import UploadedTable, kernel_column
+from gpu_windows.operators.columns.device_table import UploadedTable, kernel_column
 from gpu_windows.operators.uploads import columns_of_kernels, upload_ahead
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan

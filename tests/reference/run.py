@@ -11,7 +11,7 @@ import pytest
 
 from gpu_windows.operators.base import Operator
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.open_functions import open_functions_of
+from gpu_windows.operators.open_functions import with_open_functions
 from gpu_windows.operators.process.pairs import PairsOperator
 from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery
 from gpu_windows.planning.kinds.over import OverQuery
@@ -43,7 +43,8 @@ def reference_operator(planned: Plan, *, trace: bool = False) -> Operator:
     kind = _OPERATORS.get(type(planned.query))
     if kind is None:
         return build_operator(planned, trace=trace)
-    planned = open_functions_of(planned)
+    if planned.query.rich_parts:
+        planned = with_open_functions(planned)
     process = planned.query.pair_process
     if process is None:
         return kind(planned, trace=trace)  # type: ignore[no-any-return]

@@ -23,6 +23,7 @@ from gpu_windows.errors import StateCorruptedError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.cpu import running
 from gpu_windows.kernels.lazy_array import LazyArray
+from gpu_windows.operators.columns.device_table import kernel_column
 from gpu_windows.operators.columns.numeric import (
     ALL,
     NumericColumn,
@@ -33,7 +34,6 @@ from gpu_windows.operators.columns.numeric import (
     upper_words,
     values_of,
 )
-from gpu_windows.operators.columns.uploaded_table import kernel_column
 from gpu_windows.rules import ADD, IDENTITIES, MAX, MIN
 
 State = tuple[Any, ...]

@@ -38,8 +38,8 @@ def limits_of(grid: Grid, units: Units, watermark: int, lateness: int = 0) -> Li
 
 
 def drop_repeated(backend: Backend, found: Windows, grid: Grid, units: Units) -> Windows:
-    """Return windows without those that have the bounds of the one before."""
-    if grid.steps == 0 or units.length == 1:
+    """Return windows without the cumulative ones that have the bounds of the one before."""
+    if grid.steps == 0:
         return found
     some = ~rules.is_repeated(backend.to_host(found.numbers), grid, units)
     return found if some.all() else found.take(backend.to_device(np.flatnonzero(some)))

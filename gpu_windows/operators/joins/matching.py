@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side, SortedRows
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.device import Kernels, Map, encode_keys
 from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.joins.rows import Flags, JoinRows
-from gpu_windows.operators.key_encoding import encode_keys
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")

@@ -14,8 +14,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
-from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.key_encoding import encode_keys
+from gpu_windows.operators.device import Kernels, encode_keys
 from gpu_windows.operators.over.framing import FramedRows, Framing, States
 from gpu_windows.operators.results import TRACE
 from gpu_windows.operators.state.large_strings import take_rows

@@ -113,7 +113,8 @@ class PaneFinder:
         windows = backend.combine.windows(
             groups.codes, groups.slices, self._grid, max(low, first), min(high, last)
         )
-        windows = drop_repeated(backend, windows, self._grid, self._units)
+        if self._units.length > 1:
+            windows = drop_repeated(backend, windows, self._grid, self._units)
         begin, end = backend.to_host(windows.first), backend.to_host(windows.last)
         counts = backend.to_host(groups.rows)
         ends = np.cumsum(counts)

@@ -18,8 +18,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.counters import Rejected
-from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.key_encoding import encode_keys
+from gpu_windows.operators.device import Kernels, Map, encode_keys
 from gpu_windows.operators.panes.outcome import Outcome
 from gpu_windows.operators.panes.results import PaneResults
 from gpu_windows.operators.panes.state import PaneState, timers

@@ -261,7 +261,8 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         entries = grouped.entries
         codes, slices = _on_device(backend, entries)
         found = backend.combine.windows(codes, slices, *self._numbers(first, last))
-        found = drop_repeated(backend, found, self._grid, self._units)
+        if self._units.length > 1:
+            found = drop_repeated(backend, found, self._grid, self._units)
         if self._in_order:
             found = backend.combine.by_number(found)
         at = [backend.take(codes, found.last), *backend.combine.bounds(found)]

@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.rows import Assigned
+from gpu_windows.operators.columns.device_table import kernel_column
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import in_pieces, to_numeric
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, State, entries_within
 from gpu_windows.operators.columns.reducing import reduce_columns
 from gpu_windows.operators.columns.units import limits_of, units_on_device
-from gpu_windows.operators.columns.uploaded_table import kernel_column
 from gpu_windows.operators.counters import Rejected
-from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.key_encoding import encode_keys
+from gpu_windows.operators.device import Kernels, Map, encode_keys
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
 
