@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import partial
 from importlib.util import find_spec
 
 
@@ -27,16 +28,6 @@ class GpuWindowsError(Exception):
         where = "" if column is None else f" (column {column!r})"
         got = "" if value is None else f", got {value}"
         super().__init__(f"{rule}{got}{where}")
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by fields, so that an error raised in a Spark worker arrives whole."""
-        return _rebuild, (type(self), self.rule, self.value, self.column)
-
-
-def _rebuild(
-    kind: type[GpuWindowsError], rule: str, value: object, column: str | None
-) -> GpuWindowsError:
-    return kind(rule, value=value, column=column)
 
 
 class QueryError(GpuWindowsError):
@@ -178,16 +169,6 @@ class SqlError(QueryError):
         if line is not None:
             self.args = (f"{self.args[0]} (line {line}, position {position} of the SQL)",)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by fields."""
-        return _rebuild_sql, (self.rule, self.value, self.column, self.line, self.position)
-
-
-def _rebuild_sql(
-    rule: str, value: object, column: str | None, line: int | None, position: int | None
-) -> SqlError:
-    return SqlError(rule, value=value, column=column, line=line, position=position)
-
 
 class SkipError(InvalidPatternError):
     """A match after which the search cannot continue as AFTER MATCH says; raised at the match."""
@@ -247,16 +228,12 @@ class FunctionFailedError(GpuWindowsError):
             self.args = (f"{self.args[0]}\n{trace}",)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by fields."""
-        return _rebuild_failure, (self.function, self.cause, self.trace)
+        """Pickle by parameters."""
+        return partial(type(self), trace=self.trace), (self.function, self.cause)
 
     def at_place(self, place: str) -> FunctionFailedError:
         """Return the error with a description of the input added."""
         return FunctionFailedError(f"{self.function}, at {place}", self.cause, trace=self.trace)
-
-
-def _rebuild_failure(function: str, cause: str, trace: str) -> FunctionFailedError:
-    return FunctionFailedError(function, cause, trace=trace)
 
 
 class OperatorFailedError(GpuWindowsError):
