@@ -9,29 +9,24 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gpu_windows.datastream.columns import as_list
-from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import LastStep, R
-from gpu_windows.datastream.two_inputs import Selection, TwoInputs, prefix_names
+from gpu_windows.datastream.two_inputs import (
+    Selection,
+    TwoInputs,
+    function_outputs,
+    prefix_names,
+)
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess, KeyedBroadcastProcessFunction
 from gpu_windows.functions.two_inputs import COPY
-from gpu_windows.runners.outputs import Outputs, Source
-from gpu_windows.vocabulary.watermarks import WatermarkStrategy
+from gpu_windows.runners.outputs import Input, KeyedInput, Outputs
 
 #: Keep the names that users chose for what a side shows apart from others.
 _PREFIXES = ("__keyed_", "__broadcast_")
 
 
-@dataclass(frozen=True)
-class BroadcastStream:
+class BroadcastStream(Input):
     """Rows that every shard of a keyed stream sees (Flink: BroadcastStream).
-
-    Parameters
-    ----------
-    source : Source
-    time : str
-        Its event time column.
-    watermarks : WatermarkStrategy
 
     Examples
     --------
@@ -39,10 +34,6 @@ class BroadcastStream:
     >>> isinstance(rules, gw.typing.BroadcastStream)
     True
     """
-
-    source: Source
-    time: str
-    watermarks: WatermarkStrategy
 
 
 @dataclass(frozen=True)
@@ -123,7 +114,9 @@ class BroadcastConnectedStream(LastStep[R]):
         seen, is_timed = merged.names_of_sides(_PREFIXES), both.is_timed
         process = KeyedBroadcastProcess(function, read_schema(output), *seen, is_timed=is_timed)
         source = merged.source.add_constant(COPY, pa.scalar(value=False))
-        return self._end(replace(merged, source=source).outputs(process, options))
+        return self._end(
+            function_outputs(replace(merged, source=source), process, options, merged.order)
+        )
 
     if TYPE_CHECKING:
 

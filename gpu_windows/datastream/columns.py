@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -141,16 +141,28 @@ def as_list(columns: Sequence[str | Column]) -> Any:
     return tuple(columns)
 
 
+def bind_columns(
+    source: Source, columns: Iterable[str | Column], fallback: str | None = None
+) -> tuple[Source, tuple[str, ...]]:
+    """Return the source with columns in it, and their names.
+
+    Expressions get their own names, or where a ``fallback`` is given it and their number.
+    """
+    names = []
+    for number, column in enumerate(columns):
+        own = None if fallback is None else f"{fallback}_{number}"
+        source, name = source.bind_column(column, own)
+        names.append(name)
+    return source, tuple(names)
+
+
 def named_columns(
     source: Source, columns: Sequence[str | Column]
 ) -> tuple[Source, tuple[str, ...]]:
     """Return the source with columns named that a function sees, and their names."""
-    names = []
-    for column in as_list(columns):
-        source, name = source.bind_column(column, None)
-        names.append(name)
+    source, names = bind_columns(source, as_list(columns))
     check_seen([*map(source.display_name, dict.fromkeys(names))])
-    return source, tuple(names)
+    return source, names
 
 
 def check_seen(names: Sequence[str]) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from gpu_windows.datastream.columns import as_list, check_seen
-from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.columns import as_list, bind_columns, check_seen
 from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import LastStep, R
-from gpu_windows.datastream.two_inputs import Selection, TwoInputs, prefix_names, with_times
+from gpu_windows.datastream.two_inputs import (
+    Selection,
+    TwoInputs,
+    function_outputs,
+    prefix_names,
+)
 from gpu_windows.functions.checks import check_function
 from gpu_windows.functions.keyed_process import (
     KeyedCoProcess,
@@ -21,9 +25,7 @@ from gpu_windows.functions.keyed_process import (
     KeyedProcessFunction,
 )
 from gpu_windows.functions.vector_process import VectorProcess, VectorProcessFunction
-from gpu_windows.planning.kinds.process import ProcessQuery
-from gpu_windows.runners.outputs import Outputs
-from gpu_windows.vocabulary.options import Options, change_options
+from gpu_windows.runners.outputs import KeyedInput, Outputs
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -45,27 +47,14 @@ def process_outputs(
     options: Mapping[str, Any],
 ) -> Outputs:
     """Return the outputs of a function over the rows of a keyed stream."""
-    source, seen, order = keyed.source, [], []
-    for column in as_list(columns):
-        source, name = source.bind_column(column, None)
-        seen.append(name)
-    for number, column in enumerate(as_list(arrival_order)):
-        source, name = source.bind_column(column, f"__order_{number}")
-        order.append(name)
+    source, seen = bind_columns(keyed.source, as_list(columns))
+    source, order = bind_columns(source, as_list(arrival_order), "__order")
     check_function(function, *(kind.kind for kind in _KINDS))
     kind = next(each for each in _KINDS if isinstance(function, each.kind))
     names = tuple(map(source.display_name, seen))
     check_seen([*map(source.display_name, dict.fromkeys(seen))])
-    query = ProcessQuery(
-        schema=source.schema,
-        time=keyed.time,
-        watermarks=keyed.watermarks,
-        keys=keyed.keys,
-        process=kind(function, output, tuple(seen), names),  # type: ignore[arg-type]
-        arrival_order=tuple(order),
-        options=change_options(Options(), options),
-    )
-    return with_times(source, query)
+    process = kind(function, output, seen, names)  # type: ignore[arg-type]
+    return function_outputs(replace(keyed, source=source), process, options, order)
 
 
 @dataclass(frozen=True)
@@ -123,7 +112,7 @@ class ConnectedStreams(LastStep[R]):
         merged = self.both.merge(*selections, _PREFIXES, as_list(arrival_order))
         seen, is_timed = merged.names_of_sides(_PREFIXES), self.both.is_timed
         process = KeyedCoProcess(function, read_schema(output), *seen, is_timed=is_timed)
-        return self._end(merged.outputs(process, options))
+        return self._end(function_outputs(merged, process, options, merged.order))
 
     if TYPE_CHECKING:
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, overload
 from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
 from gpu_windows.datastream.connected import ConnectedStreams, ProcessFunction, process_outputs
 from gpu_windows.datastream.interval_join import IntervalJoin
-from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.keyed_windows import KeyedWindows
 from gpu_windows.datastream.match import MatchStream, match_stream
 from gpu_windows.datastream.over import OverStream
@@ -20,7 +19,7 @@ from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.window_join import CoGroupedStreams, JoinedStreams
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import QueryError
-from gpu_windows.runners.outputs import Outputs
+from gpu_windows.runners.outputs import KeyedInput, Outputs
 from gpu_windows.vocabulary.frames import Frame, check_frame
 from gpu_windows.vocabulary.options import Duration
 

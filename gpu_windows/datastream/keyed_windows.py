@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from gpu_windows.datastream.gaps import gap_filling, given_keys
-from gpu_windows.datastream.keyed_top import KeyedTop
 from gpu_windows.datastream.steps import R
+from gpu_windows.datastream.top import KeyedTop
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.vocabulary.evictors import CountEvictor

@@ -14,8 +14,8 @@ from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import count
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.column_types.logical import is_ordered
+from gpu_windows.datastream.columns import bind_columns
 from gpu_windows.datastream.configurable import ConfigurableStep
-from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.steps import R
 from gpu_windows.errors import (
     InvalidDurationError,
@@ -30,7 +30,7 @@ from gpu_windows.functions.patterns.pattern import Pattern
 from gpu_windows.functions.top import check_order, directions
 from gpu_windows.planning.kinds.match import MatchQuery
 from gpu_windows.planning.own_columns import NO_TIME
-from gpu_windows.runners.outputs import Outputs, Source
+from gpu_windows.runners.outputs import KeyedInput, Outputs, Source
 from gpu_windows.vocabulary.options import Duration, Options, change_options, ticks
 
 if TYPE_CHECKING:
@@ -165,14 +165,12 @@ class MatchStream(ConfigurableStep[R]):
         from gpu_windows.functions.patterns.automaton import build_states
         from gpu_windows.functions.patterns.match import Match
 
-        added, order, then = results.added, [], []
-        for number, (each, down) in enumerate(self.then):
-            added.source, name = added.source.bind_column(each, f"__then_{number}")
-            then.append((name, down))
-        check_order(added.source.schema, [name for name, _ in then])
-        for number, each in enumerate(self.order):
-            added.source, name = added.source.bind_column(each, f"__order_{number}")
-            order.append(name)
+        source, names = bind_columns(
+            results.added.source, (each for each, _ in self.then), "__then"
+        )
+        check_order(source.schema, names)
+        source, order = bind_columns(source, self.order, "__order")
+        results.added.source = source
         match = Match(
             pattern=self.pattern,
             states=build_states(self.pattern),
@@ -181,16 +179,16 @@ class MatchStream(ConfigurableStep[R]):
             after=self.after,
             within=self.within,
             measure_texts=dict(texts),
-            then=tuple(then),
+            then=tuple(zip(names, (down for _, down in self.then), strict=True)),
             then_texts=tuple(f"{each}{' descending' if down else ''}" for each, down in self.then),
         )
         return MatchQuery(
-            schema=added.source.schema,
+            schema=source.schema,
             time=self.keyed.time,
             watermarks=self.keyed.watermarks,
             keys=self.keyed.keys,
             match=match,
-            arrival_order=tuple(order),
+            arrival_order=order,
             options=self.options_,
         )
 

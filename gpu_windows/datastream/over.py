@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.aggregates.definitions import bind
-from gpu_windows.datastream.columns import as_list, name_arguments, no_aggregate
+from gpu_windows.datastream.columns import as_list, bind_columns, name_arguments, no_aggregate
 from gpu_windows.datastream.configurable import ConfigurableStep
-from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.steps import R
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.over import Over, OverColumn
 from gpu_windows.planning.kinds.over import OverQuery
 from gpu_windows.planning.own_columns import OWN
-from gpu_windows.runners.outputs import Outputs, Source
+from gpu_windows.runners.outputs import KeyedInput, Outputs, Source
 from gpu_windows.vocabulary.frames import Frame
 
 if TYPE_CHECKING:
@@ -77,10 +76,7 @@ class OverStream(ConfigurableStep[R]):
         for name, framed in self._with_frames(aggregates):
             source, aggregate = name_arguments(source, name, framed.aggregate)
             found[name] = replace(framed, aggregate=aggregate)
-        order = []
-        for number, each in enumerate(self.order):
-            source, name = source.bind_column(each, f"__order_{number}")
-            order.append(name)
+        source, order = bind_columns(source, self.order, "__order")
         made = (
             OverColumn(bind(name, framed.aggregate, source.schema), framed.frame)
             for name, framed in found.items()
@@ -91,7 +87,7 @@ class OverStream(ConfigurableStep[R]):
             watermarks=self.keyed.watermarks,
             keys=self.keyed.keys,
             over=Over(tuple(made), carried),
-            arrival_order=tuple(order),
+            arrival_order=order,
             options=self.options_,
         )
         return self._end(source.outputs(query))
@@ -100,16 +96,14 @@ class OverStream(ConfigurableStep[R]):
         self, columns: Sequence[str | Column] | None
     ) -> tuple[Source, tuple[str, ...]]:
         """Return the source and the columns of the rows in results, without keys and time."""
-        source, names = self.keyed.source, []
+        source = self.keyed.source
         there = {*self.keyed.keys, self.keyed.time, *OWN}
         if columns is None:
             return source, tuple(n for n in source.user_columns if n not in there)
         if isinstance(columns, Aggregate | Framed):
             rule = "aggregates are named, such as total=gw.sum('amount')"
             raise QueryError(rule, value=repr(columns))
-        for column in as_list(columns):
-            source, name = source.bind_column(column, None)
-            names.append(name)
+        source, names = bind_columns(source, as_list(columns))
         return source, tuple(name for name in dict.fromkeys(names) if name not in there)
 
     def _with_frames(self, aggregates: Mapping[str, OverAggregate]) -> Iterator[tuple[str, Framed]]:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.planning.kinds.select import SelectQuery
 from gpu_windows.planning.own_columns import NO_KEY, NO_TIME, OWN
 from gpu_windows.planning.validation import check_distinct, check_reserved, require_column
-from gpu_windows.runners.outputs import Outputs, Source
+from gpu_windows.runners.outputs import Input, Outputs, Source
 from gpu_windows.runners.selection import selected_columns
 
 _STAYS = "columns have different names, also from the event time, which stays"
@@ -27,7 +26,7 @@ class _Columns:
 
 
 def select(
-    rows: KeyedInput,
+    rows: Input,
     columns: Sequence[str | Mapping[str, str]],
     expressions: Mapping[str, str],
 ) -> Outputs:
@@ -87,7 +86,7 @@ def _compute(source: Source, selected: Mapping[str, str], unchanged: set[str]) -
     return _Columns(source.add_columns(added) if added else source, columns, texts)
 
 
-def _outputs(rows: KeyedInput, selection: _Columns) -> Outputs:
+def _outputs(rows: Input, selection: _Columns) -> Outputs:
     source = selection.source.add_constant(NO_KEY, pa.scalar(value=True))
     query = SelectQuery(
         schema=source.schema,
@@ -100,7 +99,7 @@ def _outputs(rows: KeyedInput, selection: _Columns) -> Outputs:
     return source.outputs(query)
 
 
-def _with_time(rows: KeyedInput, selection: _Columns) -> Callable[[], Outputs]:
+def _with_time(rows: Input, selection: _Columns) -> Callable[[], Outputs]:
     """Return what makes the same outputs with the event time of each row, for a later stage."""
 
     def in_time() -> Outputs:

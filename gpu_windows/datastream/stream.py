@@ -16,7 +16,6 @@ from pyarrow import types
 from gpu_windows.arguments import check_arguments
 from gpu_windows.column_types.local_times import check_zone
 from gpu_windows.column_types.uses import name_of
-from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.scan import Scan
 from gpu_windows.datastream.select import project
 from gpu_windows.datastream.timed_stream import TimedStream, check_columns
@@ -30,7 +29,7 @@ from gpu_windows.planning.validation import check_reserved
 from gpu_windows.runners.arrow_input import GivesArrow, arrow_table, gives_arrow, is_data_frame
 from gpu_windows.runners.arrow_source import source_of_arrow
 from gpu_windows.runners.cudf_source import CudfSource, is_cudf
-from gpu_windows.runners.outputs import Source, UnionInput
+from gpu_windows.runners.outputs import Input, Source
 from gpu_windows.runners.row_stream import RowStream
 from gpu_windows.vocabulary.watermarks import ClockWatermarks, WatermarkStrategy
 
@@ -226,7 +225,7 @@ class Stream(UnkeyedStream):
                 rule = "the union of streams without a time takes others without one"
                 raise QueryError(rule, value=type(each).__name__)
         no_watermarks = WatermarkStrategy.no_watermarks()
-        inputs = [UnionInput(each.source, NO_TIME, no_watermarks) for each in (self, *others)]
+        inputs = [Input(each.source, NO_TIME, no_watermarks) for each in (self, *others)]
         return Stream(self.source.union(inputs))
 
     @check_arguments(
@@ -327,8 +326,8 @@ class Stream(UnkeyedStream):
         return self._without_time
 
     @property
-    def _rows(self) -> KeyedInput:
-        return self._without_time._rows
+    def _rows(self) -> Input:
+        return self._without_time
 
     @property
     def _without_time(self) -> TimedStream:

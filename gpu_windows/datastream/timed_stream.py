@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu_windows.datastream.keyed import KeyedStream
-from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.select import project
 from gpu_windows.datastream.unkeyed import UnkeyedStream
 from gpu_windows.datastream.window_rows import with_windows
@@ -16,11 +15,10 @@ from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.planning.validation import check_distinct, check_reserved
 from gpu_windows.runners.explosion import Explosion
 from gpu_windows.runners.lookup import Lookup
-from gpu_windows.runners.outputs import Outputs, Source, UnionInput
+from gpu_windows.runners.outputs import Input, Outputs, Source
 from gpu_windows.vocabulary.watermarks import (
     ClockWatermarks,
     UnionWatermarks,
-    WatermarkStrategy,
     check_union_watermarks,
 )
 from gpu_windows.vocabulary.windows import WindowAssigner
@@ -34,7 +32,7 @@ def check_columns(source: Source, columns: Mapping[str, str]) -> None:
 
 
 @dataclass(frozen=True)
-class TimedStream(UnkeyedStream):
+class TimedStream(UnkeyedStream, Input):
     """Rows with an event time.
 
     Examples
@@ -45,20 +43,12 @@ class TimedStream(UnkeyedStream):
     1
     """
 
-    source: Source
-    time: str
-    watermarks: WatermarkStrategy
-
     @staticmethod
     def _later() -> Mapping[str, type]:
         """Return what may be said next, and the step that it gives."""
         keyed = "key_by(column)"
         of_keyed = KeyedStream._later().items()
         return {keyed: KeyedStream, **{f"{keyed}.{call}": step for call, step in of_keyed}}
-
-    @property
-    def _rows(self) -> KeyedInput:
-        return KeyedInput(self.source, self.time, self.watermarks, keys=())
 
     def ingestion_time(self) -> TimedStream:
         """Let rows happen when they arrive, in place of their event time: `Stream.ingestion_time`.
@@ -292,8 +282,7 @@ class TimedStream(UnkeyedStream):
         >>> outputs.result().select(["user", "window_start"]).to_pylist()
         [{'user': 'ann', 'window_start': 0}, {'user': 'bob', 'window_start': 60000000}]
         """
-        rows = self._rows
-        return with_windows(self, rows, assigner, columns, partition_by, arrival_order, options)
+        return with_windows(self, assigner, columns, partition_by, arrival_order, options)
 
     def _check_plain(self, step: str) -> None:
         if self.watermarks.column is not None:
@@ -332,7 +321,7 @@ class TimedStream(UnkeyedStream):
             if (each.time == NO_TIME) != (self.time == NO_TIME):
                 rule = "all inputs of a union have an event time, or none has one"
                 raise QueryError(rule, value=each.watermarks.describe())
-        inputs = [UnionInput(each.source, each.time, each.watermarks) for each in (self, *others)]
+        inputs = (self, *others)
         if self.time == NO_TIME:
             return replace(self, source=self.source.union(inputs))
         check_union_watermarks(each.watermarks for each in inputs)

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gpu_windows.datastream.columns import as_list
-from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.planning.validation import check_distinct, check_reserved, require_common
-from gpu_windows.runners.outputs import InputSide, Outputs, Source
+from gpu_windows.runners.outputs import InputSide, KeyedInput, Outputs, Source
 from gpu_windows.vocabulary.options import Options, change_options
-from gpu_windows.vocabulary.watermarks import WatermarkStrategy, join_watermarks
+from gpu_windows.vocabulary.watermarks import join_watermarks
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -74,24 +73,17 @@ def _without(prefix: str, names: Sequence[str]) -> Names:
 
 
 @dataclass(frozen=True)
-class MergedInputs:
-    """Two inputs as one.
+class MergedInputs(KeyedInput):
+    """Two inputs as one; keys have the left side's names. Other parameters: see `KeyedInput`.
 
     Parameters
     ----------
-    source : Source
-    watermarks : WatermarkStrategy
-    keys : tuple of str
-        Key columns, by the left side's names.
     left, right : tuple of str
         The columns that were selection of each side.
     order : tuple of str
         Those of the order of arrival.
     """
 
-    source: Source
-    watermarks: WatermarkStrategy
-    keys: tuple[str, ...]
     left: tuple[str, ...]
     right: tuple[str, ...]
     order: tuple[str, ...]
@@ -100,25 +92,26 @@ class MergedInputs:
         """Return for each side what a function calls its columns, and what they are called here."""
         return _without(prefixes[0], self.left), _without(prefixes[1], self.right)
 
-    def outputs(self, process: UserProcess, options: Mapping[str, Any]) -> Outputs:
-        """Return the outputs of a function over the rows of both."""
-        query = ProcessQuery(
-            schema=self.source.schema,
-            time=TIME,
-            watermarks=self.watermarks,
-            keys=self.keys,
-            process=process,
-            arrival_order=self.order,
-            options=change_options(Options(), options),
-        )
-        return with_times(self.source, query)
 
-
-def with_times(source: Source, query: ProcessQuery) -> Outputs:
+def function_outputs(
+    rows: KeyedInput,
+    process: UserProcess,
+    options: Mapping[str, Any],
+    order: tuple[str, ...] = (),
+) -> Outputs:
     """Return the outputs of a function, which can be made with the time of each result, too."""
-    outputs = source.outputs(query)
-    if query.needs_time and not query.process.in_batches:
-        outputs.in_time = lambda: source.outputs(replace(query, gives_times=True))
+    query = ProcessQuery(
+        schema=rows.source.schema,
+        time=rows.time,
+        watermarks=rows.watermarks,
+        keys=rows.keys,
+        process=process,
+        arrival_order=order,
+        options=change_options(Options(), options),
+    )
+    outputs = rows.source.outputs(query)
+    if query.needs_time and not process.in_batches:
+        outputs.in_time = lambda: rows.source.outputs(replace(query, gives_times=True))
     return outputs
 
 
@@ -235,9 +228,8 @@ class TwoInputs:
         fields = self._fields((*keys, *orders, *seen), shared)
         source = left_source.tag_sides(fields, left_side, right_side)
         watermarks = join_watermarks(one.watermarks, other.watermarks)
-        return MergedInputs(
-            source, watermarks, keys, (*left_side.columns,), (*right_side.columns,), orders
-        )
+        columns = (*left_side.columns,), (*right_side.columns,)
+        return MergedInputs(source, TIME, watermarks, keys, *columns, orders)
 
 
 def _add_columns(

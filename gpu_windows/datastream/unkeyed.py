@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gpu_windows.datastream.broadcast import BroadcastStream
+from gpu_windows.datastream.columns import bind_columns
 from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
-from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.match import MatchStream
 from gpu_windows.datastream.select import select
 from gpu_windows.datastream.steps import Step
@@ -20,6 +20,7 @@ from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.own_columns import NO_KEY
+from gpu_windows.runners.outputs import Input
 from gpu_windows.vocabulary.options import Duration
 from gpu_windows.vocabulary.windows import WindowAssigner
 
@@ -32,9 +33,10 @@ class UnkeyedStream(Step, ABC):
     """Rows without a key, with a time or without one."""
 
     @property
-    @abstractmethod
-    def _rows(self) -> KeyedInput:
-        """The rows without keys, with a time that may be null."""
+    def _rows(self) -> Input:
+        """The rows with a time: those of a `TimedStream`; a `Stream` gives its rows a null one."""
+        assert isinstance(self, Input), "only streams without a time give their rows one"
+        return self
 
     @abstractmethod
     def where(self, condition: str) -> UnkeyedStream:
@@ -95,18 +97,9 @@ class UnkeyedStream(Step, ABC):
         >>> visits.select(["site", "user"]).to_pylist()[0]
         {'site': 'x', 'user': 'ann'}
         """
-        timed, names = self._rows, []
-        source = timed.source
-        for column in columns:
-            if isinstance(column, list | tuple):
-                rule = "key_by takes columns one by one: key_by('a', 'b')"
-                raise QueryError(rule, value=repr(column))
-            if isinstance(column, FunctionType):
-                rule = "key_by takes names of columns: with_columns(key='...') makes one in SQL"
-                raise QueryError(rule, value=f"the function {column.__name__}")
-            source, name = source.bind_column(column, None)
-            names.append(name)
-        return KeyedStream(source, timed.time, timed.watermarks, tuple(names))
+        timed = self._rows
+        source, names = bind_columns(timed.source, map(_check_key, columns))
+        return KeyedStream(source, timed.time, timed.watermarks, names)
 
     def broadcast(self) -> BroadcastStream:
         """Let every shard see all rows: for `KeyedStream.connect`.
@@ -206,3 +199,14 @@ class UnkeyedStream(Step, ABC):
         timed = self._rows
         source = timed.source.add_constant(NO_KEY, pa.scalar(value=True))
         return KeyedStream(source, timed.time, timed.watermarks, (NO_KEY,))
+
+
+def _check_key(column: str | Column) -> str | Column:
+    """Return a column of a key; raise `QueryError` for several at once, and for functions."""
+    if isinstance(column, list | tuple):
+        rule = "key_by takes columns one by one: key_by('a', 'b')"
+        raise QueryError(rule, value=repr(column))
+    if isinstance(column, FunctionType):
+        rule = "key_by takes names of columns: with_columns(key='...') makes one in SQL"
+        raise QueryError(rule, value=f"the function {column.__name__}")
+    return column

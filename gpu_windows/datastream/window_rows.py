@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.datastream.columns import as_list
-from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.two_inputs import function_outputs
 from gpu_windows.datastream.unkeyed import UnkeyedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.window_rows import (
@@ -17,11 +17,9 @@ from gpu_windows.functions.window_rows import (
     MergedWindowRows,
     WindowRows,
 )
-from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.own_columns import NO_TIME, SPREAD
 from gpu_windows.planning.validation import check_calendar, check_distinct, require_column
-from gpu_windows.runners.outputs import Outputs
-from gpu_windows.vocabulary.options import Options, change_options
+from gpu_windows.runners.outputs import Input, KeyedInput, Outputs
 from gpu_windows.vocabulary.windows import (
     CalendarWindows,
     CumulativeEventTimeWindows,
@@ -43,17 +41,14 @@ _NAMES = "rows in windows have window_start, window_end and window_time: rename 
 
 def with_windows(
     stream: UnkeyedStream,
-    timed: KeyedInput,
     assigner: WindowAssigner,
     columns: Sequence[str] | None,
     partition_by: Sequence[str],
     arrival_order: Sequence[str],
     options: Mapping[str, Any],
 ) -> Outputs:
-    """Return the outputs of `TimedStream.with_windows`.
-
-    ``timed`` are the rows of ``stream``, without keys.
-    """
+    """Return the outputs of `TimedStream.with_windows`."""
+    timed = stream._rows
     if timed.time == NO_TIME:
         rule = "rows in windows need a time: say event_time(column, watermarks)"
         raise QueryError(rule, value=type(assigner).__name__)
@@ -68,7 +63,7 @@ def with_windows(
     for name in seen:
         require_column(timed.source.schema, name)
     if isinstance(assigner, EventTimeSessionWindows):
-        outputs = _in_sessions(stream, timed, assigner, seen, partition_by, arrival_order, options)
+        outputs = _in_sessions(stream, assigner, seen, partition_by, arrival_order, options)
     else:
         assert isinstance(assigner, SlicedAssigner)
         if isinstance(assigner, CalendarWindows):
@@ -78,7 +73,7 @@ def with_windows(
 
 
 def _in_slices(
-    timed: KeyedInput,
+    timed: Input,
     assigner: SlicedAssigner,
     names: tuple[str, ...],
     partition_by: Sequence[str],
@@ -91,26 +86,20 @@ def _in_slices(
     output = pa.schema([*(timed.source.schema.field(n).with_nullable(True) for n in names),
                         *(pa.field(name, instant) for name in WINDOW_COLUMNS)])  # fmt: skip
     source = timed.source.add_spread(SPREAD, timed.time)
-    query = ProcessQuery(
-        schema=source.schema,
-        time=timed.time,
-        watermarks=timed.watermarks,
-        keys=(SPREAD,),
-        process=InWindows(WindowRows(assigner, instant), output, names, names),
-        options=change_options(Options(), options),
-    )
-    return source.outputs(query)
+    rows = KeyedInput(source, timed.time, timed.watermarks, (SPREAD,))
+    process = InWindows(WindowRows(assigner, instant), output, names, names)
+    return function_outputs(rows, process, options)
 
 
 def _in_sessions(
     stream: UnkeyedStream,
-    timed: KeyedInput,
     assigner: WindowAssigner,
     names: tuple[str, ...],
     partition_by: Sequence[str],
     arrival_order: Sequence[str],
     options: Mapping[str, Any],
 ) -> Outputs:
+    timed = stream._rows
     instant = _instant(timed)
     rest = [name for name in names if name not in partition_by] or [timed.time]
     fields = (timed.source.schema.field(name).with_nullable(True) for name in rest)
@@ -126,7 +115,7 @@ def _in_sessions(
     return outputs
 
 
-def _instant(timed: KeyedInput) -> pa.DataType:
+def _instant(timed: Input) -> pa.DataType:
     """Return the type of times of windows: that of times of rows, in microseconds."""
     dtype = timed.source.schema.field(timed.time).type
     return pa.timestamp("us", dtype.tz) if pa.types.is_timestamp(dtype) else pa.int64()

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Literal, Never, Self
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.user import UserAggregate
-from gpu_windows.datastream.columns import as_list, bind_aggregates, check_named, named_columns
-from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.columns import bind_aggregates, bind_columns, check_named, named_columns
 from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import R
-from gpu_windows.datastream.top import top
+from gpu_windows.datastream.top import window_top
 from gpu_windows.datastream.window_settings import Windowed
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.checks import RowsAs, check_function
@@ -25,7 +24,7 @@ from gpu_windows.planning.kinds.grouping import GroupingSets
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.own_columns import NO_KEY
 from gpu_windows.planning.validation import check_distinct
-from gpu_windows.runners.outputs import Outputs, Source
+from gpu_windows.runners.outputs import KeyedInput, Outputs, Source
 from gpu_windows.vocabulary.gap_filling import GapFilling
 from gpu_windows.vocabulary.triggers import Row
 from gpu_windows.vocabulary.windows import MultiLengthEventTimeWindows
@@ -214,7 +213,7 @@ class WindowedStream(Windowed[R]):
         >>> clicks.key_by("user").count_window(2).collect_lists("page")["page"].to_pylist()
         [['home', None]]
         """
-        source, names = self._name_columns(as_list(columns))
+        source, names = named_columns(self.keyed.source, columns)
         return self._apply(source, Collect(names))
 
     def reduce(self, function: Callable[[Row, Row], Row], columns: Sequence[str | Column]) -> R:
@@ -242,7 +241,7 @@ class WindowedStream(Windowed[R]):
         >>> clicks.count_window(2).reduce(longer, ["page"])["page"].to_pylist()
         ['basket']
         """
-        source, names = self._name_columns(as_list(columns))
+        source, names = named_columns(self.keyed.source, columns)
         return self._apply(source, Reduce(function, names))
 
     def process(
@@ -295,13 +294,13 @@ class WindowedStream(Windowed[R]):
                 rule = "a VectorWindowFunction takes rows, as Arrow"
                 given = "aggregates" if aggregates else rows
                 raise QueryError(rule, value=given if reduce is None else "reduce")
-            source, names = self._name_columns(as_list(columns))
+            source, names = named_columns(self.keyed.source, columns)
             return self._apply(source, Vectorised(function, names, schema))
         check_function(function, ProcessWindowFunction, VectorWindowFunction)
         if aggregates is not None:
             source, bound = self._bind(aggregates)
             return self._apply(source, Process(function, (), schema, rows, bound, reduce))
-        source, names = self._name_columns(as_list(columns))
+        source, names = named_columns(self.keyed.source, columns)
         return self._apply(source, Process(function, names, schema, rows, reduce=reduce))
 
     def top(
@@ -340,13 +339,8 @@ class WindowedStream(Windowed[R]):
         >>> clicks.count_window(3).top(2, "ms").select(["ms", "row_number"]).to_pylist()
         [{'ms': 90, 'row_number': 1}, {'ms': 50, 'row_number': 2}]
         """
-        source, keys = self.keyed.source, self.keyed.keys
-        if columns is None:
-            columns = [name for name in source.user_columns if name not in keys]
-        source, carried = self._name_columns(columns, source)
-        source, order = self._name_columns(by if isinstance(by, list | tuple) else (by,), source)
-        function = top(source, count, carried, order, descending, number)
-        check_distinct((*keys, "window_start", "window_end", *function.output.names))
+        source, function = window_top(self.keyed, count, by, descending, columns, number)
+        check_distinct((*self.keyed.keys, "window_start", "window_end", *function.output.names))
         return self._apply(source, function)
 
     def _bind(
@@ -357,17 +351,9 @@ class WindowedStream(Windowed[R]):
         lengths = assigner.lengths if isinstance(assigner, MultiLengthEventTimeWindows) else ()
         return bind_aggregates(self.keyed.source, aggregates, lengths)
 
-    def _name_columns(
-        self, columns: Sequence[str | Column], source: Source | None = None
-    ) -> tuple[Source, tuple[str, ...]]:
-        return named_columns(source or self.keyed.source, columns)
-
     def _apply(self, source: Source, function: WindowFunction) -> R:
         """Return the results of a function over every window, or all outputs."""
-        order = []
-        for i, column in enumerate(self.order):
-            source, name = source.bind_column(column, f"__order_{i}")
-            order.append(name)
+        source, order = bind_columns(source, self.order, "__order")
         query = WindowQuery(
             schema=source.schema,
             time=self.keyed.time,
@@ -384,7 +370,7 @@ class WindowedStream(Windowed[R]):
             grouping=self.grouping,
             gaps=self.gaps,
             allowed_lateness=self.lateness,
-            arrival_order=tuple(order),
+            arrival_order=order,
             options=self.options_,
         )
         return self._end(source.outputs(query))

@@ -51,7 +51,7 @@ from gpu_windows.runners.local import (
     without_own,
 )
 from gpu_windows.runners.lookup import Lookup, look_up
-from gpu_windows.runners.outputs import InputSide, Outputs, Source, UnionInput
+from gpu_windows.runners.outputs import Input, InputSide, Outputs, Source
 from gpu_windows.runners.result_time import with_result_time
 from gpu_windows.runners.row_stream import RowStream
 from gpu_windows.runners.stages import Stage
@@ -203,7 +203,7 @@ class ArrowSource(Source):
         rows = append_column(self._data, self.schema.append(field), make)
         return ArrowSource(rows, as_declared=self._as_declared)
 
-    def union(self, inputs: Sequence[UnionInput]) -> Source:
+    def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of one table or reader after the other."""
         parts = []
         for each in inputs:

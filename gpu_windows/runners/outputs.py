@@ -1,4 +1,4 @@
-"""Base classes of sources and outputs; each runner has its own of both."""
+"""Base classes of sources and outputs, of which each runner has its own; inputs of queries."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class Outputs(QueryResults):
 
 
 @dataclass(frozen=True)
-class UnionInput:
-    """One of the inputs of a union.
+class Input:
+    """An input of a query: rows with a time.
 
     Parameters
     ----------
     source : Source
     time : str
-        Its event time column.
+        The event time column; `gpu_windows.planning.own_columns.NO_TIME` if rows have none.
     watermarks : WatermarkStrategy
     """
 
@@ -73,24 +73,30 @@ class UnionInput:
 
 
 @dataclass(frozen=True)
-class InputSide:
-    """One of two inputs that are joined.
+class KeyedInput(Input):
+    """Rows with a time and a key. Other parameters: see `Input`.
 
     Parameters
     ----------
-    source : Source
-    time : str
-        Its event time column.
-    watermarks : WatermarkStrategy
+    keys : tuple of str
+        Key columns, in order; none for a side that is broadcast.
+    """
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class InputSide(Input):
+    """One of two inputs that are joined. Other parameters: see `Input`.
+
+    Parameters
+    ----------
     keys : tuple of str or None
         Its key columns, in order; None where it has none, and its rows null: it is broadcast.
     columns : dict of str to str
         What is taken of it: names in the result to its columns.
     """
 
-    source: Source
-    time: str
-    watermarks: WatermarkStrategy
     keys: tuple[str | None, ...]
     columns: Mapping[str, str]
 
@@ -288,7 +294,7 @@ class Source(ABC):
         raise AssertionError("where rows arrive over time there is a time of arrival")
 
     @abstractmethod
-    def union(self, inputs: Sequence[UnionInput]) -> Source:
+    def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of several sources with the columns of the first, which is this one.
 
         Raises

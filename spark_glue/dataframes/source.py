@@ -25,7 +25,7 @@ from gpu_windows.planning.validation import (
 )
 from gpu_windows.runners.explosion import Explosion
 from gpu_windows.runners.lookup import Lookup
-from gpu_windows.runners.outputs import InputSide, Source, UnionInput
+from gpu_windows.runners.outputs import Input, InputSide, Source
 from gpu_windows.runners.row_changes import (
     AddColumns,
     AddConstant,
@@ -295,7 +295,7 @@ class SparkSource(Source):
         """Return this source with a name for its input, if it has one input without a name."""
         return replace(self, inputs=name_inputs(self.inputs, name))
 
-    def union(self, inputs: Sequence[UnionInput]) -> Source:
+    def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of all DataFrames; on streams each keeps its own watermark."""
         combined = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
         counts = accumulate((len(each.watermarks.inputs) for each in inputs), initial=0)
@@ -307,7 +307,7 @@ class SparkSource(Source):
         ]
         return replace(self, **_union_fields(parts))
 
-    def _rename_time(self, part: UnionInput, time: str) -> SparkSource:
+    def _rename_time(self, part: Input, time: str) -> SparkSource:
         """Return an input of a union with its event time renamed to ``time``."""
         source, is_stream = part.source, self.frame.isStreaming
         if not isinstance(source, SparkSource) or source.frame.isStreaming != is_stream:
@@ -324,7 +324,7 @@ class SparkSource(Source):
 
     def _of_union(
         self,
-        part: UnionInput,
+        part: Input,
         schema: pa.Schema,
         time: str,
         combined: WatermarkStrategy,
