@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Self, get_args
 
 import pyarrow as pa
 
-from gpu_windows.datastream.configurable import ConfigurableStep
-from gpu_windows.datastream.pairs import PairsRows
+from gpu_windows.datastream.pairs import PairsInTime
 from gpu_windows.datastream.steps import LastStep, R
-from gpu_windows.datastream.two_inputs import Marked, MergedInputs, Prefixes, Selection, TwoInputs
+from gpu_windows.datastream.two_inputs import MergedInputs, TwoInputs
 from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
 from gpu_windows.functions.interval_join import IntervalJoinSpec, Nearest
 from gpu_windows.functions.join import Pair
-from gpu_windows.functions.join_function import IntervalPairs, PairProcess
-from gpu_windows.functions.two_inputs import TIME
+from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.outputs import Outputs
@@ -74,7 +72,7 @@ class IntervalJoin(LastStep[R]):
 
 
 @dataclass(frozen=True)
-class IntervalJoined(ConfigurableStep[R], PairsRows[R]):
+class IntervalJoined(PairsInTime[R]):
     """Two streams whose rows are joined if they are near in time. Bounds are in ticks.
 
     Late is a row whose time is before the watermark: unlike in windows, one that is at it is not.
@@ -92,7 +90,6 @@ class IntervalJoined(ConfigurableStep[R], PairsRows[R]):
     [7]
     """
 
-    both: TwoInputs
     lower: int
     upper: int
     excludes_lower: bool = False
@@ -167,16 +164,6 @@ class IntervalJoined(ConfigurableStep[R], PairsRows[R]):
         """
         return replace(self, joins_late=True)
 
-    _pairs = IntervalPairs
-
-    def _with_marks(self) -> tuple[Self, str, str]:
-        return self, self.both.left.time, self.both.right.time
-
-    def _merge_inputs(
-        self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
-    ) -> MergedInputs:
-        return self.both.merge(left, right, prefixes, self.order)
-
     def _join_outputs(
         self,
         merged: MergedInputs,
@@ -198,18 +185,7 @@ class IntervalJoined(ConfigurableStep[R], PairsRows[R]):
         if join.usable_ticks[0] >= join.usable_ticks[1]:
             rule = "the bounds of an interval join must leave times that fit 64 bits with them"
             raise InvalidDurationError(rule, value=join.describe())
-        query = IntervalJoinQuery(
-            schema=merged.source.schema,
-            time=TIME,
-            watermarks=merged.watermarks,
-            keys=merged.keys,
-            join=join,
-            arrival_order=merged.order,
-            options=self.options_,
-        )
-        outputs = merged.source.outputs(query)
-        self.both.check_timed()
-        return outputs
+        return self._query_outputs(IntervalJoinQuery, merged, join)
 
     @property
     def _bounds(self) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_windows.datastream.configurable import ConfigurableStep
 from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import (
@@ -18,11 +19,13 @@ from gpu_windows.datastream.two_inputs import (
     MergedInputs,
     Prefixes,
     Selection,
+    TwoInputs,
     check_result_names,
     prefix_names,
 )
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.checks import check_function
+from gpu_windows.functions.interval_join import IntervalJoinSpec
 from gpu_windows.functions.join import (
     LEFT_ALONE,
     JoinType,
@@ -31,8 +34,10 @@ from gpu_windows.functions.join import (
     join_type,
     joined_schema,
 )
-from gpu_windows.functions.join_function import PairProcess
+from gpu_windows.functions.join_function import IntervalPairs, PairProcess
+from gpu_windows.functions.temporal_join import TemporalJoinSpec
 from gpu_windows.functions.two_inputs import MARKS
+from gpu_windows.planning.kinds.pairs import PairsQuery
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.rich_functions import RichFunction
 
@@ -127,11 +132,7 @@ class PairsRows(LastStep[R], ABC):
         where: pc.Expression | None,
     ) -> Outputs:
         """Return the outputs of `select`, with the times of both rows of a pair."""
-        marked, *columns = self._with_marks()
-        left_side, right_side = (
-            Marked(*side) for side in zip((left, right), MARKS, columns, strict=True)
-        )
-        merged = marked._merge_inputs(left_side, right_side, prefixes)
+        marked, merged = self._merge_marked(left, right, prefixes)
         return marked._join_outputs(merged, *marked._pair(merged, how, where))
 
     def process(
@@ -164,18 +165,19 @@ class PairsRows(LastStep[R], ABC):
         """
         how, schema = join_type(how), read_schema(output)
         check_function(function, self._pairs.kind)
-        marked, *columns = self._with_marks()
-        left_side, right_side = (
-            Marked(selection, mark, column)
-            for selection, mark, column in zip(
-                prefix_names(left, right, PREFIXES), MARKS, columns, strict=True
-            )
-        )
-        merged = marked._merge_inputs(left_side, right_side, PREFIXES)
+        marked, merged = self._merge_marked(*prefix_names(left, right, PREFIXES), PREFIXES)
         pair, pairs = self._pair(merged, how, where)
         seen = (names[:-1] for names in merged.names_of_sides(PREFIXES))
         outputs = marked._join_outputs(merged, pair, pairs, self._pairs(function, schema, *seen))
         return self._end(outputs)
+
+    def _merge_marked(
+        self, left: Selection, right: Selection, prefixes: Prefixes
+    ) -> tuple[Self, MergedInputs]:
+        """Return both inputs as one, with `MARKS`: columns of each side that are null in no row."""
+        marked, *columns = self._with_marks()
+        sides = (Marked(*side) for side in zip((left, right), MARKS, columns, strict=True))
+        return marked, marked._merge_inputs(*sides, prefixes)
 
     def _pair(
         self, merged: MergedInputs, how: JoinType, where: pc.Expression | None
@@ -205,3 +207,38 @@ class PairsRows(LastStep[R], ABC):
         process: PairProcess | None = None,
     ) -> Outputs:
         """Return the outputs of a join; ``output``: the columns of its pairs."""
+
+
+@dataclass(frozen=True)
+class PairsInTime(ConfigurableStep[R], PairsRows[R]):
+    """Joins of rows by their times, without windows."""
+
+    both: TwoInputs
+    _pairs = IntervalPairs
+
+    def _with_marks(self) -> tuple[Self, str, str]:
+        return self, self.both.left.time, self.both.right.time
+
+    def _merge_inputs(
+        self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
+    ) -> MergedInputs:
+        return self.both.merge(left, right, prefixes, self.order)
+
+    def _query_outputs(
+        self,
+        kind: type[PairsQuery],
+        merged: MergedInputs,
+        join: IntervalJoinSpec | TemporalJoinSpec,
+    ) -> Outputs:
+        query = kind(
+            schema=merged.source.schema,
+            time=merged.time,
+            watermarks=merged.watermarks,
+            keys=merged.keys,
+            join=join,
+            arrival_order=merged.order,
+            options=self.options_,
+        )
+        outputs = merged.source.outputs(query)
+        self.both.check_timed()
+        return outputs

@@ -182,8 +182,8 @@ def _fields(step: Any) -> tuple[Any, ...]:
 def _text_of(value: Any) -> str:
     """Return a human-readable description of a field of a step; empty for one that is not set."""
     if isinstance(value, Source):
-        columns = zip(value.user_columns, value.user_columns, strict=True)
-        return "\n".join(f"{name}: {value.schema.field(column).type}" for name, column in columns)
+        fields = map(value.schema.field, value.user_columns)
+        return "\n".join(f"{field.name}: {field.type}" for field in fields)
     if isinstance(value, tuple) and all(isinstance(part, str) for part in value):
         return ", ".join(value)
     if isinstance(value, str):

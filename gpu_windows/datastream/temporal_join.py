@@ -9,15 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from gpu_windows.datastream.configurable import ConfigurableStep
-from gpu_windows.datastream.pairs import PairsRows
+from gpu_windows.datastream.pairs import PairsInTime
 from gpu_windows.datastream.steps import R
-from gpu_windows.datastream.two_inputs import Marked, MergedInputs, Prefixes, Selection, TwoInputs
+from gpu_windows.datastream.two_inputs import Marked, MergedInputs, Prefixes, Selection
 from gpu_windows.errors import ColumnTypeError, InvalidDurationError, QueryError
 from gpu_windows.functions.join import JoinType, Pair
-from gpu_windows.functions.join_function import IntervalPairs, PairProcess
+from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.temporal_join import TemporalJoinSpec
-from gpu_windows.functions.two_inputs import DELETED, TIME
+from gpu_windows.functions.two_inputs import DELETED
 from gpu_windows.planning.kinds.temporal_join import TemporalJoinQuery
 from gpu_windows.rules import VERSIONED_TICKS
 from gpu_windows.runners.outputs import Outputs
@@ -25,7 +24,7 @@ from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 
 
 @dataclass(frozen=True)
-class TemporalJoin(ConfigurableStep[R], PairsRows[R]):
+class TemporalJoin(PairsInTime[R]):
     """A stream whose rows are joined with versions: right rows, each the next of its key.
 
     A left row is joined with the right row of its key that has the greatest time up to its own, and
@@ -47,7 +46,6 @@ class TemporalJoin(ConfigurableStep[R], PairsRows[R]):
     [3.0, None]
     """
 
-    both: TwoInputs
     deleted: str | None = None
     valid_for_: int | None = None
 
@@ -97,16 +95,11 @@ class TemporalJoin(ConfigurableStep[R], PairsRows[R]):
             raise InvalidDurationError(rule, value=show_ticks(lives))
         return replace(self, valid_for_=lives)
 
-    _pairs = IntervalPairs
-
-    def _with_marks(self) -> tuple[Self, str, str]:
-        return self, self.both.left.time, self.both.right.time
-
     def _merge_inputs(
         self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
     ) -> MergedInputs:
         right_side = right if self.deleted is None else Marked(right, DELETED, self.deleted)
-        merged = self.both.merge(left, right_side, prefixes, self.order)
+        merged = super()._merge_inputs(left, right_side, prefixes)
         return replace(merged, right=tuple(name for name in merged.right if name != DELETED))
 
     def _pair(
@@ -124,18 +117,8 @@ class TemporalJoin(ConfigurableStep[R], PairsRows[R]):
         process: PairProcess | None = None,
     ) -> Outputs:
         deleted = None if self.deleted is None else DELETED
-        query = TemporalJoinQuery(
-            schema=merged.source.schema,
-            time=TIME,
-            watermarks=merged.watermarks,
-            keys=merged.keys,
-            join=TemporalJoinSpec(pair, output, deleted, self.valid_for_, process),
-            arrival_order=merged.order,
-            options=self.options_,
-        )
-        outputs = merged.source.outputs(query)
-        self.both.check_timed()
-        return outputs
+        join = TemporalJoinSpec(pair, output, deleted, self.valid_for_, process)
+        return self._query_outputs(TemporalJoinQuery, merged, join)
 
     if TYPE_CHECKING:
 
