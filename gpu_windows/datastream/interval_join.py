@@ -15,7 +15,7 @@ from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryEr
 from gpu_windows.functions.interval_join import IntervalJoinSpec, Nearest
 from gpu_windows.functions.join import Pair
 from gpu_windows.functions.join_function import PairProcess
-from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery
+from gpu_windows.planning.kinds.pairs import IntervalJoinQuery
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.options import Duration, show_ticks, ticks

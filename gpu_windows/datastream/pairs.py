@@ -176,8 +176,10 @@ class PairsRows(LastStep[R], ABC):
     ) -> tuple[Self, MergedInputs]:
         """Return both inputs as one, with `MARKS`: columns of each side that are null in no row."""
         marked, *columns = self._with_marks()
-        sides = (Marked(*side) for side in zip((left, right), MARKS, columns, strict=True))
-        return marked, marked._merge_inputs(*sides, prefixes)
+        left_side, right_side = (
+            Marked(*side) for side in zip((left, right), MARKS, columns, strict=True)
+        )
+        return marked, marked._merge_inputs(left_side, right_side, prefixes)
 
     def _pair(
         self, merged: MergedInputs, how: JoinType, where: pc.Expression | None

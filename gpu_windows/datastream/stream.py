@@ -21,10 +21,8 @@ from gpu_windows.datastream.select import project
 from gpu_windows.datastream.timed_stream import TimedStream, check_columns
 from gpu_windows.datastream.unkeyed import UnkeyedStream
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, QueryError
-from gpu_windows.planning.kinds.firing_columns import FIRING
 from gpu_windows.planning.kinds.window import WINDOW_END
-from gpu_windows.planning.own_columns import CARRIER, NO_TIME
-from gpu_windows.planning.result_times import WINDOW_TIME
+from gpu_windows.planning.own_columns import CARRIER, FIRING, NO_TIME, WINDOW_TIME
 from gpu_windows.planning.validation import check_reserved
 from gpu_windows.runners.arrow_input import GivesArrow, arrow_table, gives_arrow, is_data_frame
 from gpu_windows.runners.arrow_source import source_of_arrow
@@ -352,7 +350,7 @@ def _with_time(
     if time_zone is not None:
         source = source.convert_local_time(name, check_zone(time_zone))
     source = source.convert_time(name, "event time")
-    if has_no_zone(source, name) and (watermarks.is_guarded or watermarks.closes):
+    if has_no_zone(source, name) and (watermarks.max_ahead is not None or watermarks.closes):
         rule = (
             "a clock is compared with instants: name the zone of these times, as "
             "event_time(..., time_zone='Europe/Zurich')"

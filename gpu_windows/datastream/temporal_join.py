@@ -17,7 +17,7 @@ from gpu_windows.functions.join import JoinType, Pair
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.temporal_join import TemporalJoinSpec
 from gpu_windows.functions.two_inputs import DELETED
-from gpu_windows.planning.kinds.temporal_join import TemporalJoinQuery
+from gpu_windows.planning.kinds.pairs import TemporalJoinQuery
 from gpu_windows.rules import VERSIONED_TICKS
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.options import Duration, show_ticks, ticks

@@ -11,12 +11,16 @@ from gpu_windows.operators.base import Operator, StatefulOperator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.open_functions import with_open_functions
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, IntervalJoinQuery
 from gpu_windows.planning.kinds.match import MatchPlan, MatchQuery
 from gpu_windows.planning.kinds.over import OverPlan, OverQuery
+from gpu_windows.planning.kinds.pairs import (
+    IntervalJoinPlan,
+    IntervalJoinQuery,
+    TemporalJoinPlan,
+    TemporalJoinQuery,
+)
 from gpu_windows.planning.kinds.process import ProcessPlan, ProcessQuery
 from gpu_windows.planning.kinds.select import SelectPlan, SelectQuery
-from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan, TemporalJoinQuery
 from gpu_windows.planning.kinds.top import TopPlan, TopQuery
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan

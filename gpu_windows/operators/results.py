@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows.functions.top_changes import Change, change_names
-from gpu_windows.planning.kinds.firing_columns import CHANGE, FIRING, INSERT, UPDATE_AFTER
+from gpu_windows.planning.own_columns import CHANGE, FIRING, INSERT, UPDATE_AFTER
 
 #: Extra result columns of a traced operator: what caused the firing ("element" or "event_time")
 #: and the timer's time in ticks (null for "element").

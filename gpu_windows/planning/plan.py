@@ -171,6 +171,21 @@ class QueryPlan(Generic[Q_co]):
 Plan: TypeAlias = QueryPlan[Query]
 
 
+def explain(plan: Plan) -> str:
+    """Describe a plan: what is computed, how, on which device and why."""
+    device = "cpu: no kernel of a device runs it"
+    if plan.calls_kernels:
+        device = f"{plan.query.options.device}, chosen where the work is done"
+    lines = [
+        *(f"{name:<10}{text}" for name, text in plan.query.describe().items()),
+        f"strategy  {plan.strategy.value}",
+        *(f"          - {reason}" for reason in plan.reasons),
+        f"device    {device}",
+        *(f"warning   {warning}" for warning in plan.warnings),
+    ]
+    return "\n".join(lines)
+
+
 def is_plan_of(plan: Plan, kind: type[Q]) -> TypeGuard[QueryPlan[Q]]:
     """Whether a plan is one of a kind of query, such as `OverQuery`."""
     return isinstance(plan.query, kind)

@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpu_windows.errors import UnsupportedQueryError
-from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery, plan_interval_join
 from gpu_windows.planning.kinds.match import MatchQuery, plan_match
 from gpu_windows.planning.kinds.over import OverQuery, plan_over
+from gpu_windows.planning.kinds.pairs import (
+    IntervalJoinQuery,
+    TemporalJoinQuery,
+    plan_interval_join,
+    plan_temporal_join,
+)
 from gpu_windows.planning.kinds.process import ProcessQuery, plan_process
 from gpu_windows.planning.kinds.select import SelectQuery, plan_select
-from gpu_windows.planning.kinds.temporal_join import TemporalJoinQuery, plan_temporal_join
 from gpu_windows.planning.kinds.top import TopQuery, plan_top
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import plan_windows

@@ -14,8 +14,7 @@ from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.top import Ranking
 from gpu_windows.functions.two_inputs import MARKS
-from gpu_windows.planning.own_columns import CARRIER, NO_KEY, NO_TIME, OWN, SPREAD
-from gpu_windows.planning.result_times import ResultTimes
+from gpu_windows.planning.own_columns import CARRIER, NO_KEY, NO_TIME, OWN, SPREAD, ResultTimes
 from gpu_windows.planning.validation import (
     DISTINCT,
     check_distinct,
@@ -27,7 +26,7 @@ from gpu_windows.planning.validation import (
 from gpu_windows.vocabulary.options import Options
 from gpu_windows.vocabulary.rich_functions import Openable
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
-from gpu_windows.vocabulary.windows.row_checks import DurationCheck
+from gpu_windows.vocabulary.windows.base import DurationCheck
 
 _TAGS = "tags of side outputs, which name folders, must differ in more than upper and lower case"
 

@@ -157,6 +157,16 @@ def check_free(schema: pa.Schema, name: str) -> None:
         raise NameClashError(rule, value=repr(name))
 
 
+def check_new(schema: pa.Schema, names: Sequence[str]) -> None:
+    """Raise `QueryError` unless a user's names of new columns are those of no column."""
+    check_reserved(names)
+    used = {name.lower() for name in schema.names}
+    for name in names:
+        if name.lower() in used:
+            raise QueryError("a column of this name exists", value=name)
+        used.add(name.lower())
+
+
 def check_distinct(names: Iterable[str], rule: str = DISTINCT) -> None:
     """Raise `NameClashError` if a name comes twice; case does not count, as in Spark."""
     names = [*names]

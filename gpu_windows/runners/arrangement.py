@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -184,9 +185,10 @@ class ArrangesResults(ABC):
         changed._check_selection()
         return changed
 
-    @abstractmethod
     def _with(self, *selections: Selection) -> Self:
-        """Return these outputs with further selections."""
+        changed = copy(self)
+        changed.selections = (*self.selections, *selections)
+        return changed
 
     @abstractmethod
     def _check_selection(self) -> None:

@@ -1,19 +1,20 @@
-"""Changes of Arrow rows: of a table at once, of a stream for each batch while it is read."""
+"""Changes of Arrow rows: of a table at once, of a stream for each batch while it is read.
+
+Rows of several inputs are cast to the common types of their columns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
+from gpu_windows.column_types.logical import logical_array
+from gpu_windows.column_types.time_units import is_nanoseconds, to_microseconds
+from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.planning.validation import union_schema
-from gpu_windows.runners.common_types import (
-    batches_of_union,
-    cast_rows,
-    rows_of_side,
-    schema_of_sides,
-)
+from gpu_windows.runners.local import without_markers
 from gpu_windows.runners.outputs import InputSide
 from gpu_windows.runners.row_stream import RowStream, join_readers
 
@@ -26,42 +27,6 @@ _BATCH_ROWS = 1 << 20
 def iter_batches(rows: ArrowRows) -> Iterator[pa.RecordBatch]:
     """Return the batches of rows; those of a table are at most `_BATCH_ROWS` long."""
     return iter(rows.to_batches(_BATCH_ROWS) if isinstance(rows, pa.Table) else rows)
-
-
-def replace_column(
-    rows: ArrowRows, schema: pa.Schema, column: str, make: Callable[[Any], Any]
-) -> ArrowRows:
-    """Return rows with a column replaced by what ``make`` returns for it.
-
-    Parameters
-    ----------
-    rows : pyarrow.Table or RowStream
-    schema : pyarrow.Schema
-        Their columns afterwards.
-    column : str
-    make : callable
-        From an array or chunked array to one of as many values, of the new type.
-    """
-    at = schema.get_field_index(column)
-    field = schema.field(at)
-    return _convert(rows, schema, lambda data: data.set_column(at, field, make(data.column(at))))
-
-
-def append_column(
-    rows: ArrowRows, schema: pa.Schema, make: Callable[[Any], pa.Array | pa.ChunkedArray]
-) -> ArrowRows:
-    """Return rows with one more column, which ``make`` computes of a table or batch.
-
-    ``schema``: their columns afterwards, of which the last is new.
-    """
-    field = schema.field(len(schema) - 1)
-    return _convert(rows, schema, lambda data: data.append_column(field, make(data)))
-
-
-def _convert(rows: ArrowRows, schema: pa.Schema, convert: Callable[[Any], Any]) -> ArrowRows:
-    if isinstance(rows, pa.Table):
-        return convert(rows)
-    return rows.map(schema, lambda batch: (convert(batch),))
 
 
 def map_tables(rows: ArrowRows, make: Callable[[pa.Table], pa.Table]) -> ArrowRows:
@@ -99,12 +64,14 @@ def union_rows(parts: Sequence[tuple[ArrowRows, pa.Schema]]) -> ArrowRows:
         If columns differ in name or type.
     """
     schema = union_schema([each for _, each in parts])
-    inputs: list[tuple[Any, list[str]]] = [(rows, own.names) for rows, own in parts]
-    if any(isinstance(rows, RowStream) for rows, _ in inputs):
-        readers = join_readers(rows for rows, _ in inputs)
-        return RowStream(schema, lambda: batches_of_union(inputs, schema), readers)
-    tables = (table.rename_columns(names).select(schema.names) for table, names in inputs)
-    return pa.concat_tables(cast_rows(table, schema) for table in tables)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for rows, own in parts:
+            for batch in iter_batches(rows):
+                table = pa.Table.from_arrays(batch.columns, own.names).select(schema.names)
+                yield from _cast_rows(table, schema).to_batches()
+
+    return _rows_of(schema, batches, [rows for rows, _ in parts])
 
 
 def tag_rows(
@@ -134,12 +101,79 @@ def tag_rows(
     names = [field.name for field in keys]
     sides = [(*left, True), (*right, False)]
     sides.sort(key=lambda each: not each[0].is_broadcast)
-    readers = join_readers(rows for _, rows, _ in sides)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for side, rows, is_left in sides:
-            yield from rows_of_side(iter_batches(rows), schema, names, side, is_left=is_left)
+            yield from _rows_of_side(rows, schema, names, side, is_left=is_left)
 
-    if any(isinstance(rows, RowStream) for _, rows, _ in sides):
+    return _rows_of(schema, batches, [rows for _, rows, _ in sides])
+
+
+def _rows_of(
+    schema: pa.Schema,
+    batches: Callable[[], Iterator[pa.RecordBatch]],
+    inputs: Sequence[ArrowRows],
+) -> ArrowRows:
+    """Return the batches that are made of inputs: a table, if all of these are tables."""
+    readers = join_readers(inputs)
+    if any(isinstance(rows, RowStream) for rows in inputs):
         return RowStream(schema, batches, readers)
     return pa.Table.from_batches(batches(), schema)
+
+
+def schema_of_sides(keys: Sequence[pa.Field], left: InputSide, right: InputSide) -> pa.Schema:
+    """Return the schema of `gpu_windows.runners.outputs.Source.tag_sides`."""
+    columns = [
+        (TIME, left.time, left),
+        *((n, column, side) for side in (left, right) for n, column in side.columns.items()),
+    ]
+    fields = (side.source.schema.field(column).with_name(n) for n, column, side in columns)
+    nullable = (field.with_nullable(True) for field in (*keys, *fields))
+    return pa.schema([pa.field(SIDE, pa.bool_()), *nullable])
+
+
+def _rows_of_side(
+    rows: ArrowRows,
+    schema: pa.Schema,
+    keys: Sequence[str],
+    side: InputSide,
+    *,
+    is_left: bool,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a side with all columns of ``schema``, those of the other side null."""
+    own = {name: column for name, column in zip(keys, side.keys, strict=True) if column is not None}
+    columns = {**own, TIME: side.time, **side.columns}
+    for batch in iter_batches(rows):
+        table = without_markers(pa.Table.from_batches([batch]), side.carrier, side.marker_columns)
+        arrays = {name: table.column(column) for name, column in columns.items()}
+        arrays[SIDE] = pa.repeat(pa.scalar(is_left), len(table))
+        every = [
+            arrays[field.name] if field.name in arrays else pa.nulls(len(table), field.type)
+            for field in schema
+        ]
+        yield from _cast_rows(pa.table(every, schema.names), schema).to_batches()
+
+
+def _cast_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Cast rows to a schema of the same names, whose types are as wide or wider.
+
+    Raises
+    ------
+    PrecisionError
+        If a time is finer than the microseconds of its type.
+    ColumnTypeError
+        If a duration is too long for them.
+    """
+    columns = [
+        _cast_column(column, field) for column, field in zip(rows.columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    if column.type == field.type:
+        return column
+    if not is_nanoseconds(field.type):
+        column = to_microseconds(column, field.name, "a column of two inputs")
+    pieces = (logical_array(chunk, field.type, field.name) for chunk in column.chunks)
+    return pa.chunked_array([each for piece in pieces for each in piece], field.type)

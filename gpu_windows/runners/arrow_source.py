@@ -20,7 +20,7 @@ from gpu_windows.column_types.logical import (
     logical_schema,
     logical_table,
 )
-from gpu_windows.column_types.time_units import is_nanoseconds, to_microseconds, warn_of_unit
+from gpu_windows.column_types.time_units import to_microseconds, warn_of_unit
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError, require_extra
 from gpu_windows.operators.base import Emission
@@ -32,11 +32,9 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query
 from gpu_windows.planning.validation import check_free, check_time, require_column
 from gpu_windows.runners.arrow_rows import (
-    append_column,
     iter_batches,
     map_batches,
     map_tables,
-    replace_column,
     tag_rows,
     union_rows,
 )
@@ -102,11 +100,13 @@ class ArrowSource(Source):
         """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
         dtype = self.schema.field(column).type
-        if not is_nanoseconds(dtype):
+        if types.is_int64(dtype):
             # Neither rows that can be read once nor those on a device are looked at.
             rows = self._rows if isinstance(self, PhysicalSource) else vars(self).get("_data")
             if role == "event time" and isinstance(rows, pa.Table):
                 warn_of_unit(rows.column(column), column)
+            return self
+        if dtype.unit != "ns":
             return self
         to = pa.timestamp("us", dtype.tz)
         return self._replace_column(column, to, lambda times: to_microseconds(times, column, role))
@@ -123,9 +123,12 @@ class ArrowSource(Source):
         self, column: str, dtype: pa.DataType, make: Callable[[Any], Any]
     ) -> Source:
         """Return this source with a column replaced by what ``make`` returns for it."""
-        at = self.schema.get_field_index(column)
-        schema = self.schema.set(at, pa.field(column, dtype))
-        return ArrowSource(replace_column(self._data, schema, column, make))
+        at, field = self.schema.get_field_index(column), pa.field(column, dtype)
+
+        def replace_column(data: pa.Table) -> pa.Table:
+            return data.set_column(at, field, make(data.column(at)))
+
+        return ArrowSource(map_tables(self._data, replace_column))
 
     @property
     def readers(self) -> tuple[object, ...]:
@@ -189,19 +192,18 @@ class ArrowSource(Source):
         """Return this source with the last microseconds before the times of a column."""
         field = self.schema.field(column).with_name(name)
 
-        def subtract_tick(data: pa.Table | pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
+        def subtract_tick(data: pa.Table) -> pa.ChunkedArray:
             ticks = data.column(column).cast(pa.int64())
             return pc.subtract(ticks, 1).cast(field.type)
 
         return self._append_column(field, subtract_tick)
 
     def _append_column(
-        self, field: pa.Field, make: Callable[[Any], pa.Array | pa.ChunkedArray]
+        self, field: pa.Field, make: Callable[[pa.Table], pa.Array | pa.ChunkedArray]
     ) -> Source:
-        """Return this source with one more column, which ``make`` computes per batch."""
+        """Return this source with one more column, which ``make`` computes."""
         check_free(self.schema, field.name)
-        rows = append_column(self._data, self.schema.append(field), make)
-        return ArrowSource(rows, as_declared=self._as_declared)
+        return self._map_rows(lambda data: data.append_column(field, make(data)))
 
     def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of one table or reader after the other."""
@@ -319,7 +321,10 @@ class ArrowOutputs(Outputs):
 
     def result(self) -> pa.Table:
         """Return the results, in order of firing."""
-        return apply_selections(self._results(self._run), self.selections)
+        return self._select(self._results(self._run))
+
+    def _select(self, results: pa.Table) -> pa.Table:
+        return apply_selections(results, self.selections) if self.selections else results
 
     @property
     def schema(self) -> pa.Schema:
@@ -342,7 +347,7 @@ class ArrowOutputs(Outputs):
         sides = {tag: schema.empty_table() for tag, schema in plan.query.side_outputs.items()}
         nothing = with_timestamps(plan, plan.result_schema.empty_table())
         empty = LocalRun(nothing, plan.query.schema.empty_table(), Counters(), sides)
-        return apply_selections(self._results(empty), self.selections)
+        return self._select(self._results(empty))
 
     def _write_parquet(self, target: WriteTarget) -> WrittenParquet:
         from gpu_windows.runners.local_writing import write_local
@@ -355,9 +360,9 @@ class ArrowOutputs(Outputs):
         if self._found is None and not at_once:
             for emission in self._emissions():
                 table = without_own(with_timestamps(self.plan, emission.results))
-                yield apply_selections(table, self.selections), emission.counters
+                yield self._select(table), emission.counters
         else:
-            yield apply_selections(self._results(self._run), self.selections), self._run.counters
+            yield self._select(self._results(self._run)), self._run.counters
 
     def _emissions(self) -> Iterator[Emission]:
         """Run the query and yield its emissions; none is stored."""

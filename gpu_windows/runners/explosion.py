@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.errors import ColumnTypeError, QueryError
-from gpu_windows.planning.validation import check_reserved, require_column
+from gpu_windows.planning.validation import check_new, require_column
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,7 @@ class Explosion:
         if len(self.names) != count:
             rule = f"explode takes {count} names for the parts of an element of {self.column}"
             raise QueryError(rule, value=", ".join(self.names) or "none")
-        used = [name.lower() for name in schema.names]
-        check_reserved(self.new_names)
-        for index, name in enumerate(self.new_names):
-            if name.lower() in (*used, *(each.lower() for each in self.new_names[:index])):
-                raise QueryError("a column of this name exists", value=name)
+        check_new(schema, self.new_names)
 
 
 def is_exploded(dtype: pa.DataType) -> bool:

@@ -11,7 +11,7 @@ from pyarrow import types
 
 from gpu_windows.column_types.widening import common_type
 from gpu_windows.errors import ColumnTypeError, QueryError
-from gpu_windows.planning.validation import check_reserved, require_column
+from gpu_windows.planning.validation import check_new, require_column
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,7 @@ class Lookup:
                 raise ColumnTypeError(rule, value=f"{one} = {two}", column=own)
         for other in self.columns.values():
             require_column(table, other)
-        check_reserved([*self.columns])
-        used = {name.lower() for name in rows.names}
-        for name in self.columns:
-            if name.lower() in used:
-                raise QueryError("a column of this name exists", value=name)
-            used.add(name.lower())
+        check_new(rows, [*self.columns])
 
 
 def look_up(rows: pa.Table, table: pa.Table, lookup: Lookup) -> pa.Table:

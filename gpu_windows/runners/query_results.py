@@ -1,27 +1,26 @@
-"""Results of a query, as its users read them: tables, side outputs, counters, explanations."""
+"""Results of a query, as its users read and write them: tables, side outputs, explanations."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from copy import copy
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 
+from gpu_windows.commits.write_target import Mode, WriteTarget, WrittenParquet
 from gpu_windows.errors import MissingStepError, QueryError
 from gpu_windows.html_text import table_html, text_html
-from gpu_windows.planning.explain import explain
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import Plan, explain
 from gpu_windows.runners.arrangement import ArrangesResults
-from gpu_windows.runners.selection import Selection, check_selection, selected_columns
-from gpu_windows.runners.writes_parquet import WritesParquet
+from gpu_windows.runners.selection import Selection, selected_columns
 
 #: A Spark DataFrame or an Arrow table, whichever the query began with.
 ResultTable = Any
 
 
-class QueryResults(WritesParquet, ArrangesResults):
+class QueryResults(ArrangesResults):
     """Results of one query, which may be selected, arranged and read; see `Outputs`."""
 
     plan: Plan
@@ -68,19 +67,59 @@ class QueryResults(WritesParquet, ArrangesResults):
         """
         projection = selected_columns(columns, expressions)
         unchanged = frozenset(each for each in columns if isinstance(each, str))
-        changed = self._with(Selection(projection, unchanged, where))
+        selection = Selection(projection, unchanged, where)
+        changed = self._with(selection)
         changed._check_selection()
-        check_selection(self, changed.selections[-1])
+        if selection.expressions:
+            self._check_by_row([*selection.expressions.values()])
+        self._check_changes(selection)
         return changed
 
-    def _with(self, *selections: Selection) -> Self:
-        changed = copy(self)
-        changed.selections = (*self.selections, *selections)
-        return changed
+    def _check_changes(self, selection: Selection) -> None:
+        """Refuse selections that would lose updates of rows identified by key and number.
 
-    @abstractmethod
-    def _check_selection(self) -> None:
-        """Raise `QueryError` unless the last selection is one of these results."""
+        An update that no longer meets a condition would be dropped, and the row that it replaces
+        would stay in the sink: upserts do not carry the row before the update.
+
+        Raises
+        ------
+        QueryError
+            If a condition uses more than keys and number, if another column has the name of the
+            change column, or if a stream's selection leaves the change column out.
+        """
+        query = self.plan.query
+        change = query.change_column
+        if change is None:
+            return
+        for name in selection.columns:
+            if name.lower() == change.lower() and name not in selection.unchanged:
+                rule = "this name is the change column's: choose another one"
+                raise QueryError(rule, value=name)
+        if self.is_streaming and selection.columns and change not in selection.unchanged:
+            rule = f"results that are updated need their change column: select {change}, too"
+            raise QueryError(rule, value=", ".join(selection.columns))
+        if selection.where is not None and query.is_upserted:
+            self._check_identifying(selection.where)
+
+    def _check_identifying(self, where: str) -> None:
+        """Raise `QueryError` unless a condition uses only the columns that identify a row."""
+        query = self.plan.query
+        names = [*query.display_keys, *query.window_columns, *query.number_columns]
+        for each in self.selections:
+            if each.columns:
+                names = [name for name, of in each.columns.items() if of.strip("`") in names]
+        columns = ", ".join(names) or "none is left"
+        rule = (
+            "results that are updated can be filtered by keys and number alone, because an update "
+            "does not carry the row it replaces: filter rows before they are numbered; these are "
+            f"{columns}"
+        )
+        if not names:
+            raise QueryError(rule, value=where)
+        try:
+            self._check_among(names, where)
+        except QueryError as error:
+            raise QueryError(rule, value=where) from error
 
     def _check_by_row(self, texts: Sequence[str]) -> None:
         """Raise `QueryError` unless expressions are of one result alone."""
@@ -186,6 +225,66 @@ class QueryResults(WritesParquet, ArrangesResults):
         ``cpu_batches``, ``cuda_batches``, ``device_fallbacks``. ``user``: a map of the counters of
         user code (`TriggerContext.count`).
         """
+
+    def write_parquet(
+        self, path: str | PathLike[str], *, mode: Mode = "error", compression: str | None = None
+    ) -> WrittenParquet:
+        """Run the query of a bounded input and write its results as Parquet files, all or none.
+
+        On Spark the tasks that make results write them, so that none crosses to Java and back;
+        where they cannot, Spark writes, and `explain` says why. The local runner writes results as
+        they come. Once all files are written, a record at the path commits them: until then, and
+        after a failure, readers see the previous write. Read by `gpu_windows.read_output`, or give
+        the returned files to any reader of Parquet.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A folder on a disk that the driver and all executors reach by this path, or a URL
+            ``s3a://``, ``gs://`` or ``abfss://``. It is for writes of bounded queries only.
+        mode : {"error", "overwrite"}
+            How to treat an earlier write. The files of a replaced one stay until the next write,
+            for current readers.
+        compression : str, optional
+            Spark's name: none, snappy, gzip, zstd, brotli, lz4_raw. Default: the session's,
+            snappy without Spark.
+
+        Returns
+        -------
+        WrittenParquet
+            Files, rows, bytes and counters.
+
+        Raises
+        ------
+        OutputError
+            If the path has results, or something else; if it cannot be written to, or tasks do not
+            reach it; if another write starts meanwhile.
+        UnsupportedQueryError
+            If the input is a stream: that is for `gpu_windows.write_stream`.
+        ColumnTypeError
+            Without Spark: if a column has a type that Spark would read as another one.
+        InvalidOptionError
+            If mode or compression is invalid.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import gpu_windows as gw
+        >>> import pyarrow as pa
+        >>> times = pa.array([1, 2], pa.timestamp("us", "UTC"))
+        >>> rows = pa.table({"user": ["ann", "ann"], "ts": times})
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> users = gw.stream(rows).event_time("ts", in_order).key_by("user")
+        >>> hours = users.window(gw.TumblingEventTimeWindows.of("1 hour"))
+        >>> outputs = hours.with_outputs().aggregate(n=gw.count())
+        >>> outputs.write_parquet(tempfile.mkdtemp() + "/out").rows
+        1
+        """
+        return self._write_parquet(WriteTarget(path, mode, compression))
+
+    @abstractmethod
+    def _write_parquet(self, target: WriteTarget) -> WrittenParquet:
+        """Run the query and write its results."""
 
     if not TYPE_CHECKING:  # for what it has, and no more, type checkers look at the class
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.planning.own_columns import NO_KEY, SPREAD
-from gpu_windows.planning.result_times import ResultTimes
+from gpu_windows.planning.own_columns import NO_KEY, SPREAD, ResultTimes
 from gpu_windows.planning.validation import check_free
 
 

@@ -1,17 +1,13 @@
-"""Selections of results: what `Outputs.select` takes, and which columns updates must keep."""
+"""Selections of results: what `Outputs.select` takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol
 
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.validation import check_distinct
-
-if TYPE_CHECKING:
-    from gpu_windows.planning.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -54,18 +50,6 @@ class Selection:
         return ", ".join([*where, *sorted(columns)])
 
 
-class Selectable(Protocol):
-    """Outputs whose results can be selected: `gpu_windows.runners.outputs.Outputs`."""
-
-    plan: Plan
-    is_streaming: bool
-    selections: tuple[Selection, ...]
-
-    def _check_by_row(self, texts: Sequence[str]) -> None: ...
-
-    def _check_among(self, names: Sequence[str], where: str) -> None: ...
-
-
 def selected_columns(columns: Iterable[object], expressions: Mapping[str, str]) -> dict[str, str]:
     """Return the columns that the arguments of `Outputs.select` name, in order, to their sources.
 
@@ -86,65 +70,3 @@ def _column_items(column: object) -> Iterable[tuple[str, str]]:
         return column.items()
     rule = "select takes names of results, and expressions by name"
     raise QueryError(rule, value=repr(column))
-
-
-def check_selection(before: Selectable, selection: Selection) -> None:
-    """Raise `QueryError` unless each selected value depends on one result row alone."""
-    if selection.expressions:
-        before._check_by_row([*selection.expressions.values()])
-    _check_changes(before, selection)
-
-
-def _check_changes(before: Selectable, selection: Selection) -> None:
-    """Refuse selections that would lose updates of rows identified by key and number.
-
-    An update that no longer meets a condition would be dropped, and the row that it replaces would
-    stay in the sink: upserts do not carry the row before the update.
-
-    Raises
-    ------
-    QueryError
-        If a condition uses more than keys and number, if another column has the name of the change
-        column, or if a stream's selection leaves the change column out.
-    """
-    query = before.plan.query
-    change = query.change_column
-    if change is None:
-        return
-    for name in selection.columns:
-        if name.lower() == change.lower() and name not in selection.unchanged:
-            raise QueryError("this name is the change column's: choose another one", value=name)
-    if before.is_streaming and selection.columns and change not in selection.unchanged:
-        rule = f"results that are updated need their change column: select {change}, too"
-        raise QueryError(rule, value=", ".join(selection.columns))
-    if selection.where is not None and query.is_upserted:
-        _check_identifying(
-            before,
-            selection.where,
-            (*query.display_keys, *query.window_columns, *query.number_columns),
-        )
-
-
-def _check_identifying(before: Selectable, where: str, identifying: Iterable[str]) -> None:
-    """Raise `QueryError` unless a condition uses only the columns that identify a row."""
-    names = [*_after_selections(before, identifying)]
-    columns = ", ".join(names) or "none is left"
-    rule = (
-        "results that are updated can be filtered by keys and number alone, because an update does "
-        f"not carry the row it replaces: filter rows before they are numbered; these are {columns}"
-    )
-    if not names:
-        raise QueryError(rule, value=where)
-    try:
-        before._check_among(names, where)
-    except QueryError as error:
-        raise QueryError(rule, value=where) from error
-
-
-def _after_selections(outputs: Selectable, names: Iterable[str]) -> Iterator[str]:
-    """Yield the names that columns have after selections."""
-    found = [*names]
-    for each in outputs.selections:
-        if each.columns:
-            found = [name for name, of in each.columns.items() if of.strip("`") in found]
-    yield from found

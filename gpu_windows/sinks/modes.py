@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from gpu_windows.commits.records import LATE, RESULT, side_name
 from gpu_windows.errors import QueryError, UnsupportedQueryError
-from gpu_windows.planning.kinds.firing_columns import FIRING
+from gpu_windows.planning.own_columns import FIRING
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.columns.names import quote_name
 

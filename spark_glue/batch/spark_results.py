@@ -18,9 +18,9 @@ from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.preaggregation import UNUSED
 from gpu_windows.operators.slices.table import grid_of
-from gpu_windows.planning.kinds.firing_columns import CHANGE, FIRING, INSERT
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan, finishes_in_spark
+from gpu_windows.planning.own_columns import CHANGE, FIRING, INSERT
 from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, is_plan_of
 from gpu_windows.spark_glue.columns.calendar_columns import epoch
 from gpu_windows.spark_glue.columns.names import quote_name

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-from gpu_windows.planning.result_times import ResultTimes
+from gpu_windows.planning.own_columns import ResultTimes
 from gpu_windows.planning.validation import check_free
 from gpu_windows.spark_glue.columns.ticks import ticks_in, times_of
 from gpu_windows.spark_glue.columns.types import to_arrow_schema

@@ -15,7 +15,7 @@ from gpu_windows import rules
 from gpu_windows.planning.query import Query
 from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.ticks import ticks_of
-from gpu_windows.vocabulary.windows.row_checks import DurationCheck
+from gpu_windows.vocabulary.windows.base import DurationCheck
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

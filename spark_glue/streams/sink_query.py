@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.errors import QueryError
-from gpu_windows.planning.kinds.firing_columns import FIRING
+from gpu_windows.planning.own_columns import FIRING
 from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
 from gpu_windows.spark_glue.streams.outputs import StreamOutputs
 from gpu_windows.spark_glue.streams.staged_results import StagedResults

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.runners.common_types import schema_of_sides
+from gpu_windows.runners.arrow_rows import schema_of_sides
 from gpu_windows.runners.outputs import InputSide
 from gpu_windows.runners.row_changes import ProjectRows, RowChange
 

@@ -25,8 +25,7 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.device import MAX_FALLBACKS, Kernels
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.rows import JoinRows
-from gpu_windows.planning.explain import explain
-from gpu_windows.planning.plan import Strategy
+from gpu_windows.planning.plan import Strategy, explain
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.vocabulary.options import Device, Options

@@ -9,8 +9,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.functions.window import Collect
 from gpu_windows.operators.build import build_operator
-from gpu_windows.planning.explain import explain
-from gpu_windows.planning.plan import Strategy
+from gpu_windows.planning.plan import Strategy, explain
 from gpu_windows.planning.planner import plan
 from tests.operators.state.put_away import rows
 from tests.planning.queries import AGGREGATES, query

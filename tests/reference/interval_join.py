@@ -13,7 +13,7 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Rejected, rejected_rows
 from gpu_windows.operators.joins.pairs import holds
-from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, planned_join
+from gpu_windows.planning.kinds.pairs import IntervalJoinPlan, planned_join
 from gpu_windows.rules import LONG_MIN
 from tests.reference.pair_rows import PairRowsOperator, Places
 

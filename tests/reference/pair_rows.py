@@ -11,8 +11,7 @@ from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.results import add_trace
-from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan
-from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan
+from gpu_windows.planning.kinds.pairs import IntervalJoinPlan, TemporalJoinPlan
 
 #: Places of a left and a right row; -1 is no row.
 Places = tuple[int, int]

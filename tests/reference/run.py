@@ -13,9 +13,8 @@ from gpu_windows.operators.base import Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.open_functions import with_open_functions
 from gpu_windows.operators.process.pairs import PairsOperator
-from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery
 from gpu_windows.planning.kinds.over import OverQuery
-from gpu_windows.planning.kinds.temporal_join import TemporalJoinQuery
+from gpu_windows.planning.kinds.pairs import IntervalJoinQuery, TemporalJoinQuery
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query

@@ -12,7 +12,7 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Rejected, rejected_rows
 from gpu_windows.operators.joins.pairs import holds
-from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan
+from gpu_windows.planning.kinds.pairs import TemporalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.reference.pair_rows import PairRowsOperator
 

@@ -7,10 +7,10 @@ from random import Random
 from typing import Any
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.planning.explain import explain
 from gpu_windows.planning.kinds.grouping import GroupingSets
 from gpu_windows.planning.kinds.match import MatchQuery
 from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.plan import explain
 from gpu_windows.planning.query import Query
 from gpu_windows.vocabulary.options import Device, Options
 from gpu_windows.vocabulary.triggers import ContinuousEventTimeTrigger

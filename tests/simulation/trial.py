@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gpu_windows.planning.explain import explain
+from gpu_windows.planning.plan import explain
 from gpu_windows.vocabulary.options import Device
 from tests.simulation.case import Case, Crash, Cut, Mark, Row
 from tests.simulation.changes import wrong_changes

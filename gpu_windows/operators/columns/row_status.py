@@ -23,7 +23,7 @@ from gpu_windows.operators.columns.numeric import (
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.vocabulary.windows import EventTimeSessionWindows
-from gpu_windows.vocabulary.windows.row_checks import DurationCheck
+from gpu_windows.vocabulary.windows.base import DurationCheck
 
 Ints = NDArray[np.int64]
 

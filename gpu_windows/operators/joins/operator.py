@@ -27,7 +27,7 @@ from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.joins.side import Side
 from gpu_windows.operators.joins.stored_side import KINDS, Needs
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan, planned_join
+from gpu_windows.planning.kinds.pairs import IntervalJoinPlan, planned_join
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]

@@ -10,8 +10,7 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.results import TRACE, add_trace
-from gpu_windows.planning.kinds.interval_join import IntervalJoinPlan
-from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan
+from gpu_windows.planning.kinds.pairs import IntervalJoinPlan, TemporalJoinPlan
 
 Ints = NDArray[np.int64]
 

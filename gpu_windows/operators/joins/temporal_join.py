@@ -29,7 +29,7 @@ from gpu_windows.operators.joins.versions import VERSIONS, Versions, codes_of
 from gpu_windows.operators.state.hashes import without
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
-from gpu_windows.planning.kinds.temporal_join import TemporalJoinPlan
+from gpu_windows.planning.kinds.pairs import TemporalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]

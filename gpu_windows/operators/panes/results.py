@@ -34,8 +34,8 @@ from gpu_windows.operators.panes.function_results import (
 from gpu_windows.operators.panes.outcome import FiredRows, Outcome
 from gpu_windows.operators.panes.state import PaneState, keep_lists
 from gpu_windows.operators.results import TRACE, Fired, result_table
-from gpu_windows.planning.kinds.firing_columns import DELETE
 from gpu_windows.planning.kinds.window_plan import WindowPlan
+from gpu_windows.planning.own_columns import DELETE
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.rules.window_operator.layout import (
     ELEMENT,

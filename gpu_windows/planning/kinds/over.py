@@ -17,6 +17,7 @@ from gpu_windows.errors import (
     UnsupportedQueryError,
 )
 from gpu_windows.functions.over import Lateness, Over, OverColumn
+from gpu_windows.planning.own_columns import ResultTimes
 from gpu_windows.planning.plan import (
     Execution,
     QueryPlan,
@@ -26,7 +27,6 @@ from gpu_windows.planning.plan import (
     check_partials_option,
 )
 from gpu_windows.planning.query import Query
-from gpu_windows.planning.result_times import ResultTimes
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.vocabulary.frames import Frame
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.functions.keyed_process import UserProcess
+from gpu_windows.planning.own_columns import RESULT_TIME, ResultTimes
 from gpu_windows.planning.plan import (
     BATCHES_PER_SCAN,
     Execution,
@@ -19,7 +20,6 @@ from gpu_windows.planning.plan import (
     check_partials_option,
 )
 from gpu_windows.planning.query import Query
-from gpu_windows.planning.result_times import RESULT_TIME, ResultTimes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from gpu_windows.planning.own_columns import ResultTimes
 from gpu_windows.planning.plan import (
     Execution,
     QueryPlan,
@@ -17,7 +18,6 @@ from gpu_windows.planning.plan import (
     check_options,
 )
 from gpu_windows.planning.query import Query
-from gpu_windows.planning.result_times import ResultTimes
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 

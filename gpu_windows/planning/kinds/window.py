@@ -13,23 +13,24 @@ from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.top import Top
 from gpu_windows.functions.window import WindowFunction
-from gpu_windows.planning.kinds.firing_columns import (
+from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
+from gpu_windows.planning.own_columns import (
     CHANGE,
     FIRING,
     NEEDS_CHANGES,
     NO_TIME_OF_CHANGES,
     NO_TIME_OF_GLOBAL,
+    WINDOW_TIME,
+    ResultTimes,
     as_changes,
 )
-from gpu_windows.planning.kinds.grouping import GROUPING_ID, GroupingSets
 from gpu_windows.planning.query import Query
-from gpu_windows.planning.result_times import WINDOW_TIME, ResultTimes
 from gpu_windows.planning.validation import check_distinct, check_parts, is_user_code
 from gpu_windows.rules import TICKS, Grid, Units, sliding_grid
 from gpu_windows.vocabulary.evictors import Evictor
 from gpu_windows.vocabulary.gap_filling import GapFilling
 from gpu_windows.vocabulary.options import show_ticks
-from gpu_windows.vocabulary.rich_functions import Openable, RichFunction, opens
+from gpu_windows.vocabulary.rich_functions import Openable, RichFunction
 from gpu_windows.vocabulary.triggers import EventTimeTrigger, PurgingTrigger, Trigger
 from gpu_windows.vocabulary.windows import (
     GlobalWindows,
@@ -37,7 +38,7 @@ from gpu_windows.vocabulary.windows import (
     SlicedAssigner,
     WindowAssigner,
 )
-from gpu_windows.vocabulary.windows.row_checks import DurationCheck
+from gpu_windows.vocabulary.windows.base import DurationCheck
 
 #: Names of the window's bounds in every result.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
@@ -125,7 +126,7 @@ class WindowQuery(Query):
     @property
     def rich_parts(self) -> tuple[Openable, ...]:
         """The function, the evictor and the triggers, if they are to be opened."""
-        return tuple(part for part in (*self._with_sides, *self.trigger.walk()) if opens(part))
+        return tuple(p for p in (*self._with_sides, *self.trigger.walk()) if p.needs_open)
 
     @property
     def declared_sides(self) -> Mapping[str, pa.Schema]:

@@ -8,9 +8,14 @@ from typing import TypeAlias
 from gpu_windows.aggregates.partials import ROWS, Combine, Lift, Partial
 from gpu_windows.column_types.logical import is_ordered
 from gpu_windows.errors import UnsupportedQueryError
-from gpu_windows.planning.kinds.gap_checks import check_gaps
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.planning.kinds.window_checks import check_bounded, check_unbounded, check_windows
+from gpu_windows.planning.kinds.window_checks import (
+    check_changes,
+    check_gaps,
+    check_grouping,
+    check_look_back,
+    check_ranking,
+)
 from gpu_windows.planning.plan import (
     SLOW_CROSSING,
     Execution,
@@ -20,12 +25,19 @@ from gpu_windows.planning.plan import (
     build_plan,
     check_partials_option,
 )
+from gpu_windows.planning.validation import check_calendar
 from gpu_windows.rules import Grid, sliding_grid
 from gpu_windows.rules.window_operator.layout import MAX_NODES
 from gpu_windows.vocabulary.evictors import CountEvictor
 from gpu_windows.vocabulary.triggers import CountTrigger, EventTimeTrigger, PurgingTrigger
 from gpu_windows.vocabulary.watermarks import stage_watermarks
-from gpu_windows.vocabulary.windows import EventTimeSessionWindows, SlicedAssigner, WindowAssigner
+from gpu_windows.vocabulary.windows import (
+    CalendarWindows,
+    EventTimeSessionWindows,
+    MultiLengthEventTimeWindows,
+    SlicedAssigner,
+    WindowAssigner,
+)
 
 #: How windows are evaluated.
 WindowPlan: TypeAlias = QueryPlan[WindowQuery]
@@ -58,15 +70,19 @@ def plan_windows(query: WindowQuery, execution: Execution) -> WindowPlan:
 
     Raises
     ------
-    QueryError, UnsupportedQueryError
-        If parts of the query do not fit together, or not its execution.
+    QueryError
+        If parts of the query do not fit together.
+    InvalidWindowError
+        If the size of windows is not a multiple of their slide where that matters.
+    ColumnTypeError
+        If windows of a calendar have a zone where event times have none, or the other way round.
+    UnsupportedAggregateError
+        If an aggregate over the last part of a window needs all its rows.
+    UnsupportedQueryError
+        If they do not go with how it is executed, or grouping sets or changes with the function.
     """
-    check_windows(query)
-    if query.gaps is not None:
-        check_gaps(query, query.gaps, execution)
+    _check_windows(query, execution)
     bounded, spark = execution.bounded, execution.spark
-    if bounded:
-        check_bounded(query)
     strategy, grid, why = _choose_strategy(query, bounded=bounded)
     if strategy in _ON_CPU_ALONE and query.options.device == "cuda":
         rule = f"device='cuda' is not possible: no kernel of a device runs these windows ({why})"
@@ -91,9 +107,48 @@ def plan_windows(query: WindowQuery, execution: Execution) -> WindowPlan:
         makes_partials=_makes_partials(query, strategy, bounded=bounded),
     )
     if execution.is_spark_stream:
-        check_unbounded(query)
+        _check_unbounded(query)
         plan = replace(plan, reasons=(*plan.reasons, *_describe_shuffle(plan)))
     return plan
+
+
+def _check_windows(query: WindowQuery, execution: Execution) -> None:
+    """Check that parts of a query go with each other and with its execution."""
+    assigner = query.assigner
+    if isinstance(assigner, CalendarWindows):
+        check_calendar(assigner, query.schema.field(query.time))
+    if query.ranking is not None:
+        check_ranking(query, query.ranking)
+    several = isinstance(assigner, MultiLengthEventTimeWindows)
+    recent = (each.aggregate.recent for each in query.function.incremental_aggregates)
+    if several or query.changed_only or any(length is not None for length in recent):
+        check_look_back(query)
+    if query.grouping is not None:
+        check_grouping(query)
+    if query.changes:
+        check_changes(query)
+    if query.gaps is not None:
+        check_gaps(query, query.gaps, execution)
+    if execution.bounded:
+        _check_bounded(query)
+
+
+def _check_bounded(query: WindowQuery) -> None:
+    """Refuse processing time, and triggers that would fire for ever, on a bounded input."""
+    if query.uses_processing_time:
+        rule = "processing time has no meaning on a bounded input: its timers would never fire"
+        part = query.assigner if query.assigner.in_processing_time else query.trigger
+        raise UnsupportedQueryError(rule, value=part.describe())
+    if query.fires_without_end:
+        rule = "a continuous trigger on a global window would fire without end when the input ends"
+        raise UnsupportedQueryError(rule, value=query.trigger.describe())
+
+
+def _check_unbounded(query: WindowQuery) -> None:
+    """Refuse triggers that would never fire on a stream in Spark."""
+    if query.trigger.needs_watermarks and not query.watermarks.moves:
+        rule = "without watermarks a trigger of event time never fires on a stream"
+        raise UnsupportedQueryError(rule, value=query.trigger.describe())
 
 
 def _makes_partials(query: WindowQuery, strategy: Strategy, *, bounded: bool) -> bool:

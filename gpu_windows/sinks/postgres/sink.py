@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_windows.commits.records import RESULT
 from gpu_windows.errors import QueryError
-from gpu_windows.planning.kinds.firing_columns import FIRING
+from gpu_windows.planning.own_columns import FIRING
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
 from gpu_windows.sinks.modes import (

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from gpu_windows.errors import OutputError, QueryError
 from gpu_windows.functions.top_changes import Change
-from gpu_windows.planning.kinds.firing_columns import FIRING
+from gpu_windows.planning.own_columns import FIRING
 
 #: Names with more are cut off by PostgreSQL.
 MAX_NAME_BYTES = 63

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from gpu_windows.vocabulary.watermarks.combined_watermark import CombinedWatermark, InputProgress
-from gpu_windows.vocabulary.watermarks.stages import StageWatermarks, stage_watermarks
 from gpu_windows.vocabulary.watermarks.strategies import (
     ClockWatermarks,
     NoWatermarks,
+    StageWatermarks,
     WatermarkStrategy,
+    stage_watermarks,
 )
 from gpu_windows.vocabulary.watermarks.union import (
     UnionWatermarks,

@@ -1,17 +1,17 @@
-"""The bases of windows and assigners. Times in ticks."""
+"""The bases of windows and assigners, and conditions on rows. Times in ticks."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from gpu_windows.arguments import check_factories
 from gpu_windows.errors import QueryError
 from gpu_windows.html_text import table_html, windows_svg
-from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules import INVALID_SESSION_GAP, LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
-from gpu_windows.vocabulary.windows.row_checks import DurationCheck
 
 #: Columns of a row: name to Python value.
 Row = Mapping[str, object]
@@ -72,6 +72,30 @@ Window = TimeWindow | GlobalWindow
 def window_of(start: int | None, end: int | None) -> Window:
     """Return the window of bounds in ticks, or the global one without bounds."""
     return GlobalWindow() if start is None or end is None else TimeWindow(start, end)
+
+
+@dataclass(frozen=True)
+class DurationCheck:
+    """A duration in a column of the rows must be positive, and its window must fit int64.
+
+    A row that breaks it is rejected, and is in no window; the query continues.
+
+    Parameters
+    ----------
+    column : str
+        Microseconds (an integer) or INTERVAL DAY TO SECOND.
+    last : int
+        The greatest tick at which its window may end.
+    of_event_time : bool
+        Whether its window begins at the time of the row; else at the current processing time.
+    status : int
+        The status of rows that break it: one of `gpu_windows.rules.REASONS`.
+    """
+
+    column: str
+    last: int = LONG_MAX
+    of_event_time: bool = True
+    status: int = INVALID_SESSION_GAP
 
 
 class AssignerContext(Protocol):

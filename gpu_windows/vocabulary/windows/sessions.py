@@ -12,11 +12,11 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 from gpu_windows.vocabulary.windows.base import (
     AssignerContext,
+    DurationCheck,
     MergingWindowAssigner,
     Row,
     TimeWindow,
 )
-from gpu_windows.vocabulary.windows.row_checks import DurationCheck
 from gpu_windows.vocabulary.windows.sliced import check_positive
 
 _MASK64 = 2**64 - 1

@@ -18,9 +18,8 @@ from gpu_windows.operators.build import restore_operator
 from gpu_windows.operators.columns.top_n import first_rows
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.top import top_rows
-from gpu_windows.planning.explain import explain
 from gpu_windows.planning.own_columns import NO_TIME
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import Plan, explain
 from gpu_windows.planning.planner import plan
 from gpu_windows.vocabulary.options import Options
 from tests.examples import examples

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 import gpu_windows as gw
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.planning.kinds.interval_join import IntervalJoinQuery
+from gpu_windows.planning.kinds.pairs import IntervalJoinQuery
 from gpu_windows.planning.kinds.select import SelectQuery
 from gpu_windows.planning.kinds.top import TopQuery
 from gpu_windows.planning.query import Query
