@@ -23,9 +23,8 @@ class RowChange(ABC):
     def apply(self, source: ArrowSource) -> Source:
         """Return the transformed rows."""
 
-    @abstractmethod
     def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
-        """Return the input columns that some output columns need.
+        """Return the input columns that some output columns need; here, the same ones.
 
         Parameters
         ----------
@@ -34,11 +33,24 @@ class RowChange(ABC):
         schema : pyarrow.Schema
             Of the input.
         """
+        del schema
+        return columns
 
     def narrow(self, columns: frozenset[str]) -> RowChange:
         """Return the change restricted to what these output columns need."""
         del columns
         return self
+
+
+@dataclass(frozen=True)
+class _OneColumn(RowChange):
+    """A step that adds or converts a column, and has no effect where nothing needs it."""
+
+    name: str
+
+    def narrow(self, columns: frozenset[str]) -> RowChange:
+        """Return this change, or one without effect."""
+        return self if self.name in columns else AddColumns({})
 
 
 @dataclass(frozen=True)
@@ -99,10 +111,9 @@ class AddColumns(RowChange):
 
 
 @dataclass(frozen=True)
-class AddConstant(RowChange):
+class AddConstant(_OneColumn):
     """Add an internal column that has one value."""
 
-    name: str
     value: pa.Scalar
 
     def apply(self, source: ArrowSource) -> Source:
@@ -113,17 +124,12 @@ class AddConstant(RowChange):
         """Return the input columns that some output columns need."""
         return columns - {self.name}
 
-    def narrow(self, columns: frozenset[str]) -> RowChange:
-        """Return this change, or one without effect."""
-        return self if self.name in columns else AddColumns({})
-
 
 @dataclass(frozen=True)
-class AddLastTicks(RowChange):
+class AddLastTicks(_OneColumn):
     """Add the last ticks before the times of a column."""
 
     column: str
-    name: str
 
     def apply(self, source: ArrowSource) -> Source:
         """Return the transformed rows."""
@@ -133,70 +139,45 @@ class AddLastTicks(RowChange):
         """Return the input columns that some output columns need."""
         return (columns - {self.name}) | ({self.column} if self.name in columns else frozenset())
 
-    def narrow(self, columns: frozenset[str]) -> RowChange:
-        """Return this change, or one without effect."""
-        return self if self.name in columns else AddColumns({})
-
 
 @dataclass(frozen=True)
-class ConvertTime(RowChange):
+class ConvertTime(_OneColumn):
     """Convert a column to times in microseconds; finer times are refused."""
 
-    column: str
     role: str
 
     def apply(self, source: ArrowSource) -> Source:
         """Return the transformed rows."""
-        return source.convert_time(self.column, self.role)
-
-    def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
-        """Return the input columns that some output columns need."""
-        return columns
-
-    def narrow(self, columns: frozenset[str]) -> RowChange:
-        """Return this change, or one without effect."""
-        return self if self.column in columns else AddColumns({})
+        return source.convert_time(self.name, self.role)
 
 
 @dataclass(frozen=True)
-class ConvertLocalTime(RowChange):
+class ConvertLocalTime(_OneColumn):
     """Convert a column of times without a zone to instants.
 
     Parameters
     ----------
-    column, zone : str
+    name, zone : str
         See `gpu_windows.runners.outputs.Source.convert_local_time`.
     display_zone : str
         The zone of the resulting type, in which instants are displayed.
     """
 
-    column: str
     zone: str
     display_zone: str
 
     def apply(self, source: ArrowSource) -> Source:
         """Return the transformed rows."""
-        rows = source.convert_local_time(self.column, self.zone)
+        rows = source.convert_local_time(self.name, self.zone)
         return rows if self.display_zone == self.zone else self._with_display_zone(rows)
 
     def _with_display_zone(self, rows: Source) -> Source:
         assert isinstance(rows, ArrowSource)
-        fields = [
-            field.with_type(pa.timestamp(field.type.unit, self.display_zone))
-            if field.name == self.column
-            else field
-            for field in rows.schema
-        ]
-        schema = pa.schema(fields)
+        at = rows.schema.get_field_index(self.name)
+        field = rows.schema.field(at)
+        dtype = pa.timestamp(field.type.unit, self.display_zone)
+        schema = rows.schema.set(at, field.with_type(dtype))
         return rows.map_batches(schema, lambda batch: batch.cast(schema))
-
-    def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
-        """Return the input columns that some output columns need."""
-        return columns
-
-    def narrow(self, columns: frozenset[str]) -> RowChange:
-        """Return this change, or one without effect."""
-        return self if self.column in columns else AddColumns({})
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ class ScanSource(ArrowSource):
     def add_last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
         check_free(self.schema, name)
-        return self._then(AddLastTicks(column, name))
+        return self._then(AddLastTicks(name, column))
 
     def _then(self, change: RowChange) -> Source:
         return ScanSource(self._rows.then(change))

@@ -264,7 +264,7 @@ class SparkSource(Source):
         ticks = ticks_of(F.col(quote_name(column)), dtype) - 1
         return self._then(
             lambda frame: frame.withColumn(name, times_of(ticks, dtype)),
-            AddLastTicks(column, name),
+            AddLastTicks(name, column),
         )
 
     def convert_time(self, column: str, role: str) -> Source:

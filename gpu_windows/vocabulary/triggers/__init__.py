@@ -7,15 +7,20 @@ from gpu_windows.vocabulary.triggers.base import (
     TriggerContext,
     TriggerResult,
 )
-from gpu_windows.vocabulary.triggers.composed import EarlyAndLateTrigger, PurgingTrigger
+from gpu_windows.vocabulary.triggers.composed import (
+    EarlyAndLateTrigger,
+    ProcessingTimeoutTrigger,
+    PurgingTrigger,
+)
 from gpu_windows.vocabulary.triggers.continuous import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
 )
-from gpu_windows.vocabulary.triggers.elements import CountTrigger, DeltaTrigger, NeverTrigger
-from gpu_windows.vocabulary.triggers.event_time import EndOfStreamTrigger, EventTimeTrigger
-from gpu_windows.vocabulary.triggers.processing_time import (
-    ProcessingTimeoutTrigger,
+from gpu_windows.vocabulary.triggers.elements import CountTrigger, DeltaTrigger
+from gpu_windows.vocabulary.triggers.ends import (
+    EndOfStreamTrigger,
+    EventTimeTrigger,
+    NeverTrigger,
     ProcessingTimeTrigger,
 )
 

@@ -9,6 +9,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidTriggerError
+from gpu_windows.rules import cleanup_time
+from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 from gpu_windows.vocabulary.triggers.base import (
     AnyWindow,
     Row,
@@ -18,6 +20,7 @@ from gpu_windows.vocabulary.triggers.base import (
     WrappingTrigger,
     check_part,
 )
+from gpu_windows.vocabulary.triggers.continuous import check_interval
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,115 @@ class PurgingTrigger(WrappingTrigger):
 
 def _purging(result: TriggerResult) -> TriggerResult:
     return TriggerResult.FIRE_AND_PURGE if result.fires else result
+
+
+@dataclass(frozen=True)
+class ProcessingTimeoutTrigger(WrappingTrigger):
+    """Fires when the inner trigger does, or when that has not for ``timeout`` of processing time.
+
+    (Flink: ProcessingTimeoutTrigger.)
+
+    Parameters
+    ----------
+    inner : Trigger
+    timeout : int
+        In ticks, from the first row since the last firing, or from each row.
+    reset_on_new_row : bool
+        Whether every row restarts the timeout.
+    clear_on_timeout : bool
+        Whether the state of the inner trigger is cleared at a timeout.
+
+    Examples
+    --------
+    >>> gw.ProcessingTimeoutTrigger.of(gw.CountTrigger.of(100), "5 seconds").describe()
+    'every 100 rows, or 5 s of processing time later'
+    """
+
+    timeout: int
+    reset_on_new_row: bool = False
+    clear_on_timeout: bool = True
+    uses_processing_time = True
+
+    @classmethod
+    def of(
+        cls,
+        inner: Trigger,
+        timeout: Duration,
+        *,
+        reset_on_new_row: bool = False,
+        clear_on_timeout: bool = True,
+    ) -> Self:
+        """Build the trigger around another.
+
+        Parameters
+        ----------
+        inner : Trigger
+        timeout : str or datetime.timedelta
+            Positive, such as ``"5 seconds"``.
+        reset_on_new_row : bool
+            Whether each row restarts the timeout.
+        clear_on_timeout : bool
+            Whether a timeout clears the inner trigger's state.
+        """
+        return cls(inner, ticks(timeout), reset_on_new_row, clear_on_timeout)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_interval(self.timeout, type(self).__name__)
+
+    @property
+    def state(self) -> Mapping[str, pa.DataType]:
+        """The time of the timeout, and the state of the inner trigger."""
+        return {"timeout": pa.int64(), **self.inner.state}
+
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Ask the inner trigger; start the timeout."""
+        result = self.inner.on_element(row, timestamp, window, context)
+        if result.fires:
+            self.clear(window, context)
+            return result
+        timer = context.get("timeout")
+        if timer is not None and self.reset_on_new_row:
+            context.delete_processing_time_timer(timer)
+            timer = None
+        if timer is None:
+            time = cleanup_time(context.current_processing_time, self.timeout)
+            context.put("timeout", time)
+            context.register_processing_time_timer(time)
+        return result
+
+    def on_processing_time(
+        self, time: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Fire."""
+        result = self.inner.on_processing_time(time, window, context)
+        return self._timed_out(result, window, context)
+
+    def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
+        """Fire."""
+        result = self.inner.on_event_time(time, window, context)
+        return self._timed_out(result, window, context)
+
+    def _timed_out(
+        self, result: TriggerResult, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        if self.clear_on_timeout:
+            self.clear(window, context)
+        return TriggerResult.FIRE_AND_PURGE if result.purges else TriggerResult.FIRE
+
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Delete the timer of the timeout and clear the inner trigger."""
+        timer = context.get("timeout")
+        if timer is not None:
+            context.delete_processing_time_timer(timer)
+            context.remove("timeout")
+        self.inner.clear(window, context)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return f"{self.inner.describe()}, or {show_ticks(self.timeout)} of processing time later"
 
 
 @dataclass(frozen=True)

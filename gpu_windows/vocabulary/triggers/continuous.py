@@ -36,8 +36,6 @@ class _Continuous(Trigger):
         ----------
         interval : str or datetime.timedelta
             Positive, such as ``"10 seconds"``.
-        interval : str or datetime.timedelta
-            Positive, such as ``"10 seconds"``.
         """
         return cls(ticks(interval))
 

@@ -159,34 +159,3 @@ class DeltaTrigger(Trigger):
     def describe(self) -> str:
         """Return one line for ``explain()``."""
         return f"when {self.delta.describe()} exceeds {self.threshold:g}"
-
-
-@dataclass(frozen=True)
-class NeverTrigger(Trigger):
-    """Never fires: the default of global windows (Flink: GlobalWindows.NeverTrigger).
-
-    Examples
-    --------
-    >>> users = gw.stream(pa.table({"user": ["ann", "ann"]})).key_by("user")
-    >>> silent = users.window(gw.GlobalWindows.create()).trigger(gw.NeverTrigger.create())
-    >>> silent.aggregate(n=gw.count()).num_rows
-    0
-    """
-
-    @classmethod
-    def create(cls) -> Self:
-        """Build the trigger."""
-        return cls()
-
-    def on_element(
-        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
-    ) -> TriggerResult:
-        """Do nothing."""
-        return TriggerResult.CONTINUE
-
-    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Do nothing: it has no state."""
-
-    def describe(self) -> str:
-        """Return one line for ``explain()``."""
-        return "never"
