@@ -6,8 +6,7 @@ receives the bytes, and comparing those would give other results than Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 from pyarrow import types
@@ -26,17 +25,6 @@ _EQUAL_TEXTS = {
     "UTF8_BINARY_RTRIM": f"rtrim({_BY_BYTES})",
     "UTF8_LCASE_RTRIM": _LOWER.format(f"rtrim({_BY_BYTES})"),
 }
-
-
-class ComparedQuery(Protocol):
-    """A query, as far as collations matter."""
-
-    @property
-    def compared_fields(self) -> Iterable[pa.Field]:
-        """The Arrow fields of columns and results whose values are compared."""
-
-    def display_name(self, column: str) -> str:
-        """Return the user's name of a column."""
 
 
 def with_collation(field: pa.Field, collation: str) -> pa.Field:
@@ -72,17 +60,24 @@ def with_collations_of(field: pa.Field, aggregate: Aggregate, schema: pa.Schema)
     return field
 
 
-def check_collations(query: ComparedQuery) -> None:
+def check_collations(compared: Iterable[pa.Field], display_name: Callable[[str], str]) -> None:
     """Refuse comparisons of collated strings, also within structs, lists and maps.
+
+    Parameters
+    ----------
+    compared : iterable of pyarrow.Field
+        Columns and results whose values are compared.
+    display_name : callable
+        From a column to the user's name of it.
 
     Raises
     ------
     ColumnTypeError
         With the column, its collation, and an expression to compare instead.
     """
-    for field in query.compared_fields:
+    for field in compared:
         for collation in _collations(field):
-            column = query.display_name(field.name)
+            column = display_name(field.name)
             raise ColumnTypeError(_rule(column, collation), value=collation, column=column)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 
 import pyarrow as pa
 from pyarrow import types
@@ -28,8 +29,8 @@ from gpu_windows.column_types.logical import (
     is_summed,
     is_wide,
     lane_of,
+    remedy_of,
 )
-from gpu_windows.column_types.uses import USES, remedy_of
 from gpu_windows.errors import UnsupportedAggregateError
 
 
@@ -95,15 +96,14 @@ def _sum_partials(aggregate: Aggregate, dtype: pa.DataType) -> tuple[Partial, ..
     return (*sums, _count_partial(aggregate))
 
 
-def _extreme_partials(combine: Combine) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
-    def partials(aggregate: Aggregate, dtype: pa.DataType) -> tuple[Partial, ...]:
-        column = _column(aggregate)
-        if not is_ordered(dtype):  # no kernel type has the order of its values
-            descending = combine is Combine.MAX
-            return (Partial(Combine.PICK, Lift.ROW, column, by=column, descending=descending),)
-        return (Partial(combine, Lift.VALUE, column, lane_of(dtype)), _count_partial(aggregate))
-
-    return partials
+def _extreme_partials(
+    combine: Combine, aggregate: Aggregate, dtype: pa.DataType
+) -> tuple[Partial, ...]:
+    column = _column(aggregate)
+    if not is_ordered(dtype):  # no kernel type has the order of its values
+        descending = combine is Combine.MAX
+        return (Partial(Combine.PICK, Lift.ROW, column, by=column, descending=descending),)
+    return (Partial(combine, Lift.VALUE, column, lane_of(dtype)), _count_partial(aggregate))
 
 
 def _no_partials(_aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial, ...]:
@@ -115,30 +115,25 @@ def _moments_partials(aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partia
 
 
 def _sketch_partials(
-    combine: Combine,
-) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
-    def partials(aggregate: Aggregate, dtype: pa.DataType) -> tuple[Partial, ...]:
-        column, lane = _column(aggregate), lane_of(dtype)
-        return (Partial(combine, Lift.VALUE, column, lane, sketch_size=aggregate.sketch_size),)
-
-    return partials
+    combine: Combine, aggregate: Aggregate, dtype: pa.DataType
+) -> tuple[Partial, ...]:
+    column, lane = _column(aggregate), lane_of(dtype)
+    return (Partial(combine, Lift.VALUE, column, lane, sketch_size=aggregate.sketch_size),)
 
 
-def _pick_partials(*, descending: bool) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
-    def partials(aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial, ...]:
-        by = aggregate.by if isinstance(aggregate.by, str) else None
-        pick = Partial(
-            Combine.PICK,
-            Lift.ROW,
-            _column(aggregate),
-            by=by,
-            descending=descending,
-            latest=not aggregate.first,
-            skip_nulls=aggregate.skip_nulls,
-        )
-        return (pick,)
-
-    return partials
+def _pick_partials(
+    aggregate: Aggregate, _dtype: pa.DataType, *, descending: bool
+) -> tuple[Partial, ...]:
+    pick = Partial(
+        Combine.PICK,
+        Lift.ROW,
+        _column(aggregate),
+        by=aggregate.by if isinstance(aggregate.by, str) else None,
+        descending=descending,
+        latest=not aggregate.first,
+        skip_nulls=aggregate.skip_nulls,
+    )
+    return (pick,)
 
 
 @dataclass(frozen=True)
@@ -176,7 +171,8 @@ _SMALL = "integers, floats and decimals of up to 18 digits"
 _NUMBERS = "integers, floats and decimals of up to 38 digits"
 _SORTABLE = f"{_NUMBERS}, booleans, dates, timestamps, strings and binary"
 
-_MIN_PARTIALS, _MAX_PARTIALS = _extreme_partials(Combine.MIN), _extreme_partials(Combine.MAX)
+_MIN_PARTIALS = partial(_extreme_partials, Combine.MIN)
+_MAX_PARTIALS = partial(_extreme_partials, Combine.MAX)
 
 DEFINITIONS = {
     "rank": Definition(
@@ -207,14 +203,14 @@ DEFINITIONS = {
         is_hashable,
         f"{_SMALL}, booleans, dates, timestamps and strings",
         lambda _: pa.int64(),
-        _sketch_partials(Combine.DISTINCT_SKETCH),
+        partial(_sketch_partials, Combine.DISTINCT_SKETCH),
         Lower.ESTIMATE,
     ),
     "approx_quantile": Definition(
         is_plain_number,
         "integers and floats",
         lambda _: pa.float64(),
-        _sketch_partials(Combine.QUANTILES_SKETCH),
+        partial(_sketch_partials, Combine.QUANTILES_SKETCH),
         Lower.SKETCHED_QUANTILE,
     ),
     "bool_and": Definition(types.is_boolean, "booleans", _same, _MIN_PARTIALS, Lower.VALUE),
@@ -224,7 +220,7 @@ DEFINITIONS = {
             any_type,
             "any type",
             _same,
-            _pick_partials(descending=descending),
+            partial(_pick_partials, descending=descending),
             Lower.ROW,
             order_dependent=True,
         )
@@ -314,7 +310,7 @@ def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:
         rule = f"distinct takes simple types: {remedy_of('count_distinct')}"
         raise UnsupportedAggregateError(rule, value=str(dtype), column=column)
     if isinstance(aggregate.by, str) and not is_sortable(schema.field(aggregate.by).type):
-        rule = f"the ordering of {aggregate.function} takes {_SORTABLE}: {USES['by'].remedy}"
+        rule = f"the ordering of {aggregate.function} takes {_SORTABLE}: {remedy_of('by')}"
         value = str(schema.field(aggregate.by).type)
         raise UnsupportedAggregateError(rule, value=value, column=aggregate.by)
     where = aggregate.where

@@ -6,7 +6,7 @@ a dictionary. Logical types are those that Spark has, so that operators see one 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Literal
 
 import pyarrow as pa
@@ -36,6 +36,42 @@ _LOGICAL = {
     pa.date64(): pa.date32(),
     pa.time32("s"): pa.time64("us"),
     pa.time32("ms"): pa.time64("us"),
+}
+#: Logical types by their names in SQL; one of each kind of types with parameters.
+LOGICAL: Mapping[str, pa.DataType] = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "DECIMAL(18, 2)": pa.decimal128(18, 2),
+    "DECIMAL(20, 0)": pa.decimal128(20, 0),
+    "STRING": pa.string(),
+    "BINARY": pa.binary(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+    "TIMESTAMP of ns": pa.timestamp("ns", "UTC"),
+    "TIMESTAMP_NTZ": pa.timestamp("us"),
+    "INTERVAL DAY TO SECOND": pa.duration("us"),
+    "TIME": pa.time64("us"),
+    "ARRAY<INT>": pa.list_(pa.int32()),
+    "STRUCT<x INT>": pa.struct([("x", pa.int32())]),
+    "MAP<STRING, INT>": pa.map_(pa.string(), pa.int32()),
+}
+#: What to do with columns of types that a use does not take.
+_REMEDIES = {
+    **dict.fromkeys(
+        ("sum", "mean", "variance", "stddev", "quantile", "approx_quantile"),
+        'make a number of it, with_columns(n="CAST(x AS DOUBLE)")',
+    ),
+    **dict.fromkeys(("min", "max", "by"), "order by a number or a time that is made of it"),
+    **dict.fromkeys(
+        ("key", "count_distinct", "approx_count_distinct"),
+        "take its parts one by one, or a number or text of it",
+    ),
+    **dict.fromkeys(("bool_and", "bool_or"), "compare it with something"),
 }
 _LISTS = (
     types.is_list,
@@ -244,6 +280,23 @@ def _clip_times(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Array
     small = pc.if_else(pc.or_(high, low), 0, ticks)
     beyond = pc.if_else(high, LONG_MAX, pc.if_else(low, LONG_MIN, pc.multiply(small, factor)))
     return [beyond.cast(dtype)]
+
+
+def name_of(dtype: pa.DataType) -> str:
+    """Return the name of an Arrow type's logical type; nested types have the name of their kind."""
+    logical = logical_type(dtype)
+    if types.is_nested(logical):
+        return next(name for name, each in LOGICAL.items() if each.id == logical.id)
+    if types.is_decimal(logical):
+        return "DECIMAL(18, 2)" if logical.precision <= 18 else "DECIMAL(20, 0)"
+    zoned = types.is_timestamp(logical) and logical.tz is not None
+    alike = pa.timestamp(logical.unit, "UTC") if zoned else logical
+    return next(name for name, each in LOGICAL.items() if each == alike)
+
+
+def remedy_of(use: str) -> str:
+    """Return what to do with columns that an aggregate, ``by`` or a key does not take."""
+    return _REMEDIES.get(use, "")
 
 
 # ---- what kernels do with values of logical types

@@ -15,8 +15,7 @@ from gpu_windows.aggregates.built_in import count
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.column_types.logical import is_ordered
 from gpu_windows.datastream.columns import bind_columns
-from gpu_windows.datastream.configurable import ConfigurableStep
-from gpu_windows.datastream.steps import R
+from gpu_windows.datastream.steps import ConfigurableStep, R
 from gpu_windows.errors import (
     InvalidDurationError,
     InvalidPatternError,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.columns import as_list, bind_columns, name_arguments, no_aggregate
-from gpu_windows.datastream.configurable import ConfigurableStep
-from gpu_windows.datastream.steps import R
+from gpu_windows.datastream.steps import ConfigurableStep, R
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.over import Over, OverColumn
 from gpu_windows.planning.kinds.over import OverQuery

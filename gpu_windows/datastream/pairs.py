@@ -10,9 +10,8 @@ from typing import ClassVar, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.datastream.configurable import ConfigurableStep
 from gpu_windows.datastream.schemas import Schema, read_schema
-from gpu_windows.datastream.steps import LastStep, R
+from gpu_windows.datastream.steps import ConfigurableStep, LastStep, R
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,
     Marked,

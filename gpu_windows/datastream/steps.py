@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from gpu_windows.arguments import check_methods
 from gpu_windows.errors import MissingStepError, did_you_mean
 from gpu_windows.html_text import table_html, table_text
 from gpu_windows.runners.outputs import Outputs, Source
+from gpu_windows.vocabulary.options import Options, change_options
 
 _SNAKE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 #: What Spark and Flink call steps, to the name that they have here.
@@ -82,6 +83,8 @@ _OF_RESULTS = {
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
+
+    from gpu_windows.annotations import Column
 
     R = TypeVarWithDefault("R", default=Any)
 else:
@@ -237,3 +240,40 @@ class LastStep(Step, Generic[R]):
         """
         either = self.returns_outputs or getattr(right, "returns_outputs", False)
         return replace(step, returns_outputs=True) if either else step
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigurableStep(LastStep[R]):
+    """A step with verbs, an order of arrival and options.
+
+    Parameters
+    ----------
+    order : tuple of str or Column
+        Columns of the order of arrival.
+    options_ : Options
+    """
+
+    order: tuple[str | Column, ...] = ()
+    options_: Options = Options()  # noqa: RUF009 - frozen
+
+    def arrival_order(self, *columns: str | Column) -> Self:
+        """Name the columns that give the order of arrival, which a shuffle in Spark loses.
+
+        Ignored on an Arrow table, whose order is its order of arrival.
+
+        Parameters
+        ----------
+        *columns : str or Column
+            Most significant first. Of two inputs: names of columns that both have.
+        """
+        return replace(self, order=columns)
+
+    def options(self, **options: Any) -> Self:
+        """Change how the query runs, not what it gives: see `Options`.
+
+        Parameters
+        ----------
+        **options
+            Fields of `Options`, such as ``device="cpu"``.
+        """
+        return replace(self, options_=change_options(self.options_, options))

@@ -15,7 +15,7 @@ from pyarrow import types
 
 from gpu_windows.arguments import check_arguments
 from gpu_windows.column_types.local_times import check_zone
-from gpu_windows.column_types.uses import name_of
+from gpu_windows.column_types.logical import name_of
 from gpu_windows.datastream.scan import Scan
 from gpu_windows.datastream.select import project
 from gpu_windows.datastream.timed_stream import TimedStream, check_columns

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-from gpu_windows.datastream.configurable import ConfigurableStep
-from gpu_windows.datastream.steps import R
+from gpu_windows.datastream.steps import ConfigurableStep, R
 from gpu_windows.errors import QueryError
 from gpu_windows.vocabulary.evictors import Evictor
 from gpu_windows.vocabulary.options import Duration, ticks

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 from uuid import uuid4
 
 import pyarrow as pa
@@ -69,6 +70,14 @@ class Query(ABC):
     options: Options = Options()  # noqa: RUF009 - frozen
     display_names: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     ranking: Ranking | None = None
+    #: Error message for two result columns of one name.
+    clash_message: ClassVar[str] = DISTINCT
+    #: Error message for a query over results without `results_in_time`.
+    no_time_message: ClassVar[str] = (
+        "a later stage needs final results with an event time: these have none"
+    )
+    #: Whether rows are put in order of arrival even where no result depends on it.
+    is_always_ordered: ClassVar[bool] = False
     #: Identifies this query in every process, so that its functions are opened once in each.
     token: str = field(init=False, repr=False, compare=False, default_factory=lambda: uuid4().hex)
 
@@ -85,7 +94,7 @@ class Query(ABC):
             require_column(self.schema, name)
         for name in self.keys:
             check_key(name, self.schema.field(name).type)
-        check_collations(self)
+        check_collations(self.compared_fields, self.display_name)
         self._check_own()
         self._check_names()
         self._check_parts()
@@ -274,11 +283,6 @@ class Query(ABC):
         """
         raise UnsupportedQueryError(self.no_time_message, value=type(self).__name__)
 
-    @property
-    def no_time_message(self) -> str:
-        """Error message for a query over results without `results_in_time`."""
-        return "a later stage needs final results with an event time: these have none"
-
     @abstractmethod
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return descriptions of the parts whose result depends on the order of arrival.
@@ -324,19 +328,9 @@ class Query(ABC):
         return {"sides": ", ".join(self.declared_sides)} if self.declared_sides else {}
 
     @property
-    def clash_message(self) -> str:
-        """Error message for two result columns of one name."""
-        return DISTINCT
-
-    @property
     def has_windows(self) -> bool:
         """Whether results are of windows, with their bounds in ``window_columns``."""
         return bool(self.window_columns)
-
-    @property
-    def is_always_ordered(self) -> bool:
-        """Whether rows are put in order of arrival even where no result depends on it."""
-        return False
 
     @property
     def order_columns(self) -> tuple[str, ...]:

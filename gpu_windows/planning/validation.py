@@ -10,8 +10,7 @@ from difflib import get_close_matches
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.column_types.logical import is_comparable, is_text
-from gpu_windows.column_types.uses import USES, name_of
+from gpu_windows.column_types.logical import is_comparable, is_text, name_of, remedy_of
 from gpu_windows.column_types.widening import common_type
 from gpu_windows.errors import (
     ColumnNotFoundError,
@@ -255,5 +254,5 @@ def check_key(name: str, dtype: pa.DataType) -> None:
         for child in dtype:
             check_key(f"{name}.{child.name}", child.type)
     elif not is_comparable(dtype):
-        rule = f"a key must be of a simple type or a struct of them: {USES['key'].remedy}"
+        rule = f"a key must be of a simple type or a struct of them: {remedy_of('key')}"
         raise ColumnTypeError(rule, value=str(dtype), column=name)

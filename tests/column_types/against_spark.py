@@ -16,11 +16,11 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.window import Window
 
 import gpu_windows as gw
-from gpu_windows.column_types.logical import logical_type
-from gpu_windows.column_types.uses import USES, name_of
+from gpu_windows.column_types.logical import logical_type, name_of
 from gpu_windows.column_types.widening import common_type
 from gpu_windows.errors import GpuWindowsError
 from tests.column_types.schemas import Schema, random_schema, random_type
+from tests.column_types.uses import USES
 from tests.column_types.walk import WATERMARKS, frozen
 
 #: Gives the rows of outputs.

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from gpu_windows.column_types.uses import FORMS, LOGICAL, USES, name_of
+from gpu_windows.column_types.logical import LOGICAL, name_of
+from tests.column_types.uses import FORMS, USES
 
 PAGE = Path(__file__).parents[2] / "docs" / "types.md"
 #: Forms whose names have parameters, as they are shown.
@@ -32,7 +33,7 @@ _SHOWN = {
 _HEAD = """\
 # Types of columns
 
-Written from `gpu_windows/column_types/uses.py` by `python -m tests.column_types.page`; a test
+Written from `tests/column_types/uses.py` by `python -m tests.column_types.page`; a test
 checks every cell.
 
 A column has a logical type of Spark's. Arrow, pandas, Polars, DuckDB, cuDF and Parquet represent

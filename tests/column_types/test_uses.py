@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 
 import gpu_windows as gw
 from gpu_windows.aggregates.definitions import DEFINITIONS
-from gpu_windows.column_types.uses import FORMS, LOGICAL, NOT_IN_SPARK, USES, name_of, remedy_of
+from gpu_windows.column_types.logical import LOGICAL, name_of, remedy_of
 from tests.column_types.page import PAGE, page_text
 from tests.column_types.runners import on_a_shard
+from tests.column_types.uses import FORMS, NOT_IN_SPARK, USES
 from tests.column_types.walk import STEPS, outcome, rows_here, table_of, values_of
 
 TYPES = [*LOGICAL.values(), *FORMS]

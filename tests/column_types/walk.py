@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 import gpu_windows as gw
-from gpu_windows.column_types.uses import name_of
+from gpu_windows.column_types.logical import name_of
 from gpu_windows.errors import GpuWindowsError
 
 WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()

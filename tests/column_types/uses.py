@@ -1,6 +1,6 @@
 """Uses of columns and the types that each allows: the data of ``docs/types.md``.
 
-A test checks every cell in the local runner, Spark and shards of streams.
+Tests check every cell in the local runner, Spark and shards of streams.
 """
 
 from __future__ import annotations
@@ -10,31 +10,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gpu_windows.column_types.logical import logical_type
+from gpu_windows.column_types.logical import LOGICAL, remedy_of
 
-#: Logical types by their names in SQL; one of each kind of types with parameters.
-LOGICAL: Mapping[str, pa.DataType] = {
-    "BOOLEAN": pa.bool_(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "DECIMAL(18, 2)": pa.decimal128(18, 2),
-    "DECIMAL(20, 0)": pa.decimal128(20, 0),
-    "STRING": pa.string(),
-    "BINARY": pa.binary(),
-    "DATE": pa.date32(),
-    "TIMESTAMP": pa.timestamp("us", "UTC"),
-    "TIMESTAMP of ns": pa.timestamp("ns", "UTC"),
-    "TIMESTAMP_NTZ": pa.timestamp("us"),
-    "INTERVAL DAY TO SECOND": pa.duration("us"),
-    "TIME": pa.time64("us"),
-    "ARRAY<INT>": pa.list_(pa.int32()),
-    "STRUCT<x INT>": pa.struct([("x", pa.int32())]),
-    "MAP<STRING, INT>": pa.map_(pa.string(), pa.int32()),
-}
 #: Other Arrow types, which are read as their logical types.
 FORMS: tuple[pa.DataType, ...] = (
     pa.large_string(),
@@ -69,9 +46,7 @@ _LANES = (*_PLAIN, "DECIMAL(18, 2)")
 _NUMBERS = (*_LANES, "DECIMAL(20, 0)")
 _TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP of ns", "TIMESTAMP_NTZ")
 _SIMPLE = (*_NUMBERS, "BOOLEAN", *_TIMES, "STRING", "BINARY")
-_NUMBER = 'make a number of it, with_columns(n="CAST(x AS DOUBLE)")'
-_ORDER = "order by a number or a time that is made of it"
-_SINGLE = "take its parts one by one, or a number or text of it"
+_NUMBER, _ORDER, _SINGLE = map(remedy_of, ("sum", "by", "key"))
 
 
 @dataclass(frozen=True)
@@ -127,7 +102,7 @@ USES: Mapping[str, Use] = {
         "`bool_and`, `bool_or`, a condition of `filter`",
         ("BOOLEAN",),
         "BOOLEAN",
-        "compare it with something",
+        remedy_of("bool_and"),
     ),
     "frame": Use("`sum` over a frame", _NUMBERS, "as `sum`", _NUMBER),
     "lag": Use("`lag`, `lead`", tuple(LOGICAL), "its type, exact"),
@@ -135,32 +110,3 @@ USES: Mapping[str, Use] = {
     "result": Use("a column of what a function gives", tuple(LOGICAL), "its type, exact"),
     "state": Use("a value in state", tuple(LOGICAL), "its type, exact"),
 }
-
-#: Aggregates that allow the types of another one.
-_ALIKE = {
-    "max": "min",
-    "stddev": "variance",
-    "bool_or": "bool_and",
-    "last": "first",
-    "arg_min": "first",
-    "arg_max": "first",
-    "rank": "count",
-    "dense_rank": "count",
-}
-
-
-def remedy_of(function: str) -> str:
-    """Return what to do with columns whose type an aggregate does not allow."""
-    return USES[_ALIKE.get(function, function)].remedy
-
-
-def name_of(dtype: pa.DataType) -> str:
-    """Return the name of an Arrow type's logical type; nested types have the name of their kind."""
-    logical = logical_type(dtype)
-    if pa.types.is_nested(logical):
-        return next(name for name, each in LOGICAL.items() if each.id == logical.id)
-    if pa.types.is_decimal(logical):
-        return "DECIMAL(18, 2)" if logical.precision <= 18 else "DECIMAL(20, 0)"
-    zoned = pa.types.is_timestamp(logical) and logical.tz is not None
-    alike = pa.timestamp(logical.unit, "UTC") if zoned else logical
-    return next(name for name, each in LOGICAL.items() if each == alike)
