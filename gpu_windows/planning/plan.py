@@ -67,7 +67,7 @@ class PartialsBy(Enum):
 
 
 #: Strategies without a kernel for a device.
-_CPU_ONLY = (
+CPU_ONLY = (
     Strategy.BUFFER, Strategy.PROCESS, Strategy.TOP, Strategy.MATCH, Strategy.SELECT,
     Strategy.ROW_AT_A_TIME,
 )  # fmt: skip
@@ -140,7 +140,7 @@ class QueryPlan(Generic[Q_co]):
     @property
     def calls_kernels(self) -> bool:
         """Whether kernels run it that a device has, too."""
-        return self.strategy not in _CPU_ONLY
+        return self.strategy not in CPU_ONLY
 
     @cached_property
     def result_schema(self) -> pa.Schema:

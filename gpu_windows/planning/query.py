@@ -195,9 +195,9 @@ class Query(ABC):
         """Whether a row without a time is rejected; else it has the first of all times."""
 
     @property
-    @abstractmethod
     def time_dependent_part(self) -> str:
-        """Description of the part that needs event time."""
+        """Description of the part that needs event time; by default of the first part."""
+        return next(iter(self.describe().values()))
 
     def without(self, names: Container[str]) -> Query | None:
         """Return the query without some result columns; None if it cannot do without them."""
@@ -283,12 +283,13 @@ class Query(ABC):
         """
         raise UnsupportedQueryError(self.no_time_message, value=type(self).__name__)
 
-    @abstractmethod
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return descriptions of the parts whose result depends on the order of arrival.
 
-        ``bounded``: whether the input is bounded, so that no row is late.
+        By default none. ``bounded``: whether the input is bounded, so that no row is late.
         """
+        del bounded
+        return ()
 
     @abstractmethod
     def describe(self) -> Mapping[str, str]:

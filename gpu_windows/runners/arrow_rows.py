@@ -41,15 +41,6 @@ def map_tables(rows: ArrowRows, make: Callable[[pa.Table], pa.Table]) -> ArrowRo
     return rows.map(schema, parts)
 
 
-def map_batches(
-    rows: ArrowRows, schema: pa.Schema, make: Callable[[pa.RecordBatch], pa.RecordBatch]
-) -> ArrowRows:
-    """Return the batches that ``make`` returns, which have another schema."""
-    if isinstance(rows, pa.Table):
-        return pa.Table.from_batches((make(batch) for batch in rows.to_batches()), schema)
-    return rows.map(schema, lambda batch: (make(batch),))
-
-
 def union_rows(parts: Sequence[tuple[ArrowRows, pa.Schema]]) -> ArrowRows:
     """Return the rows of one table or reader after the other.
 

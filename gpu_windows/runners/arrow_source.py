@@ -33,7 +33,6 @@ from gpu_windows.planning.query import Query
 from gpu_windows.planning.validation import check_free, check_time, require_column
 from gpu_windows.runners.arrow_rows import (
     iter_batches,
-    map_batches,
     map_tables,
     tag_rows,
     union_rows,
@@ -153,21 +152,21 @@ class ArrowSource(Source):
     def filter_rows(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
         require_extra("sqlglot", "sql", "SQL")
-        return self._map_rows(lambda data: filter_table(data, condition))
+        return self.map_rows(lambda data: filter_table(data, condition))
 
     def project(self, columns: Mapping[str, str]) -> Source:
         """Return this source with some of its columns, by their new names."""
         names = {**columns, **{name: name for name in self.schema.names if name in OWN}}
-        return self._map_rows(lambda data: data.select([*names.values()]).rename_columns([*names]))
+        return self.map_rows(lambda data: data.select([*names.values()]).rename_columns([*names]))
 
     def add_columns(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""
         require_extra("sqlglot", "sql", "SQL")
-        return self._map_rows(lambda data: add_columns(data, columns))
+        return self.map_rows(lambda data: add_columns(data, columns))
 
     def explode(self, explosion: Explosion) -> Source:
         """Return the rows of the elements of a list or map."""
-        return self._map_rows(lambda data: explode_table(data, explosion))
+        return self.map_rows(lambda data: explode_table(data, explosion))
 
     def look_up(self, table: Source, lookup: Lookup) -> Source:
         """Return the rows with columns of the rows of a table that have their key."""
@@ -176,17 +175,11 @@ class ArrowSource(Source):
             raise UnsupportedQueryError(rule, value=type(table).__name__)
         data = table._data
         other = data if isinstance(data, pa.Table) else pa.Table.from_batches(data, data.schema)
-        return self._map_rows(lambda data: look_up(data, other, lookup))
+        return self.map_rows(lambda data: look_up(data, other, lookup))
 
-    def _map_rows(self, make: Callable[[pa.Table], pa.Table]) -> Source:
+    def map_rows(self, make: Callable[[pa.Table], pa.Table]) -> Source:
         """Return the rows that ``make`` returns; called per batch if rows are read once."""
         return ArrowSource(map_tables(self._data, make), as_declared=self._as_declared)
-
-    def map_batches(
-        self, schema: pa.Schema, make: Callable[[pa.RecordBatch], pa.RecordBatch]
-    ) -> ArrowSource:
-        """Return the batches that ``make`` returns, which have another schema."""
-        return ArrowSource(map_batches(self._data, schema, make), as_declared=True)
 
     def add_last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
@@ -203,7 +196,7 @@ class ArrowSource(Source):
     ) -> Source:
         """Return this source with one more column, which ``make`` computes."""
         check_free(self.schema, field.name)
-        return self._map_rows(lambda data: data.append_column(field, make(data)))
+        return self.map_rows(lambda data: data.append_column(field, make(data)))
 
     def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of one table or reader after the other."""

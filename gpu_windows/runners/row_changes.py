@@ -177,7 +177,7 @@ class ConvertLocalTime(_OneColumn):
         field = rows.schema.field(at)
         dtype = pa.timestamp(field.type.unit, self.display_zone)
         schema = rows.schema.set(at, field.with_type(dtype))
-        return rows.map_batches(schema, lambda batch: batch.cast(schema))
+        return rows.map_rows(lambda table: table.cast(schema))
 
 
 @dataclass(frozen=True)
@@ -200,16 +200,17 @@ class ProjectRows(RowChange):
 
     def apply(self, source: ArrowSource) -> Source:
         """Return the transformed rows."""
-        return source.map_batches(self.schema, self._project)
+        return source.map_rows(self._project)
 
     def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
         """Return the input columns that some output columns need."""
         return frozenset(own for name, own in self.columns.items() if name in columns)
 
-    def _project(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        return pa.record_batch([self._column(field, rows) for field in self.schema], self.schema)
+    def _project(self, rows: pa.Table) -> pa.Table:
+        columns = [self._column(field, rows) for field in self.schema]
+        return pa.Table.from_arrays(columns, schema=self.schema)
 
-    def _column(self, field: pa.Field, rows: pa.RecordBatch) -> pa.Array:
+    def _column(self, field: pa.Field, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
         if field.name in self.constants:
             return pa.repeat(self.constants[field.name].cast(field.type), rows.num_rows)
         own = self.columns.get(field.name)

@@ -67,11 +67,6 @@ class MatchQuery(Query):
         """The times for which ``within`` before and after them fits int64 ticks."""
         return LONG_MIN + 1 + (self.match.within or 0), LONG_MAX - 1 - (self.match.within or 0)
 
-    @property
-    def time_dependent_part(self) -> str:
-        """The pattern."""
-        return self.match.describe()
-
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return what depends on the order of rows of the same time: all matches."""
         del bounded

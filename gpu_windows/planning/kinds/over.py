@@ -136,11 +136,6 @@ class OverQuery(Query):
         ends = (frame.upper for frame in self.over.frames if frame.in_time)
         return ResultTimes(self.time, behind=max((e for e in ends if 0 < e < LONG_MAX), default=0))
 
-    @property
-    def time_dependent_part(self) -> str:
-        """The frames."""
-        return self.over.describe()
-
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return the results that depend on the order of rows of the same time.
 

@@ -108,11 +108,6 @@ class PairsQuery(Query):
         sides = tuple(name for name in MARKS if name in self.join.output.names)
         return ResultTimes(RESULT_TIME, sides=sides)
 
-    @property
-    def time_dependent_part(self) -> str:
-        """The join."""
-        return self.join.describe()
-
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return descriptions of the matches that depend on the order of arrival."""
         return self.join.order_dependent(bounded=bounded)

@@ -88,11 +88,6 @@ class SelectQuery(Query):
                 return ResultTimes(name)
         return super().results_in_time
 
-    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
-        """Return nothing: a result depends on its row alone."""
-        del bounded
-        return ()
-
     def describe(self) -> Mapping[str, str]:
         """Return a description of each part, by its name."""
         texts = {name: self.display_name(column) for name, column in self.columns.items()}

@@ -64,11 +64,6 @@ class TopQuery(Query):
         return self.top.fields
 
     @property
-    def time_dependent_part(self) -> str:
-        """Description of the top, which needs no time."""
-        return self.top.describe()
-
-    @property
     def uses_processing_time(self) -> bool:
         """Whether state of keys expires."""
         return self.top.time_to_live is not None

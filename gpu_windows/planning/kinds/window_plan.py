@@ -17,6 +17,7 @@ from gpu_windows.planning.kinds.window_checks import (
     check_ranking,
 )
 from gpu_windows.planning.plan import (
+    CPU_ONLY,
     SLOW_CROSSING,
     Execution,
     PartialsBy,
@@ -61,10 +62,6 @@ _COUNTS = (
 )
 
 
-#: Strategies that no kernel of a device runs.
-_ON_CPU_ALONE = (Strategy.BUFFER, Strategy.ROW_AT_A_TIME)
-
-
 def plan_windows(query: WindowQuery, execution: Execution) -> WindowPlan:
     """Plan windows.
 
@@ -84,7 +81,7 @@ def plan_windows(query: WindowQuery, execution: Execution) -> WindowPlan:
     _check_windows(query, execution)
     bounded, spark = execution.bounded, execution.spark
     strategy, grid, why = _choose_strategy(query, bounded=bounded)
-    if strategy in _ON_CPU_ALONE and query.options.device == "cuda":
+    if strategy in CPU_ONLY and query.options.device == "cuda":
         rule = f"device='cuda' is not possible: no kernel of a device runs these windows ({why})"
         raise UnsupportedQueryError(rule)
     if strategy is not Strategy.SLICES:
@@ -197,7 +194,8 @@ def _choose_strategy(query: WindowQuery, *, bounded: bool) -> tuple[Strategy, Gr
         return Strategy.COUNTS, counts, _COUNTS
     if query.merges:
         return Strategy.SESSIONS, None, _SESSIONS
-    grid = _grid(query)
+    assert isinstance(query.assigner, SlicedAssigner), "other windows are not columnar"
+    grid = query.assigner.grid()
     return Strategy.SLICES, grid, _describe_slices(grid, bounded=bounded)
 
 
@@ -237,14 +235,9 @@ def _why_row_at_a_time(query: WindowQuery) -> str | None:
 
 def _why_single_rows(query: WindowQuery, *, bounded: bool) -> str | None:
     """Return the first reason, other than the function's, to evaluate single rows, or None."""
-    reason = _why_not_columnar(query.assigner, bounded=bounded)
+    reason = _why_not_columnar(query.assigner, bounded=bounded) or query.why_rows
     if reason is not None:
         return reason
-    if query.evictor is not None:
-        return f"the evictor ({query.evictor.describe()}) needs the rows"
-    picks = [*query.function.ordered_parts]
-    if query.merges and picks:
-        return f"{', '.join(picks)}: of sessions that a row joins, Flink puts one's rows first"
     trigger = query.trigger
     purges = isinstance(trigger, PurgingTrigger) and isinstance(trigger.inner, EventTimeTrigger)
     if not (isinstance(trigger, EventTimeTrigger) or (purges and bounded)):
@@ -265,12 +258,6 @@ def _why_not_columnar(assigner: WindowAssigner, *, bounded: bool) -> str | None:
     if not bounded:
         return "whether a row is late for its session depends on the rows before it"
     return None
-
-
-def _grid(query: WindowQuery) -> Grid:
-    if not isinstance(query.assigner, SlicedAssigner):
-        raise UnsupportedQueryError("only windows made of slices have a grid")
-    return query.assigner.grid()
 
 
 def _describe_slices(grid: Grid, *, bounded: bool) -> str:
