@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from gpu_windows.checkpoints import CheckpointState as CheckpointState
     from gpu_windows.checkpoints import CommitSummary as CommitSummary
     from gpu_windows.commits.write_target import WrittenParquet as WrittenParquet
-    from gpu_windows.datastream.broadcast import (
+    from gpu_windows.datastream.connected import (
         BroadcastConnectedStream as BroadcastConnectedStream,
     )
-    from gpu_windows.datastream.broadcast import BroadcastStream as BroadcastStream
+    from gpu_windows.datastream.connected import BroadcastStream as BroadcastStream
     from gpu_windows.datastream.connected import ConnectedStreams as ConnectedStreams
     from gpu_windows.datastream.interval_join import IntervalJoin as IntervalJoin
     from gpu_windows.datastream.interval_join import IntervalJoined as IntervalJoined
@@ -74,13 +74,12 @@ _NAMES = LazyNames(
         "aggregates.user": "UserAggregate",
         "checkpoints": "CheckpointState CommitSummary",
         "commits.write_target": "WrittenParquet",
-        "datastream.broadcast": "BroadcastConnectedStream BroadcastStream",
         "datastream.interval_join": "IntervalJoin IntervalJoined",
         "datastream.window_join": "CoGroupedStreams JoinedStreams WindowedCoGroup WindowedJoin",
         "datastream.keyed": "KeyedStream",
         "datastream.match": "MatchStream",
         "datastream.over": "OverStream",
-        "datastream.connected": "ConnectedStreams",
+        "datastream.connected": "BroadcastConnectedStream BroadcastStream ConnectedStreams",
         "datastream.scan": "Scan",
         "datastream.stream": "Stream",
         "datastream.timed_stream": "TimedStream",

@@ -1,4 +1,7 @@
-"""Process functions over rows of keys: of one keyed stream, or of two that are connected."""
+"""Process functions over rows of keys: of a keyed stream, or of two streams that are connected.
+
+The second one may be small, and have no key: then it is broadcast.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from gpu_windows.datastream.two_inputs import (
     function_outputs,
     prefix_names,
 )
+from gpu_windows.functions.broadcast import KeyedBroadcastProcess, KeyedBroadcastProcessFunction
 from gpu_windows.functions.checks import check_function
 from gpu_windows.functions.keyed_process import (
     KeyedCoProcess,
@@ -24,14 +28,16 @@ from gpu_windows.functions.keyed_process import (
     KeyedProcess,
     KeyedProcessFunction,
 )
+from gpu_windows.functions.two_inputs import COPY
 from gpu_windows.functions.vector_process import VectorProcess, VectorProcessFunction
-from gpu_windows.runners.outputs import KeyedInput, Outputs
+from gpu_windows.runners.outputs import Input, KeyedInput, Outputs
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
 #: Keep the names that users chose for what a side shows apart from others.
 _PREFIXES = ("__left_", "__right_")
+_BROADCAST_PREFIXES = ("__keyed_", "__broadcast_")
 #: Functions over the rows of a keyed stream.
 ProcessFunction: TypeAlias = KeyedProcessFunction | VectorProcessFunction
 #: What makes a value of each.
@@ -117,3 +123,101 @@ class ConnectedStreams(LastStep[R]):
     if TYPE_CHECKING:
 
         def with_outputs(self) -> ConnectedStreams[Outputs]: ...  # noqa: D102 - `LastStep` has it
+
+
+class BroadcastStream(Input):
+    """Rows that every shard of a keyed stream sees (Flink: BroadcastStream).
+
+    Examples
+    --------
+    >>> rules = gw.stream(pa.table({"currency": ["EUR"], "rate": [0.5]})).broadcast()
+    >>> isinstance(rules, gw.typing.BroadcastStream)
+    True
+    """
+
+
+@dataclass(frozen=True)
+class _Inputs(TwoInputs):
+    """A keyed stream, and one that has no keys."""
+
+    def _check_keys(self) -> None:
+        """Accept any: the right side has none."""
+
+    @property
+    def _right_keys(self) -> tuple[str | None, ...]:
+        return (None,) * len(self.left.keys)
+
+
+@dataclass(frozen=True)
+class BroadcastConnectedStream(LastStep[R]):
+    """A keyed stream and a broadcast one, whose rows go to one function.
+
+    Flink: BroadcastConnectedStream.
+
+    Examples
+    --------
+    >>> class Limited(gw.functions.KeyedBroadcastProcessFunction):
+    ...     broadcast_state = {"limits": gw.functions.MapStateDescriptor(pa.string(), pa.int64())}
+    ...
+    ...     def process_broadcast_element(self, row, context):
+    ...         context.broadcast_state("limits").put("amount", row["limit"])
+    ...
+    ...     def process_element(self, row, context):
+    ...         limit = context.broadcast_state("limits").get("amount")
+    ...         return [row] if row["amount"] > limit else []
+    >>> sales = gw.stream(pa.table({"shop": ["a", "b"], "amount": [5, 50]})).key_by("shop")
+    >>> limits = gw.stream(pa.table({"limit": [10]})).broadcast()
+    >>> both = sales.connect(limits)
+    >>> both.process(Limited(), ["amount"], ["limit"], output="amount BIGINT").to_pylist()
+    [{'shop': 'b', 'amount': 50}]
+    """
+
+    keyed: KeyedInput
+    broadcast: BroadcastStream
+
+    def process(
+        self,
+        function: KeyedBroadcastProcessFunction,
+        columns: Selection = (),
+        broadcast: Selection = (),
+        *,
+        output: Schema,
+        arrival_order: Sequence[str] = (),
+        **options: Any,
+    ) -> R:
+        """Give the rows of both streams to a function of yours, in Python.
+
+        Parameters
+        ----------
+        function : KeyedBroadcastProcessFunction
+        columns, broadcast : sequence of str or Column, or mapping
+            What it sees of the keyed rows and of those that are broadcast, by the columns' own
+            names or those of the mapping.
+        output : pyarrow.Schema, str or StructType
+            The columns that it returns, after the keys, which are null in what it gives for a
+            broadcast row.
+        arrival_order : sequence of str
+            Columns of both inputs that give the order of arrival within each, which a shuffle in
+            Spark loses. The broadcast rows of a micro-batch come before its keyed rows; those of a
+            bounded input before all.
+        **options
+            See `Options`.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
+        """
+        small = self.broadcast
+        both = _Inputs(self.keyed, KeyedInput(small.source, small.time, small.watermarks, ()))
+        selections = prefix_names(columns, broadcast, _BROADCAST_PREFIXES)
+        merged = both.merge(*selections, _BROADCAST_PREFIXES, as_list(arrival_order))
+        seen, is_timed = merged.names_of_sides(_BROADCAST_PREFIXES), both.is_timed
+        process = KeyedBroadcastProcess(function, read_schema(output), *seen, is_timed=is_timed)
+        source = merged.source.add_constant(COPY, pa.scalar(value=False))
+        return self._end(
+            function_outputs(replace(merged, source=source), process, options, merged.order)
+        )
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> BroadcastConnectedStream[Outputs]: ...  # noqa: D102 - `LastStep` has it

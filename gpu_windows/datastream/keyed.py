@@ -6,8 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
-from gpu_windows.datastream.connected import ConnectedStreams, ProcessFunction, process_outputs
+from gpu_windows.datastream.connected import (
+    BroadcastConnectedStream,
+    BroadcastStream,
+    ConnectedStreams,
+    ProcessFunction,
+    process_outputs,
+)
 from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed_windows import KeyedWindows
 from gpu_windows.datastream.match import MatchStream, match_stream

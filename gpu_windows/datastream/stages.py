@@ -8,9 +8,8 @@ from typing import Any
 from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.planning.validation import check_reserved
-from gpu_windows.runners.arrangement import Arrangement
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.runners.selection import Selection
+from gpu_windows.runners.selection import Arrangement, Selection
 from gpu_windows.runners.stages import Stage
 from gpu_windows.vocabulary.watermarks import StageWatermarks
 

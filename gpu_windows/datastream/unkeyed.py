@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gpu_windows.datastream.broadcast import BroadcastStream
 from gpu_windows.datastream.columns import bind_columns
+from gpu_windows.datastream.connected import BroadcastStream
 from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.match import MatchStream

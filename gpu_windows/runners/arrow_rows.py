@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpu_windows.column_types.logical import logical_array
 from gpu_windows.column_types.time_units import is_nanoseconds, to_microseconds
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.planning.validation import union_schema
+from gpu_windows.planning.own_columns import NO_KEY, SPREAD, ResultTimes
+from gpu_windows.planning.validation import check_free, union_schema
 from gpu_windows.runners.local import without_markers
 from gpu_windows.runners.outputs import InputSide
 from gpu_windows.runners.row_stream import RowStream, join_readers
@@ -168,3 +170,19 @@ def _cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         column = to_microseconds(column, field.name, "a column of two inputs")
     pieces = (logical_array(chunk, field.type, field.name) for chunk in column.chunks)
     return pa.chunked_array([each for piece in pieces for each in piece], field.type)
+
+
+def with_result_time(results: pa.Table, times: ResultTimes) -> pa.Table:
+    """Return results with the column ``times.name``."""
+    if times.end is not None:
+        check_free(results.schema, times.name)
+        ends = results.column(times.end)
+        ticks = pc.subtract(ends.cast(pa.int64()), 1)
+        results = results.append_column(times.name, ticks.cast(ends.type))
+    if times.sides:
+        sides = [results.column(name) for name in times.sides]
+        results = results.drop_columns([*times.sides])
+        check_free(results.schema, times.name)
+        latest = pc.max_element_wise(*(side.cast(pa.int64()) for side in sides))
+        results = results.append_column(times.name, latest.cast(sides[0].type))
+    return results.drop_columns([n for n in (NO_KEY, SPREAD) if n in results.column_names])

@@ -13,8 +13,7 @@ from gpu_windows.errors import ColumnTypeError
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import sortable
 from gpu_windows.planning.validation import check_key, require_column
-from gpu_windows.runners.arrangement import Arrangement, SortKey
-from gpu_windows.runners.selection import Selection
+from gpu_windows.runners.selection import Arrangement, Selection, SortKey
 
 
 def filter_table(table: pa.Table, condition: str) -> pa.Table:

@@ -36,6 +36,7 @@ from gpu_windows.runners.arrow_rows import (
     map_tables,
     tag_rows,
     union_rows,
+    with_result_time,
 )
 from gpu_windows.runners.arrow_selection import add_columns, apply_selections, filter_table
 from gpu_windows.runners.explosion import Explosion, explode_table
@@ -49,7 +50,6 @@ from gpu_windows.runners.local import (
 )
 from gpu_windows.runners.lookup import Lookup, look_up
 from gpu_windows.runners.outputs import Input, InputSide, Outputs, Source
-from gpu_windows.runners.result_time import with_result_time
 from gpu_windows.runners.row_stream import RowStream
 from gpu_windows.runners.stages import Stage
 

@@ -13,8 +13,7 @@ from gpu_windows.commits.write_target import Mode, WriteTarget, WrittenParquet
 from gpu_windows.errors import MissingStepError, QueryError
 from gpu_windows.html_text import table_html, text_html
 from gpu_windows.planning.plan import Plan, explain
-from gpu_windows.runners.arrangement import ArrangesResults
-from gpu_windows.runners.selection import Selection, selected_columns
+from gpu_windows.runners.selection import ArrangesResults, Selection, selected_columns
 
 #: A Spark DataFrame or an Arrow table, whichever the query began with.
 ResultTable = Any

@@ -21,10 +21,10 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.runners.arrangement import Arrangement
 from gpu_windows.runners.arrow_selection import apply_selections
 from gpu_windows.runners.arrow_source import IS_BOUNDED, ArrowOutputs, ArrowSource
 from gpu_windows.runners.local import LocalRun, batches_for, gather_emissions, without_own
+from gpu_windows.runners.selection import Arrangement
 from gpu_windows.testing.times import Time, table_of, ticks_of
 
 

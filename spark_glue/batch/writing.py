@@ -20,9 +20,8 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.kinds.select import SelectQuery
 from gpu_windows.planning.own_columns import NO_KEY, SPREAD
 from gpu_windows.planning.plan import Plan, is_plan_of
-from gpu_windows.runners.arrangement import Arrangement
 from gpu_windows.runners.arrow_selection import apply_selections
-from gpu_windows.runners.selection import Selection
+from gpu_windows.runners.selection import Arrangement, Selection
 from gpu_windows.spark_glue.batch.job import BatchRows, run_shards
 from gpu_windows.spark_glue.batch.spark_results import is_finished_in_spark
 from gpu_windows.spark_glue.columns.expressions import is_of_spark

@@ -11,9 +11,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.errors import QueryError
-from gpu_windows.runners.arrangement import Arrangement, SortKey
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.runners.selection import Selection
+from gpu_windows.runners.selection import Arrangement, Selection, SortKey
 from gpu_windows.spark_glue.columns.expressions import refusals_as_query_errors
 from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.types import to_arrow_schema

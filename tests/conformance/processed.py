@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import gpu_windows as gw
-from gpu_windows.datastream.broadcast import BroadcastStream
+from gpu_windows.datastream.connected import BroadcastStream
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.functions.two_inputs import COPY
 from gpu_windows.planning.query import Query

@@ -20,7 +20,7 @@ from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.runners.result_time import with_result_time
+from gpu_windows.runners.arrow_rows import with_result_time
 from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT
 from gpu_windows.spark_glue.tasks.fragments import join_fragments
 from gpu_windows.spark_glue.tasks.packing import from_ipc

@@ -17,7 +17,7 @@ from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query
-from gpu_windows.runners.result_time import with_result_time
+from gpu_windows.runners.arrow_rows import with_result_time
 from gpu_windows.vocabulary.options import Options
 from gpu_windows.vocabulary.triggers import ContinuousEventTimeTrigger, CountTrigger
 from gpu_windows.vocabulary.watermarks import StageWatermarks, WatermarkStrategy

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 import gpu_windows as gw
-from gpu_windows.datastream.broadcast import BroadcastStream
+from gpu_windows.datastream.connected import BroadcastStream
 from gpu_windows.functions.keyed_process import KeyedProcess
 from gpu_windows.planning.kinds.process import ProcessQuery
 from gpu_windows.planning.query import Query
