@@ -90,8 +90,9 @@ def explode_table(table: pa.Table, explosion: Explosion) -> pa.Table:
     explosion.check(table.schema)
     dtype = table.schema.field(explosion.column).type
     lists = table.column(explosion.column).combine_chunks()
-    values = _values(lists)
-    lengths = _lengths(lists)
+    if types.is_map(dtype):
+        lists = lists.cast(pa.list_(pa.struct(parts_of(dtype))))
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0), np.int64)
     counts = np.maximum(lengths, 1) if explosion.keep_empty else lengths
     rows = np.repeat(np.arange(len(lengths)), counts)
     within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -99,6 +100,7 @@ def explode_table(table: pa.Table, explosion: Explosion) -> pa.Table:
     index = np.repeat(np.cumsum(lengths) - lengths, counts) + within
     picked = pa.array(index, pa.int64(), mask=is_missing)
     found = table.take(pa.array(rows, pa.int64()))
+    values = _parts(pc.list_flatten(lists))
     for name, part, value in zip(explosion.names, parts_of(dtype), values, strict=True):
         found = found.append_column(pa.field(name, part.type), value.take(picked))
     if explosion.position is not None:
@@ -107,22 +109,8 @@ def explode_table(table: pa.Table, explosion: Explosion) -> pa.Table:
     return found
 
 
-def _lengths(lists: pa.Array) -> np.ndarray:
-    if isinstance(lists, pa.MapArray):
-        ends = np.asarray(lists.offsets)
-        found = np.where(np.asarray(lists.is_null()), 0, np.diff(ends))
-    else:
-        found = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
-    return np.asarray(found, np.int64)
-
-
-def _values(lists: pa.Array) -> list[pa.Array]:
-    """Return the parts of all elements, without those of null lists."""
-    if isinstance(lists, pa.MapArray):
-        valid = lists.drop_null()
-        first, last = (valid.offsets[at].as_py() for at in (0, -1)) if len(valid) else (0, 0)
-        return [each.slice(first, last - first) for each in (valid.keys, valid.items)]
-    elements = pc.list_flatten(lists)
+def _parts(elements: pa.Array) -> list[pa.Array]:
+    """Return the parts of elements: the fields of structs, or the elements themselves."""
     if not types.is_struct(elements.type):
         return [elements]
     return [pc.struct_field(elements, [index]) for index in range(elements.type.num_fields)]
