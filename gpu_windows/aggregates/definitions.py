@@ -20,6 +20,7 @@ from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.partials import ROWS, TIMES, Combine, Lift, Partial
 from gpu_windows.column_types.logical import (
     any_type,
+    collations,
     is_comparable,
     is_hashable,
     is_number,
@@ -270,6 +271,25 @@ class BoundAggregate:
     def result_type(self) -> pa.DataType:
         """Arrow type of the result column."""
         return self.definition.result_type(self.argument_type)
+
+    def result_field(self, schema: pa.Schema) -> pa.Field:
+        """Return the field of the result column, with the collations of values that it passes on.
+
+        ``schema``: of the input.
+        """
+        field, column = pa.field(self.name, self.result_type), _column(self.aggregate)
+        if (
+            column is None
+            or column not in schema.names
+            or not any(collations(schema.field(column)))
+        ):
+            return field
+        source = schema.field(column)
+        if field.type == source.type:
+            return field.with_type(source.type).with_metadata(source.metadata)
+        if types.is_list(field.type) and field.type.value_type == source.type:
+            return field.with_type(pa.list_(source.with_name("item").with_nullable(True)))
+        return field
 
     @property
     def partials(self) -> tuple[Partial, ...]:

@@ -153,6 +153,11 @@ class BoundUserAggregate:
         """Arrow type of the result column."""
         return self.function.result
 
+    def result_field(self, schema: pa.Schema) -> pa.Field:
+        """Return the field of the result column."""
+        del schema
+        return pa.field(self.name, self.result_type)
+
     def describe(self) -> str:
         """Return the aggregate as SQL would write it."""
         return f"{type(self.function).__name__}({', '.join(self.columns)})"

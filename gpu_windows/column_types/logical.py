@@ -16,6 +16,8 @@ from pyarrow import types
 from gpu_windows.errors import ColumnTypeError
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
+#: Metadata of an Arrow field with a collation; strings without it are compared by bytes.
+_COLLATION = b"gpu_windows.collation"
 #: Types that represent values in kernels.
 Lane = Literal["int64", "float64"]
 #: Maximum digits of a decimal of Spark.
@@ -173,13 +175,6 @@ def logical_table(table: pa.Table, clipped: Collection[str] = ()) -> pa.Table:
     return table
 
 
-def logical_batches(
-    batch: pa.RecordBatch, clipped: Collection[str] = ()
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a batch with logical types: see `logical_table`."""
-    yield from logical_table(pa.Table.from_batches([batch]), clipped).to_batches()
-
-
 def logical_array(array: pa.Array, dtype: pa.DataType, name: str) -> list[pa.Array]:
     """Cast an array to its logical type; return several arrays if one cannot hold the values.
 
@@ -297,6 +292,27 @@ def name_of(dtype: pa.DataType) -> str:
 def remedy_of(use: str) -> str:
     """Return what to do with columns that an aggregate, ``by`` or a key does not take."""
     return _REMEDIES.get(use, "")
+
+
+def with_collation(field: pa.Field, collation: str) -> pa.Field:
+    """Return a string field with a collation."""
+    return field.with_metadata({_COLLATION: collation.encode()})
+
+
+def collation_of(field: pa.Field) -> str | None:
+    """Return the collation of a field; None for comparison by bytes."""
+    found = (field.metadata or {}).get(_COLLATION)
+    return None if found is None else found.decode()
+
+
+def collations(field: pa.Field) -> Iterator[str]:
+    """Yield the collations of a field and of its parts."""
+    collation = collation_of(field)
+    if collation is not None:
+        yield collation
+    if types.is_nested(field.type):
+        for place in range(field.type.num_fields):
+            yield from collations(field.type.field(place))
 
 
 # ---- what kernels do with values of logical types

@@ -14,7 +14,6 @@ from typing import Self
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.collations import with_collations_of
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.aggregates.user import AggregateFunction, BoundUserAggregate
@@ -178,11 +177,7 @@ class Aggregates(WindowFunction):
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return a column for each aggregate; values picked from rows keep their collation."""
-        fields = [pa.field(bound.name, bound.result_type) for bound in self.bound]
-        for i, bound in enumerate(self.bound):
-            if isinstance(bound, BoundAggregate):
-                fields[i] = with_collations_of(fields[i], bound.aggregate, schema)
-        return tuple(fields)
+        return tuple(bound.result_field(schema) for bound in self.bound)
 
     @property
     def compared_columns(self) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.collations import check_collations
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.top import Ranking
@@ -18,6 +17,7 @@ from gpu_windows.functions.two_inputs import MARKS
 from gpu_windows.planning.own_columns import CARRIER, NO_KEY, NO_TIME, OWN, SPREAD, ResultTimes
 from gpu_windows.planning.validation import (
     DISTINCT,
+    check_collations,
     check_distinct,
     check_key,
     check_reserved,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.column_types.logical import is_comparable, is_text, name_of, remedy_of
+from gpu_windows.column_types.logical import collations, is_comparable, is_text, name_of, remedy_of
 from gpu_windows.column_types.widening import common_type
 from gpu_windows.errors import (
     ColumnNotFoundError,
@@ -37,6 +37,16 @@ _RESERVED = re.compile(
     r"copy|no_time|no_key|spread|left_mark|right_mark|version_deleted|number|until|timer|prior|waits|"
     r"group|piece|status|hash|event|processing)"
 )
+
+#: Lower case with final sigma as sigma, as in Spark's collations.
+_LOWER = "translate(lower({}), '\u03c2', '\u03c3')"
+_BY_BYTES = "collate({}, 'UTF8_BINARY')"
+#: Expressions without a collation that are equal where strings of a collation are.
+_EQUAL_TEXTS = {
+    "UTF8_LCASE": _LOWER.format(_BY_BYTES),
+    "UTF8_BINARY_RTRIM": f"rtrim({_BY_BYTES})",
+    "UTF8_LCASE_RTRIM": _LOWER.format(f"rtrim({_BY_BYTES})"),
+}
 
 #: Error message for clashing names in results of windows.
 DISTINCT = "keys, window_start, window_end and results must have different names"
@@ -256,3 +266,40 @@ def check_key(name: str, dtype: pa.DataType) -> None:
     elif not is_comparable(dtype):
         rule = f"a key must be of a simple type or a struct of them: {remedy_of('key')}"
         raise ColumnTypeError(rule, value=str(dtype), column=name)
+
+
+def check_collations(compared: Iterable[pa.Field], display_name: Callable[[str], str]) -> None:
+    """Refuse comparisons of collated strings, also within structs, lists and maps.
+
+    With a collation (Spark's ``STRING COLLATE UTF8_LCASE``) different bytes may be equal. Python
+    receives the bytes, and comparing those would give other results than Spark.
+
+    Parameters
+    ----------
+    compared : iterable of pyarrow.Field
+        Columns and results whose values are compared.
+    display_name : callable
+        From a column to the user's name of it.
+
+    Raises
+    ------
+    ColumnTypeError
+        With the column, its collation, and an expression to compare instead.
+    """
+    for field in compared:
+        for collation in collations(field):
+            column = display_name(field.name)
+            raise ColumnTypeError(
+                _collation_rule(column, collation), value=collation, column=column
+            )
+
+
+def _collation_rule(column: str, collation: str) -> str:
+    quoted = f"`{column.replace('`', '``')}`"
+    by_bytes = f"compare its bytes, {_BY_BYTES.format(quoted)}"
+    equal = _EQUAL_TEXTS.get(collation.upper())
+    alike = "" if equal is None else f", or by the collation, {equal.format(quoted)}"
+    return (
+        "collated strings cannot be keys, orders or compared values: "
+        f"add a column, using with_columns, to {by_bytes}{alike}"
+    )

@@ -16,7 +16,6 @@ from gpu_windows.column_types.local_times import check_local, instants_of
 from gpu_windows.column_types.logical import (
     hides_nulls,
     is_logical,
-    logical_batches,
     logical_schema,
     logical_table,
 )
@@ -251,7 +250,10 @@ class PhysicalSource(ArrowSource):
         if isinstance(rows, pa.Table):
             return logical_table(rows, clipped)
         schema = logical_schema(rows.schema)
-        return rows.map(schema, lambda batch: logical_batches(batch, clipped))
+        return rows.map(
+            schema,
+            lambda batch: logical_table(pa.Table.from_batches([batch]), clipped).to_batches(),
+        )
 
     @cached_property
     def schema(self) -> pa.Schema:

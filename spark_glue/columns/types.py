@@ -12,7 +12,7 @@ from pyarrow import types as arrow
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql import types as spark
 
-from gpu_windows.aggregates.collations import collation_of, with_collation
+from gpu_windows.column_types.logical import collation_of, with_collation
 from gpu_windows.errors import ColumnNameError
 from gpu_windows.spark_glue.columns.names import quote_name
 

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.collations import with_collations_of
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.errors import (
     InvalidFrameError,
@@ -120,9 +119,7 @@ class OverQuery(Query):
     def result_fields(self) -> tuple[pa.Field, ...]:
         """The row's columns, then the aggregates."""
         carried = (self.schema.field(n).with_nullable(True) for n in self.over.carried)
-        bound = [column.bound for column in self.over.columns]
-        plain = ((each, pa.field(each.name, each.result_type)) for each in bound)
-        made = (with_collations_of(f, each.aggregate, self.schema) for each, f in plain)
+        made = (column.bound.result_field(self.schema) for column in self.over.columns)
         return (*carried, *made)
 
     @property
