@@ -278,13 +278,9 @@ class BoundAggregate:
         ``schema``: of the input.
         """
         field, column = pa.field(self.name, self.result_type), _column(self.aggregate)
-        if (
-            column is None
-            or column not in schema.names
-            or not any(collations(schema.field(column)))
-        ):
+        source = schema.field(column) if column in schema.names else None
+        if source is None or not any(collations(source)):
             return field
-        source = schema.field(column)
         if field.type == source.type:
             return field.with_type(source.type).with_metadata(source.metadata)
         if types.is_list(field.type) and field.type.value_type == source.type:

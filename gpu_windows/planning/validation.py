@@ -289,9 +289,8 @@ def check_collations(compared: Iterable[pa.Field], display_name: Callable[[str],
     for field in compared:
         for collation in collations(field):
             column = display_name(field.name)
-            raise ColumnTypeError(
-                _collation_rule(column, collation), value=collation, column=column
-            )
+            rule = _collation_rule(column, collation)
+            raise ColumnTypeError(rule, value=collation, column=column)
 
 
 def _collation_rule(column: str, collation: str) -> str:

@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 
 if TYPE_CHECKING:
-    from gpu_windows.annotations import DataFrame, StructType
+    from gpu_windows.annotations import StructType
 
 
 @dataclass(frozen=True)
@@ -34,10 +32,6 @@ class Target:
     plan: Plan
     outputs: Mapping[str, str]
     as_query: Callable[[SinkQuery], SinkQuery]
-
-    def open(self, query: SinkQuery) -> SinkWriter:
-        """Return the writer of its sink."""
-        return self.sink.open(self.query(query))
 
     def query(self, query: SinkQuery) -> SinkQuery:
         """Return this query as its sink sees it."""
@@ -68,10 +62,11 @@ class TargetsSink(Sink):
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return the writers of all sinks."""
-        writers = [(each, each.open(query)) for each in self.targets.values()]
-        return TargetsWriter(
-            [_OfTarget(dict(each.outputs), writer, each.query(query)) for each, writer in writers]
-        )
+        opened = []
+        for each in self.targets.values():
+            own = each.query(query)
+            opened.append(_OfTarget(dict(each.outputs), each.sink.open(own), own))
+        return TargetsWriter(opened)
 
 
 @dataclass
@@ -111,11 +106,9 @@ class TargetsWriter(SinkWriter):
 def _batch_of(batch: SinkBatch, outputs: Mapping[str, str]) -> SinkBatch:
     names = {own: name for name, own in outputs.items()}
 
-    def read(name: str, files: int | None) -> DataFrame:
-        return batch.read(names[name], files)
-
-    def read_table(name: str) -> pa.Table | None:
-        return batch.read_table(names[name])
-
-    sizes = {own: batch.sizes[name] for own, name in names.items()}
-    return replace(batch, sizes=sizes, read=read, read_table=read_table)
+    return replace(
+        batch,
+        sizes={own: batch.sizes[name] for own, name in names.items()},
+        read=lambda name, files: batch.read(names[name], files),
+        read_table=lambda name: batch.read_table(names[name]),
+    )
