@@ -25,7 +25,7 @@ from gpu_windows.planning.query import Query
 from gpu_windows.planning.validation import check_time
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.arrow_source import ArrowOutputs, ArrowSource
-from gpu_windows.runners.local import LocalRun, emissions, input_of, run_batches
+from gpu_windows.runners.local import LocalRun, emissions, gather_emissions, input_of
 from gpu_windows.runners.outputs import Outputs, Source
 
 #: Microseconds per unit.
@@ -127,7 +127,7 @@ class CudfOutputs(ArrowOutputs):
     def _evaluate(self) -> LocalRun:
         """Run the query."""
         schema = self._source.schema if self._stays else self._source._data.schema
-        return run_batches(self.plan, self._batches(), schema)
+        return gather_emissions(self.plan, emissions(self.plan, self._batches()), schema)
 
     def _emissions(self) -> Iterator[Emission]:
         """Run the query and yield its emissions; none is stored."""

@@ -76,24 +76,8 @@ def run(planned: Plan, source: pa.Table | RowStream, *, in_order: bool = True) -
 
     ``in_order``: results in order of firing; else grouped by key, which is cheaper.
     """
-    return run_batches(planned, input_of(planned, source), source.schema, in_order=in_order)
-
-
-def run_batches(
-    planned: Plan, batches: Iterable[Any], schema: pa.Schema, *, in_order: bool = True
-) -> LocalRun:
-    """Run a plan over what operators take; see `run`.
-
-    Parameters
-    ----------
-    planned : Plan
-    batches : iterable of pyarrow.Table, UploadedTable or DeviceTable
-        See `input_of`.
-    schema : pyarrow.Schema
-        Of the input.
-    in_order : bool
-    """
-    return gather_emissions(planned, emissions(planned, batches, in_order=in_order), schema)
+    found = emissions(planned, input_of(planned, source), in_order=in_order)
+    return gather_emissions(planned, found, source.schema)
 
 
 def gather_emissions(planned: Plan, found: Iterable[Emission], schema: pa.Schema) -> LocalRun:
@@ -129,7 +113,16 @@ def gather_emissions(planned: Plan, found: Iterable[Emission], schema: pa.Schema
 def emissions(
     planned: Plan, batches: Iterable[Any], *, in_order: bool = True
 ) -> Iterator[Emission]:
-    """Yield the emissions of a plan's operator on a bounded input; see `run_batches`."""
+    """Yield the emissions of a plan's operator on a bounded input.
+
+    Parameters
+    ----------
+    planned : Plan
+    batches : iterable of pyarrow.Table, UploadedTable or DeviceTable
+        See `input_of`.
+    in_order : bool
+        See `run`.
+    """
     threads = planned.query.options.threads or cores()
     operator = build_operator(planned, in_order=in_order, threads=threads)
     alone = threads == 1 or is_on_device(planned)
