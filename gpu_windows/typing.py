@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     )
     from gpu_windows.datastream.connected import BroadcastStream as BroadcastStream
     from gpu_windows.datastream.connected import ConnectedStreams as ConnectedStreams
-    from gpu_windows.datastream.interval_join import IntervalJoin as IntervalJoin
-    from gpu_windows.datastream.interval_join import IntervalJoined as IntervalJoined
     from gpu_windows.datastream.keyed import KeyedStream as KeyedStream
     from gpu_windows.datastream.match import MatchStream as MatchStream
     from gpu_windows.datastream.over import OverStream as OverStream
     from gpu_windows.datastream.scan import Scan as Scan
     from gpu_windows.datastream.stream import Stream as Stream
-    from gpu_windows.datastream.temporal_join import TemporalJoin as TemporalJoin
+    from gpu_windows.datastream.time_joins import IntervalJoin as IntervalJoin
+    from gpu_windows.datastream.time_joins import IntervalJoined as IntervalJoined
+    from gpu_windows.datastream.time_joins import TemporalJoin as TemporalJoin
     from gpu_windows.datastream.timed_stream import TimedStream as TimedStream
     from gpu_windows.datastream.window_join import CoGroupedStreams as CoGroupedStreams
     from gpu_windows.datastream.window_join import JoinedStreams as JoinedStreams
@@ -74,7 +74,6 @@ _NAMES = LazyNames(
         "aggregates.user": "UserAggregate",
         "checkpoints": "CheckpointState CommitSummary",
         "commits.write_target": "WrittenParquet",
-        "datastream.interval_join": "IntervalJoin IntervalJoined",
         "datastream.window_join": "CoGroupedStreams JoinedStreams WindowedCoGroup WindowedJoin",
         "datastream.keyed": "KeyedStream",
         "datastream.match": "MatchStream",
@@ -83,7 +82,7 @@ _NAMES = LazyNames(
         "datastream.scan": "Scan",
         "datastream.stream": "Stream",
         "datastream.timed_stream": "TimedStream",
-        "datastream.temporal_join": "TemporalJoin",
+        "datastream.time_joins": "IntervalJoin IntervalJoined TemporalJoin",
         "datastream.windowed": "WindowedStream",
         "functions.broadcast": (
             "BroadcastContext ReadOnlyBroadcastState ReadOnlyContext ReadOnlyTimerContext"

@@ -13,13 +13,12 @@ from gpu_windows.datastream.connected import (
     ProcessFunction,
     process_outputs,
 )
-from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed_windows import KeyedWindows
 from gpu_windows.datastream.match import MatchStream, match_stream
 from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import R
-from gpu_windows.datastream.temporal_join import TemporalJoin
+from gpu_windows.datastream.time_joins import IntervalJoin, TemporalJoin
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.window_join import CoGroupedStreams, JoinedStreams
 from gpu_windows.datastream.windowed import WindowedStream

@@ -5,26 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.datastream.schemas import Schema, read_schema
-from gpu_windows.datastream.steps import ConfigurableStep, LastStep, R
+from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,
     Marked,
     MergedInputs,
     Prefixes,
     Selection,
-    TwoInputs,
     check_result_names,
     prefix_names,
 )
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.checks import check_function
-from gpu_windows.functions.interval_join import IntervalJoinSpec
 from gpu_windows.functions.join import (
     LEFT_ALONE,
     JoinType,
@@ -33,12 +31,28 @@ from gpu_windows.functions.join import (
     join_type,
     joined_schema,
 )
-from gpu_windows.functions.join_function import IntervalPairs, PairProcess
-from gpu_windows.functions.temporal_join import TemporalJoinSpec
+from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.two_inputs import MARKS
-from gpu_windows.planning.kinds.pairs import PairsQuery
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.rich_functions import RichFunction
+
+
+class Pairs(NamedTuple):
+    """Pairs of a join.
+
+    Parameters
+    ----------
+    pair : Pair
+        What they are.
+    output : pyarrow.Schema
+        Their columns.
+    process : PairProcess, optional
+        The user's function that they go to.
+    """
+
+    pair: Pair
+    output: pa.Schema
+    process: PairProcess | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +60,7 @@ class PairsRows(LastStep[R], ABC):
     """Joins of rows, whatever makes two of them a pair."""
 
     #: What a function over its pairs is.
-    _pairs: ClassVar[type[PairProcess]]
+    _process: ClassVar[type[PairProcess]]
     null_safe_: bool = False
 
     def null_safe(self) -> Self:
@@ -112,12 +126,12 @@ class PairsRows(LastStep[R], ABC):
         how = join_type(how)
         check_result_names(left, right)
         merged = self._merge_inputs(left, right, prefixes)
-        pair, output = self._pair(merged, how, where)
-        if not output.names:
+        pairs = self._pair(merged, how, where)
+        if not pairs.output.names:
             alone = how in LEFT_ALONE
             rule = f"choose a column of {'the left side' if alone else 'a side'}: select(['name'])"
             raise QueryError(rule)
-        outputs = self._join_outputs(merged, pair, output)
+        outputs = self._join_outputs(merged, pairs)
         if not outputs.plan.query.has_windows:
             outputs.in_time = partial(self._in_time, left, right, prefixes, how, where)
         return self._end(outputs)
@@ -132,7 +146,7 @@ class PairsRows(LastStep[R], ABC):
     ) -> Outputs:
         """Return the outputs of `select`, with the times of both rows of a pair."""
         marked, merged = self._merge_marked(left, right, prefixes)
-        return marked._join_outputs(merged, *marked._pair(merged, how, where))
+        return marked._join_outputs(merged, marked._pair(merged, how, where))
 
     def process(
         self,
@@ -163,12 +177,12 @@ class PairsRows(LastStep[R], ABC):
         pyspark.sql.DataFrame, pyarrow.Table or, after `with_outputs`, Outputs
         """
         how, schema = join_type(how), read_schema(output)
-        check_function(function, self._pairs.kind)
+        check_function(function, self._process.kind)
         marked, merged = self._merge_marked(*prefix_names(left, right, PREFIXES), PREFIXES)
-        pair, pairs = self._pair(merged, how, where)
         seen = (names[:-1] for names in merged.names_of_sides(PREFIXES))
-        outputs = marked._join_outputs(merged, pair, pairs, self._pairs(function, schema, *seen))
-        return self._end(outputs)
+        given = self._process(function, schema, *seen)
+        pairs = self._pair(merged, how, where)._replace(process=given)
+        return self._end(marked._join_outputs(merged, pairs))
 
     def _merge_marked(
         self, left: Selection, right: Selection, prefixes: Prefixes
@@ -180,14 +194,12 @@ class PairsRows(LastStep[R], ABC):
         )
         return marked, marked._merge_inputs(left_side, right_side, prefixes)
 
-    def _pair(
-        self, merged: MergedInputs, how: JoinType, where: pc.Expression | None
-    ) -> tuple[Pair, pa.Schema]:
-        """Return what a pair is, and its columns."""
+    def _pair(self, merged: MergedInputs, how: JoinType, where: pc.Expression | None) -> Pairs:
+        """Return what pairs are, and their columns."""
         schema = merged.source.schema
         pair = Pair(merged.left, merged.right, how, where, self.null_safe_)
         check_condition(where, joined_schema(schema, pair.left, pair.right, "inner"))
-        return pair, joined_schema(schema, pair.left, pair.right, how)
+        return Pairs(pair, joined_schema(schema, pair.left, pair.right, how))
 
     @abstractmethod
     def _with_marks(self) -> tuple[Self, str, str]:
@@ -200,46 +212,5 @@ class PairsRows(LastStep[R], ABC):
         """Return both inputs as one."""
 
     @abstractmethod
-    def _join_outputs(
-        self,
-        merged: MergedInputs,
-        pair: Pair,
-        output: pa.Schema,
-        process: PairProcess | None = None,
-    ) -> Outputs:
-        """Return the outputs of a join; ``output``: the columns of its pairs."""
-
-
-@dataclass(frozen=True)
-class PairsInTime(ConfigurableStep[R], PairsRows[R]):
-    """Joins of rows by their times, without windows."""
-
-    both: TwoInputs
-    _pairs = IntervalPairs
-
-    def _with_marks(self) -> tuple[Self, str, str]:
-        return self, self.both.left.time, self.both.right.time
-
-    def _merge_inputs(
-        self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
-    ) -> MergedInputs:
-        return self.both.merge(left, right, prefixes, self.order)
-
-    def _query_outputs(
-        self,
-        kind: type[PairsQuery],
-        merged: MergedInputs,
-        join: IntervalJoinSpec | TemporalJoinSpec,
-    ) -> Outputs:
-        query = kind(
-            schema=merged.source.schema,
-            time=merged.time,
-            watermarks=merged.watermarks,
-            keys=merged.keys,
-            join=join,
-            arrival_order=merged.order,
-            options=self.options_,
-        )
-        outputs = merged.source.outputs(query)
-        self.both.check_timed()
-        return outputs
+    def _join_outputs(self, merged: MergedInputs, pairs: Pairs) -> Outputs:
+        """Return the outputs of a join."""

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from gpu_windows.datastream.columns import bind_columns
 from gpu_windows.datastream.connected import BroadcastStream
-from gpu_windows.datastream.interval_join import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.match import MatchStream
 from gpu_windows.datastream.select import select
 from gpu_windows.datastream.steps import Step
+from gpu_windows.datastream.time_joins import IntervalJoin
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import QueryError

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.columns import no_aggregate
-from gpu_windows.datastream.pairs import PairsRows
+from gpu_windows.datastream.pairs import Pairs, PairsRows
 from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import LastStep, R
 from gpu_windows.datastream.two_inputs import (
@@ -34,8 +34,8 @@ from gpu_windows.functions.co_group import (
     VectorCoGroupFunction,
     WindowByWindow,
 )
-from gpu_windows.functions.join import Pair, WindowJoin
-from gpu_windows.functions.join_function import PairProcess, WindowPairs
+from gpu_windows.functions.join import WindowJoin
+from gpu_windows.functions.join_function import WindowPairs
 from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
 from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.functions.window import Aggregates, WindowFunction
@@ -198,20 +198,15 @@ class WindowedJoin(_WindowedInputs[R], PairsRows[R]):
     [{'item': 'oil', 'left_count': 3}]
     """
 
-    _pairs = WindowPairs
+    _process = WindowPairs
 
     def _with_marks(self) -> tuple[Self, str, str]:
         return replace(self, both=self.both.with_constant(HERE)), HERE, HERE
 
-    def _join_outputs(
-        self,
-        merged: MergedInputs,
-        pair: Pair,
-        output: pa.Schema,
-        process: PairProcess | None = None,
-    ) -> Outputs:
+    def _join_outputs(self, merged: MergedInputs, pairs: Pairs) -> Outputs:
         columns = (SIDE, *merged.left, *merged.right)
-        return self._outputs(merged, WindowJoin(pair, columns, output, process))
+        function = WindowJoin(pairs.pair, columns, pairs.output, pairs.process)
+        return self._outputs(merged, function)
 
     if TYPE_CHECKING:
 

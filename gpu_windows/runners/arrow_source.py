@@ -314,9 +314,13 @@ class ArrowOutputs(Outputs):
         """Run the query."""
         return run(self.plan, self.data)
 
-    def result(self) -> pa.Table:
+    def result(self) -> Any:
         """Return the results, in order of firing."""
-        return self._select(self._results(self._run))
+        return self._as_given(self._select(self._results(self._run)))
+
+    def _as_given(self, table: pa.Table) -> Any:
+        """Return a table in the form in which the rows were given."""
+        return table
 
     def _select(self, results: pa.Table) -> pa.Table:
         return apply_selections(results, self.selections) if self.selections else results
@@ -363,9 +367,9 @@ class ArrowOutputs(Outputs):
         """Run the query and yield its emissions; none is stored."""
         return emissions(self.plan, input_of(self.plan, self.data), in_order=False)
 
-    def _side(self, tag: str) -> pa.Table:
+    def _side(self, tag: str) -> Any:
         """Return the rows of a side output, in the order in which they were given."""
-        return without_own(self._run.sides[tag])
+        return self._as_given(without_own(self._run.sides[tag]))
 
     def rows(self, stage: Stage) -> Source:
         """Return the results as rows."""
@@ -378,13 +382,13 @@ class ArrowOutputs(Outputs):
         selections = (each.with_columns(time) for each in self.selections)
         return source_of_arrow(apply_selections(with_result_time(results, times), selections))
 
-    def late(self) -> pa.Table:
+    def late(self) -> Any:
         """Return no row: a bounded input is complete before a window closes."""
-        return self._run.late
+        return self._as_given(self._run.late)
 
-    def rejected(self) -> pa.Table:
+    def rejected(self) -> Any:
         """Return the rows without a usable timestamp, and the reason."""
-        return self._run.rejected
+        return self._as_given(self._run.rejected)
 
     def metrics(self) -> pa.Table:
         """Return one row of counters."""

@@ -154,21 +154,6 @@ class CudfOutputs(ArrowOutputs):
         is_folded = all(is_folded_on_device(each, schema) for each in planned.partials)
         return query.watermark_column is None and is_folded
 
-    def _frame(self, table: pa.Table) -> Any:
+    def _as_given(self, table: pa.Table) -> Any:
+        """Return a DataFrame of cuDF."""
         return type(self._source.frame).from_arrow(table)
-
-    def result(self) -> Any:
-        """Return the results, in order of firing: cudf.DataFrame."""
-        return self._frame(super().result())
-
-    def _side(self, tag: str) -> Any:
-        """Return the rows of a side output, in the order in which they were given."""
-        return self._frame(super()._side(tag))
-
-    def late(self) -> Any:
-        """Return no row: a bounded input is complete before a window closes."""
-        return self._frame(super().late())
-
-    def rejected(self) -> Any:
-        """Return the rows without a usable timestamp, and the reason."""
-        return self._frame(super().rejected())

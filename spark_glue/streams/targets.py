@@ -9,9 +9,8 @@ from hashlib import blake2b
 from itertools import chain
 
 from gpu_windows.errors import QueryError
-from gpu_windows.runners.sink import Sink, SinkQuery
+from gpu_windows.runners.sink import Sink, SinkQuery, Target, TargetsSink
 from gpu_windows.runners.stages import Stage, check_distinct_stages, stage_output
-from gpu_windows.runners.targets import Target, TargetsSink
 from gpu_windows.spark_glue.contract.output_kinds import kinds_of
 from gpu_windows.spark_glue.streams.outputs import StreamOutputs
 from gpu_windows.spark_glue.streams.sink_query import key_columns, lacking_columns, window_columns

@@ -1,4 +1,4 @@
-"""The API of interval joins."""
+"""Joins of rows by their times: near in time, or with the version of their key."""
 
 from __future__ import annotations
 
@@ -6,19 +6,62 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, get_args
 
-import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
 
-from gpu_windows.datastream.pairs import PairsInTime
-from gpu_windows.datastream.steps import LastStep, R
-from gpu_windows.datastream.two_inputs import MergedInputs, TwoInputs
-from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
+from gpu_windows.datastream.pairs import Pairs, PairsRows
+from gpu_windows.datastream.steps import ConfigurableStep, LastStep, R
+from gpu_windows.datastream.two_inputs import Marked, MergedInputs, Prefixes, Selection, TwoInputs
+from gpu_windows.errors import (
+    ColumnTypeError,
+    InvalidDurationError,
+    InvalidOptionError,
+    QueryError,
+)
 from gpu_windows.functions.interval_join import IntervalJoinSpec, Nearest
-from gpu_windows.functions.join import Pair
-from gpu_windows.functions.join_function import PairProcess
-from gpu_windows.planning.kinds.pairs import IntervalJoinQuery
-from gpu_windows.rules import LONG_MAX
+from gpu_windows.functions.join import JoinType
+from gpu_windows.functions.join_function import IntervalPairs
+from gpu_windows.functions.temporal_join import TemporalJoinSpec
+from gpu_windows.functions.two_inputs import DELETED
+from gpu_windows.planning.kinds.pairs import IntervalJoinQuery, PairsQuery, TemporalJoinQuery
+from gpu_windows.rules import LONG_MAX, VERSIONED_TICKS
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
+
+
+@dataclass(frozen=True)
+class PairsInTime(ConfigurableStep[R], PairsRows[R]):
+    """Joins of rows by their times, without windows."""
+
+    both: TwoInputs
+    _process = IntervalPairs
+
+    def _with_marks(self) -> tuple[Self, str, str]:
+        return self, self.both.left.time, self.both.right.time
+
+    def _merge_inputs(
+        self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
+    ) -> MergedInputs:
+        return self.both.merge(left, right, prefixes, self.order)
+
+    def _query_outputs(
+        self,
+        kind: type[PairsQuery],
+        merged: MergedInputs,
+        join: IntervalJoinSpec | TemporalJoinSpec,
+    ) -> Outputs:
+        query = kind(
+            schema=merged.source.schema,
+            time=merged.time,
+            watermarks=merged.watermarks,
+            keys=merged.keys,
+            join=join,
+            arrival_order=merged.order,
+            options=self.options_,
+        )
+        outputs = merged.source.outputs(query)
+        self.both.check_timed()
+        return outputs
 
 
 @dataclass(frozen=True)
@@ -164,13 +207,8 @@ class IntervalJoined(PairsInTime[R]):
         """
         return replace(self, joins_late=True)
 
-    def _join_outputs(
-        self,
-        merged: MergedInputs,
-        pair: Pair,
-        output: pa.Schema,
-        process: PairProcess | None = None,
-    ) -> Outputs:
+    def _join_outputs(self, merged: MergedInputs, pairs: Pairs) -> Outputs:
+        pair = pairs.pair
         is_outer = pair.how not in ("inner", "left")
         if self.nearest_ is not None and (is_outer or pair.condition is not None):
             rule = "the nearest row is for inner and left joins without a condition"
@@ -180,7 +218,7 @@ class IntervalJoined(PairsInTime[R]):
                 "nearest() is for rows in time: not with late ones", value="join_late()"
             )
         join = IntervalJoinSpec(
-            pair, *self._bounds, output, self.nearest_, self.joins_late, process
+            pair, *self._bounds, pairs.output, self.nearest_, self.joins_late, pairs.process
         )
         if join.usable_ticks[0] >= join.usable_ticks[1]:
             rule = "the bounds of an interval join must leave times that fit 64 bits with them"
@@ -197,3 +235,97 @@ class IntervalJoined(PairsInTime[R]):
     if TYPE_CHECKING:
 
         def with_outputs(self) -> IntervalJoined[Outputs]: ...  # noqa: D102 - `LastStep` has it
+
+
+@dataclass(frozen=True)
+class TemporalJoin(PairsInTime[R]):
+    """A stream whose rows are joined with versions: right rows, each the next of its key.
+
+    A left row is joined with the right row of its key that has the greatest time up to its own, and
+    comes when the watermark reaches its time; of several versions of one time the last that arrived
+    counts. No row is late: see docs/joins.md.
+
+    Examples
+    --------
+    >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+    >>> sales = gw.stream(pa.table({"item": ["tea"] * 2, "count": [1, 2], "ts": [5, 15]}))
+    >>> prices = gw.stream(
+    ...     pa.table(
+    ...         {"item": ["tea"] * 2, "price": [3.0, None], "gone": [False, True], "ts": [0, 10]}
+    ...     )
+    ... )
+    >>> sales, prices = (rows.event_time("ts", in_order).key_by("item") for rows in (sales, prices))
+    >>> priced = sales.temporal_join(prices, deleted="gone")
+    >>> priced.select(["count"], ["price"], how="left")["right_price"].to_pylist()
+    [3.0, None]
+    """
+
+    deleted: str | None = None
+    valid_for_: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.deleted is None:
+            return
+        if not isinstance(self.deleted, str):
+            rule = "deleted names a column of the right side: true where the key has no version"
+            raise QueryError(rule, value=type(self.deleted).__name__)
+        source, name = self.both.right.source.bind_column(self.deleted, None)
+        dtype = source.schema.field(name).type
+        if not types.is_boolean(dtype):
+            rule = "what says that a version is deleted is true or false"
+            raise ColumnTypeError(rule, value=str(dtype), column=self.deleted)
+
+    def valid_for(self, duration: Duration) -> Self:
+        """Let a version expire after some event time though no newer one came.
+
+        A left row that is as much later than the newest version, or more, has no version; one that
+        has ended is kept no longer.
+
+        Parameters
+        ----------
+        duration : str or datetime.timedelta
+            Positive.
+
+        Raises
+        ------
+        InvalidDurationError
+            If it is not positive, or does not fit.
+
+        Examples
+        --------
+        >>> in_order = gw.WatermarkStrategy.for_monotonous_timestamps()
+        >>> sales = gw.stream(pa.table({"item": ["tea"] * 2, "ts": [1_000_000, 90_000_000]}))
+        >>> prices = gw.stream(pa.table({"item": ["tea"], "price": [3.0], "ts": [0]}))
+        >>> sales, prices = (
+        ...     rows.event_time("ts", in_order).key_by("item") for rows in (sales, prices)
+        ... )
+        >>> fresh = sales.temporal_join(prices).valid_for("1 minute")
+        >>> fresh.select(right=["price"], how="left")["right_price"].to_pylist()
+        [3.0, None]
+        """
+        lives = ticks(duration)
+        if not 0 < lives <= VERSIONED_TICKS[1]:
+            rule = "a version is valid for a positive time that fits 62 bits"
+            raise InvalidDurationError(rule, value=show_ticks(lives))
+        return replace(self, valid_for_=lives)
+
+    def _merge_inputs(
+        self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
+    ) -> MergedInputs:
+        right_side = right if self.deleted is None else Marked(right, DELETED, self.deleted)
+        merged = super()._merge_inputs(left, right_side, prefixes)
+        return replace(merged, right=tuple(name for name in merged.right if name != DELETED))
+
+    def _pair(self, merged: MergedInputs, how: JoinType, where: pc.Expression | None) -> Pairs:
+        if how not in ("inner", "left"):
+            raise QueryError("a temporal join is inner or left", value=f"how={how!r}")
+        return super()._pair(merged, how, where)
+
+    def _join_outputs(self, merged: MergedInputs, pairs: Pairs) -> Outputs:
+        deleted = None if self.deleted is None else DELETED
+        join = TemporalJoinSpec(pairs.pair, pairs.output, deleted, self.valid_for_, pairs.process)
+        return self._query_outputs(TemporalJoinQuery, merged, join)
+
+    if TYPE_CHECKING:
+
+        def with_outputs(self) -> TemporalJoin[Outputs]: ...  # noqa: D102 - `LastStep` has it
