@@ -18,14 +18,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache, cached_property
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
-from gpu_windows import rules
 from gpu_windows.kernels.argument_types import Type, numba_type
 from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
 from gpu_windows.kernels.sources import relocate_source, sources
-from gpu_windows.rules import pattern_matching, window_operator
 
 _logger = logging.getLogger(__name__)
 
@@ -49,35 +47,28 @@ CACHE_VARIABLE = "GPU_WINDOWS_CACHE_DIR"
 _COMPILING = threading.Lock()
 
 
-def compile_rules(jit: Callable[[Any], Any]) -> dict[str, Any]:
-    """Compile every rule with ``jit``; each sees the compiled ones that it calls."""
-    return _compile(jit, rules, {})
+def compile_rules(
+    jit: Callable[[Any], Any], package: Any, others: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return the functions of a package of rules compiled with ``jit``, each at its first call.
 
-
-def compile_machine(jit: Callable[[Any], Any], compiled_rules: ModuleType) -> dict[str, Any]:
-    """Compile the window operator's functions with ``jit``, on top of compiled rules."""
-    compiled = {name: getattr(compiled_rules, name) for name in window_operator.RULES}
-    for module in window_operator.COMPILED:
-        compiled |= _compile(jit, module, compiled)
+    Parameters
+    ----------
+    jit : callable
+    package : module
+        Its ``COMPILED`` are the modules whose functions see each other compiled.
+    others : mapping
+        Compiled functions of other packages that they call.
+    """
+    compiled = dict(others)
+    namespaces = [{**vars(module)} for module in package.COMPILED]
+    for namespace in namespaces:
+        for name, function in namespace.items():
+            if isinstance(function, FunctionType) and function.__module__ == namespace["__name__"]:
+                compiled[name] = jit(FunctionType(function.__code__, namespace, name))
+    for namespace in namespaces:
+        namespace.update(compiled)
     return compiled
-
-
-def compile_patterns(jit: Callable[[Any], Any]) -> dict[str, Any]:
-    """Compile the automaton of patterns with ``jit``."""
-    compiled: dict[str, Any] = {}
-    for module in pattern_matching.COMPILED:
-        compiled |= _compile(jit, module, compiled)
-    return compiled
-
-
-def _compile(jit: Callable[[Any], Any], module: Any, compiled: Mapping[str, Any]) -> dict[str, Any]:
-    """Compile the functions that a module names; ``compiled`` are those of others."""
-    found: dict[str, Any] = {}
-    for function in module.COMPILED:
-        name = function.__name__
-        namespace = {**function.__globals__, **compiled, **found}
-        found[name] = jit(FunctionType(function.__code__, namespace, name))
-    return found
 
 
 class Inner:

@@ -13,8 +13,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.compile import INNER, compile_machine, inner
+from gpu_windows.kernels.compile import INNER, compile_rules, inner
 from gpu_windows.kernels.cpu import rules
+from gpu_windows.rules import window_operator
 from gpu_windows.rules.window_operator.layout import Events, Panes
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ T = TypeVar("T")
 #: Types of the arrays of `Events` after the cursors.
 _EVENT_TYPES = (*(np.int64,) * 7, np.int8, np.int64)
 
-_COMPILED = compile_machine(inner(**INNER), rules)
+_COMPILED = compile_rules(inner(**INNER), window_operator, rules.COMPILED)
 
 begin_pane = _COMPILED["begin_pane"]
 hand_over = _COMPILED["hand_over"]

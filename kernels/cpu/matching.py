@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.argument_types import Record, record
-from gpu_windows.kernels.compile import INNER, compile_patterns, inner, kernel
+from gpu_windows.kernels.compile import INNER, compile_rules, inner, kernel
 from gpu_windows.rules import pattern_matching
 from gpu_windows.rules.pattern_matching.layout import (
     FEW_COMPLETED,
@@ -38,7 +38,7 @@ Memory = TypeVar("Memory", Pool, Completed, Found)
 #: Initial capacity: partial and complete matches of a key; about how many matches of a row.
 _CAPACITY, _MATCHES_A_ROW = 256, 0.25
 
-_COMPILED = compile_patterns(inner(**INNER))
+_COMPILED = compile_rules(inner(**INNER), pattern_matching)
 _POOL = record(Pool, "iiiifiii")
 _FOUND = record(Found, "iiiiiiiiifiiiii")
 _POOLS = Record(Pools, (_POOL, _POOL))

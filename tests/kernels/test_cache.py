@@ -21,7 +21,7 @@ from gpu_windows.kernels import compile as compiling
 from gpu_windows.kernels.argument_types import Scalar
 from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
 from gpu_windows.kernels.sources import relocate_source, sources
-from gpu_windows.rules import window_operator
+from gpu_windows.rules import pattern_matching, window_operator
 
 ROOT = Path(__file__).parents[2]
 LOGGER = "gpu_windows.kernels.compile"
@@ -147,9 +147,8 @@ def test_the_folder_that_was_asked_for(
 
 def test_all_that_kernels_compile_is_in_the_fingerprint() -> None:
     hashed = dict(sources())
-    functions = [f for module in (rules, *window_operator.COMPILED) for f in module.COMPILED]
-    for module in {inspect.getmodule(function) for function in functions} | {compiling}:
-        assert module is not None
+    packages: tuple[Any, ...] = (rules, pattern_matching, window_operator)
+    for module in [compiling, *(part for package in packages for part in package.COMPILED)]:
         assert inspect.getsource(module).encode() in hashed.values(), module
 
 

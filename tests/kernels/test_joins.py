@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gpu_windows import rules
 from gpu_windows.kernels import backend
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules.joins import is_earlier_nearer
 from tests.kernels.join_cases import MANY, Join, assert_equal, define, evaluate, joins
 
 CPU = backend.select("cpu")
@@ -46,4 +47,4 @@ def test_a_sum_beyond_int64_is_its_end(ts: int, by: int) -> None:
 @given(st.lists(_LONGS, min_size=3, max_size=3).map(sorted))
 def test_the_nearer_of_two_is_told_without_overflow(times: list[int]) -> None:
     earlier, ts, later = times
-    assert rules.is_earlier_nearer(ts, earlier, later) == (ts - earlier <= later - ts)
+    assert is_earlier_nearer(ts, earlier, later) == (ts - earlier <= later - ts)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows import rules
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.cpu import running
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules.partials import difference, wide_moments, words_of
 from tests.kernels.moments_cases import ACCURACY, MANY, Slices, check, slices, squares_of
 
 CPU = backend.select("cpu")
@@ -36,11 +36,11 @@ def test_moments_are_merged_in_any_order(case: Slices, random: Any) -> None:
     values: list[Fraction] = case.known(0, len(case.lengths) - 1)
     parts: list[tuple[int, float, float, float]] = []
     for value in values:
-        words = rules.words_of(int(value)) if case.values.dtype == np.int64 else (float(value), 0.0)
+        words = words_of(int(value)) if case.values.dtype == np.int64 else (float(value), 0.0)
         parts.append((1, *words, 0.0))
     while len(parts) > 1:
         left, right = (parts.pop(random.randrange(len(parts))) for _ in range(2))
-        parts.append(rules.wide_moments(*left, *right))
+        parts.append(wide_moments(*left, *right))
     wanted = squares_of(values)
     for n, high, low, m2 in parts:
         assert n == len(values)
@@ -62,7 +62,7 @@ def test_one_value_is_far_from_all_others(length: int, place: int) -> None:
 
 @given(INTS)
 def test_an_integer_is_the_sum_of_its_words(value: int) -> None:
-    high, low = rules.words_of(value)
+    high, low = words_of(value)
     assert high == float(value)
     assert Fraction(high) + Fraction(low) == value
 
@@ -70,8 +70,8 @@ def test_an_integer_is_the_sum_of_its_words(value: int) -> None:
 @given(INTS, INTS)
 def test_differences_are_rounded_once(one: int, other: int) -> None:
     exact = Fraction(one - other)
-    assert abs(Fraction(rules.difference(one, other)) - exact) <= abs(exact) / 2**53
-    assert rules.difference(one, one) == 0.0
+    assert abs(Fraction(difference(one, other)) - exact) <= abs(exact) / 2**53
+    assert difference(one, one) == 0.0
 
 
 @given(INTS, INTS)

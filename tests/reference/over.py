@@ -24,6 +24,7 @@ from gpu_windows.operators.results import TRACE, add_trace
 from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
 from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules.over import cleanup_timer, must_reach
 from gpu_windows.vocabulary.frames import Frame
 from gpu_windows.vocabulary.triggers import Row
 
@@ -101,8 +102,8 @@ class _UpToLastTimer(_UpToLastRow):
         super().take(kept)
         before = self.over.ticks_before
         self.timers.add(kept.ts)
-        if self.cleanup is None or self.cleanup < rules.must_reach(kept.ts, before):
-            self.cleanup = rules.cleanup_timer(kept.ts, before)
+        if self.cleanup is None or self.cleanup < must_reach(kept.ts, before):
+            self.cleanup = cleanup_timer(kept.ts, before)
             self.timers.add(self.cleanup)
 
     def advance(self, watermark: int) -> Iterator[tuple[_Kept, list[_Kept]]]:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from gpu_windows import rules
 from gpu_windows.kernels.cpu import rules as compiled
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
+from gpu_windows.rules.division import floor_divided, multiply_high
+from gpu_windows.rules.slicing import slice_by_reciprocal
 from tests.examples import examples
 
 #: The least and the greatest; around powers of two; primes; lengths of time in microseconds.
@@ -45,7 +47,7 @@ def compiled_quotient(dividend: int, divisor: int) -> int:
 
 
 def python_quotient(dividend: int, divisor: int) -> int:
-    return rules.floor_divided(dividend, rules.reciprocal(divisor))
+    return floor_divided(dividend, rules.reciprocal(divisor))
 
 
 @pytest.mark.parametrize("divide", [compiled_quotient, python_quotient])
@@ -81,7 +83,7 @@ def test_a_reciprocal_fits_into_int64(divisor: int) -> None:
 @given(int64, int64)
 def test_the_upper_half_of_a_product(left: int, right: int) -> None:
     expected = (left % 2**64) * (right % 2**64) >> 64
-    assert rules.multiply_high(left, right) == expected
+    assert multiply_high(left, right) == expected
 
 
 @st.composite
@@ -102,6 +104,6 @@ def grid_and_tick(draw: st.DrawFn) -> tuple[Grid, int]:
 def test_the_slice_by_the_reciprocal_is_the_slice(case: tuple[Grid, int]) -> None:
     grid, ts = case
     slide, expected = rules.reciprocal(grid.slide), rules.slice_of(ts, grid)
-    assert rules.slice_by_reciprocal(ts, grid, slide) == expected
+    assert slice_by_reciprocal(ts, grid, slide) == expected
     assert compiled.slice_by_reciprocal(ts, grid, slide) == expected
     assert rules.slice_start(expected, grid) <= ts < rules.slice_start(expected + 1, grid)

@@ -15,9 +15,12 @@ from hypothesis import strategies as st
 
 from gpu_windows import rules
 from gpu_windows.kernels.compile import compile_rules
+from gpu_windows.rules import fixed_point
+from gpu_windows.rules.fixed_point import bits_of_order, exponent_of, in_units, order_of
+from gpu_windows.rules.partials import fold
 from tests.examples import examples
 
-compiled = SimpleNamespace(**compile_rules(numba.njit(error_model="numpy")))
+compiled = SimpleNamespace(**compile_rules(numba.njit(error_model="numpy"), rules))
 
 EDGES = [
     0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, 2.2250738585072014e-308, 2.225073858507201e-308,
@@ -38,7 +41,7 @@ def float_of(bits: int) -> float:
     return float(value)
 
 
-def total(values: list[float], by: Any = rules) -> float:
+def total(values: list[float], by: Any = fixed_point) -> float:
     """Add floats as the kernels of a device do."""
     exponent = max([by.exponent_of(bits_of(value)) for value in values], default=1)
     units = [by.in_units(bits_of(value), exponent) for value in values]
@@ -50,7 +53,7 @@ def total(values: list[float], by: Any = rules) -> float:
 @pytest.fixture(params=["python", "compiled"])
 def by(request: pytest.FixtureRequest) -> Any:
     """The rules, as they are and compiled."""
-    return rules if request.param == "python" else compiled
+    return fixed_point if request.param == "python" else compiled
 
 
 @examples(1_000)
@@ -101,9 +104,9 @@ def test_small_ones_are_not_lost_beside_what_is_taken_back(by: Any) -> None:
 def test_a_sum_of_two_thousand_million_has_room(by: Any) -> None:
     """The words of the greatest float, as often as a call may have rows."""
     for value in (1.7976931348623157e308, -1.7976931348623157e308, 1.0, -1.0):
-        exponent = rules.exponent_of(bits_of(value))
+        exponent = exponent_of(bits_of(value))
         count = 2**31 - 1
-        words = [count * word for word in rules.in_units(bits_of(value), exponent)]
+        words = [count * word for word in in_units(bits_of(value), exponent)]
         assert all(-(2**63) <= word < 2**63 for word in words)
         found = float(by.from_units(*words, exponent))
         assert found == value * count or math.isinf(found)
@@ -128,13 +131,13 @@ def test_too_large_a_sum_is_infinite(by: Any) -> None:
 @examples(1_000)
 @given(left=floats, right=floats)
 def test_integers_have_the_order_of_floats(left: float, right: float) -> None:
-    orders = [rules.order_of(bits_of(value)) for value in (left, right)]
+    orders = [order_of(bits_of(value)) for value in (left, right)]
     assert orders == [compiled.order_of(bits_of(value)) for value in (left, right)]
     for how in (rules.MIN, rules.MAX):
         chosen = (min if how == rules.MIN else max)(orders)
-        value, expected = float_of(rules.bits_of_order(chosen)), rules.fold(how, left, right)
+        value, expected = float_of(bits_of_order(chosen)), fold(how, left, right)
         assert value == expected or (math.isnan(value) and math.isnan(expected))
-        assert compiled.bits_of_order(chosen) == rules.bits_of_order(chosen)
+        assert compiled.bits_of_order(chosen) == bits_of_order(chosen)
 
 
 def test_where_there_is_no_float_is_what_changes_nothing(by: Any) -> None:

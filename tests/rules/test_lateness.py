@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from gpu_windows import rules
 from gpu_windows.kernels.cpu import rules as compiled
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
+from gpu_windows.rules.lateness import status_of
 from tests.examples import examples
 
 
@@ -70,7 +71,7 @@ def test_a_row_is_late_before_one_tick(case: tuple[Grid, int, int, int]) -> None
     kept, index = rules.first_tick_on_time(lateness, watermark, grid), rules.slice_of(ts, grid)
     assert LONG_MIN <= kept <= LONG_MAX
     expected = flink_status(ts, lateness, watermark, grid)
-    assert rules.status_of(ts, index, kept, grid) == expected
+    assert status_of(ts, index, kept, grid) == expected
     assert compiled.status_of(ts, index, kept, grid) == expected
 
 

@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 
 from gpu_windows import rules
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
+from gpu_windows.rules.lateness import status_of
+from gpu_windows.rules.partials import moments
+from gpu_windows.rules.slicing import last_window_before, window_start
 from gpu_windows.vocabulary.windows import (
     CumulativeEventTimeWindows,
     SlidingEventTimeWindows,
@@ -42,7 +45,7 @@ def test_tumbling_windows_hold_their_row(size: int, ts: int, data: st.DataObject
     assert window.start <= ts < window.end
     assert window.end - window.start == size
     assert (window.start - offset) % size == 0
-    assert rules.window_start(ts, size, offset) == window.start
+    assert window_start(ts, size, offset) == window.start
 
 
 def test_cumulative_windows_grow_by_a_step() -> None:
@@ -90,7 +93,7 @@ def test_last_window_before_ends_before_the_slice(
 ) -> None:
     grid = assigner.grid()
     index = rules.slice_of(ts, grid)
-    number = rules.last_window_before(index, grid)
+    number = last_window_before(index, grid)
     assert rules.first_slice(number, grid) + grid.span <= index
     assert rules.first_slice(number + 1, grid) + grid.span > index
 
@@ -127,7 +130,7 @@ def test_lateness_of_a_window_is_to_the_tick() -> None:
 def test_a_row_in_a_gap_is_late_by_its_own_time() -> None:
     grid = SlidingEventTimeWindows(3, 7).grid()  # [0,3) gap [3,7)
     kept = [rules.first_tick_on_time(0, watermark, grid) for watermark in (4, 5)]
-    status = [rules.status_of(5, rules.slice_of(5, grid), tick, grid) for tick in kept]
+    status = [status_of(5, rules.slice_of(5, grid), tick, grid) for tick in kept]
     assert status == [rules.GAP, rules.LATE]
 
 
@@ -141,12 +144,12 @@ def test_windows_of_usable_timestamps_fit_int64(assigner: SlidingEventTimeWindow
 
 def test_moments_are_those_of_the_whole() -> None:
     left, right = (3, 2.0, 2.0), (2, 6.0, 8.0)  # 1 2 3 and 4 8
-    n, mean, m2 = rules.moments(*left, *right)
+    n, mean, m2 = moments(*left, *right)
     assert n == 5
     assert mean == pytest.approx(3.6)
     assert m2 == pytest.approx(sum((x - 3.6) ** 2 for x in (1, 2, 3, 4, 8)))
-    assert rules.moments(0, 0.0, 0.0, *right) == right
-    assert rules.moments(*left, 0, 0.0, 0.0) == left
+    assert moments(0, 0.0, 0.0, *right) == right
+    assert moments(*left, 0, 0.0, 0.0) == left
 
 
 def test_grid_is_seven_integers() -> None:

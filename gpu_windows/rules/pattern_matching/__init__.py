@@ -13,5 +13,5 @@ from __future__ import annotations
 
 from gpu_windows.rules.pattern_matching import conditions, giving, heap, matching, partials
 
-#: The modules whose functions kernels compile, each after those that it calls.
+#: The modules whose functions kernels compile.
 COMPILED = (conditions, heap, partials, giving, matching)

@@ -337,11 +337,3 @@ def holds(candidate: int, asked: Asked, work: Work) -> int:
     if tags[0] == ERROR:
         return -1
     return 1 if tags[0] == THERE and ints[0] else 0
-
-
-#: The functions that kernels compile, each after those that it calls.
-COMPILED = (
-    first_row, end_row, row_of, fits, divide, is_over_64, whole, compute_floats, are_in_order,
-    compare,
-    connect, combine, apply_unary, fold_in, aggregate, push_row_value, fill_null, choose, holds,
-)  # fmt: skip

@@ -103,7 +103,3 @@ def expire(key: int, cause: int, time: int, pools: Pools, matches: Matches, work
         if start == NO_ROW or not is_over(ts[start], time, within):
             stay(pool, item, into, work.settings)
     return give(key, cause, into, matches, work.settings)
-
-
-#: The functions that kernels compile, each after those that it calls.
-COMPILED = (is_over, last_skipped, give, expire)

@@ -71,7 +71,3 @@ def drop_until(heap: Any, size: int, last: int, start: Any) -> int:
             place = (left >> 1) - 1 - above
             sink(heap, left, place, heap[place], start)
     return left
-
-
-#: The functions that kernels compile, each after those that it calls.
-COMPILED = (precedes_in_heap, push, sink, pop, drop_until)

@@ -179,7 +179,3 @@ def run(stored: Found, pools: Pools, matches: Matches, work: Work) -> int:
         else:
             ended = finish(key, turned, matches, work)
     return ended
-
-
-#: The functions that kernels compile, each after those that it calls.
-COMPILED = (short_of, begin, leave, take_row, finish, run)

@@ -170,10 +170,3 @@ def follow(asked: Asked, into: Pool, completed: Completed, work: Work) -> int:
     if asked.pool.start[asked.item] == NO_ROW:
         stay(asked.pool, asked.item, into, work.settings)
     return DONE
-
-
-#: The functions that kernels compile, each after those that it calls.
-COMPILED = (
-    may_take, is_free, end_at, add_row, took, complete, stay, takes, hands_on, ends_here, take,
-    follow,
-)  # fmt: skip

@@ -10,8 +10,5 @@ from __future__ import annotations
 
 from gpu_windows.rules.window_operator import contents, merging, panes, triggers
 
-#: The modules whose functions kernels compile, each after those that it calls.
+#: The modules whose functions kernels compile.
 COMPILED = (triggers, contents, panes, merging)
-
-#: The functions of `gpu_windows.rules` that they call.
-RULES = ("cleanup_time", "interval_start", "is_late")

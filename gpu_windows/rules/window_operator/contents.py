@@ -117,7 +117,3 @@ def follow(
     if (result & PURGE) != 0:
         forget(panes, pane)
         panes.row_count[pane] = 0
-
-
-#: The functions that kernels compile, each after those that it calls.
-COMPILED = (forget, append, evict, emit, follow)

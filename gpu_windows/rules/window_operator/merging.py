@@ -196,18 +196,3 @@ def run_unit(
             run_pane(pane, first, element, advance, program, settings, panes, elements, events)
             if first == element:
                 hand_over(pane, settings, panes, elements, events)
-
-
-#: The functions that kernels compile, each after those that it calls.
-COMPILED = (
-    hash_of,
-    open_session,
-    link,
-    search,
-    next_part,
-    absorb,
-    merge,
-    join,
-    begin_unit,
-    run_unit,
-)

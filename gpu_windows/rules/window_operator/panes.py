@@ -89,7 +89,3 @@ def hand_over(
     """Hand the elements over that no firing took."""
     if not settings.is_end and panes.alive[pane] and panes.list_length[pane] > 0:
         emit(REST, 0, -1, pane, panes, elements, events)
-
-
-#: The functions that kernels compile, each after those that it calls.
-COMPILED = (drop_pane, run_pane, begin_pane, hand_over)

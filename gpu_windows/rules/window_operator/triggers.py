@@ -316,23 +316,3 @@ def wait_again(pane: int, program: Program, settings: Settings, panes: Panes) ->
                 panes.timers[pane] |= PROCESSING_END
         elif (panes.marks[at] & SET) != 0:
             panes.marks[at] = SET | TIMED
-
-
-#: The functions that kernels compile, each after those that it calls.
-COMPILED = (
-    is_in_processing_time,
-    drop_timer,
-    next_due,
-    clear_nodes,
-    wait,
-    distance_of,
-    on_row,
-    on_timer,
-    choose_part,
-    time_out,
-    result_at,
-    ask_node,
-    ask,
-    merge_nodes,
-    wait_again,
-)
