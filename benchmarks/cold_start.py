@@ -34,7 +34,7 @@ STEPS = {
     "a worker's modules": ("import pyspark.worker", "import gpu_windows.spark_glue.tasks.workers"),
     "its first kernel": (
         "import gpu_windows.spark_glue.tasks.workers, numpy as np, pyarrow as pa\npa.array([1])",
-        "from gpu_windows.kernels.cpu.encode import Encoder\nEncoder().encode(np.arange(9))",
+        "from gpu_windows.kernels.cpu.keys import Encoder\nEncoder().encode(np.arange(9))",
     ),
 }
 

@@ -19,13 +19,12 @@ from gpu_windows.kernels import task
 from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.contract.groups import Groups
 from gpu_windows.kernels.contract.modules import Memory, Modules
-from gpu_windows.kernels.contract.windows import Ranges, Windows
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backend(Modules[Groups, Ranges, Windows]):
+class Backend(Modules[Groups]):
     """The kernels of `gpu_windows.kernels.cpu` or `gpu_windows.kernels.cuda`.
 
     Both keep `gpu_windows.kernels.contract`; whoever calls them need not know which they are.

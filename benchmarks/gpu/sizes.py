@@ -170,7 +170,7 @@ def _sessions(keys: int) -> Make:
     def make(backend: Backend, rows: int) -> Work:
         codes, starts = _columns(backend, rows, keys, 4 * rows)
         ends = backend.to_device(backend.to_host(starts) + 50)
-        return lambda: backend.sessions.group(codes, starts, ends, keys)
+        return lambda: backend.grouping.group_sessions(codes, starts, ends, keys)
 
     return make
 
@@ -178,7 +178,7 @@ def _sessions(keys: int) -> Make:
 def _number(backend: Backend, rows: int) -> Work:
     codes, _ = _columns(backend, rows, _KEYS)
     counts = backend.to_device(np.zeros(_KEYS, np.int64))
-    return lambda: backend.numbering.number(codes, counts)
+    return lambda: backend.keys.number(codes, counts)
 
 
 def _side(rows: int, later: int, factor: int = 1) -> HostSide:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from gpu_windows.kernels.contract.arrays import (
@@ -16,33 +17,36 @@ from gpu_windows.kernels.contract.arrays import (
 from gpu_windows.kernels.contract.rows import Assigned
 
 
-class Groups(Protocol):
-    """The rows of a batch by group, sorted by (code, slice); the rest is the back end's own."""
+@dataclass(frozen=True)
+class Groups:
+    """The rows of a batch by group, sorted by (code, slice); the rest is the back end's own.
 
-    @property
-    def codes(self) -> DeviceInts:
-        """Key code of every group, int64[count]."""
+    Parameters
+    ----------
+    codes : int64[count]
+        Key code of every group.
+    slices : int64[count]
+        Slice of every group; of sessions the start.
+    rows : int64[count]
+        Number of rows of every group.
+    """
 
-    @property
-    def slices(self) -> DeviceInts:
-        """Slice of every group, int64[count]; of sessions the start."""
-
-    @property
-    def rows(self) -> DeviceInts:
-        """Number of rows of every group, int64[count]."""
+    codes: DeviceInts
+    slices: DeviceInts
+    rows: DeviceInts
 
     @property
     def count(self) -> int:
         """Number of groups."""
+        return len(self.codes)
 
 
 G = TypeVar("G", bound=Groups)
-G_co = TypeVar("G_co", bound=Groups, covariant=True)
 G_contra = TypeVar("G_contra", bound=Groups, contravariant=True)
 
 
 class Grouping(Protocol[G]):
-    """Group rows by (key code, slice)."""
+    """Group rows by (key code, slice), or by session."""
 
     def group(
         self,
@@ -86,25 +90,9 @@ class Grouping(Protocol[G]):
             None where the host must take the accepted rows first, and `group` them.
         """
 
-    def runs(self, lengths: HostInts) -> G:
-        """Return groups of consecutive rows.
-
-        Parameters
-        ----------
-        lengths : int64[count], of the host
-            Number of rows of every group, positive. CuPy repeats by numbers of the host only.
-        """
-
-    def order_of(self, groups: G) -> DeviceInts:
-        """Return the rows by group, those of a group in their order: int64[n]."""
-
-
-class Sessions(Protocol[G_co]):
-    """Group spans of time of the same key that intersect or touch."""
-
-    def group(
+    def group_sessions(
         self, codes: DeviceInts, starts: DeviceInts, ends: DeviceInts, key_count: int
-    ) -> G_co:
+    ) -> G:
         """Group spans [start, end) by key and session; groups are sorted by (code, start).
 
         Parameters
@@ -121,6 +109,18 @@ class Sessions(Protocol[G_co]):
         Groups
             ``slices`` are the starts of the sessions; reduce ``ends`` by MAX for their ends.
         """
+
+    def runs(self, lengths: HostInts) -> G:
+        """Return groups of consecutive rows.
+
+        Parameters
+        ----------
+        lengths : int64[count], of the host
+            Number of rows of every group, positive. CuPy repeats by numbers of the host only.
+        """
+
+    def order_of(self, groups: G) -> DeviceInts:
+        """Return the rows by group, those of a group in their order: int64[n]."""
 
 
 class Reduce(Protocol[G_contra]):

@@ -73,3 +73,21 @@ class Keys(Protocol):
         int64[n] or None
             None where the back end has nothing for strings: they are the host's then.
         """
+
+    def number(self, codes: DeviceInts, counts: DeviceInts) -> tuple[DeviceInts, DeviceInts]:
+        """Number the rows of every key in their order.
+
+        Parameters
+        ----------
+        codes : int64[n]
+            Key codes, in [0, keys).
+        counts : int64[keys]
+            How many rows of every key came before.
+
+        Returns
+        -------
+        numbers : int64[n]
+            From ``counts[code]`` on.
+        counts : int64[keys]
+            With these rows.
+        """

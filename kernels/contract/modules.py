@@ -8,11 +8,11 @@ from typing import Any, Generic, Protocol
 import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceArray, DeviceInts, HostArray
-from gpu_windows.kernels.contract.groups import G, Grouping, Reduce, Sessions
+from gpu_windows.kernels.contract.groups import G, Grouping, Reduce
 from gpu_windows.kernels.contract.joins import Joins
 from gpu_windows.kernels.contract.keys import Keys
-from gpu_windows.kernels.contract.rows import Assign, Numbering
-from gpu_windows.kernels.contract.windows import Combine, R, W
+from gpu_windows.kernels.contract.rows import Assign
+from gpu_windows.kernels.contract.windows import Combine
 
 
 class Memory(Protocol):
@@ -72,15 +72,13 @@ class Memory(Protocol):
 
 
 @dataclass(frozen=True)
-class Modules(Generic[G, R, W]):
+class Modules(Generic[G]):
     """The modules of a back end."""
 
     keys: Keys
     assign: Assign
-    numbering: Numbering
     grouping: Grouping[G]
-    sessions: Sessions[G]
     reduce: Reduce[G]
-    combine: Combine[R, W]
+    combine: Combine
     joins: Joins
     memory: Memory

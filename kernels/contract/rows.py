@@ -1,4 +1,4 @@
-"""Single rows: their slices, statuses and numbers."""
+"""Single rows: their slices and statuses."""
 
 from __future__ import annotations
 
@@ -122,26 +122,4 @@ class Assign(Protocol):
         grid : Grid
             Of the slices.
         limits : Limits
-        """
-
-
-class Numbering(Protocol):
-    """Number the rows of every key."""
-
-    def number(self, codes: DeviceInts, counts: DeviceInts) -> tuple[DeviceInts, DeviceInts]:
-        """Number the rows of every key in their order.
-
-        Parameters
-        ----------
-        codes : int64[n]
-            Key codes, in [0, keys).
-        counts : int64[keys]
-            How many rows of every key came before.
-
-        Returns
-        -------
-        numbers : int64[n]
-            From ``counts[code]`` on.
-        counts : int64[keys]
-            With these rows.
         """

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, Self
 
 from gpu_windows.kernels.contract.arrays import (
+    DeviceArray,
     DeviceBools,
+    DeviceBytes,
     DeviceInts,
     DeviceLane,
     DeviceMoments,
@@ -13,38 +17,70 @@ from gpu_windows.kernels.contract.arrays import (
 from gpu_windows.rules import Grid
 
 
-class Ranges(Protocol):
-    """Ranges of entries, none of them empty."""
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges of entries, none of them empty.
 
-    @property
-    def first(self) -> DeviceInts:
-        """First entry of every range, int64[count]."""
+    Parameters
+    ----------
+    first, last : int64[count]
+        First and last entry of every range.
+    halves : int8[count]
+        Of which scans every range is made: PREFIX, SUFFIX or BOTH (`gpu_windows.rules`).
+    blocks : object
+        Which entries are in one block and of one key, as the back end has it.
+    is_single : bool
+        Whether every range is one entry.
+    """
 
-    @property
-    def last(self) -> DeviceInts:
-        """Last entry of every range, int64[count]."""
+    #: The arrays that have an entry a range.
+    _OF_EACH: ClassVar[tuple[str, ...]] = ("first", "last", "halves")
+
+    first: DeviceInts
+    last: DeviceInts
+    halves: DeviceBytes
+    blocks: Any
+    is_single: bool
 
     @property
     def count(self) -> int:
         """Number of ranges."""
+        return len(self.first)
 
-    def take(self, order: DeviceInts) -> Self:
-        """Return the ranges in another order, int64[count]; some may be left out."""
+    def take(
+        self, order: DeviceInts, gather: Callable[[DeviceArray, DeviceInts], DeviceArray]
+    ) -> Self:
+        """Return the ranges in another order; some may be left out.
+
+        Parameters
+        ----------
+        order : int64[n]
+            Which ranges.
+        gather : callable
+            `contract.modules.Memory.take` of the back end.
+        """
+        moved = {name: gather(getattr(self, name), order) for name in self._OF_EACH}
+        return replace(self, **moved)
 
 
-class Windows(Ranges, Protocol):
-    """The windows of some entries, by the last entry in each, then by number."""
+@dataclass(frozen=True)
+class Windows(Ranges):
+    """The windows of some entries, by the last entry in each, then by number.
 
-    @property
-    def numbers(self) -> DeviceInts:
-        """Window numbers (`gpu_windows.rules`), int64[count]."""
+    Parameters
+    ----------
+    numbers : int64[count]
+        Window numbers (`gpu_windows.rules`).
+    grid : Grid
+    """
+
+    _OF_EACH: ClassVar[tuple[str, ...]] = (*Ranges._OF_EACH, "numbers")
+
+    numbers: DeviceInts
+    grid: Grid
 
 
-R = TypeVar("R", bound=Ranges)
-W = TypeVar("W", bound=Windows)
-
-
-class Combine(Protocol[R, W]):
+class Combine(Protocol):
     """Combine slices to windows, or entries to ranges.
 
     Entries are the non-empty slices of every key, sorted by (key code, slice). A window is emitted
@@ -63,7 +99,9 @@ class Combine(Protocol[R, W]):
     ) -> int:
         """Return how many windows `windows` would find."""
 
-    def windows(self, codes: DeviceInts, slices: DeviceInts, grid: Grid, low: int, high: int) -> W:
+    def windows(
+        self, codes: DeviceInts, slices: DeviceInts, grid: Grid, low: int, high: int
+    ) -> Windows:
         """Find the windows that hold an entry.
 
         Parameters
@@ -83,7 +121,7 @@ class Combine(Protocol[R, W]):
         first: DeviceInts,
         last: DeviceInts,
         length: int,
-    ) -> R:
+    ) -> Ranges:
         """Return ranges of entries, each of which is what some ``length`` consecutive values have.
 
         Parameters
@@ -99,7 +137,7 @@ class Combine(Protocol[R, W]):
         """
 
     def last_slices(
-        self, codes: DeviceInts, slices: DeviceInts, found: W, length: int
+        self, codes: DeviceInts, slices: DeviceInts, found: Windows, length: int
     ) -> tuple[DeviceInts, DeviceBools]:
         """Find what windows have in their last slices.
 
@@ -121,13 +159,13 @@ class Combine(Protocol[R, W]):
             Whether there is one.
         """
 
-    def by_number(self, found: W) -> W:
+    def by_number(self, found: Windows) -> Windows:
         """Return windows in order of their number, those of a number in their order."""
 
-    def bounds(self, found: W) -> tuple[DeviceInts, DeviceInts]:
+    def bounds(self, found: Windows) -> tuple[DeviceInts, DeviceInts]:
         """Return start and end of every window, int64[count] each, in ticks."""
 
-    def combine(self, how: int, found: R, values: DeviceLane) -> DeviceLane:
+    def combine(self, how: int, found: Ranges, values: DeviceLane) -> DeviceLane:
         """Combine a partial over every range.
 
         Parameters
@@ -144,10 +182,10 @@ class Combine(Protocol[R, W]):
             As ``values``. Integer sums wrap around 64 bits.
         """
 
-    def moments(self, found: R, values: DeviceMoments) -> DeviceMoments:
+    def moments(self, found: Ranges, values: DeviceMoments) -> DeviceMoments:
         """Combine the moments of the entries, [m] each, over every range, to [count] each."""
 
-    def pick(self, found: R, rank: DeviceInts) -> DeviceInts:
+    def pick(self, found: Ranges, rank: DeviceInts) -> DeviceInts:
         """Return the entry of least rank of every range, the earlier of equals: int64[count].
 
         Parameters

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
-from gpu_windows.kernels.cpu import rules
+from gpu_windows.kernels.contract.windows import Ranges, Windows
+from gpu_windows.kernels.cpu import memory, rules
 from gpu_windows.kernels.cpu.moments import Moments, empty_moments, follows, whole
 from gpu_windows.kernels.cpu.search import first_from
 from gpu_windows.kernels.cpu.types import (
@@ -25,62 +25,6 @@ from gpu_windows.kernels.cpu.types import (
     OUT_INTS,
 )
 from gpu_windows.rules import ADD, LONG_MAX, PREFIX, SUFFIX, Grid
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Ranges of entries.
-
-    Parameters
-    ----------
-    first, last : int64[count]
-        First and last entry of every range.
-    halves : int8[count]
-        Of which scans every range is made: PREFIX, SUFFIX or BOTH (`gpu_windows.rules`).
-    same : bool[m]
-        Whether an entry is in the block, and of the key, of the one before.
-    is_single : bool
-        Whether every range is one entry.
-    """
-
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-    halves: NDArray[np.int8]
-    same: NDArray[np.bool_]
-    is_single: bool
-
-    @property
-    def count(self) -> int:
-        """Number of ranges."""
-        return len(self.first)
-
-    def take(self, order: NDArray[np.int64]) -> Self:
-        """Return the ranges in another order."""
-        return replace(self, **{name: getattr(self, name)[order] for name in self._of_each})
-
-    @property
-    def _of_each(self) -> tuple[str, ...]:
-        """The arrays that have an entry a range."""
-        return ("first", "last", "halves")
-
-
-@dataclass(frozen=True)
-class Windows(Ranges):
-    """The windows of some entries, grouped by the last entry in each, then by number.
-
-    Parameters
-    ----------
-    numbers : int64[count]
-        Window numbers (`gpu_windows.rules`).
-    grid : Grid
-    """
-
-    numbers: NDArray[np.int64]
-    grid: Grid
-
-    @property
-    def _of_each(self) -> tuple[str, ...]:
-        return (*super()._of_each, "numbers")
 
 
 @kernel((INTS, INTS, GRID, INT, INT, OUT_INTS))
@@ -197,7 +141,7 @@ def by_number(found: Windows) -> Windows:
     shifted = found.numbers - found.numbers.min(initial=LONG_MAX)
     if len(shifted) and shifted.max() < 1 << 16:
         shifted = shifted.astype(np.uint16)  # NumPy sorts 16 bits by radix
-    return found.take(np.argsort(shifted, kind="stable"))
+    return found.take(np.argsort(shifted, kind="stable"), memory.take)
 
 
 def bounds(found: Windows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -293,7 +237,7 @@ def combine(how: int, found: Ranges, values: NDArray[Any]) -> NDArray[Any]:
         _subtract(found.first, found.last, np.cumsum(values), out)
         return out
     prefix, suffix = np.empty_like(values), np.empty_like(values)
-    _scan(how, found.same, values, prefix, suffix)
+    _scan(how, found.blocks, values, prefix, suffix)
     _join(how, found.first, found.last, found.halves, prefix, suffix, out)
     return out
 
@@ -345,9 +289,9 @@ def moments(found: Ranges, values: Moments) -> Moments:
     if found.is_single:
         n, high, low, m2 = values
         return n[found.last], high[found.last], low[found.last], m2[found.last]
-    prefix, suffix = empty_moments(len(found.same)), empty_moments(len(found.same))
-    _scan_moments(0, found.same, *values, *prefix)
-    _scan_moments(1, found.same, *values, *suffix)
+    prefix, suffix = empty_moments(len(found.blocks)), empty_moments(len(found.blocks))
+    _scan_moments(0, found.blocks, *values, *prefix)
+    _scan_moments(1, found.blocks, *values, *suffix)
     out = empty_moments(found.count)
     _join_moments(found.first, found.last, found.halves, *prefix, *suffix, *out)
     return out
@@ -384,9 +328,9 @@ def _join_pick(
 def pick(found: Ranges, rank: NDArray[np.int64]) -> NDArray[np.int64]:
     """See `contract.windows.Combine.pick`."""
     if found.is_single:
-        return found.last
+        return found.last  # type: ignore[no-any-return]
     prefix, suffix = np.empty_like(rank), np.empty_like(rank)
-    _scan_pick(found.same, rank, prefix, suffix)
+    _scan_pick(found.blocks, rank, prefix, suffix)
     out = np.empty(found.count, np.int64)
     _join_pick(found.first, found.last, found.halves, rank, prefix, suffix, out)
     return out

@@ -1,4 +1,4 @@
-"""Group rows by (key code, slice)."""
+"""Group rows by (key code, slice), or by session."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.contract import groups
 from gpu_windows.kernels.contract.rows import Assigned
-from gpu_windows.kernels.cpu.encode import Encoder
+from gpu_windows.kernels.cpu.keys import Encoder
+from gpu_windows.kernels.cpu.sorting import order_runs
 from gpu_windows.kernels.cpu.types import INT, INTS, INTS32, OUT_INTS, OUT_INTS32
 
 #: Cells a row up to which a table of all (key, slice) cells is cheaper than hashing the pairs.
@@ -20,15 +22,11 @@ _MAX_CELLS = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Groups:
-    """The rows of a batch by group; groups are sorted by (code, slice).
+class Groups(groups.Groups):
+    """The rows of a batch by group, by way of cells.
 
     Parameters
     ----------
-    codes, slices : int64[count]
-        Key code and slice of every group.
-    rows : int64[count]
-        Number of rows of every group.
     cells : int32[n]
         The cell of every row.
     size : int
@@ -37,17 +35,9 @@ class Groups:
         The cell of every group; None where every cell is a group, in their order.
     """
 
-    codes: NDArray[np.int64]
-    slices: NDArray[np.int64]
-    rows: NDArray[np.int64]
     cells: NDArray[np.int32]
     size: int
     occupied: NDArray[np.int64] | None
-
-    @property
-    def count(self) -> int:
-        """Number of groups."""
-        return len(self.codes)
 
     def take(self, of_cells: NDArray[Any]) -> NDArray[Any]:
         """Return what belongs to the groups of an array over cells."""
@@ -156,3 +146,66 @@ def _find_occupied(
                 rows[group] = counts[cell]
                 occupied[group] = cell
                 group += 1
+
+
+# ---- sessions: spans of time of the same key that intersect or touch
+
+#: Key codes a row up to which counting them is cheaper than comparing rows.
+_CODES_PER_ROW = 4
+
+
+def group_sessions(
+    codes: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64], key_count: int
+) -> Groups:
+    """See `contract.groups.Grouping.group_sessions`."""
+    count = len(codes)
+    cells = np.empty(count, np.int32)
+    heads = np.empty(count, np.int64)
+    rows = np.zeros(count, np.int64)
+    order = _order_spans(codes, starts, key_count)
+    found = _sessions(order, codes, starts, ends, cells, heads, rows)
+    heads = heads[:found]
+    return Groups(codes[heads], starts[heads], rows[:found].copy(), cells, found, None)
+
+
+def _order_spans(
+    codes: NDArray[np.int64], starts: NDArray[np.int64], key_count: int
+) -> NDArray[np.int64]:
+    if key_count > _CODES_PER_ROW * len(codes):
+        return np.lexsort((starts, codes))
+    order, spare = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64)
+    edges = np.zeros(key_count + 1, np.int64)
+    _by_code(codes, edges, order)
+    order_runs(edges, starts, order, spare)
+    return order
+
+
+@kernel((INTS, OUT_INTS, OUT_INTS))
+def _by_code(codes: Any, edges: Any, order: Any) -> None:
+    """Sort rows by code, stable; ``edges[code]`` becomes the end of the code's rows."""
+    for i in range(codes.size):
+        edges[codes[i] + 1] += 1
+    for code in range(edges.size - 1):
+        edges[code + 1] += edges[code]
+    for i in range(codes.size):
+        order[edges[codes[i]]] = i
+        edges[codes[i]] += 1
+
+
+@kernel((INTS, INTS, INTS, INTS, OUT_INTS32, OUT_INTS, OUT_INTS))
+def _sessions(
+    order: Any, codes: Any, starts: Any, ends: Any, cells: Any, heads: Any, rows: Any
+) -> Any:
+    """Number the session of every row; return how many there are."""
+    session, code, end = -1, -1, 0
+    for i in range(order.size):
+        row = order[i]
+        if codes[row] != code or starts[row] > end:
+            session += 1
+            heads[session] = row
+            code, end = codes[row], ends[row]
+        else:
+            end = max(end, ends[row])
+        cells[row] = session
+        rows[session] += 1
+    return session + 1

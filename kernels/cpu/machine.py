@@ -13,12 +13,30 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_windows.kernels.argument_types import record
 from gpu_windows.kernels.compile import INNER, compile_rules, inner
 from gpu_windows.kernels.cpu import rules
 from gpu_windows.rules import window_operator
-from gpu_windows.rules.window_operator.layout import Events, Panes
+from gpu_windows.rules.window_operator.layout import (
+    Elements,
+    Events,
+    Panes,
+    Program,
+    Sessions,
+    Settings,
+    Units,
+)
 
 T = TypeVar("T")
+
+#: Types of the named tuples that it takes.
+PROGRAM = record(Program, "if")
+SETTINGS = record(Settings, "I" * 13 + "F")
+PANES = record(Panes, "iiiifbbiiiiib")
+ELEMENTS = record(Elements, "iiif")
+EVENTS = record(Events, "iiiiiiiibii")
+UNITS = record(Units, "iiiiii")
+SESSIONS = record(Sessions, "iibiiii")
 
 #: Types of the arrays of `Events` after the cursors.
 _EVENT_TYPES = (*(np.int64,) * 7, np.int8, np.int64)

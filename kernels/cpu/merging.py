@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import machine
-from gpu_windows.kernels.cpu.machine import Run, run_with_room
-from gpu_windows.kernels.cpu.records import (
+from gpu_windows.kernels.cpu.machine import (
     ELEMENTS,
     EVENTS,
     PANES,
@@ -18,6 +17,8 @@ from gpu_windows.kernels.cpu.records import (
     SESSIONS,
     SETTINGS,
     UNITS,
+    Run,
+    run_with_room,
 )
 from gpu_windows.rules.window_operator.layout import (
     Elements,

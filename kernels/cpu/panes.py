@@ -9,9 +9,16 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import machine
-from gpu_windows.kernels.cpu.machine import Run, run_with_room
-from gpu_windows.kernels.cpu.records import ELEMENTS, EVENTS, PANES, PROGRAM, SETTINGS
-from gpu_windows.kernels.cpu.runs import sort_runs
+from gpu_windows.kernels.cpu.machine import (
+    ELEMENTS,
+    EVENTS,
+    PANES,
+    PROGRAM,
+    SETTINGS,
+    Run,
+    run_with_room,
+)
+from gpu_windows.kernels.cpu.sorting import sort_runs
 from gpu_windows.kernels.cpu.types import OUT_INTS
 from gpu_windows.rules.window_operator.layout import Elements, Events, Panes, Program, Settings
 

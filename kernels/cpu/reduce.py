@@ -73,7 +73,7 @@ def _pick(cells: Any, rank: Any, valid: Any, out: Any) -> None:
 def count(groups: Groups, valid: NDArray[np.bool_]) -> NDArray[np.int64]:
     """See `contract.groups.Reduce.count`."""
     if len(valid) == 0:
-        return groups.rows
+        return groups.rows  # type: ignore[no-any-return]
     out = np.zeros(groups.size, np.int64)
     _count(groups.cells, valid, out)
     return groups.take(out)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceInts, DeviceLane, DeviceMoments
+from gpu_windows.kernels.contract.windows import Ranges
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import CudaKernel, kernel
@@ -34,8 +35,6 @@ from gpu_windows.kernels.cuda.scan import (
 )
 from gpu_windows.kernels.cuda.types import BYTES, INT, INTS, INTS32
 from gpu_windows.kernels.cuda.windows import (
-    Ranges,
-    Windows,
     bounds,
     by_number,
     last_slices,
@@ -46,8 +45,6 @@ from gpu_windows.kernels.cuda.windows import (
 from gpu_windows.rules import ADD, PREFIX, SUFFIX
 
 __all__ = [
-    "Ranges",
-    "Windows",
     "bounds",
     "by_number",
     "combine",
@@ -102,8 +99,9 @@ def _join_ranges(scan: Scan, join: CudaKernel, found: Ranges, parameter: Any, va
     out = like(values, found.count)
     if found.count == 0:
         return out
-    prefixes = scan.scan(parameter, BEFORE, found.heads, values).arguments
-    suffixes = scan.scan(parameter, AFTER, found.tails, values).arguments
+    heads, tails = found.blocks
+    prefixes = scan.scan(parameter, BEFORE, heads, values).arguments
+    suffixes = scan.scan(parameter, AFTER, tails, values).arguments
     places = found.first, found.last, found.halves
     join(found.count, parameter, *places, *prefixes, *suffixes, out)
     return out

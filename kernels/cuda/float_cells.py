@@ -13,7 +13,7 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceFloats, DeviceInts
 from gpu_windows.kernels.cuda import primitives, replicas, rules
-from gpu_windows.kernels.cuda.block_tables import (
+from gpu_windows.kernels.cuda.blocks import (
     SLOTS,
     clear_table,
     keep_greatest,

@@ -1,4 +1,4 @@
-"""Group rows by (key code, slice), and cut groups into pieces that a thread can do."""
+"""Group rows by (key code, slice) or by session; cut groups into pieces that a thread can do."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_windows.kernels.contract import groups
 from gpu_windows.kernels.contract.arrays import DeviceInts, HostInts
 from gpu_windows.kernels.contract.rows import Assigned, Seen
 from gpu_windows.kernels.cuda import primitives
@@ -15,9 +16,11 @@ from gpu_windows.kernels.cuda.cells import Cells, Found, cells_of
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.reach import mark_reach, reach_of
+from gpu_windows.kernels.cuda.scan import FOLD, Lane
 from gpu_windows.kernels.cuda.search import owner
 from gpu_windows.kernels.cuda.sorting import sort_pairs
 from gpu_windows.kernels.cuda.types import BOOLS, INTS
+from gpu_windows.rules import MAX
 
 #: Most items that one thread combines. The pieces of a group are cut from its first row on, so
 #: the order in which floats are added depends on the group's rows alone.
@@ -46,24 +49,17 @@ class Pieces:
 
 
 @dataclass(frozen=True)
-class Groups:
-    """The rows of a batch by group; groups are sorted by (code, slice).
+class Groups(groups.Groups):
+    """The rows of a batch by group, by cells or sorted.
 
     Parameters
     ----------
-    codes, slices : int64[count]
-        Key code and slice of every group.
-    rows : int64[count]
-        Number of rows of every group.
     cells : Cells, optional
         Of the rows. Where there are none, the rows are sorted:
     sorted_rows : int64[n], optional
         Rows by group, those of a group in their order.
     """
 
-    codes: Any
-    slices: Any
-    rows: Any
     cells: Cells | None = None
     sorted_rows: Any = None
 
@@ -81,11 +77,6 @@ class Groups:
         """
         begins, _ = primitives.exclusive_scan(self.rows)
         return _levels(begins, self.rows)
-
-    @property
-    def count(self) -> int:
-        """Number of groups."""
-        return len(self.codes)
 
 
 def group(
@@ -188,6 +179,31 @@ def _groups(
         group_slices[g] = slices[begin]
         end = begins[g + 1] if g + 1 < begins.size else codes.size
         rows[g] = end - begin
+
+
+# ---- sessions: spans of time of the same key that intersect or touch
+
+
+def group_sessions(
+    codes: DeviceInts, starts: DeviceInts, ends: DeviceInts, key_count: int
+) -> Groups:
+    """See `contract.groups.Grouping.group_sessions`."""
+    count = len(codes)
+    if count == 0:
+        return none()
+    order, codes, starts = sort_pairs(codes, starts, (0, key_count - 1), reach_of(starts))
+    sorted_ends = primitives.gather(ends, order)
+    latest = FOLD.up_to(MAX, key_begins(codes), Lane(sorted_ends)).values
+    heads = primitives.empty(count, np.bool_)
+    _session_heads(count, codes, starts, latest, heads)
+    return groups_at(codes, starts, order, primitives.where(heads))
+
+
+@kernel((INTS, INTS, INTS, BOOLS))
+def _session_heads(codes: Any, starts: Any, latest: Any, heads: Any) -> None:
+    """Mark the first row of every session: it starts after all those before it have ended."""
+    for i in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+        heads[i] = i == 0 or codes[i] != codes[i - 1] or starts[i] > latest[i - 1]
 
 
 # ---- pieces

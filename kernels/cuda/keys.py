@@ -30,7 +30,9 @@ from gpu_windows.kernels.cuda import primitives, reach
 from gpu_windows.kernels.cuda import texts as strings
 from gpu_windows.kernels.cuda.blocks import sum_before
 from gpu_windows.kernels.cuda.compiler import cuda, device_function, load_relaxed
+from gpu_windows.kernels.cuda.grouping import key_begins
 from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.search import owner
 from gpu_windows.kernels.cuda.types import BOOLS, FLOATS, INT, INTS
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -305,3 +307,33 @@ def texts(column: ArrowArray, encode: Callable[[ArrowArray], HostInts]) -> Devic
         return np.append(encode(dictionary.take(firsts)), 0)  # every row has one
 
     return codes(indices, _ALL, encode_indices)
+
+
+# ---- the rows of every key
+
+
+def number(codes: DeviceInts, counts: DeviceInts) -> tuple[DeviceInts, DeviceInts]:
+    """See `contract.keys.Keys.number`."""
+    numbers = primitives.empty(len(codes), np.int64)
+    after = primitives.gather(counts, primitives.to_device(np.arange(len(counts))))
+    if len(codes) == 0:
+        return numbers, after
+    order = primitives.argsort(codes)
+    codes = primitives.gather(codes, order)
+    begins = key_begins(codes)
+    _number_rows(len(codes), codes, counts, order, begins, numbers)
+    _count_rows(len(begins), codes, begins, after)
+    return numbers, after
+
+
+@kernel((INTS, INTS, INTS, INTS, INTS))
+def _number_rows(codes: Any, counts: Any, order: Any, begins: Any, numbers: Any) -> None:
+    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
+        numbers[order[i]] = counts[codes[i]] + i - begins[owner(begins, i)]
+
+
+@kernel((INTS, INTS, INTS))
+def _count_rows(codes: Any, begins: Any, counts: Any) -> None:
+    for g in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
+        end = begins[g + 1] if g + 1 < begins.size else codes.size
+        counts[codes[begins[g]]] += end - begins[g]

@@ -10,17 +10,13 @@ from gpu_windows.kernels.cuda import (
     joins,
     keys,
     memory,
-    numbering,
     reduce,
-    sessions,
 )
 
 MODULES = Modules(
     keys,
     assign,
-    numbering,
     grouping,
-    sessions,
     reduce,
     combine,
     joins,

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels.compile import run_first_alone
-from gpu_windows.kernels.cuda import numbering, primitives, session
+from gpu_windows.kernels.cuda import keys, primitives, session
 
 #: Rows of the call: more than one block of threads, and keys that meet in every block.
 _ROWS, _KEYS = 1 << 13, 7
@@ -39,7 +39,7 @@ def _check_answers() -> None:
     """Raise `ArithmeticError` if kernels give anything wrong."""
     rows = np.arange(_ROWS, dtype=np.int64)
     counts = primitives.to_device(np.zeros(_KEYS, np.int64))
-    numbers, after = numbering.number(primitives.to_device(rows % _KEYS), counts)
+    numbers, after = keys.number(primitives.to_device(rows % _KEYS), counts)
     right = np.array_equal(primitives.to_host(numbers), rows // _KEYS)
     if not right or not np.array_equal(primitives.to_host(after), np.bincount(rows % _KEYS)):
         raise ArithmeticError("it gave wrong numbers of rows")

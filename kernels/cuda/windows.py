@@ -2,76 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceInts
+from gpu_windows.kernels.contract.windows import Ranges, Windows
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.search import first_after, first_entry, first_from, last_entry, owner
 from gpu_windows.kernels.cuda.types import BOOLS, BYTES, GRID, INT, INTS, INTS32
 from gpu_windows.rules import Grid
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Ranges of entries.
-
-    Parameters
-    ----------
-    first, last : int64[count]
-        First and last entry of every range.
-    halves : int8[count]
-        Of which scans every range is made: PREFIX, SUFFIX or BOTH (`gpu_windows.rules`).
-    heads, tails : int32[m], or empty where ``is_single``
-        First and last entry of the block and the key of every entry.
-    is_single : bool
-        Whether every range is one entry.
-    """
-
-    first: Any
-    last: Any
-    halves: Any
-    heads: Any
-    tails: Any
-    is_single: bool
-
-    @property
-    def count(self) -> int:
-        """Number of ranges."""
-        return len(self.first)
-
-    def take(self, order: Any) -> Self:
-        """Return the ranges in another order, int64[count]."""
-        moved = {name: primitives.gather(getattr(self, name), order) for name in self._of_each}
-        return replace(self, **moved)
-
-    @property
-    def _of_each(self) -> tuple[str, ...]:
-        """The arrays that have an entry a range."""
-        return ("first", "last", "halves")
-
-
-@dataclass(frozen=True)
-class Windows(Ranges):
-    """The windows of some entries, grouped by the last entry in each, then by number.
-
-    Parameters
-    ----------
-    numbers : int64[count]
-        Window numbers (`gpu_windows.rules`).
-    grid : Grid
-    """
-
-    numbers: Any
-    grid: Grid
-
-    @property
-    def _of_each(self) -> tuple[str, ...]:
-        return (*super()._of_each, "numbers")
 
 
 @kernel((INTS, INTS, GRID, INT, INT, INTS))
@@ -130,7 +72,7 @@ def windows(codes: DeviceInts, slices: DeviceInts, grid: Grid, low: int, high: i
     entries = len(codes) if grid.span > 1 else 0
     heads, tails = (primitives.empty(entries, np.int32) for _ in range(2))
     _blocks(entries, codes, slices, grid, heads, tails)
-    return Windows(first, last, halves, heads, tails, grid.span == 1, numbers, grid)
+    return Windows(first, last, halves, (heads, tails), grid.span == 1, numbers, grid)
 
 
 def _starts(codes: Any, slices: Any, grid: Grid, low: int, high: int) -> tuple[Any, int]:
@@ -165,7 +107,9 @@ def last_slices(
 
 def by_number(found: Windows) -> Windows:
     """See `contract.windows.Combine.by_number`."""
-    return found.take(primitives.argsort(found.numbers)) if found.count else found
+    return (
+        found.take(primitives.argsort(found.numbers), primitives.gather) if found.count else found
+    )
 
 
 def bounds(found: Windows) -> tuple[DeviceInts, DeviceInts]:
@@ -202,4 +146,4 @@ def ranges(
     if not is_single:
         _blocks_of_values(len(codes), codes, values, length, heads, tails)
         _halves_of_ranges(len(first), first, last, heads, halves)
-    return Ranges(first, last, halves, heads, tails, is_single=is_single)
+    return Ranges(first, last, halves, (heads, tails), is_single=is_single)

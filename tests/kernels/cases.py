@@ -116,7 +116,7 @@ def evaluate(backend: Backend, case: Case) -> Results:
     found |= {f"group {name}": backend.to_host(part) for name, part in partials.items()}
     _check_accepted(backend, case, keep, assigned, found)
     found |= {f"session {name}": part for name, part in _sessions(backend, case).items()}
-    numbered = backend.numbering.number(place(case.codes), place(np.zeros(case.keys, int)))
+    numbered = backend.keys.number(place(case.codes), place(np.zeros(case.keys, int)))
     found |= dict(zip(("numbers", "counts"), map(backend.to_host, numbered), strict=True))
     made = _combine(backend, case, groups, partials)
     found |= {f"window {name}": backend.to_host(part) for name, part in made.items()}
@@ -156,7 +156,9 @@ def _check_accepted(
 def _sessions(backend: Backend, case: Case) -> Results:
     place = backend.to_device
     ends = place(case.ends)
-    groups = backend.sessions.group(place(case.codes), place(case.ts), ends, case.key_count)
+    groups = backend.grouping.group_sessions(
+        place(case.codes), place(case.ts), ends, case.key_count
+    )
     made = {
         "codes": groups.codes,
         "starts": groups.slices,
@@ -218,7 +220,7 @@ def _combine(
     moments = backend.combine.moments(found, (n, mean, rest, m2))
     made |= dict(zip(MOMENTS, moments, strict=True))
     made["pick"] = backend.combine.pick(found, partials["least ints"])
-    back = found.take(backend.to_device(np.arange(found.count)[::-1]))
+    back = found.take(backend.to_device(np.arange(found.count)[::-1]), backend.take)
     made["numbers from the last"] = back.numbers
     made["add ints from the last"] = backend.combine.combine(ADD, back, partials["add ints"])
     made["pick from the last"] = backend.combine.pick(back, partials["least ints"])

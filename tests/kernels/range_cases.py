@@ -66,7 +66,7 @@ def evaluate(backend: Backend, case: Frames) -> Results:
     n, mean, _, m2 = backend.combine.moments(found, parts)
     made |= {"n": n, "mean": mean, "m2": m2}
     made["pick"] = backend.combine.pick(found, ints)
-    back = found.take(place(np.arange(found.count)[::-1].copy()))
+    back = found.take(place(np.arange(found.count)[::-1].copy()), backend.take)
     made["least ints from the last"] = backend.combine.combine(rules.MIN, back, ints)
     return {name: backend.to_host(part) for name, part in made.items()}
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from gpu_windows.kernels.contract import groups, windows
+from gpu_windows.kernels.contract import groups
 from gpu_windows.kernels.contract.modules import Modules
 
 PACKAGES = ("cpu", "cuda")
@@ -26,21 +26,15 @@ CONTRACT: dict[str, Any] = {
 }
 
 #: The class of a back end that stands for a type variable of the contract.
-OPAQUE = {
-    groups.G: "Groups",
-    groups.G_co: "Groups",
-    groups.G_contra: "Groups",
-    windows.R: "Ranges",
-    windows.W: "Windows",
-}
+OPAQUE = {groups.G: "Groups", groups.G_contra: "Groups"}
 
 #: What the modules of the contract are made of; nobody but they may call it.
 PARTS = {
     "cpu": {
-        "machine", "modules", "moments", "records", "rules", "runs", "search", "sorting", "types",
+        "machine", "modules", "moments", "rules", "search", "sorting", "types",
     },
     "cuda": {
-        "block_tables", "blocks", "cells", "compiler", "cupy_kernels", "float_cells", "kernel",
+        "blocks", "cells", "compiler", "cupy_kernels", "float_cells", "kernel",
         "launcher", "library", "merge_path", "modules", "primitives", "probe", "reach", "replicas",
         "resident", "rules", "scan", "search", "session", "sorting", "staging", "texts", "types",
         "windows",
@@ -50,12 +44,15 @@ PARTS = {
 #: What is on the host only: keys become codes there, and what goes through the rows of a key or a
 #: window one by one.
 HOST_ONLY = {
-    "cpu": {"admission", "encode", "matching", "merging", "panes", "running"},
+    "cpu": {"admission", "matching", "merging", "panes", "running"},
     "cuda": set[str](),
 }
 
 #: Public functions of modules of the contract that other modules of the package call.
-SHARED = {"cuda.grouping": {"groups_at", "key_begins", "none"}}
+SHARED = {
+    "cpu.keys": {"hash_bytes", "mix"},
+    "cuda.grouping": {"groups_at", "key_begins", "none"},
+}
 
 each_module = pytest.mark.parametrize("name", CONTRACT)
 each_package = pytest.mark.parametrize("package", PACKAGES)

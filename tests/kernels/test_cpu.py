@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gpu_windows import rules
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.cpu import grouping
-from gpu_windows.kernels.cpu.encode import Encoder, TextEncoder, hash_bytes
+from gpu_windows.kernels.cpu.keys import Encoder, TextEncoder, hash_bytes
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.kernels import definitions, key_cases, range_cases, running_cases
 from tests.kernels.cases import Case, apart, assert_equal, cases, evaluate, random_case

@@ -28,7 +28,7 @@ MOST_SPILLED_BYTES = 32
 #: machine; what others do on the same cores may double that.
 MOST_SECONDS = 15.0
 #: The kernels of the quick lane: a small one, and one that must not divide.
-SMALL = ("numbering.count", "assign.assign")
+SMALL = ("keys.count_rows", "assign.assign")
 #: What the kernels took when the page was made.
 PAGE = Path(__file__).parents[2] / "docs" / "ptxas.md"
 #: A row of `assign`, with both kinds of slices and nulls. One 64-bit division takes as many.
@@ -89,7 +89,7 @@ import numpy as np
 vars(np).pop("row_stack", None)
 from gpu_windows.kernels.cuda.compiler import ptx
 from gpu_windows.kernels.cuda.kernel import all_kernels
-kernel = all_kernels()["numbering.count"]
+kernel = all_kernels()["keys.count_rows"]
 print(".target sm_90" in ptx(kernel.definition, kernel.signatures[0], (9, 0)))
 print("row_stack" in vars(np))
 """

@@ -16,7 +16,7 @@ from gpu_windows.column_types.logical import is_ordered
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.arrays import DeviceInts
 from gpu_windows.kernels.cpu import grouping
-from gpu_windows.kernels.cpu.encode import Encoder, TextEncoder, hash_bytes, mix
+from gpu_windows.kernels.cpu.keys import Encoder, TextEncoder, hash_bytes, mix
 from gpu_windows.operators.columns.numeric import (
     ALL,
     canonical_bits,

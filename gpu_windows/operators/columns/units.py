@@ -42,4 +42,6 @@ def drop_repeated(backend: Backend, found: Windows, grid: Grid, units: Units) ->
     if grid.steps == 0:
         return found
     some = ~rules.is_repeated(backend.to_host(found.numbers), grid, units)
-    return found if some.all() else found.take(backend.to_device(np.flatnonzero(some)))
+    return (
+        found if some.all() else found.take(backend.to_device(np.flatnonzero(some)), backend.take)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.cpu.encode import Encoder
+from gpu_windows.kernels.cpu.keys import Encoder
 
 Ints = NDArray[np.int64]
 

@@ -90,5 +90,5 @@ class CountTable(SliceTable):
 
 def _number_rows(codes: Ints, counts: Ints, backend: Backend, _: Map) -> tuple[Ints, Ints]:
     """Return the numbers of rows within their keys, and the keys' row counts after them."""
-    numbers, after = backend.numbering.number(backend.to_device(codes), backend.to_device(counts))
+    numbers, after = backend.keys.number(backend.to_device(codes), backend.to_device(counts))
     return backend.to_host(numbers), backend.to_host(after)

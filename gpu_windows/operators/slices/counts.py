@@ -134,7 +134,7 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
         pieces = []
         for begin in range(0, len(order), limit):
             part = slice(begin, begin + limit)
-            windows = found.take(backend.to_device(order[part]))
+            windows = found.take(backend.to_device(order[part]), backend.take)
             states = self._combine(backend, each, windows, entries)
             keys = self._table.keys.decode(codes[part])
             firing = ("element", ends[part] // self._grid.slide - 1, "early")

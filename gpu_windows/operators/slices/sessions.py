@@ -47,7 +47,7 @@ class SessionTable(SliceTable):
         self, backend: Backend, codes: Any, placed: Placed, states: Sequence[State], key_count: int
     ) -> Any:
         ends = backend.to_device(states[0][0])
-        return backend.sessions.group(codes, placed.slices, ends, key_count)
+        return backend.grouping.group_sessions(codes, placed.slices, ends, key_count)
 
 
 class SessionsOperator(FiringOperator):

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_windows.kernels.cpu import encode
+from gpu_windows.kernels.cpu import keys as cpu_keys
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import sortable
 from tests.cost import cpu_seconds
@@ -54,7 +54,7 @@ def test_keys_of_one_hash_are_different_keys(monkeypatch: pytest.MonkeyPatch) ->
     def no_hash(_: Any, __: Any, hashes: Any) -> None:
         hashes[:] = 7
 
-    monkeypatch.setattr(encode, "hash_bytes", no_hash)
+    monkeypatch.setattr(cpu_keys, "hash_bytes", no_hash)
     texts = pa.array(["ab", "a", "", "b", "ab", None, "ba", "a\0", "a"])
     encoder = KeyEncoder([texts.type])
     codes = encoder.encode([texts])
