@@ -71,6 +71,14 @@ def compile_rules(
     return compiled
 
 
+def specialize(template: Callable[..., Any], name: str, **functions: Any) -> FunctionType:
+    """Return a template that calls these functions in the place of its module's of their names."""
+    namespace = {**template.__globals__, **functions}
+    made = FunctionType(template.__code__, namespace, f"_{name}")
+    made.__qualname__ = made.__name__
+    return made
+
+
 class Inner:
     """A function that CPU kernels call: compiled for the first that needs it.
 

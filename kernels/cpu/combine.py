@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.compile import Kernel, kernel, specialize
 from gpu_windows.kernels.contract.windows import Ranges, Windows
 from gpu_windows.kernels.cpu import memory, rules
-from gpu_windows.kernels.cpu.moments import Moments, empty_moments, follows, whole
+from gpu_windows.kernels.cpu.moments import Moments, empty_moments
+from gpu_windows.kernels.cpu.running import choose_better, scan_fold, scan_moments, scan_pick
 from gpu_windows.kernels.cpu.search import first_from
 from gpu_windows.kernels.cpu.types import (
     BOOLS,
@@ -189,28 +190,13 @@ def ranges(
 
 # ---- scan the blocks from both ends, join the halves
 
-
-@kernel(
-    (INT, BOOLS, INTS, OUT_INTS, OUT_INTS),
-    (INT, BOOLS, FLOATS, OUT_FLOATS, OUT_FLOATS),
-)
-def _scan(how: Any, same: Any, values: Any, prefix: Any, suffix: Any) -> None:
-    for e in range(same.size):
-        prefix[e] = values[e]
-        if same[e]:
-            prefix[e] = rules.fold(how, prefix[e - 1], values[e])
-    for d in range(1, same.size + 1):
-        e = same.size - d
-        suffix[e] = values[e]
-        if d > 1 and same[e + 1]:
-            suffix[e] = rules.fold(how, values[e], suffix[e + 1])
+#: How two partials are combined: a kernel of `_join` has its own in this place.
+merge: Any = None
 
 
-@kernel(
-    (INT, INTS, INTS, BYTES, INTS, INTS, OUT_INTS),
-    (INT, INTS, INTS, BYTES, FLOATS, FLOATS, OUT_FLOATS),
-)
-def _join(how: Any, first: Any, last: Any, halves: Any, prefix: Any, suffix: Any, out: Any) -> None:
+def _join(
+    parameter: Any, first: Any, last: Any, halves: Any, prefix: Any, suffix: Any, out: Any
+) -> None:
     for i in range(halves.size):
         left, right = first[i], last[i]
         if halves[i] == PREFIX:
@@ -218,7 +204,28 @@ def _join(how: Any, first: Any, last: Any, halves: Any, prefix: Any, suffix: Any
         elif halves[i] == SUFFIX:
             out[i] = suffix[left]
         else:
-            out[i] = rules.fold(how, suffix[left], prefix[right])
+            out[i] = merge(parameter, suffix[left], prefix[right])
+
+
+_join_fold = kernel(
+    (INT, INTS, INTS, BYTES, INTS, INTS, OUT_INTS),
+    (INT, INTS, INTS, BYTES, FLOATS, FLOATS, OUT_FLOATS),
+)(specialize(_join, "join_fold", merge=rules.fold))
+_join_pick = kernel((INTS, INTS, INTS, BYTES, INTS, INTS, OUT_INTS))(
+    specialize(_join, "join_pick", merge=choose_better)
+)
+
+
+def _join_ranges(
+    scan: Kernel, join: Kernel, found: Ranges, parameter: Any, values: NDArray[Any]
+) -> NDArray[Any]:
+    """Return the partials of the ranges, of one number each."""
+    prefix, suffix = np.empty_like(values), np.empty_like(values)
+    scan(parameter, 0, found.blocks, values, prefix)
+    scan(parameter, 1, found.blocks, values, suffix)
+    out = np.empty(found.count, values.dtype)
+    join(parameter, found.first, found.last, found.halves, prefix, suffix, out)
+    return out
 
 
 @kernel((INTS, INTS, INTS, OUT_INTS))
@@ -232,36 +239,11 @@ def combine(how: int, found: Ranges, values: NDArray[Any]) -> NDArray[Any]:
     """See `contract.windows.Combine.combine`."""
     if found.is_single:
         return values[found.last]
-    out = np.empty(found.count, values.dtype)
     if how == ADD and values.dtype == np.int64:  # differences of running sums, which wrap around
+        out = np.empty(found.count, np.int64)
         _subtract(found.first, found.last, np.cumsum(values), out)
         return out
-    prefix, suffix = np.empty_like(values), np.empty_like(values)
-    _scan(how, found.blocks, values, prefix, suffix)
-    _join(how, found.first, found.last, found.halves, prefix, suffix, out)
-    return out
-
-
-@kernel((INT, BOOLS, INTS, FLOATS, FLOATS, FLOATS, OUT_INTS, *[OUT_FLOATS] * 3))
-def _scan_moments(
-    backwards: Any, same: Any, n: Any, high: Any, low: Any, m2: Any,
-    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
-) -> None:  # fmt: skip
-    count, shift, mean, squares, rest = 0, 0.0, 0.0, 0.0, 0.0
-    for d in range(same.size):
-        e = same.size - 1 - d if backwards else d
-        if d == 0 or not same[e + 1 if backwards else e]:
-            count, squares, rest = 0, 0.0, 0.0
-        if count == 0:
-            shift = high[e]
-        apart = (high[e] - shift) + low[e]
-        count, mean, more = rules.moments(count, mean, 0.0, n[e], apart, m2[e])
-        squares, off = rules.two_sum(squares, more)
-        rest += off
-        out_n[e], out_m2[e] = count, whole(squares, rest)
-        out_high[e], out_low[e] = rules.two_sum(shift, mean)
-        if follows(count - n[e], count):
-            shift, mean = out_high[e], out_low[e]
+    return _join_ranges(scan_fold, _join_fold, found, how, values)
 
 
 @kernel((INTS, INTS, BYTES, *[INTS, FLOATS, FLOATS, FLOATS] * 2, OUT_INTS, *[OUT_FLOATS] * 3))
@@ -290,47 +272,15 @@ def moments(found: Ranges, values: Moments) -> Moments:
         n, high, low, m2 = values
         return n[found.last], high[found.last], low[found.last], m2[found.last]
     prefix, suffix = empty_moments(len(found.blocks)), empty_moments(len(found.blocks))
-    _scan_moments(0, found.blocks, *values, *prefix)
-    _scan_moments(1, found.blocks, *values, *suffix)
+    scan_moments(0, found.blocks, *values, *prefix)
+    scan_moments(1, found.blocks, *values, *suffix)
     out = empty_moments(found.count)
     _join_moments(found.first, found.last, found.halves, *prefix, *suffix, *out)
     return out
-
-
-@kernel((BOOLS, INTS, OUT_INTS, OUT_INTS))
-def _scan_pick(same: Any, rank: Any, prefix: Any, suffix: Any) -> None:
-    for e in range(same.size):
-        prefix[e] = e
-        if same[e]:
-            prefix[e] = rules.better(prefix[e - 1], rank[prefix[e - 1]], e, rank[e])
-    for d in range(1, same.size + 1):
-        e = same.size - d
-        suffix[e] = e
-        if d > 1 and same[e + 1]:
-            suffix[e] = rules.better(e, rank[e], suffix[e + 1], rank[suffix[e + 1]])
-
-
-@kernel((INTS, INTS, BYTES, INTS, INTS, INTS, OUT_INTS))
-def _join_pick(
-    first: Any, last: Any, halves: Any, rank: Any, prefix: Any, suffix: Any, out: Any
-) -> None:
-    for i in range(halves.size):
-        left, right = first[i], last[i]
-        if halves[i] == PREFIX:
-            out[i] = prefix[right]
-        elif halves[i] == SUFFIX:
-            out[i] = suffix[left]
-        else:
-            a, b = suffix[left], prefix[right]
-            out[i] = rules.better(a, rank[a], b, rank[b])
 
 
 def pick(found: Ranges, rank: NDArray[np.int64]) -> NDArray[np.int64]:
     """See `contract.windows.Combine.pick`."""
     if found.is_single:
         return found.last  # type: ignore[no-any-return]
-    prefix, suffix = np.empty_like(rank), np.empty_like(rank)
-    _scan_pick(found.blocks, rank, prefix, suffix)
-    out = np.empty(found.count, np.int64)
-    _join_pick(found.first, found.last, found.halves, rank, prefix, suffix, out)
-    return out
+    return _join_ranges(scan_pick, _join_pick, found, rank, np.arange(len(rank)))

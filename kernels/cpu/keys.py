@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.compile import inner, kernel
 from gpu_windows.kernels.cpu.types import INT, INTS, OUT_INTS, OUT_TEXT, TEXT
 
 Ints = NDArray[np.int64]
 
 _INITIAL_SLOTS = 1 << 12
+
+
+@inner(inline="always")
+def _first_slot(value: Any, mask: Any) -> Any:
+    """Return where a value, or the hash of a text, is looked for first in a table."""
+    mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64(mixed >> np.uint64(32)) & mask
 
 
 @kernel((INTS, INT, OUT_INTS, OUT_INTS, INT, OUT_INTS))
@@ -27,8 +34,7 @@ def _encode(values: Any, start: Any, slots: Any, distinct: Any, count: Any, code
     limit = slots.size // 2
     for i in range(start, values.size):
         value = values[i]
-        mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
-        slot = np.int64(mixed >> np.uint64(32)) & mask
+        slot = _first_slot(value, mask)
         while slots[slot] != 0 and distinct[slots[slot] - 1] != value:
             slot = (slot + 1) & mask
         if slots[slot] == 0:
@@ -39,6 +45,17 @@ def _encode(values: Any, start: Any, slots: Any, distinct: Any, count: Any, code
             slots[slot] = count
         codes[i] = slots[slot] - 1
     return values.size, count
+
+
+@kernel((INTS, OUT_INTS))
+def _place(values: Any, slots: Any) -> None:
+    """Put codes, whose values (or texts) are all different, into a free table."""
+    mask = slots.size - 1
+    for code in range(values.size):
+        slot = _first_slot(values[code], mask)
+        while slots[slot] != 0:
+            slot = (slot + 1) & mask
+        slots[slot] = code + 1
 
 
 class Encoder:
@@ -65,13 +82,9 @@ class Encoder:
             self._grow()
 
     def _grow(self) -> None:
-        values = self.values.copy()
         self._slots = np.zeros(4 * len(self._slots), np.int64)
-        self._values = np.empty(len(self._slots) // 2, np.int64)
-        self.count = 0
-        _, self.count = _encode(
-            values, 0, self._slots, self._values, 0, np.empty(len(values), np.int64)
-        )
+        self._values = _resize(self._values, self.count, len(self._slots) // 2)
+        _place(self.values, self._slots)
 
 
 @kernel((INTS, TEXT, INTS, INT, OUT_INTS, OUT_INTS, OUT_INTS, OUT_TEXT, INT, OUT_INTS))
@@ -87,8 +100,7 @@ def _encode_texts(
     limit = slots.size // 2
     for i in range(start, hashes.size):
         begin, length = offsets[i], offsets[i + 1] - offsets[i]
-        mixed = np.uint64(hashes[i]) * np.uint64(0x9E3779B97F4A7C15)
-        slot = np.int64(mixed >> np.uint64(32)) & mask
+        slot = _first_slot(hashes[i], mask)
         while slots[slot] != 0:
             code = slots[slot] - 1
             place = all_offsets[code]
@@ -111,18 +123,6 @@ def _encode_texts(
             slots[slot] = count
         codes[i] = slots[slot] - 1
     return hashes.size, count
-
-
-@kernel((INTS, OUT_INTS))
-def _place(hashes: Any, slots: Any) -> None:
-    """Put codes, whose values are all different, into a free table."""
-    mask = slots.size - 1
-    for code in range(hashes.size):
-        mixed = np.uint64(hashes[code]) * np.uint64(0x9E3779B97F4A7C15)
-        slot = np.int64(mixed >> np.uint64(32)) & mask
-        while slots[slot] != 0:
-            slot = (slot + 1) & mask
-        slots[slot] = code + 1
 
 
 class TextEncoder:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.compile import JIT, inner, kernel
+from gpu_windows.kernels.compile import JIT, inner, kernel, specialize
 from gpu_windows.kernels.cpu import rules
 from gpu_windows.kernels.cpu.grouping import Groups
 from gpu_windows.kernels.cpu.types import (
@@ -105,11 +105,17 @@ def _close_block(
     bits[cell * WORDS] = 0
 
 
-@kernel((INTS32, FLOATS, BOOLS, OUT_FLOATS, OUT_INTS, OUT_INTS, *[OUT_FLOATS] * 4))
-def _add_floats(
-    cells: Any, values: Any, valid: Any, sums: Any, bits: Any,
+@inner(inline="always")
+def difference(value: Any, other: Any) -> Any:
+    """Return ``value - other`` of two float64; of int64 it is a rule."""
+    return value - other
+
+
+def _add(
+    of_ints: Any, cells: Any, values: Any, valid: Any, shifts: Any, sums: Any, bits: Any,
     n: Any, high: Any, low: Any, m2: Any, rest: Any,
 ) -> None:  # fmt: skip
+    """Add values to the blocks of their cells; ``shifts`` are these cells as their type."""
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for i in range(cells.size):
         if valid.size == 0 or valid[i]:
@@ -117,38 +123,24 @@ def _add_floats(
             count = bits[at] + 1
             bits[at] = count
             if count == 1:
-                sums[at + one], sums[at + two], sums[at + three] = values[i], 0.0, 0.0
+                shifts[at + one], sums[at + two], sums[at + three] = values[i], 0.0, 0.0
             else:
-                apart = values[i] - sums[at + one]
+                apart = difference(values[i], shifts[at + one])
                 sums[at + two] += apart
                 sums[at + three] += apart * apart
                 if count == _LONGEST or (
                     count == BLOCK and rules.is_far(count, sums[at + two], sums[at + three])
                 ):
-                    _close_block(False, sums, bits, cells[i], n, high, low, m2, rest)
+                    _close_block(of_ints, sums, bits, cells[i], n, high, low, m2, rest)
 
 
-@kernel((INTS32, INTS, BOOLS, OUT_FLOATS, OUT_INTS, OUT_INTS, *[OUT_FLOATS] * 4))
-def _add_ints(
-    cells: Any, values: Any, valid: Any, sums: Any, bits: Any,
-    n: Any, high: Any, low: Any, m2: Any, rest: Any,
-) -> None:  # fmt: skip
-    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    for i in range(cells.size):
-        if valid.size == 0 or valid[i]:
-            at = np.uint64(cells[i]) * np.uint64(WORDS)
-            count = bits[at] + 1
-            bits[at] = count
-            if count == 1:
-                bits[at + one], sums[at + two], sums[at + three] = values[i], 0.0, 0.0
-            else:
-                apart = rules.difference(values[i], bits[at + one])
-                sums[at + two] += apart
-                sums[at + three] += apart * apart
-                if count == _LONGEST or (
-                    count == BLOCK and rules.is_far(count, sums[at + two], sums[at + three])
-                ):
-                    _close_block(True, sums, bits, cells[i], n, high, low, m2, rest)
+_MEMORY = OUT_FLOATS, OUT_INTS, OUT_INTS, *[OUT_FLOATS] * 4
+_add_floats = kernel((INT, INTS32, FLOATS, BOOLS, OUT_FLOATS, *_MEMORY))(
+    specialize(_add, "add_floats")
+)
+_add_ints = kernel((INT, INTS32, INTS, BOOLS, OUT_INTS, *_MEMORY))(
+    specialize(_add, "add_ints", difference=rules.difference)
+)
 
 
 @kernel((INTS, INT, FLOATS, INTS, INTS, *[FLOATS] * 4, OUT_INTS, *[OUT_FLOATS] * 3))
@@ -182,15 +174,16 @@ def moments(groups: Groups, n: NDArray[np.int64], *parts: NDArray[np.float64]) -
 
 def moments_of(groups: Groups, values: NDArray[Any], valid: NDArray[np.bool_]) -> Moments:
     """See `contract.groups.Reduce.moments_of`."""
-    of_ints = values.dtype == np.int64
+    of_ints = int(values.dtype == np.int64)
     sums, blocks, out = (
         np.zeros(groups.size * WORDS),
         _zeros(groups.size),
         empty_moments(groups.count),
     )
     bits = sums.view(np.int64)
-    (_add_ints if of_ints else _add_floats)(groups.cells, values, valid, sums, bits, *blocks)
-    _close(_cells_of(groups), int(of_ints), sums, bits, *blocks, *out)
+    add, shifts = (_add_ints, bits) if of_ints else (_add_floats, sums)
+    add(of_ints, groups.cells, values, valid, shifts, sums, bits, *blocks)
+    _close(_cells_of(groups), of_ints, sums, bits, *blocks, *out)
     return out
 
 

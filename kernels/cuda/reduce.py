@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_windows.kernels.compile import specialize
 from gpu_windows.kernels.contract.arrays import (
     DeviceBools,
     DeviceFloats,
@@ -22,7 +23,7 @@ from gpu_windows.kernels.contract.arrays import (
     HostBools,
 )
 from gpu_windows.kernels.cuda import primitives, rules
-from gpu_windows.kernels.cuda.compiler import cuda
+from gpu_windows.kernels.cuda.compiler import cuda, device_function
 from gpu_windows.kernels.cuda.grouping import Groups
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import BOOLS, FLOAT, FLOATS, INT, INTS
@@ -89,36 +90,22 @@ def _moments(
         out_n[p], out_high[p], out_low[p], out_m2[p] = count, upper, lower, squares
 
 
-@kernel((INTS, INTS, INTS, FLOATS, INT, BOOLS, INTS, FLOATS, FLOATS, FLOATS))
-def _moments_of_floats(
-    begins: Any, ends: Any, order: Any, values: Any, masked: Any, valid: Any,
-    out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
-) -> None:  # fmt: skip
-    for p in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
-        n, high, low, m2 = 0, 0.0, 0.0, 0.0
-        count, shift, total, squares = 0, 0.0, 0.0, 0.0
-        for i in range(begins[p], ends[p]):
-            row = order[i]
-            if not masked or valid[row]:
-                if count == 0:
-                    shift = values[row]
-                apart = values[row] - shift
-                total += apart
-                squares += apart * apart
-                count += 1
-            if count == BLOCK or (count > 0 and i == ends[p] - 1):
-                upper, lower = shift, 0.0
-                mean, more = rules.shifted_moments(count, total, squares)
-                upper, mean = rules.two_sum(upper, mean)
-                n, high, low, m2 = rules.wide_moments(
-                    n, high, low, m2, count, upper, mean + lower, more
-                )
-                count, total, squares = 0, 0.0, 0.0
-        out_n[p], out_high[p], out_low[p], out_m2[p] = n, high, low, m2
+# ---- moments of values: of int64 the deviations, and the shift as words, are rules
 
 
-@kernel((INTS, INTS, INTS, INTS, INT, BOOLS, INTS, FLOATS, FLOATS, FLOATS))
-def _moments_of_ints(
+@device_function
+def difference(value: Any, other: Any) -> Any:
+    """Return ``value - other`` of two float64."""
+    return value - other
+
+
+@device_function
+def words_of(value: Any) -> Any:
+    """Return a float64 in two words."""
+    return value, 0.0
+
+
+def _moments_of(
     begins: Any, ends: Any, order: Any, values: Any, masked: Any, valid: Any,
     out_n: Any, out_high: Any, out_low: Any, out_m2: Any,
 ) -> None:  # fmt: skip
@@ -130,12 +117,12 @@ def _moments_of_ints(
             if not masked or valid[row]:
                 if count == 0:
                     shift = values[row]
-                apart = rules.difference(values[row], shift)
+                apart = difference(values[row], shift)
                 total += apart
                 squares += apart * apart
                 count += 1
             if count == BLOCK or (count > 0 and i == ends[p] - 1):
-                upper, lower = rules.words_of(shift)
+                upper, lower = words_of(shift)
                 mean, more = rules.shifted_moments(count, total, squares)
                 upper, mean = rules.two_sum(upper, mean)
                 n, high, low, m2 = rules.wide_moments(
@@ -143,6 +130,15 @@ def _moments_of_ints(
                 )
                 count, total, squares = 0, 0.0, 0.0
         out_n[p], out_high[p], out_low[p], out_m2[p] = n, high, low, m2
+
+
+_OF_VALUES = INT, BOOLS, INTS, FLOATS, FLOATS, FLOATS
+_moments_of_floats = kernel((INTS, INTS, INTS, FLOATS, *_OF_VALUES))(
+    specialize(_moments_of, "moments_of_floats")
+)
+_moments_of_ints = kernel((INTS, INTS, INTS, INTS, *_OF_VALUES))(
+    specialize(_moments_of, "moments_of_ints", difference=rules.difference, words_of=rules.words_of)
+)
 
 
 @kernel((INTS, INTS, INTS, INTS, INT, BOOLS, INTS))

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 
+from gpu_windows.kernels.compile import specialize
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda, device_function
 from gpu_windows.kernels.cuda.kernel import CudaKernel, kernel
@@ -104,7 +104,8 @@ class Scan:
 
     def __init__(self, name: str, *signatures: tuple[Any, Any], **functions: Any) -> None:
         self.name, self._functions, self._signatures = name, functions, signatures
-        self._functions["scan_at"] = device_function(self._define(_scan_at, f"{name}_at"))
+        scan_at = specialize(_scan_at, f"{name}_at", **functions)
+        self._functions["scan_at"] = device_function(scan_at)
         self._scan_tiles = self.kernel(_scan_tiles, f"{name}_tiles", _tiles_signature)
         self._put_together = self.kernel(_put_together, f"{name}_together", _together_signature)
 
@@ -119,14 +120,7 @@ class Scan:
         signature : Signature
         """
         signatures = (signature(*each) for each in self._signatures)
-        return kernel(*signatures)(self._define(template, name))
-
-    def _define(self, template: Callable[..., Any], name: str) -> FunctionType:
-        """Return a template that calls the functions of this kind of partial."""
-        names = {**template.__globals__, **self._functions}
-        made = FunctionType(template.__code__, names, f"_{name}")
-        made.__qualname__ = made.__name__
-        return made
+        return kernel(*signatures)(specialize(template, name, **self._functions))
 
     def scan(self, parameter: Any, towards: int, edges: Any, values: Any) -> Scanned:
         """Scan some partials, at least one.

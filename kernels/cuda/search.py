@@ -9,69 +9,6 @@ from gpu_windows.kernels.cuda.compiler import device_function
 
 
 @device_function
-def owner(starts: Any, item: Any) -> Any:
-    """Return the last run with ``starts[run] <= item``: the one, if any, that holds the item.
-
-    Parameters
-    ----------
-    starts : int64[n]
-        First item of every run, ascending, ``starts[0] <= item``; a run may hold none.
-    """
-    low, high = 0, starts.size
-    while high - low > 1:
-        middle = (low + high) // 2
-        if starts[middle] <= item:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@device_function
-def first_entry(codes: Any, slices: Any, edge: Any, low: Any, last: Any) -> Any:
-    """Return the first entry from ``low`` on of the key of entry ``last`` and a slice >= ``edge``.
-
-    Parameters
-    ----------
-    codes, slices : int64[m]
-        Entries, sorted by (code, slice).
-    edge : int64
-        At most ``slices[last]``.
-    """
-    code = codes[last]
-    high = last
-    while low < high:
-        middle = (low + high) // 2
-        if codes[middle] == code and slices[middle] >= edge:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@device_function
-def last_entry(codes: Any, slices: Any, edge: Any, first: Any, high: Any) -> Any:
-    """Return the last entry up to ``high`` of the key of entry ``first`` and a slice <= ``edge``.
-
-    Parameters
-    ----------
-    codes, slices : int64[m]
-        Entries, sorted by (code, slice).
-    edge : int64
-        At least ``slices[first]``.
-    """
-    code = codes[first]
-    low = first
-    while low < high:
-        middle = (low + high + 1) // 2
-        if codes[middle] == code and slices[middle] <= edge:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-@device_function
 def first_above(values: Any, item: Any, low: Any, high: Any) -> Any:
     """Return the first place in [low, high) whose value is greater than ``item``, else ``high``.
 
@@ -123,3 +60,15 @@ def first_after(codes: Any, ts: Any, code: Any, at: Any, low: Any, high: Any) ->
         else:
             low = middle + 1
     return low
+
+
+@device_function
+def owner(starts: Any, item: Any) -> Any:
+    """Return the last run with ``starts[run] <= item``: the one, if any, that holds the item.
+
+    Parameters
+    ----------
+    starts : int64[n]
+        First item of every run, ascending, ``starts[0] <= item``; a run may hold none.
+    """
+    return first_above(starts, item, 1, starts.size) - 1

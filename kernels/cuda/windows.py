@@ -11,7 +11,7 @@ from gpu_windows.kernels.contract.windows import Ranges, Windows
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.search import first_after, first_entry, first_from, last_entry, owner
+from gpu_windows.kernels.cuda.search import first_after, first_from, owner
 from gpu_windows.kernels.cuda.types import BOOLS, BYTES, GRID, INT, INTS, INTS32
 from gpu_windows.rules import Grid
 
@@ -35,20 +35,11 @@ def _fill_windows(
         e = owner(starts, i)
         number = max(rules.first_window(slices[e], grid), low) + i - starts[e]
         edge = rules.first_slice(number, grid)
-        left = first_entry(codes, slices, edge, max(e - grid.span + 1, 0), e)
+        left = first_from(codes, slices, codes[e], edge, max(e - grid.span + 1, 0), e)
         numbers[i] = number
         first[i] = left
         last[i] = e
         halves[i] = rules.halves_of(number, slices[left], slices[e], grid)
-
-
-@kernel((INTS, INTS, GRID, INTS32, INTS32))
-def _blocks(codes: Any, slices: Any, grid: Any, heads: Any, tails: Any) -> None:
-    for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
-        edge = slices[e] - slices[e] % grid.span
-        heads[e] = first_entry(codes, slices, edge, max(e - grid.span + 1, 0), e)
-        high = min(e + grid.span - 1, codes.size - 1)
-        tails[e] = last_entry(codes, slices, edge + (grid.span - 1), e, high)
 
 
 @kernel((INTS, GRID, INTS, INTS))
@@ -69,10 +60,8 @@ def windows(codes: DeviceInts, slices: DeviceInts, grid: Grid, low: int, high: i
     numbers, first, last = (primitives.empty(total, np.int64) for _ in range(3))
     halves = primitives.empty(total, np.int8)
     _fill_windows(total, codes, slices, grid, low, starts, numbers, first, last, halves)
-    entries = len(codes) if grid.span > 1 else 0
-    heads, tails = (primitives.empty(entries, np.int32) for _ in range(2))
-    _blocks(entries, codes, slices, grid, heads, tails)
-    return Windows(first, last, halves, (heads, tails), grid.span == 1, numbers, grid)
+    blocks = _find_blocks(codes, slices, grid.span, grid.span)
+    return Windows(first, last, halves, blocks, grid.span == 1, numbers, grid)
 
 
 def _starts(codes: Any, slices: Any, grid: Grid, low: int, high: int) -> tuple[Any, int]:
@@ -119,13 +108,32 @@ def bounds(found: Windows) -> tuple[DeviceInts, DeviceInts]:
     return starts, ends
 
 
-@kernel((INTS, INTS, INT, INTS32, INTS32))
-def _blocks_of_values(codes: Any, values: Any, length: Any, heads: Any, tails: Any) -> None:
+def _find_blocks(codes: Any, values: Any, length: int, most: int) -> tuple[Any, Any]:
+    """Return the first and the last entry of the block of every entry: int32[m] twice.
+
+    Parameters
+    ----------
+    codes, values : int64[m]
+        Entries, sorted by (code, value).
+    length : int
+        A block is of so many values, of one code. 1: every entry is one, and nothing is returned.
+    most : int
+        How many entries a block may have.
+    """
+    count = len(codes) if length > 1 else 0
+    heads, tails = (primitives.empty(count, np.int32) for _ in range(2))
+    _blocks(count, codes, values, length, most, heads, tails)
+    return heads, tails
+
+
+@kernel((INTS, INTS, INT, INT, INTS32, INTS32))
+def _blocks(codes: Any, values: Any, length: Any, most: Any, heads: Any, tails: Any) -> None:
     for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
         edge = values[e] - values[e] % length
-        heads[e] = first_from(codes, values, codes[e], edge, 0, e)
+        heads[e] = first_from(codes, values, codes[e], edge, max(e - most + 1, 0), e)
         end = rules.add_saturating(edge, length - 1)
-        tails[e] = first_after(codes, values, codes[e], end, e, codes.size) - 1
+        high = min(e + most, codes.size)
+        tails[e] = first_after(codes, values, codes[e], end, e, high) - 1
 
 
 @kernel((INTS, INTS, INTS32, BYTES))
@@ -140,10 +148,10 @@ def ranges(
     codes: DeviceInts, values: DeviceInts, first: DeviceInts, last: DeviceInts, length: int
 ) -> Ranges:
     """See `contract.windows.Combine.ranges`."""
-    is_single = length == 1
-    heads, tails = (primitives.empty(0 if is_single else len(codes), np.int32) for _ in range(2))
-    halves = primitives.empty(len(first), np.int8)
-    if not is_single:
-        _blocks_of_values(len(codes), codes, values, length, heads, tails)
-        _halves_of_ranges(len(first), first, last, heads, halves)
-    return Ranges(first, last, halves, (heads, tails), is_single=is_single)
+    halves, blocks = (
+        primitives.empty(len(first), np.int8),
+        _find_blocks(codes, values, length, len(codes)),
+    )
+    if length > 1:
+        _halves_of_ranges(len(first), first, last, blocks[0], halves)
+    return Ranges(first, last, halves, blocks, is_single=length == 1)
