@@ -10,10 +10,9 @@ from gpu_windows.errors import QueryError, SqlError
 from gpu_windows.sql.scripts.definitions import (
     CreateTable,
     TableDefinition,
-    Watermark,
     merge_tables,
 )
-from gpu_windows.sql.scripts.lexer import Excerpt, Token, error_at
+from gpu_windows.sql.scripts.lexer import Excerpt, Token
 from gpu_windows.sql.scripts.option_hints import merge_options
 from gpu_windows.sql.scripts.statements import (
     CreateFunction,
@@ -78,16 +77,28 @@ class Task:
         Of its results: that of the target, or ``result`` of a SELECT that stands alone.
     query : Excerpt
     scope : Scope
-    target : TableDefinition, optional
-        The table of INSERT.
-    insert : Insert, optional
     """
 
     name: str
     query: Excerpt
     scope: Scope
-    target: TableDefinition | None = None
-    insert: Insert | None = None
+
+
+@dataclass(frozen=True)
+class InsertTask(Task):
+    """A query of INSERT.
+
+    Parameters
+    ----------
+    name, query, scope
+        See `Task`.
+    insert : Insert
+    target : TableDefinition
+        The table that it writes.
+    """
+
+    insert: Insert
+    target: TableDefinition
 
 
 @dataclass(frozen=True)
@@ -111,8 +122,13 @@ class Catalog:
     functions: Mapping[str, Token]
     options: Mapping[str, SetOption]
 
+    @property
+    def inserts(self) -> list[InsertTask]:
+        """The tasks of INSERT."""
+        return [task for task in self.tasks if isinstance(task, InsertTask)]
 
-def read_catalog(script: str, statements: tuple[Statement, ...]) -> Catalog:
+
+def read_catalog(statements: tuple[Statement, ...]) -> Catalog:
     """Return the queries of statements.
 
     Raises
@@ -120,7 +136,7 @@ def read_catalog(script: str, statements: tuple[Statement, ...]) -> Catalog:
     SqlError
         If a name is used twice, or a table does not exist.
     """
-    reader = _Reader(script)
+    reader = _Reader()
     for statement in statements:
         reader.apply(statement)
     tasks = tuple(_with_names(reader.tasks))
@@ -129,18 +145,18 @@ def read_catalog(script: str, statements: tuple[Statement, ...]) -> Catalog:
 
 def _with_names(tasks: Sequence[Task]) -> Iterator[Task]:
     """Yield tasks; a SELECT that stands alone gets a name that no target has."""
-    used = {task.name for task in tasks if task.target is not None}
+    used = {task.name for task in tasks if isinstance(task, InsertTask)}
     numbered = (f"result_{number}" for number in itertools.count(2))
     names = (each for each in itertools.chain(["result"], numbered) if each not in used)
     for task in tasks:
-        yield task if task.target is not None else replace(task, name=next(names))
+        yield task if isinstance(task, InsertTask) else replace(task, name=next(names))
 
 
 class _Reader:
     """Applies statements, one after another."""
 
-    def __init__(self, script: str) -> None:
-        self._script, self._scope = script, Scope()
+    def __init__(self) -> None:
+        self._scope = Scope()
         self.tasks: list[Task] = []
         self.explained: list[Task] = []
         self.functions: dict[str, Token] = {}
@@ -158,11 +174,10 @@ class _Reader:
         if statement.like is not None:
             other = self._table(*statement.like)
             table = merge_tables(table, other, statement.excludes)
-        self._check_names(table)
+        _check_names(table)
         self._scope = replace(self._scope, tables={**self._scope.tables, table.name.lower(): table})
         if statement.query is not None:
-            insert = Insert(table.name, table.place, (), {}, statement.query)
-            self.tasks.append(Task(table.name, statement.query, self._scope, table, insert))
+            self.add_task(Insert(table.name, table.place, (), {}, statement.query))
 
     def create_view(self, statement: CreateView) -> None:
         """Define a view."""
@@ -174,21 +189,13 @@ class _Reader:
         """Record the name of a function."""
         self.functions[statement.name.lower()] = statement.place
 
-    def insert(self, statement: Insert) -> None:
-        """Add a query whose results are written."""
-        self.tasks.append(self._insert_task(statement))
-
-    def query(self, statement: Query) -> None:
-        """Add a query whose results are shown."""
-        self.tasks.append(self._query_task(statement))
+    def add_task(self, statement: Insert | Query) -> None:
+        """Add a query whose results are written, or shown."""
+        self.tasks.append(self._task(statement))
 
     def explain(self, statement: Explain) -> None:
         """Add queries that are explained."""
-        for each in statement.statements:
-            is_insert = isinstance(each, Insert)
-            self.explained.append(
-                self._insert_task(each) if is_insert else self._query_task(each)  # type: ignore[arg-type]
-            )
+        self.explained.extend(map(self._task, statement.statements))
 
     def set_option(self, statement: SetOption) -> None:
         """Set an option, or reset one or all."""
@@ -206,57 +213,56 @@ class _Reader:
         """Remove a table or a view."""
         name = statement.name.lower()
         if name not in {**self._scope.tables, **self._scope.views} and not statement.if_exists:
-            raise self._error(statement.place, "there is no such table or view")
+            raise _error(statement.place, "there is no such table or view")
         tables = {key: each for key, each in self._scope.tables.items() if key != name}
         views = {key: each for key, each in self._scope.views.items() if key != name}
         self._scope = replace(self._scope, tables=tables, views=views)
 
-    def _insert_task(self, statement: Insert) -> Task:
+    def _task(self, statement: Insert | Query) -> Task:
+        if isinstance(statement, Query):
+            return Task("result", statement.text, self._scope)
         target = merge_options(self._table(statement.target, statement.place), statement.options)
-        return Task(target.name, statement.query, self._scope, target, statement)
-
-    def _query_task(self, statement: Query) -> Task:
-        return Task("result", statement.text, self._scope)
+        return InsertTask(target.name, statement.query, self._scope, statement, target)
 
     def _table(self, name: str, place: Token) -> TableDefinition:
         """Return the table of a name that stands at a place."""
         table = self._scope.tables.get(name.lower())
         if table is None:
             names = ", ".join(each.name for each in self._scope.tables.values()) or "none"
-            raise self._error(place, f"CREATE TABLE has no such table; there are {names}")
+            raise _error(place, f"CREATE TABLE has no such table; there are {names}")
         return table
 
     def _is_free(self, name: str, place: Token, *, if_not_exists: bool) -> bool:
         exists = name.lower() in {**self._scope.tables, **self._scope.views}
         if exists and not if_not_exists:
-            raise self._error(place, "a table or view of this name exists")
+            raise _error(place, "a table or view of this name exists")
         return not exists
 
-    def _check_names(self, table: TableDefinition) -> None:
-        names = {each.name.lower() for each in table.columns}
-        keys: tuple[str, ...] = (*table.primary_key, *table.partitions)
-        watermark: Watermark | None = table.watermark
-        if watermark is not None and watermark.column.lower() not in names:
-            raise self._error(watermark.place, "the table has no such column")
-        time = table.event_time
-        if watermark is not None and time is not None and time.dtype is not None:
-            rule = table.event_time_error(time.dtype)
-            if rule is not None:
-                raise self._error(watermark.place, rule)
-        for name in keys:
-            if name.lower() not in names:
-                raise self._error(table.place, f"the table has no column {name}")
 
-    def _error(self, place: Token, rule: str) -> SqlError:
-        return error_at(self._script, place.start, rule, place.value)
+def _check_names(table: TableDefinition) -> None:
+    names = {each.name.lower() for each in table.columns}
+    if table.watermark is not None:
+        time, place = table.event_time, table.watermark.place
+        if time is None:
+            raise _error(place, "the table has no such column")
+        rule = None if time.dtype is None else table.event_time_error(time.dtype)
+        if rule is not None:
+            raise _error(place, rule)
+    for name in (*table.primary_key, *table.partitions):
+        if name.lower() not in names:
+            raise _error(table.place, f"the table has no column {name}")
+
+
+def _error(place: Token, rule: str) -> SqlError:
+    return place.error(rule, place.value)
 
 
 _APPLY: Mapping[type, Callable[..., None]] = {
     CreateTable: _Reader.create_table,
     CreateView: _Reader.create_view,
     CreateFunction: _Reader.create_function,
-    Insert: _Reader.insert,
-    Query: _Reader.query,
+    Insert: _Reader.add_task,
+    Query: _Reader.add_task,
     Explain: _Reader.explain,
     SetOption: _Reader.set_option,
     Drop: _Reader.drop,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any
@@ -22,16 +23,15 @@ from gpu_windows.sinks.postgres.sink import PostgresSink
 from gpu_windows.sinks.printing import DiscardSink, PrintSink, print_row
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.scripts.arrow_files import read_files
-from gpu_windows.sql.scripts.brokers import check_brokers
 from gpu_windows.sql.scripts.definitions import TableDefinition
-from gpu_windows.sql.scripts.table_options import TableOptions
+from gpu_windows.sql.scripts.table_options import SparkOptions, TableOptions
 
 #: Connectors whose tables are streams.
 STREAMS = ("kafka", "datagen")
 _SOURCES = ("filesystem", *STREAMS)
-_SINKS = ("filesystem", "kafka", "jdbc", "print", "blackhole")
 #: Of a URL of JDBC, after ``jdbc:``.
 _POSTGRES = "postgresql://"
+_SERVERS, _TIMEOUT_S = "properties.bootstrap.servers", 5.0
 
 
 @dataclass(frozen=True)
@@ -40,24 +40,21 @@ class Connectors:
 
     Parameters
     ----------
-    script : str
-        The whole text, for positions.
     session : SparkSession, optional
         None: files are read by Arrow.
     is_streaming : bool
         Whether tables are streams.
     """
 
-    script: str
     session: Any
     is_streaming: bool
 
     @property
     def zone(self) -> str:
         """The zone of TIMESTAMP_LTZ."""
-        return (
-            "UTC" if self.session is None else self.session.conf.get("spark.sql.session.timeZone")
-        )
+        if self.session is None:
+            return "UTC"
+        return str(self.session.conf.get("spark.sql.session.timeZone"))
 
     def rows(self, table: TableDefinition, given: Any, *, is_shared: bool) -> ApiCall:
         """Return the rows of a table: of a stream that is given, or of its connector.
@@ -81,131 +78,148 @@ class Connectors:
         """
         is_here = not type(self.session).__module__.startswith("pyspark.sql.connect")
         if table.connector == "kafka" and self.session is not None and is_here:
-            check_brokers(self._options(table))
-
-    def sink(self, table: TableDefinition | None) -> Sink:
-        """Return the sink of a table for a streaming query.
-
-        Raises
-        ------
-        SqlError
-            If the connector is not one that can be written to.
-        """
-        assert table is not None, "a target is of INSERT"
-        kind = table.connector
-        if kind in _SINKS:
-            self._options(table).check()
-        if kind == "print":
-            return PrintSink(table.options.get("print-identifier", ""))
-        if kind == "blackhole":
-            return DiscardSink()
-        if kind == "filesystem":
-            return ParquetSink(self._parquet_path(table))
-        if kind == "kafka":
-            return self._kafka_sink(table)
-        if kind == "jdbc":
-            return self._postgres_sink(table)
-        raise self._unknown(table, _SINKS, f"write_stream(..., sinks={{{table.name!r}: sink}})")
-
-    def writer(
-        self, table: TableDefinition | None, path: str | PathLike[str] | None, mode: Mode
-    ) -> Callable[[Outputs], Any]:
-        """Return what writes bounded results to a table; ``mode``: how to treat earlier files.
-
-        Raises
-        ------
-        SqlError
-            If the connector is not one that bounded results can be written to.
-        """
-        assert table is not None, "a target is of INSERT"
-        if path is not None:
-            return lambda outputs: outputs.write_parquet(fspath(path), mode=mode)
-        kind, prefix = table.connector, table.options.get("print-identifier", "")
-        if kind in _SINKS:
-            self._options(table).check()
-        if kind == "print":
-            return lambda outputs: _print(outputs, prefix)
-        if kind == "blackhole":
-            return lambda outputs: None
-        if kind == "filesystem":
-            target = self._parquet_path(table)
-            return lambda outputs: outputs.write_parquet(target, mode=mode)
-        advice = f"write(sinks={{{table.name!r}: path}})"
-        if kind in _SINKS:
-            rule = f"bounded results are not written to {kind}: {advice}, or on Spark "
-            raise self._options(table).error(f"{rule}write_stream(checkpoint)", kind, "connector")
-        raise self._unknown(table, ("filesystem", "print", "blackhole"), advice)
+            check_brokers(TableOptions(table))
 
     def _read(self, table: TableDefinition) -> Stream:
-        kind, options = table.connector, self._options(table)
+        kind = table.connector
         if kind not in _SOURCES:
-            raise self._unknown(table, _SOURCES, f"sql_script(text, {table.name}=gw.stream(rows))")
+            raise _unknown(table, _SOURCES, f"sql_script(text, {table.name}=gw.stream(rows))")
+        options = SparkOptions(table, self.session, self.is_streaming)
         options.check()
-        if kind == "filesystem" and self.session is None:
-            path, files = options.path, options.format
-            try:
-                return stream(read_files(path, files, table.physical_schema))
-            except (OutputError, QueryError) as error:
-                raise options.error(error.rule, str(error.value)) from error
-            except (OSError, pa.ArrowException) as error:
-                rule = f"its files cannot be read: {str(error).partition(chr(10))[0]}"
-                raise options.error(rule, path) from error
-        if self.session is None:
+        if self.session is not None:
+            from gpu_windows.sql.scripts.spark.tables import read_rows
+
+            return stream(read_rows(options))
+        if kind != "filesystem":
             rule = f"rows of {kind} need Spark, .on_spark(session), or are given by name"
-            raise options.error(rule, str(kind))
-        from gpu_windows.sql.scripts.spark.tables import SparkTable
-
-        read = SparkTable(options, self.session, is_streaming=self.is_streaming)
-        return stream(read.rows())
-
-    def _parquet_path(self, table: TableDefinition) -> str:
-        options = self._options(table)
-        if options.format.name != "parquet":
-            rule = "results are written as Parquet: 'format' = 'parquet'"
-            raise options.error(rule, options.format.name)
-        if table.partitions:
-            raise options.error("partitions are not written", ", ".join(table.partitions))
-        return options.path
-
-    def _kafka_sink(self, table: TableDefinition) -> Sink:
-        options = self._options(table)
-        if options.format.name != "json":
-            rule = "records are written as JSON: 'format' = 'json'"
-            raise options.error(rule, options.format.name)
-        return KafkaSink(options.require("topic"), options.kafka)
-
-    def _postgres_sink(self, table: TableDefinition) -> Sink:
-        """Return the sink of a table of PostgreSQL: with a primary key rows are replaced."""
-        options = self._options(table)
-        url = options.require("url").removeprefix("jdbc:")
-        if not url.startswith(_POSTGRES):
-            rule = f"tables are those of PostgreSQL, 'url' = 'jdbc:{_POSTGRES}...'"
-            raise options.error(rule, url.partition("://")[0])
-        if options.get("password") and not options.get("username"):
-            raise options.error("'password' needs 'username', too", "no 'username'")
-        user = ":".join(quote(options.get(each), safe="") for each in ("username", "password"))
-        user = f"{user.rstrip(':')}@" if options.get("username") else ""
-        url = f"{_POSTGRES}{user}{url.removeprefix(_POSTGRES)}"
-        key = table.primary_key
+            raise options.error(rule, kind)
+        path, files = options.path, options.format
         try:
-            mode: SinkMode = "upsert" if key else "append"
-            return PostgresSink(options.require("table-name"), url, mode, key)
-        except QueryError as error:
+            return stream(read_files(path, files, table.physical_schema))
+        except (OutputError, QueryError) as error:
             raise options.error(error.rule, str(error.value)) from error
+        except (OSError, pa.ArrowException) as error:
+            rule = f"its files cannot be read: {str(error).partition(chr(10))[0]}"
+            raise options.error(rule, path) from error
 
-    def _options(self, table: TableDefinition) -> TableOptions:
-        return TableOptions(self.script, table)
 
-    def _unknown(self, table: TableDefinition, kinds: tuple[str, ...], advice: str) -> SqlError:
-        if table.connector is None:
-            rule = f"it has no connector: WITH ('connector' = '{kinds[0]}', ...), or {advice}"
-            return self._options(table).error(rule, table.name)
-        connectors = (*_SOURCES, *_SINKS)
-        near = "" if table.connector in connectors else did_you_mean(table.connector, connectors)
-        rule = (
-            f"its connector is none of {', '.join(kinds)}{near}{'; or' if near else ':'} {advice}"
-        )
-        return self._options(table).error(rule, table.connector, "connector")
+def sink_of(table: TableDefinition) -> Sink:
+    """Return the sink of a table for a streaming query.
+
+    Raises
+    ------
+    SqlError
+        If the connector is not one that can be written to.
+    """
+    make = _SINKS.get(str(table.connector))
+    if make is None:
+        advice = f"write_stream(..., sinks={{{table.name!r}: sink}})"
+        raise _unknown(table, tuple(_SINKS), advice)
+    options = TableOptions(table)
+    options.check()
+    return make(options)
+
+
+def writer_of(
+    table: TableDefinition, path: str | PathLike[str] | None, mode: Mode
+) -> Callable[[Outputs], Any]:
+    """Return what writes bounded results to a table; ``mode``: how to treat earlier files.
+
+    Raises
+    ------
+    SqlError
+        If the connector is not one that bounded results can be written to.
+    """
+    kind, options = str(table.connector), TableOptions(table)
+    if path is None and kind in _SINKS:
+        options.check()
+    if path is not None or kind == "filesystem":
+        target = _parquet_path(options) if path is None else fspath(path)
+        return lambda outputs: outputs.write_parquet(target, mode=mode)
+    if kind == "print":
+        return lambda outputs: _print(outputs, options.get("print-identifier"))
+    if kind == "blackhole":
+        return lambda outputs: None
+    advice = f"write(sinks={{{table.name!r}: path}})"
+    if kind in _SINKS:
+        rule = f"bounded results are not written to {kind}: {advice}, or on Spark "
+        raise options.error(f"{rule}write_stream(checkpoint)", kind, "connector")
+    raise _unknown(table, ("filesystem", "print", "blackhole"), advice)
+
+
+def _parquet_path(options: TableOptions) -> str:
+    if options.format.name != "parquet":
+        rule = "results are written as Parquet: 'format' = 'parquet'"
+        raise options.error(rule, options.format.name)
+    if options.table.partitions:
+        raise options.error("partitions are not written", ", ".join(options.table.partitions))
+    return options.path
+
+
+def _kafka_sink(options: TableOptions) -> Sink:
+    if options.format.name != "json":
+        rule = "records are written as JSON: 'format' = 'json'"
+        raise options.error(rule, options.format.name)
+    return KafkaSink(options.require("topic"), options.kafka)
+
+
+def _postgres_sink(options: TableOptions) -> Sink:
+    """Return the sink of a table of PostgreSQL: with a primary key rows are replaced."""
+    url = options.require("url").removeprefix("jdbc:")
+    if not url.startswith(_POSTGRES):
+        rule = f"tables are those of PostgreSQL, 'url' = 'jdbc:{_POSTGRES}...'"
+        raise options.error(rule, url.partition("://")[0])
+    if options.get("password") and not options.get("username"):
+        raise options.error("'password' needs 'username', too", "no 'username'")
+    user = ":".join(quote(options.get(each), safe="") for each in ("username", "password"))
+    user = f"{user.rstrip(':')}@" if options.get("username") else ""
+    url = f"{_POSTGRES}{user}{url.removeprefix(_POSTGRES)}"
+    key = options.table.primary_key
+    try:
+        mode: SinkMode = "upsert" if key else "append"
+        return PostgresSink(options.require("table-name"), url, mode, key)
+    except QueryError as error:
+        raise options.error(error.rule, str(error.value)) from error
+
+
+_SINKS: Mapping[str, Callable[[TableOptions], Sink]] = {
+    "filesystem": lambda options: ParquetSink(_parquet_path(options)),
+    "kafka": _kafka_sink,
+    "jdbc": _postgres_sink,
+    "print": lambda options: PrintSink(options.get("print-identifier")),
+    "blackhole": lambda options: DiscardSink(),
+}
+
+
+def _unknown(table: TableDefinition, kinds: tuple[str, ...], advice: str) -> SqlError:
+    options = TableOptions(table)
+    if table.connector is None:
+        rule = f"it has no connector: WITH ('connector' = '{kinds[0]}', ...), or {advice}"
+        return options.error(rule, table.name)
+    connectors = (*_SOURCES, *_SINKS)
+    near = "" if table.connector in connectors else did_you_mean(table.connector, connectors)
+    rule = f"its connector is none of {', '.join(kinds)}{near}{'; or' if near else ':'} {advice}"
+    return options.error(rule, table.connector, "connector")
+
+
+def check_brokers(options: TableOptions) -> None:
+    """Raise `SqlError` if none of the servers of a table takes a connection of this process.
+
+    Spark asks them for offsets from here, the driver, and would try for minutes.
+    """
+    failures = []
+    for server in options.require(_SERVERS).split(","):
+        host, _, port = server.strip().rpartition(":")
+        if not host or not port.isdigit():
+            raise options.error(f"'{_SERVERS}' has host:port, with commas between them", server)
+        try:
+            address = (host.rpartition("/")[2].strip("[]"), int(port))
+            with socket.create_connection(address, timeout=_TIMEOUT_S):
+                return
+        except (OSError, OverflowError) as error:
+            failures.append(f"{server.strip()} ({error})")
+    rule = f"no broker of Kafka answers this process: start it, or correct '{_SERVERS}'"
+    raise options.error(rule, ", ".join(failures))
 
 
 def _print(outputs: Outputs, prefix: str) -> None:

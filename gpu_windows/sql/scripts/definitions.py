@@ -10,7 +10,7 @@ from pyarrow import types
 
 from gpu_windows.expressions.type_names import flink_name
 from gpu_windows.sql.scripts.flink_types import read_type
-from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token, error_at
+from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token
 
 _PARTS = ("OPTIONS", "GENERATED", "WATERMARKS", "CONSTRAINTS", "PARTITIONS", "METADATA")
 
@@ -201,7 +201,7 @@ def read_options(cursor: Cursor) -> dict[str, str]:
         key = cursor.token
         name = cursor.string("the name of an option")
         if name in options:
-            raise cursor.error("this option is given twice", key)
+            raise key.error("this option is given twice")
         options[name] = _read_value(cursor, name)
     return options
 
@@ -209,13 +209,12 @@ def read_options(cursor: Cursor) -> dict[str, str]:
 def _read_value(cursor: Cursor, option: str) -> str:
     """Read ``= 'value'`` and a comma; errors have no more than the key, as of a password."""
     if not cursor.accept("="):
-        raise error_at(cursor.script, cursor.token.start, "= is missing here", option)
+        raise cursor.token.error("= is missing here", option)
     if cursor.token.kind != "string":
-        rule = "the value of an option is a string in single quotes"
-        raise error_at(cursor.script, cursor.token.start, rule, option)
-    value = cursor.string("the value of an option")
+        raise cursor.token.error("the value of an option is a string in single quotes", option)
+    value = cursor.next().value
     if not cursor.starts_with(")") and not cursor.accept(","):
-        raise error_at(cursor.script, cursor.token.start, ", or ) is missing here", option)
+        raise cursor.token.error(", or ) is missing here", option)
     return value
 
 
@@ -274,7 +273,7 @@ def _read_columns(cursor: Cursor, table: TableDefinition) -> TableDefinition:
         else:
             column = _read_column(cursor)
             if column.name.lower() in names:
-                raise cursor.error("two columns have the same name", column.place)
+                raise column.place.error("two columns have the same name")
             names.add(column.name.lower())
             table = replace(table, columns=(*table.columns, column))
             if cursor.accept("PRIMARY", "KEY"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpu_windows.errors import SqlError
 
@@ -34,12 +34,15 @@ class Token:
         As it is written.
     start, end : int
         Offsets in the script.
+    script : str
+        The whole text.
     """
 
     kind: str
     text: str
     start: int
     end: int
+    script: str = field(repr=False)  # it may have passwords
 
     def is_word(self, word: str) -> bool:
         """Whether it is a keyword, in any case."""
@@ -55,6 +58,11 @@ class Token:
         """The name or string that it stands for, without quotes."""
         quote = {"quoted": "`", "string": "'"}.get(self.kind)
         return self.text if quote is None else self.text[1:-1].replace(quote * 2, quote)
+
+    def error(self, rule: str, value: str | None = None) -> SqlError:
+        """Return an error with its position; the value defaults to its text."""
+        text = self.text or "the end of the statement"
+        return error_at(self.script, self.start, rule, text if value is None else value)
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,7 @@ class Cursor:
 
     def __init__(self, script: str, tokens: list[Token], end: int) -> None:
         self.script = script
-        self._tokens = [*tokens, Token("end", "", end, end)]
+        self._tokens = [*tokens, Token("end", "", end, end, script)]
         self._place = 0
 
     @property
@@ -190,10 +198,9 @@ class Cursor:
                 depth += (token.text in _OPENING) - (token.text in _CLOSING)
         return Excerpt(self.script, start, end)
 
-    def error(self, rule: str, token: Token | None = None) -> SqlError:
-        """Return an error at a token, by default the next one."""
-        place = self.token if token is None else token
-        return error_at(self.script, place.start, rule, place.text or "the end of the statement")
+    def error(self, rule: str) -> SqlError:
+        """Return an error at the next token."""
+        return self.token.error(rule)
 
 
 def error_at(script: str, offset: int, rule: str, value: str) -> SqlError:
@@ -222,6 +229,6 @@ def split_statements(script: str) -> Iterator[Cursor]:
                 yield Cursor(script, tokens, found.start())
             tokens = []
         else:
-            tokens.append(Token(kind, text, *found.span()))
+            tokens.append(Token(kind, text, *found.span(), script))
     if tokens:
         yield Cursor(script, tokens, len(script))

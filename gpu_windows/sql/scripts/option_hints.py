@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from gpu_windows.sql.scripts.definitions import TableDefinition, read_options
-from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token, error_at, split_statements
+from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token, split_statements
 
 _PLACE = "OPTIONS follow the name of a table: FROM t /*+ OPTIONS('key' = 'value') */"
 
@@ -19,7 +19,7 @@ def is_option_hint(token: Token) -> bool:
     return token.kind == "hint" and re.search(r"\bOPTIONS\b", token.text, re.I) is not None
 
 
-def read_option_hint(script: str, hint: Token) -> dict[str, str]:
+def read_option_hint(hint: Token) -> dict[str, str]:
     """Return the options of a hint.
 
     Raises
@@ -27,9 +27,8 @@ def read_option_hint(script: str, hint: Token) -> dict[str, str]:
     SqlError
         With the position of what is not an option.
     """
-    before = re.sub(r"[^\n]", " ", script[: hint.start + 3])
-    inner = Excerpt(before + script[hint.start + 3 : hint.end - 2], 0, hint.end - 2)
-    (cursor,) = split_statements(inner.script)
+    inner = Excerpt(hint.script, hint.start + 3, hint.end - 2)
+    (cursor,) = split_statements(inner.in_place)
     cursor.expect("OPTIONS")
     options = read_options(cursor)
     if not cursor.is_at_end:
@@ -49,20 +48,13 @@ def read_target_hint(cursor: Cursor) -> dict[str, str]:
         return {}
     if not is_option_hint(cursor.token):
         raise cursor.error("a table takes the hint OPTIONS('key' = 'value')")
-    return read_option_hint(cursor.script, cursor.next())
+    return read_option_hint(cursor.next())
 
 
 @dataclass
 class TablesWithOptions:
-    """Tables with options of hints, by names of their own.
+    """Tables with options of hints, by names of their own."""
 
-    Parameters
-    ----------
-    script : str
-        The whole text.
-    """
-
-    script: str
     _tables: dict[tuple[str, tuple[tuple[str, str], ...]], str] = field(default_factory=dict)
 
     def bind(self, tree: exp.Expr, query: Excerpt, names: Collection[str]) -> exp.Expr:
@@ -76,14 +68,14 @@ class TablesWithOptions:
             If a hint does not follow a table, or one of its options is not a string.
         """
         for end, hint in _hints_of(query):
-            options = read_option_hint(self.script, hint)
+            options = read_option_hint(hint)
             nodes = [each for each in tree.find_all(exp.Table) if each.this.meta.get("end") == end]
             if not nodes:
-                raise error_at(self.script, hint.start, _PLACE, hint.text)
+                raise hint.error(_PLACE)
             for node in nodes:
                 if node.this.name.lower() not in names:
                     rule = f"OPTIONS are of tables of CREATE TABLE; there are {', '.join(names)}"
-                    raise error_at(self.script, hint.start, rule, node.this.name)
+                    raise hint.error(rule, node.this.name)
                 self._rename(node, options)
         return tree
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from gpu_windows.errors import did_you_mean
-from gpu_windows.sql.scripts.catalog import Catalog
-from gpu_windows.sql.scripts.lexer import error_at
-from gpu_windows.sql.scripts.option_names import NAMES_BY_GROUP
+from gpu_windows.sql.scripts.catalog import Catalog, Task
 from gpu_windows.sql.scripts.statements import SetOption
 from gpu_windows.vocabulary.options import ticks
 
@@ -36,7 +34,59 @@ _WITHOUT_EFFECT = (
     "table.display.", "table.exec.sink.upsert-materialize", "table.exec.sink.keyed-shuffle",
     "table.exec.simplify-operator-name-enabled", "table.exec.legacy-transformation-uids",
 )  # fmt: skip
-_OF_GROUPS = tuple(name for names in NAMES_BY_GROUP.values() for name in names)
+#: Names of groups in which a typing error must not pass unnoticed.
+_CHECKPOINTING = (
+    "interval", "mode", "timeout", "max-concurrent-checkpoints", "min-pause",
+    "tolerable-failed-checkpoints", "externalized-checkpoint-retention", "interval-during-backlog",
+    "unaligned", "unaligned.enabled", "unaligned.forced", "alignment-timeout",
+    "unaligned.max-subtasks-per-channel-state-file", "unaligned.interruptible-timers.enabled",
+    "aligned-checkpoint-timeout", "checkpoints-after-tasks-finish",
+    "checkpoints-after-tasks-finish.enabled", "dir", "savepoint-dir", "storage", "incremental",
+    "local-backup.enabled", "local-backup.dirs", "data-inline-threshold", "write-buffer-size",
+    "num-retained", "cleaner.parallel-mode", "snapshot-compression", "create-subdir",
+    "file-merging.enabled", "file-merging.across-checkpoint-boundary",
+    "file-merging.max-file-size", "file-merging.pool-blocking",
+    "file-merging.max-subtasks-per-file", "file-merging.max-space-amplification",
+    "prefer-checkpoint-for-recovery", "recover-without-channel-state.checkpoint-id",
+)  # fmt: skip
+_EXECUTION = (
+    "runtime-mode", "attached", "shutdown-on-attached-exit", "shutdown-on-application-finish",
+    "submit-failed-job-on-application-error", "target", "job-listeners",
+    "job-status-changed-listeners", "allow-client-job-configurations",
+    "program-config.enabled", "program-config.wildcards", "buffer-timeout",
+    "buffer-timeout.enabled", "buffer-timeout.interval", "batch-shuffle-mode",
+    "sorted-inputs.enabled", "sorted-inputs.memory", "savepoint.path",
+    "savepoint.ignore-unclaimed-state", "savepoint-restore-mode", "state-recovery.path",
+    "state-recovery.claim-mode", "state-recovery.ignore-unclaimed-state",
+    "state-recovery.from-local", "state-recovery.without-channel-state.checkpoint-id",
+    "batch.adaptive.auto-parallelism.enabled", "batch.adaptive.auto-parallelism.min-parallelism",
+    "batch.adaptive.auto-parallelism.max-parallelism",
+    "batch.adaptive.auto-parallelism.avg-data-volume-per-task",
+    "batch.adaptive.auto-parallelism.default-source-parallelism",
+    "batch.job-recovery.enabled", "batch.job-recovery.previous-worker.recovery.timeout",
+    "batch.job-recovery.snapshot.min-pause", "batch.speculative.enabled",
+    "batch.speculative.max-concurrent-executions",
+    "batch.speculative.block-slow-node-duration",
+    # of the SQL client of older versions
+    "type", "planner", "parallelism", "max-parallelism", "time-characteristic", "result-mode",
+    "max-table-result-rows", "periodic-watermarks-interval", "restart-strategy.type",
+)  # fmt: skip
+_PIPELINE = (
+    "name", "jars", "classpaths", "auto-generate-uids", "auto-type-registration",
+    "auto-watermark-interval", "cached-files", "closure-cleaner-level",
+    "default-kryo-serializers", "force-avro", "force-kryo", "force-kryo-avro", "generic-types",
+    "global-job-parameters", "jobvertex-parallelism-overrides", "max-parallelism",
+    "object-reuse", "operator-chaining", "operator-chaining.enabled",
+    "operator-chaining.chain-operators-with-different-max-parallelism",
+    "registered-kryo-types", "registered-pojo-types", "serialization-config",
+    "vertex-description-mode", "vertex-name-include-index-prefix",
+    "watermark-alignment.allow-unaligned-source-splits",
+)  # fmt: skip
+_OF_GROUPS = (
+    *(f"execution.{name}" for name in _EXECUTION),
+    *(f"execution.checkpointing.{name}" for name in _CHECKPOINTING),
+    *(f"pipeline.{name}" for name in _PIPELINE),
+)
 _REFUSED = {
     _ZONE: "the zone of TIMESTAMP_LTZ is that of the Spark session, "
     "spark.sql.session.timeZone, and UTC over Arrow tables",
@@ -45,7 +95,7 @@ _REFUSED = {
 }
 
 
-def check_options(script: str, options: Mapping[str, SetOption], zone: str) -> None:
+def check_options(options: Mapping[str, SetOption], zone: str) -> None:
     """Raise `SqlError` for an option that would change results, and is not followed.
 
     ``zone``: that of TIMESTAMP_LTZ.
@@ -62,12 +112,12 @@ def check_options(script: str, options: Mapping[str, SetOption], zone: str) -> N
                 f"there is no such option that is followed, or that changes no result{near}; "
                 f"those that are followed: {', '.join(_USED)}"
             )
-        raise error_at(script, option.place.start, rule, name)
+        raise option.place.error(rule, name)
 
 
-def check_order(script: str, catalog: Catalog) -> None:
+def check_order(catalog: Catalog) -> None:
     """Raise `SqlError` for an option that stands after the statements that it is for."""
-    tasks = [task for task in catalog.tasks if task.insert is not None] or catalog.tasks
+    tasks: Sequence[Task] = catalog.inserts or catalog.tasks
     for name, option in catalog.options.items():
         values = {task.scope.options.get(name) for task in tasks}
         if not tasks or name not in (*_OF_QUERY, IDLE_TIMEOUT):
@@ -78,7 +128,7 @@ def check_order(script: str, catalog: Catalog) -> None:
             rule = "all INSERT statements run as one query: write SET before the first of them"
         else:
             continue
-        raise error_at(script, option.place.start, rule, f"{name} = {option.value}")
+        raise option.place.error(rule, f"{name} = {option.value}")
 
 
 def explain_options(options: Mapping[str, SetOption]) -> Iterator[str]:

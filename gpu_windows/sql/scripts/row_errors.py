@@ -10,7 +10,6 @@ from sqlglot import exp
 
 from gpu_windows.errors import ExpressionError, SqlError
 from gpu_windows.sql.scripts.catalog import Catalog
-from gpu_windows.sql.scripts.lexer import error_at
 
 #: Text of an error: a record that a table has, or a row that an INSERT gives. The latter is in the
 #: query, which is compared at a restart, and so has no position, which an edit elsewhere changes.
@@ -38,7 +37,7 @@ def fail_where(condition: exp.Expr, target: str, rule: str) -> exp.If:
 
 
 @contextmanager
-def errors_of_rows(script: str, catalog: Catalog) -> Iterator[None]:
+def errors_of_rows(catalog: Catalog) -> Iterator[None]:
     """Raise errors of rows as `SqlError`, with a position in the script."""
     from gpu_windows.spark_glue.columns.expressions import is_of_spark
 
@@ -50,8 +49,7 @@ def errors_of_rows(script: str, catalog: Catalog) -> Iterator[None]:
             raise
         rule, value, target = found["rule"], found["value"], found["target"]
         if target is not None:
-            [place, *_] = [task.insert.place for task in catalog.tasks
-                           if task.insert is not None and task.name == target]  # fmt: skip
-            raise error_at(script, place.start, rule, value) from error
+            place = next(task.insert.place for task in catalog.inserts if task.name == target)
+            raise place.error(rule, value) from error
         line, position = int(found["line"]), int(found["position"])
         raise SqlError(rule, value=value, line=line, position=position) from error

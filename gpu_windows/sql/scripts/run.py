@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from gpu_windows.commits.write_target import Mode
 from gpu_windows.datastream.write import write_stream
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.sql.scripts.catalog import Catalog, Task
-from gpu_windows.sql.scripts.connectors import STREAMS, Connectors
+from gpu_windows.sql.scripts.catalog import Catalog, InsertTask, Task
+from gpu_windows.sql.scripts.connectors import STREAMS, Connectors, sink_of, writer_of
 from gpu_windows.sql.scripts.definitions import TableDefinition
-from gpu_windows.sql.scripts.lexer import Excerpt, error_at
+from gpu_windows.sql.scripts.lexer import Excerpt
 from gpu_windows.sql.scripts.option_hints import TablesWithOptions
 from gpu_windows.sql.scripts.options import (
     IDLE_TIMEOUT,
@@ -49,7 +48,6 @@ class ScriptRun:
 
     Parameters
     ----------
-    text : str
     catalog : Catalog
     streams : mapping of str to Stream
         Rows of tables, by name.
@@ -61,13 +59,16 @@ class ScriptRun:
         The user's aggregates, by name.
     """
 
-    text: str
     catalog: Catalog
     streams: Mapping[str, Any]
     settings: Settings
-    session: Any = None
-    streaming: bool | None = None
-    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    session: Any
+    streaming: bool | None
+    functions: Mapping[str, Callable[..., Any]]
+    _with_options: TablesWithOptions = field(default_factory=TablesWithOptions)
+    _open_tables: dict[tuple[object, ...], Input] = field(default_factory=dict)
+    #: The tables that are read by their connectors.
+    _read_tables: list[TableDefinition] = field(default_factory=list)
 
     def outputs(self) -> dict[str, Outputs]:
         """Return the outputs of all queries, by the names of their results."""
@@ -79,16 +80,15 @@ class ScriptRun:
 
     def errors_of_rows(self) -> AbstractContextManager[None]:
         """Raise errors of single rows as `SqlError`."""
-        return errors_of_rows(self.text, self.catalog)
+        return errors_of_rows(self.catalog)
 
     def explain(self) -> str:
         """Return all queries with their plans, and what options of SET do here."""
-        check_options(self.text, self.catalog.options, self._connectors.zone)
-        tasks = (*self.catalog.tasks, *self.catalog.explained)
+        check_options(self.catalog.options, self._connectors.zone)
         parts = []
-        for task in tasks:
-            found = self._translate(task, Stages(), without_rows=True)
-            title = task.name if task.target is None else f"INSERT INTO {task.name}"
+        for task in (*self.catalog.tasks, *self.catalog.explained):
+            found = self._translate([task], Stages(), without_rows=True)
+            title = f"INSERT INTO {task.name}" if isinstance(task, InsertTask) else task.name
             parts.append(f"-- {title}\n{found.outputs.code}\n\n{found.outputs.value.explain()}")
         return "\n\n".join([*parts, *explain_options(self.catalog.options)])
 
@@ -96,7 +96,9 @@ class ScriptRun:
         """Write the results of bounded queries to their targets."""
         targets = self._targets(sinks)
         writers = {
-            name: self._connectors.writer(task.target, sinks.get(name), _mode(task))
+            name: writer_of(
+                task.target, sinks.get(name), "overwrite" if task.insert.overwrites else "error"
+            )
             for name, task in targets.items()
         }
         outputs = self.outputs()
@@ -114,11 +116,11 @@ class ScriptRun:
         """Start all INSERT statements as one streaming query."""
         targets = self._targets(sinks)
         for task in targets.values():
-            if task.insert is not None and task.insert.overwrites:
+            if task.insert.overwrites:
                 rule = "INSERT OVERWRITE is for bounded results: INSERT INTO"
-                raise error_at(self.text, task.insert.place.start, rule, task.name)
+                raise task.insert.place.error(rule, task.name)
         by_name = {
-            name: sinks[name] if name in sinks else self._connectors.sink(task.target)
+            name: sinks[name] if name in sinks else sink_of(task.target)
             for name, task in targets.items()
         }
         options = next(iter(targets.values())).scope.options
@@ -131,9 +133,9 @@ class ScriptRun:
             name=options.get("pipeline.name") if name is None else name,
         )
 
-    def _targets(self, sinks: Mapping[str, Any]) -> dict[str, Task]:
+    def _targets(self, sinks: Mapping[str, Any]) -> dict[str, InsertTask]:
         """Return the queries of INSERT by target; those that stand alone are not written."""
-        targets = {task.name: task for task in self.catalog.tasks if task.target is not None}
+        targets = {task.name: task for task in self.catalog.inserts}
         if not targets:
             raise QueryError(
                 "the script has no INSERT: call .results()",
@@ -147,7 +149,7 @@ class ScriptRun:
 
     @cached_property
     def _connectors(self) -> Connectors:
-        return Connectors(self.text, self.session, self._is_streaming)
+        return Connectors(self.session, self._is_streaming)
 
     @property
     def _is_streaming(self) -> bool:
@@ -158,7 +160,7 @@ class ScriptRun:
         modes = {task.scope.options.get("execution.runtime-mode", "") for task in tasks} - {""}
         if modes:
             return "streaming" in {mode.lower() for mode in modes}
-        targets = {task.name.lower() for task in tasks if task.target is not None}
+        targets = {task.name.lower() for task in self.catalog.inserts}
         streams = {name.lower() for name in self.streams}
         return any(
             table.connector in STREAMS
@@ -169,80 +171,51 @@ class ScriptRun:
 
     @cached_property
     def _results(self) -> dict[str, Results]:
-        check_options(self.text, self.catalog.options, self._connectors.zone)
-        check_order(self.text, self.catalog)
+        check_options(self.catalog.options, self._connectors.zone)
+        check_order(self.catalog)
         own = {name.lower() for name in self.functions}
         for name, place in self.catalog.functions.items():
             if name not in own:
                 rule = "a function of a script is given, as sql_script(text, {name: function}, ...)"
-                raise error_at(self.text, place.start, rule, place.value)
+                raise place.error(rule, place.value)
         by_name: dict[str, list[Task]] = {}
         for task in self.catalog.tasks:
             by_name.setdefault(task.name, []).append(task)
         names = {name.lower() for name in by_name}
         if self._is_on_arrow:  # stages are computed as queries are built: none is if one is refused
             for tasks in by_name.values():
-                self._translate_union(tasks, Stages({*names}), without_rows=True)
+                self._translate(tasks, Stages({*names}), without_rows=True)
         found = {  # names of stages do not depend on the order of INSERT
-            name: self._translate_union(by_name[name], Stages(names)) for name in sorted(by_name)
+            name: self._translate(by_name[name], Stages(names)) for name in sorted(by_name)
         }
         return {name: found[name] for name in by_name}
 
-    def _translate_union(
+    def _translate(
         self, tasks: list[Task], stages: Stages, *, without_rows: bool = False
     ) -> Results:
-        """Return the results of all queries that insert into one table."""
-        first, *others = tasks
+        """Translate a query, or all that insert into one table, as their union.
+
+        ``without_rows``: over no rows, so that nothing is computed.
+        """
+        inserts = [task for task in tasks if isinstance(task, InsertTask)]
+        task = reduce(_merge_tasks, inserts) if inserts else tasks[0]
+        tree, *others = [self._parse(each.query, each) for each in tasks]
         for other in others:
-            assert first.insert is not None, "results that stand alone have names of their own"
-            assert other.insert is not None, "results that stand alone have names of their own"
-            if first.insert.columns != other.insert.columns or other.insert.partition:
-                rule = "two INSERT statements into a table give the same columns: UNION ALL"
-                raise error_at(self.text, other.insert.place.start, rule, other.name)
-            if first.insert.options != other.insert.options:
-                rule = "two INSERT statements into a table have the same OPTIONS"
-                raise error_at(self.text, other.insert.place.start, rule, other.name)
-            if first.insert.overwrites or other.insert.overwrites:
-                rule = "INSERT OVERWRITE is the only statement into its table"
-                raise error_at(self.text, other.insert.place.start, rule, other.name)
-            try:
-                first = replace(first, scope=first.scope.merge(other.scope))
-            except QueryError as error:
-                place = other.insert.place.start
-                raise error_at(self.text, place, error.rule, str(error.value)) from error
-        trees = [self._parse(task) for task in tasks]
-        tree = trees[0]
-        for following in trees[1:]:
-            tree = exp.Union(this=tree, expression=following, distinct=False)
-        return self._translate(first, stages, tree, without_rows=without_rows)
-
-    def _parse(self, task: Task) -> exp.Expr:
-        return self._parse_text(task.query, task)
-
-    def _translate(
-        self,
-        task: Task,
-        stages: Stages,
-        tree: exp.Expr | None = None,
-        *,
-        without_rows: bool = False,
-    ) -> Results:
-        """Translate a query; ``without_rows``: over no rows, so that nothing is computed."""
-        parsed = self._parse(task) if tree is None else tree
+            tree = exp.Union(this=tree, expression=other, distinct=False)
         tables = _Tables(self, task, without_rows=without_rows)
-        found = translate(parsed, tables, self.settings, self._views(task), stages)
-        if task.target is None:
+        found = translate(tree, tables, self.settings, self._views(task), stages)
+        if not isinstance(task, InsertTask):
             return found
-        return as_target(self.text, task, found, on_arrow=self._is_on_arrow)
+        return as_target(task, found, on_arrow=self._is_on_arrow)
 
-    def _parse_text(self, query: Excerpt, task: Task) -> exp.Expr:
+    def _parse(self, query: Excerpt, task: Task) -> exp.Expr:
         tree = parse_statement(query.in_place, on_arrow=self._is_on_arrow, functions=self.functions)
         return self._with_options.bind(tree, query, task.scope.tables)
 
     def _views(self, task: Task) -> dict[str, View]:
         views: dict[str, View] = {}
         for name, view in task.scope.views.items():
-            tree = self._parse_text(view.query, task)
+            tree = self._parse(view.query, task)
             views = {**views, name: View(_with_columns(tree, view.columns), views)}
         return views
 
@@ -266,28 +239,10 @@ class ScriptRun:
             _, stream = given.get(name, (name, None))
             if stream is None:
                 self._read_tables.append(definition)
-            rows = self._connectors.rows(definition, stream, is_shared=self._is_shared)
-            self._open_tables[key] = open_table(
-                self.text, definition, rows, idle, on_arrow=self._is_on_arrow
-            )
+            is_shared = len({task.name for task in self.catalog.tasks}) > 1
+            rows = self._connectors.rows(definition, stream, is_shared=is_shared)
+            self._open_tables[key] = open_table(definition, rows, idle, on_arrow=self._is_on_arrow)
         return self._open_tables[key]
-
-    @cached_property
-    def _open_tables(self) -> dict[tuple[object, ...], Input]:
-        return {}
-
-    @cached_property
-    def _with_options(self) -> TablesWithOptions:
-        return TablesWithOptions(self.text)
-
-    @cached_property
-    def _read_tables(self) -> list[TableDefinition]:
-        """The tables that are read by their connectors."""
-        return []
-
-    @property
-    def _is_shared(self) -> bool:
-        return len({task.name for task in self.catalog.tasks}) > 1
 
 
 class _Tables(Mapping[str, Input]):
@@ -318,9 +273,20 @@ class _Tables(Mapping[str, Input]):
         return dict.fromkeys((*self._task.scope.tables, *given))
 
 
-def _mode(task: Task) -> Mode:
-    """Return how results are written where there are some."""
-    return "overwrite" if task.insert is not None and task.insert.overwrites else "error"
+def _merge_tasks(first: InsertTask, other: InsertTask) -> InsertTask:
+    """Return the first of two queries that insert into one table, in the scope of both."""
+    insert, place = other.insert, other.insert.place
+    if first.insert.columns != insert.columns or insert.partition:
+        rule = "two INSERT statements into a table give the same columns: UNION ALL"
+        raise place.error(rule, other.name)
+    if first.insert.options != insert.options:
+        raise place.error("two INSERT statements into a table have the same OPTIONS", other.name)
+    if first.insert.overwrites or insert.overwrites:
+        raise place.error("INSERT OVERWRITE is the only statement into its table", other.name)
+    try:
+        return replace(first, scope=first.scope.merge(other.scope))
+    except QueryError as error:
+        raise place.error(error.rule, str(error.value)) from error
 
 
 def _with_columns(tree: exp.Expr, names: tuple[str, ...]) -> exp.Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -16,7 +16,7 @@ from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import SparkSession, StreamingQuery
-    from gpu_windows.sql.scripts.catalog import Catalog
+    from gpu_windows.sql.scripts.catalog import Catalog, Task
     from gpu_windows.sql.scripts.run import ScriptRun
 
 
@@ -91,13 +91,12 @@ class SqlScript:
     @property
     def targets(self) -> tuple[str, ...]:
         """Names of results: the tables of INSERT, and ``result`` of a SELECT that stands alone."""
-        return tuple(dict.fromkeys(task.name for task in self._catalog.tasks))
+        return _names(self._catalog.tasks)
 
     @property
     def inserts(self) -> tuple[str, ...]:
         """The `targets` that are tables of INSERT."""
-        found = (task.name for task in self._catalog.tasks if task.target is not None)
-        return tuple(dict.fromkeys(found))
+        return _names(self._catalog.inserts)
 
     def outputs(self) -> dict[str, Outputs]:
         """Return the outputs of all queries, by `targets`.
@@ -184,23 +183,21 @@ class SqlScript:
         from gpu_windows.sql.scripts.catalog import read_catalog
         from gpu_windows.sql.scripts.statements import read_statements
 
-        return read_catalog(self.text, read_statements(self.text))
+        return read_catalog(read_statements(self.text))
 
     @cached_property
     def _run(self) -> ScriptRun:
         from gpu_windows.sql.scripts.run import ScriptRun
         from gpu_windows.sql.tables.results import Settings
 
-        options = Settings(options=self.options_)
+        settings = Settings(options=self.options_)
         return ScriptRun(
-            self.text,
-            self._catalog,
-            self.streams,
-            options,
-            self.session,
-            self.streaming,
-            self.functions,
+            self._catalog, self.streams, settings, self.session, self.streaming, self.functions
         )
+
+
+def _names(tasks: Iterable[Task]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(task.name for task in tasks))
 
 
 def sql_script(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 
 from gpu_windows.sql.scripts.definitions import CreateTable, read_create_table
 from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token, split_statements
@@ -142,7 +143,7 @@ class _StatementSet:
     """Whether statements of a set are being read."""
 
     begin: Token | None = None
-    explain: list[Query | Insert] | None = field(default=None)
+    explain: list[Query | Insert] | None = None
 
 
 def read_statements(script: str) -> tuple[Statement, ...]:
@@ -155,7 +156,6 @@ def read_statements(script: str) -> tuple[Statement, ...]:
     """
     statements: list[Statement] = []
     block = _StatementSet()
-    cursor = Cursor(script, [], len(script))
     for cursor in split_statements(script):
         _begin_set(cursor, block)
         if cursor.is_at_end:
@@ -173,7 +173,7 @@ def read_statements(script: str) -> tuple[Statement, ...]:
         elif found is not None:
             statements.append(found)
     if block.begin is not None:
-        raise cursor.error("a statement set has no END", block.begin)
+        raise block.begin.error("a statement set has no END")
     return tuple(statements)
 
 
@@ -186,7 +186,7 @@ def _begin_set(cursor: Cursor, block: _StatementSet) -> None:
                   ("BEGIN", "STATEMENT", "SET")):  # fmt: skip
         if cursor.accept(*words):
             if block.begin is not None:
-                raise cursor.error("a statement set within another", place)
+                raise place.error("a statement set within another")
             block.begin, block.explain = place, [] if explains else None
             return
 
@@ -200,7 +200,7 @@ def _read_statement(cursor: Cursor, begin: Token | None) -> Statement | None:
     for words, read in _READERS.items():
         if cursor.accept(*words):
             return read(cursor)
-    if any(cursor.starts_with(each) for each in ("SELECT", "WITH", "(", "VALUES")):
+    if _begins_query(cursor):
         return Query(cursor.until())
     for words, rule in _REFUSED.items():
         if cursor.starts_with(*words):
@@ -212,9 +212,7 @@ def _read_create_view(cursor: Cursor) -> CreateView:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     place = cursor.token
     name = cursor.path("a view")
-    columns: tuple[str, ...] = ()
-    if cursor.starts_with("("):
-        columns = cursor.names("a column")
+    columns = cursor.names("a column") if cursor.starts_with("(") else ()
     if cursor.accept("COMMENT"):
         cursor.string("a comment")
     cursor.expect("AS")
@@ -232,7 +230,7 @@ def _read_create_function(cursor: Cursor) -> CreateFunction:
     return CreateFunction(name, place)
 
 
-def _read_insert(cursor: Cursor) -> Insert:
+def _read_insert(cursor: Cursor, *, overwrites: bool = False) -> Insert:
     place = cursor.token
     target = cursor.path("a table")
     options = read_target_hint(cursor)
@@ -245,28 +243,26 @@ def _read_insert(cursor: Cursor) -> Insert:
             partition[name] = cursor.until(",", ")")
             if not cursor.starts_with(")"):
                 cursor.expect(",")
-    columns: tuple[str, ...] = ()
-    begins_query = any(cursor.starts_with("(", each) for each in ("SELECT", "WITH", "VALUES", "("))
-    if cursor.starts_with("(") and not begins_query:
-        columns = cursor.names("a column")
-    return Insert(target, place, columns, partition, _read_query(cursor), options=options)
-
-
-def _read_overwrite(cursor: Cursor) -> Insert:
-    return replace(_read_insert(cursor), overwrites=True)
+    has_columns = cursor.starts_with("(") and not _begins_query(cursor, "(")
+    columns = cursor.names("a column") if has_columns else ()
+    query = _read_query(cursor)
+    return Insert(target, place, columns, partition, query, overwrites=overwrites, options=options)
 
 
 def _read_query(cursor: Cursor) -> Excerpt:
-    if not any(cursor.starts_with(each) for each in ("SELECT", "WITH", "(", "VALUES")):
+    if not _begins_query(cursor):
         raise cursor.error("a query is missing here")
     return cursor.until()
 
 
+def _begins_query(cursor: Cursor, *before: str) -> bool:
+    """Whether a query comes next, maybe after some symbols."""
+    return any(cursor.starts_with(*before, each) for each in ("SELECT", "WITH", "(", "VALUES"))
+
+
 def _read_explain(cursor: Cursor) -> Explain:
     cursor.accept("PLAN", "FOR")
-    while not cursor.is_at_end and not any(
-        cursor.starts_with(each) for each in ("SELECT", "WITH", "(", "VALUES", "INSERT")
-    ):
+    while not (cursor.is_at_end or _begins_query(cursor) or cursor.starts_with("INSERT")):
         cursor.next()  # ESTIMATED_COST, CHANGELOG_MODE, JSON_EXECUTION_PLAN
     if cursor.accept("INSERT", "INTO") or cursor.accept("INSERT", "OVERWRITE"):
         return Explain((_read_insert(cursor),))
@@ -282,16 +278,15 @@ def _read_set(cursor: Cursor) -> SetOption | None:
     else:  # names of options without quotes, as older versions write them
         key = cursor.until("=").text.strip()
     cursor.expect("=")
-    text = cursor.until()
-    value = text.text.strip()
+    value = cursor.until().text.strip()
     if value.startswith("'"):
         value = value[1:-1].replace("''", "'")
     return SetOption(key, value, place)
 
 
 def _read_reset(cursor: Cursor) -> SetOption:
-    place = cursor.token
-    return SetOption(None if cursor.is_at_end else cursor.next().value, None, place)
+    key = None if cursor.is_at_end else cursor.token.value
+    return SetOption(key, None, cursor.next())
 
 
 def _read_drop(cursor: Cursor) -> Drop:
@@ -320,7 +315,7 @@ _READERS: Mapping[tuple[str, ...], Callable[[Cursor], Statement | None]] = {
         for kind in ((), ("TEMPORARY",), ("TEMPORARY", "SYSTEM"))
     },
     ("INSERT", "INTO"): _read_insert,
-    ("INSERT", "OVERWRITE"): _read_overwrite,
+    ("INSERT", "OVERWRITE"): partial(_read_insert, overwrites=True),
     ("EXPLAIN",): _read_explain,
     ("SET",): _read_set,
     ("RESET",): _read_reset,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gpu_windows.errors import QueryError, SqlError, did_you_mean
 from gpu_windows.sql.scripts.definitions import TableDefinition
@@ -45,12 +45,9 @@ class TableOptions:
 
     Parameters
     ----------
-    script : str
-        The whole text, for positions.
     table : TableDefinition
     """
 
-    script: str
     table: TableDefinition
 
     @property
@@ -87,37 +84,32 @@ class TableOptions:
         """Raise `SqlError` for an option that is neither followed nor without effect."""
         for name, value in self.table.options.items():
             if not self._is_covered(name, value):  # the value may be a password
-                near = did_you_mean(name, self._names)
+                near = did_you_mean(name, [each for each in self._names if each[-1] != "."])
                 option = f"{name} = {value}" if name == _GUARANTEE else name
                 raise self.error(f"this option is not covered{near}", option, name)
 
     @property
-    def _names(self) -> tuple[str, ...]:
-        """The names of options that it may have."""
+    def _names(self) -> list[str]:
+        """The names of options that it may have; those that end in a dot are beginnings."""
         kind = str(self.table.connector)
-        names = [each for each in (*_OF_ALL, *_OPTIONS[kind]) if each[-1] != "."]
+        names = [*_OF_ALL, *_OPTIONS[kind]]
         if kind in ("filesystem", "kafka"):
             names += _OF_FORMATS
         if kind == "kafka":
             names += ["properties.bootstrap.servers", "properties.group.id"]
         if kind == "datagen":
             names += [f"fields.{c.name}.{each}" for c in self.table.columns for each in _OF_FIELDS]
-        return tuple(names)
+        return names
 
     def _is_covered(self, name: str, value: str) -> bool:
-        connector = str(self.table.connector)
-        names = (*_OF_ALL, *_OPTIONS[connector])
+        names, kind = self._names, self.table.connector
         if name in names or any(name.startswith(each) for each in names if each[-1] == "."):
             return True
-        if connector == "datagen":
-            fields = [f"fields.{each.name}." for each in self.table.columns]
-            return any(name == f"{field}{each}" for field in fields for each in _OF_FIELDS)
-        if connector == "kafka" and name == _GUARANTEE:
+        if kind == "kafka" and name == _GUARANTEE:
             return value != "exactly-once"
-        if name in _OF_FORMATS:
-            return connector in ("filesystem", "kafka")
         own = self.get("format", self.get("value.format"))
-        return bool(own) and name.removeprefix("value.").startswith(f"{own}.")
+        is_of_format = bool(own) and name.removeprefix("value.").startswith(f"{own}.")
+        return is_of_format and kind != "datagen"
 
     def number(self, name: str, default: _N, make: Callable[[str], _N]) -> _N:
         """Return an option that is a number.
@@ -151,10 +143,30 @@ class TableOptions:
 
     def error(self, rule: str, value: str, option: str | None = None) -> SqlError:
         """Return an error at an option, if it is in the text, else at the name of the table."""
-        place = self.table.place.start
+        script, place = self.table.place.script, self.table.place.start
         if option is not None:
             texts = (each.replace("'", "''") for each in (option, self.get(option)))
             written = r"\s*=\s*".join(f"'{re.escape(each)}'" for each in texts)
-            places = [found.start() for found in re.finditer(written, self.script)]
+            places = [found.start() for found in re.finditer(written, script)]
             place = next((each for each in places if each > place), (*places, place)[0])
-        return error_at(self.script, place, f"table {self.table.name}: {rule}", value)
+        return error_at(script, place, f"table {self.table.name}: {rule}", value)
+
+
+@dataclass(frozen=True)
+class SparkOptions(TableOptions):
+    """Reads the options of a table whose rows Spark may read.
+
+    Parameters
+    ----------
+    table : TableDefinition
+    session : SparkSession, optional
+    is_streaming : bool
+    """
+
+    session: Any
+    is_streaming: bool
+
+    @property
+    def reader(self) -> Any:
+        """The reader of its rows: of a stream, or of all rows."""
+        return self.session.readStream if self.is_streaming else self.session.read

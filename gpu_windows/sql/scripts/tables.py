@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
+from pyarrow import types
 from sqlglot import exp
 
 import gpu_windows.vocabulary.watermarks as watermarks
@@ -18,7 +19,7 @@ from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.expressions.type_names import flink_name
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.scripts.definitions import Column, TableDefinition
-from gpu_windows.sql.scripts.lexer import Excerpt, error_at
+from gpu_windows.sql.scripts.lexer import Excerpt
 from gpu_windows.sql.scripts.options import read_duration
 from gpu_windows.sql.syntax.parse import parse_statement
 from gpu_windows.sql.tables.inputs import Input
@@ -27,6 +28,7 @@ from gpu_windows.vocabulary.options import show_ticks, ticks
 #: Flink's SQL has the watermark ``max ts - delay``, and its DataStream API is a millisecond behind.
 _MILLISECOND = 1_000
 _BLANKS = re.compile(r" {6}")
+TWO_TIMESTAMPS = "TIMESTAMP has no zone (Spark: TIMESTAMP_NTZ), TIMESTAMP_LTZ is an instant"
 _NONE = (
     "a watermark is a column, or a column minus an interval: WATERMARK FOR ts AS ts - INTERVAL "
     "'5' SECOND"
@@ -34,14 +36,12 @@ _NONE = (
 
 
 def open_table(
-    script: str, definition: TableDefinition, rows: ApiCall, idle: str | None, *, on_arrow: bool
+    definition: TableDefinition, rows: ApiCall, idle: str | None, *, on_arrow: bool
 ) -> Input:
     """Return a table with the columns of its definition.
 
     Parameters
     ----------
-    script : str
-        The whole text, for positions.
     definition : TableDefinition
     rows : ApiCall of Stream or TimedStream
         With at least the columns that are not computed.
@@ -57,33 +57,38 @@ def open_table(
     """
     given = rows.value
     if definition.watermark is not None and isinstance(given, TimedStream):
-        place = definition.watermark.place
         rule = "the stream has an event time, which WATERMARK FOR would replace: leave one of both"
-        raise error_at(script, place.start, rule, given.time)
-    for column in definition.columns:
-        _check_column(script, definition, column, given.source.schema)
-    stream, columns = rows, {}
-    for column in definition.columns:
-        if column.expression is None:
-            columns[column.name] = _name_in(given.source.schema, column.name)
-        elif not _is_processing_time(column.expression):
-            stream = _add_computed(definition, column, stream, columns, on_arrow=on_arrow)
-            columns[column.name] = column.name
-    stream = _with_event_time(script, definition, stream, columns, idle, on_arrow=on_arrow)
-    if isinstance(stream.value, Stream):
-        stream = replace(stream, value=stream.value._without_time)
-    clocks = {
-        column.name: position
-        for position, column in enumerate(definition.columns)
-        if column.expression is not None and _is_processing_time(column.expression)
+        raise definition.watermark.place.error(rule, given.time)
+    own = {
+        column.name: _find_column(definition, column, given.source.schema)
+        for column in definition.columns
+        if column.expression is None
     }
-    return Input(
-        definition.name,
-        stream,
-        columns=columns,
+    stream = rows
+    columns, clocks = dict[str, str](), dict[str, int]()
+    for position, column in enumerate(definition.columns):
+        if column.expression is None:
+            columns[column.name] = own[column.name]
+        elif re.sub(r"\s", "", column.expression.text).upper() == "PROCTIME()":
+            clocks[column.name] = position
+        else:
+            node = parse_expression(column.expression, on_arrow=on_arrow)
+            with errors_at(node):
+                text = _as_input(definition, stream, columns).spark_text(node)
+                stream = stream.call("with_columns", **{column.name: text})
+            columns[column.name] = column.name
+    stream = _with_event_time(definition, stream, columns, idle, on_arrow=on_arrow)
+    return replace(
+        _as_input(definition, stream, columns),
         processing_times=clocks,
         time_advice="in CREATE TABLE, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND",
     )
+
+
+def _as_input(definition: TableDefinition, stream: ApiCall, columns: Mapping[str, str]) -> Input:
+    untimed = stream.value
+    timed = untimed._without_time if isinstance(untimed, Stream) else untimed
+    return Input(definition.name, replace(stream, value=timed), columns=dict(columns))
 
 
 def parse_expression(excerpt: Excerpt, *, on_arrow: bool) -> exp.Expr:
@@ -107,72 +112,48 @@ def parse_expression(excerpt: Excerpt, *, on_arrow: bool) -> exp.Expr:
     return found
 
 
-def _check_column(
-    script: str, definition: TableDefinition, column: Column, schema: pa.Schema
-) -> None:
-    if column.dtype is None:
-        return
-    found = [name for name in schema.names if name.lower() == column.name.lower()]
+def _find_column(definition: TableDefinition, column: Column, schema: pa.Schema) -> str:
+    """Return the column of rows that a column of a table is."""
+    found = [str(name) for name in schema.names if name.lower() == column.name.lower()]
     if len(found) != 1:
         rule = f"the rows of {definition.name} have no such column; they have "
-        raise error_at(script, column.place.start, rule + ", ".join(schema.names), column.name)
+        raise column.place.error(rule + ", ".join(schema.names), column.name)
     dtype = schema.field(found[0]).type
     if not is_same_type(dtype, column.dtype):
         rule = f"the rows of {definition.name} have {flink_name(dtype)} here, and "
         rule += f"{flink_name(column.dtype)} is declared"
-        if pa.types.is_timestamp(dtype) and pa.types.is_timestamp(column.dtype):
-            rule += ": TIMESTAMP has no zone (Spark: TIMESTAMP_NTZ), TIMESTAMP_LTZ is an instant"
-        raise error_at(script, column.place.start, rule, column.name)
+        if types.is_timestamp(dtype) and types.is_timestamp(column.dtype):
+            rule += f": {TWO_TIMESTAMPS}"
+        raise column.place.error(rule, column.name)
+    return found[0]
 
 
 def is_same_type(one: pa.DataType, other: pa.DataType) -> bool:
     """Whether types have the same values; names of zones and of elements do not matter."""
-    if pa.types.is_timestamp(one) and pa.types.is_timestamp(other):
-        return (one.tz is None) == (other.tz is None)
-    if pa.types.is_map(one) and pa.types.is_map(other):
-        return is_same_type(one.key_type, other.key_type) and is_same_type(
-            one.item_type, other.item_type
-        )
-    if _is_list(one) and _is_list(other):
-        return is_same_type(one.value_type, other.value_type)
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
-        return [f.name for f in one] == [f.name for f in other] and all(
-            is_same_type(a.type, b.type) for a, b in zip(one, other, strict=True)
-        )
-    texts, times = (pa.types.is_string, pa.types.is_large_string), (pa.types.is_time,)
-    alike = any(is_(one) for is_ in texts) and any(is_(other) for is_ in texts)
-    return alike or one == other or all(is_(each) for is_ in times for each in (one, other))
+    return bool(_general_type(one) == _general_type(other))
 
 
-def _is_list(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_list(dtype) or pa.types.is_large_list(dtype))
-
-
-def _name_in(schema: pa.Schema, name: str) -> str:
-    return next(str(each) for each in schema.names if each.lower() == name.lower())
-
-
-def _is_processing_time(expression: Excerpt) -> bool:
-    return re.sub(r"\s", "", expression.text).upper() == "PROCTIME()"
-
-
-def _add_computed(
-    definition: TableDefinition, column: Column, stream: ApiCall, columns: Any, *, on_arrow: bool
-) -> ApiCall:
-    assert column.expression is not None
-    node = parse_expression(column.expression, on_arrow=on_arrow)
-    with errors_at(node):
-        untimed = stream.value
-        timed = untimed._without_time if isinstance(untimed, Stream) else untimed
-        rows = Input(definition.name, replace(stream, value=timed), columns=dict(columns))
-        return stream.call("with_columns", **{column.name: rows.spark_text(node)})
+def _general_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type that stands for all with the same values."""
+    if types.is_timestamp(dtype):
+        return pa.timestamp("us", None if dtype.tz is None else "UTC")
+    if types.is_time(dtype):
+        return pa.time64("us")
+    if types.is_large_string(dtype):
+        return pa.string()
+    if types.is_map(dtype):
+        return pa.map_(_general_type(dtype.key_type), _general_type(dtype.item_type))
+    if types.is_list(dtype) or types.is_large_list(dtype):
+        return pa.list_(_general_type(dtype.value_type))
+    if types.is_struct(dtype):
+        return pa.struct([(field.name, _general_type(field.type)) for field in dtype])
+    return dtype
 
 
 def _with_event_time(
-    script: str,
     definition: TableDefinition,
     stream: ApiCall,
-    columns: Any,
+    columns: Mapping[str, str],
     idle: str | None,
     *,
     on_arrow: bool,
@@ -180,25 +161,25 @@ def _with_event_time(
     watermark = definition.watermark
     if watermark is None:
         return stream
-    names = {name.lower(): column for name, column in columns.items()}
-    if watermark.column.lower() not in names:
+    place = watermark.place
+    column = next((own for own in columns if own.lower() == watermark.column.lower()), None)
+    if column is None:
         rule = f"there is no such column; there are {', '.join(columns)}"
-        raise error_at(script, watermark.place.start, rule, watermark.column)
-    dtype = stream.value.source.schema.field(names[watermark.column.lower()]).type
+        raise place.error(rule, watermark.column)
+    dtype = stream.value.source.schema.field(columns[column]).type
     rule_of_time = definition.event_time_error(dtype)
     if rule_of_time is not None:
-        raise error_at(script, watermark.place.start, rule_of_time, watermark.column)
+        raise place.error(rule_of_time, watermark.column)
     node = parse_expression(watermark.expression, on_arrow=on_arrow)
     strategy = _strategy(node, watermark.column)
     if idle is not None and ticks(read_duration(idle)):
         strategy = strategy.call("with_idleness", read_duration(idle)).on_one_line()
     try:
-        return stream.call("event_time", names[watermark.column.lower()], strategy)
+        return stream.call("event_time", columns[column], strategy)
     except QueryError as error:
         if isinstance(error, SqlError) and error.line is not None:
             raise
-        place = watermark.place
-        raise error_at(script, place.start, error.rule, str(error.value)) from error
+        raise place.error(error.rule, str(error.value)) from error
 
 
 def _strategy(node: exp.Expr, column: str) -> ApiCall:

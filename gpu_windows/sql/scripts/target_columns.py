@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.expressions.type_names import flink_name
-from gpu_windows.sql.scripts.catalog import Task
+from gpu_windows.sql.scripts.catalog import InsertTask
 from gpu_windows.sql.scripts.definitions import Column, TableDefinition
-from gpu_windows.sql.scripts.lexer import error_at
 from gpu_windows.sql.scripts.row_errors import fail_where
 from gpu_windows.sql.scripts.tables import is_same_type, parse_expression
 from gpu_windows.sql.tables.inputs import result_column
@@ -19,6 +18,13 @@ from gpu_windows.sql.tables.results import Results
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _SQL_NAMES = {
+    pa.string(): "STRING",
+    pa.binary(): "BINARY",
+    pa.bool_(): "BOOLEAN",
+    pa.date32(): "DATE",
+    pa.timestamp("us"): "TIMESTAMP_NTZ",
+    pa.timestamp("us", "UTC"): "TIMESTAMP",
+    pa.int8(): "TINYINT",
     pa.int16(): "SMALLINT",
     pa.int32(): "INT",
     pa.int64(): "BIGINT",
@@ -27,7 +33,7 @@ _SQL_NAMES = {
 }
 
 
-def as_target(script: str, task: Task, results: Results, *, on_arrow: bool) -> Results:
+def as_target(task: InsertTask, results: Results, *, on_arrow: bool) -> Results:
     """Return results with the names and types of the columns of a task's target.
 
     Results that change keep their column with the kind of change beside these.
@@ -38,31 +44,26 @@ def as_target(script: str, task: Task, results: Results, *, on_arrow: bool) -> R
         If columns differ in number, or one is of a type that Flink does not convert.
     """
     insert, target = task.insert, task.target
-    assert insert is not None, "a target is of INSERT"
-    assert target is not None, "a target is of INSERT"
     if not target.columns:  # CREATE TABLE ... AS
         return results
     schema: pa.Schema = results.outputs.value.schema
-    constants = {name.lower(): text for name, text in insert.partition.items()}
-    written = [*_columns(script, task)]
-    given = [each for each in written if each.name.lower() not in constants]
+    constants = {name.lower() for name in insert.partition}
+    given = [each for each in _columns(task) if each.name.lower() not in constants]
     names = [name for name in results.names if name != results.change]
     if len(given) != len(names):
         columns = ", ".join(each.name for each in given)
         rule = f"the query gives {len(names)} columns, and {target.name} takes {columns}"
-        raise error_at(script, insert.place.start, rule, ", ".join(names))
+        raise insert.place.error(rule, ", ".join(names))
     items: dict[str, exp.Expr] = {}
     for column, name in zip(given, names, strict=True):
-        node = result_column(name)
-        items[column.name] = _convert(script, task, column, schema.field(name).type, node)
-    items |= _constants(script, task, results, on_arrow=on_arrow)
+        items[column.name] = _convert(task, column, schema.field(name).type, result_column(name))
+    items |= _constants(task, results, on_arrow=on_arrow)
     for column in target.written_columns:
         if column.name not in items:
-            assert column.dtype is not None, "a column that is written has a type"
             if not _may_be_null(target, column):
                 rule = f"column {column.name} of {target.name} is NOT NULL, and gets no value"
-                raise error_at(script, insert.place.start, rule, column.name)
-            items[column.name] = exp.cast(exp.Null(), _sql_type(script, task, column))
+                raise insert.place.error(rule, column.name)
+            items[column.name] = exp.cast(exp.Null(), _sql_type(task, column))
     ordered = {each.name: items[each.name] for each in target.written_columns}
     return results.select(ordered, _without_nulls(target, ordered))
 
@@ -87,49 +88,39 @@ def _without_nulls(target: TableDefinition, items: Mapping[str, exp.Expr]) -> ex
     return exp.Case(ifs=branches, default=exp.true()) if branches else None
 
 
-def _constants(script: str, task: Task, results: Results, *, on_arrow: bool) -> dict[str, exp.Expr]:
+def _constants(task: InsertTask, results: Results, *, on_arrow: bool) -> dict[str, exp.Expr]:
     """Return the values of PARTITION, in the types of their columns."""
-    insert, target = task.insert, task.target
-    assert insert is not None, "a target is of INSERT"
-    assert target is not None, "a target is of INSERT"
-    columns = {each.name.lower(): each for each in target.written_columns}
+    columns = {each.name.lower(): each for each in task.target.written_columns}
     found = {}
-    for name, text in insert.partition.items():
+    for name, text in task.insert.partition.items():
         column = columns[name.lower()]
         node = parse_expression(text, on_arrow=on_arrow)
         one: pa.Schema = results.select({column.name: node}).outputs.value.schema
-        found[column.name] = _convert(script, task, column, one.field(column.name).type, node)
+        found[column.name] = _convert(task, column, one.field(column.name).type, node)
     return found
 
 
-def _columns(script: str, task: Task) -> Iterator[Column]:
-    """Yield the columns that the query gives, in its order."""
+def _columns(task: InsertTask) -> list[Column]:
+    """Return the columns that the query gives, in its order."""
     insert, target = task.insert, task.target
-    assert insert is not None, "a target is of INSERT"
-    assert target is not None, "a target is of INSERT"
     by_name = {each.name.lower(): each for each in target.written_columns}
-    place, names = insert.place.start, [*insert.columns, *insert.partition]
+    names = [*insert.columns, *insert.partition]
     for index, name in enumerate(names):
         if name.lower() not in by_name:
-            rule = f"{target.name} has no such column to write"
-            raise error_at(script, place, rule, name)
+            raise insert.place.error(f"{target.name} has no such column to write", name)
         if name.lower() in (each.lower() for each in names[:index]) and insert.columns:
-            raise error_at(script, place, "a column is given once", name)
-    yield from (by_name[name.lower()] for name in insert.columns or by_name)
+            raise insert.place.error("a column is given once", name)
+    return [by_name[name.lower()] for name in insert.columns or by_name]
 
 
-def _convert(
-    script: str, task: Task, column: Column, dtype: pa.DataType, node: exp.Expr
-) -> exp.Expr:
+def _convert(task: InsertTask, column: Column, dtype: pa.DataType, node: exp.Expr) -> exp.Expr:
     wanted = column.dtype
-    assert wanted is not None, "a column that is written has a type"
     if is_same_type(dtype, wanted):
         return node
     if types.is_null(dtype) or _is_converted(dtype, wanted):
-        return exp.cast(node, _sql_type(script, task, column))
-    assert task.insert is not None, "a target is of INSERT"
+        return exp.cast(node, _sql_type(task, column))
     rule = f"column {column.name} is {flink_name(wanted)}, and the query gives {flink_name(dtype)}"
-    raise error_at(script, task.insert.place.start, f"{rule}: CAST it", column.name)
+    raise task.insert.place.error(f"{rule}: CAST it", column.name)
 
 
 def _is_converted(dtype: pa.DataType, wanted: pa.DataType) -> bool:
@@ -149,16 +140,11 @@ def _is_converted(dtype: pa.DataType, wanted: pa.DataType) -> bool:
     return bool(dtype == pa.float32() and wanted == pa.float64())
 
 
-def _sql_type(script: str, task: Task, column: Column) -> str:
+def _sql_type(task: InsertTask, column: Column) -> str:
     dtype = column.dtype
-    if dtype is not None and types.is_decimal(dtype):
-        return f"DECIMAL({dtype.precision}, {dtype.scale})"
-    others = {pa.string(): "STRING", pa.bool_(): "BOOLEAN", pa.date32(): "DATE",
-             pa.timestamp("us"): "TIMESTAMP_NTZ", pa.timestamp("us", "UTC"): "TIMESTAMP",
-             pa.binary(): "BINARY", pa.int8(): "TINYINT"}  # fmt: skip
-    found = {**others, **_SQL_NAMES}.get(dtype)
-    if found is None:
-        assert task.insert is not None, "a target is of INSERT"
-        rule = f"a column of {flink_name(dtype) if dtype else dtype} needs a value from the query"
-        raise error_at(script, task.insert.place.start, rule, column.name)
-    return found
+    if types.is_decimal(dtype):
+        return flink_name(dtype)
+    if dtype not in _SQL_NAMES:
+        rule = f"a column of {flink_name(dtype)} needs a value from the query"
+        raise task.insert.place.error(rule, column.name)
+    return _SQL_NAMES[dtype]

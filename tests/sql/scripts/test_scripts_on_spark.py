@@ -13,7 +13,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import SqlError
-from gpu_windows.sql.scripts.brokers import check_brokers
+from gpu_windows.sql.scripts.connectors import check_brokers
 from gpu_windows.sql.scripts.definitions import CreateTable
 from gpu_windows.sql.scripts.statements import read_statements
 from gpu_windows.sql.scripts.table_options import TableOptions
@@ -247,4 +247,4 @@ def options_of(servers: str) -> TableOptions:
     text = f"CREATE TABLE t (a INT) WITH ('properties.bootstrap.servers' = '{servers}')"
     [statement] = read_statements(text)
     assert isinstance(statement, CreateTable)
-    return TableOptions(text, statement.table)
+    return TableOptions(statement.table)

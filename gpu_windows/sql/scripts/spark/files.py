@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import StructType
 
-from gpu_windows.errors import OutputError, SqlError
+from gpu_windows.errors import OutputError
 from gpu_windows.spark_glue.columns.expressions import is_of_spark, summary
-from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.types import to_spark
-from gpu_windows.sql.scripts.arrow_files import has_bytes
 from gpu_windows.sql.scripts.definitions import TableDefinition
 from gpu_windows.sql.scripts.spark.parquet import read_parquet
 from gpu_windows.sql.scripts.spark.texts import (
-    BROKEN,
-    is_read,
+    check_bytes,
+    select_values,
     text_options,
-    text_values,
     with_broken,
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-    from gpu_windows.sql.scripts.table_options import TableOptions
+    from gpu_windows.sql.scripts.table_options import SparkOptions, TableOptions
 
 #: Flink's names of metadata of files, and Spark's columns.
 _METADATA = {
@@ -38,7 +35,7 @@ _METADATA = {
 }
 
 
-def read_files(options: TableOptions, session: Any, *, is_streaming: bool) -> DataFrame:
+def read_files(options: SparkOptions) -> DataFrame:
     """Return the rows of a file, or of the files in a folder; in streams new ones too.
 
     Raises
@@ -51,26 +48,18 @@ def read_files(options: TableOptions, session: Any, *, is_streaming: bool) -> Da
     if kind not in ("parquet", "csv", "json"):
         raise options.error("files are parquet, csv or json", kind)
     read = read_parquet if kind == "parquet" else _read_texts
-    metadata = [
-        F.col(column).cast(dtype).alias(name)
-        for name, dtype, column in metadata_columns(options, _METADATA)
-    ]
+    metadata = metadata_columns(options, _METADATA)
     try:
-        schema = file_schema(options.table)
-        return read(options, session, schema, metadata, is_streaming=is_streaming)
-    except SqlError:
-        raise
+        return read(options, file_schema(options.table), metadata)
     except OutputError as error:
         raise options.error(error.rule, str(error.value)) from error
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise options.error(f"Spark cannot read it: {summary(error)}", options.path) from error
-        rule = "there is no such file or folder: correct 'path', or create the folder"
-        raise options.error(rule, options.path) from error
     except Exception as error:
         if not is_of_spark(error):
             raise
-        raise options.error(f"Spark cannot read it: {summary(error)}", options.path) from error
+        rule = f"Spark cannot read it: {summary(error)}"
+        if isinstance(error, AnalysisException) and error.getCondition() == "PATH_NOT_FOUND":
+            rule = "there is no such file or folder: correct 'path', or create the folder"
+        raise options.error(rule, options.path) from error
 
 
 def file_schema(table: TableDefinition) -> StructType:
@@ -81,19 +70,8 @@ def file_schema(table: TableDefinition) -> StructType:
     return schema
 
 
-def check_bytes(options: TableOptions) -> None:
-    """Raise `SqlError` for bytes in CSV."""
-    if options.format.name == "csv":
-        for field in options.table.physical_schema:
-            if has_bytes(field.type):
-                rule = "a text has bytes in base64: STRING and FROM_BASE64"
-                raise options.error(rule, field.name)
-
-
-def metadata_columns(
-    options: TableOptions, columns: Mapping[str, str]
-) -> Iterator[tuple[str, DataType, str]]:
-    """Yield name, type and Spark's column of each column METADATA.
+def metadata_columns(options: TableOptions, columns: Mapping[str, str]) -> list[Column]:
+    """Return the columns METADATA of a table.
 
     ``columns``: Spark's by Flink's names.
 
@@ -102,29 +80,20 @@ def metadata_columns(
     SqlError
         If there is no such metadata.
     """
+    found = []
     for each in options.table.columns:
         if each.metadata is not None:
             if each.metadata not in columns:
                 raise options.error(f"metadata is one of {', '.join(columns)}", each.metadata)
             assert each.dtype is not None, "a column of metadata has a type"
-            yield each.name, to_spark(each.dtype), columns[each.metadata]
+            value = F.col(columns[each.metadata]).cast(to_spark(each.dtype))
+            found.append(value.alias(each.name))
+    return found
 
 
-def _read_texts(
-    options: TableOptions,
-    session: Any,
-    schema: StructType,
-    metadata: list[Any],
-    *,
-    is_streaming: bool,
-) -> DataFrame:
+def _read_texts(options: SparkOptions, schema: StructType, metadata: list[Column]) -> DataFrame:
     files = options.format
     check_bytes(options)
-    with_text = with_broken(schema, files)
-    reader = session.readStream if is_streaming else session.read
-    reader = reader.schema(with_text).options(**text_options(files))
+    reader = options.reader.schema(with_broken(schema, files)).options(**text_options(files))
     rows: DataFrame = reader.format(files.name).load(options.path)
-    if BROKEN in with_text.names:
-        first = F.col(quote_name(schema.names[0]))
-        rows = rows.where(is_read(options, F.col(BROKEN), first, F.col("_metadata.file_path")))
-    return rows.select(*text_values(schema, files), *metadata)
+    return select_values(options, schema, rows, metadata, file=F.col("_metadata.file_path"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import types
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-    from gpu_windows.sql.scripts.table_options import TableOptions
+    from gpu_windows.sql.scripts.table_options import SparkOptions, TableOptions
 
 _RATE, _LENGTH, _MAX = 10_000, 100, (1 << 31) - 1
 
 
-def make_rows(session: Any, options: TableOptions, *, is_streaming: bool) -> DataFrame:
+def make_rows(options: SparkOptions) -> DataFrame:
     """Return rows of a table whose values depend on their numbers alone.
 
     Raises
@@ -29,8 +29,8 @@ def make_rows(session: Any, options: TableOptions, *, is_streaming: bool) -> Dat
     SqlError
         If an option is not covered, or a bounded table has no number of rows.
     """
-    table, count = options.table, _count(options)
-    if is_streaming:
+    session, count = options.session, _count(options)
+    if options.is_streaming:
         rate = options.number("rows-per-second", _RATE, int)
         rows = session.readStream.format("rate").option("rowsPerSecond", rate).load()
         rows = rows.select(F.col("value").alias("__number"), F.col("timestamp").alias("__made"))
@@ -43,7 +43,7 @@ def make_rows(session: Any, options: TableOptions, *, is_streaming: bool) -> Dat
         rows = rows.withColumn("__made", F.current_timestamp())
     columns = [
         _value(options, column, position).alias(column.name)
-        for position, column in enumerate(table.columns)
+        for position, column in enumerate(options.table.columns)
         if column.dtype is not None
     ]
     found: DataFrame = rows.select(*columns)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import types
@@ -17,12 +18,12 @@ from gpu_windows.spark_glue.files.committed import read_output, stream_output
 from gpu_windows.spark_glue.files.marker_files import literal, read_markers
 from gpu_windows.spark_glue.files.ownership import owners
 from gpu_windows.spark_glue.files.part_files import complete_files
-from gpu_windows.sql.scripts.tables import is_same_type
+from gpu_windows.sql.scripts.tables import TWO_TIMESTAMPS, is_same_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-    from gpu_windows.sql.scripts.table_options import TableOptions
+    from gpu_windows.sql.scripts.table_options import SparkOptions, TableOptions
 
 _WIDENED = {
     pa.int8(): (pa.int16(), pa.int32(), pa.int64(), pa.float64()),
@@ -32,25 +33,16 @@ _WIDENED = {
 }
 
 
-def read_parquet(
-    options: TableOptions,
-    session: Any,
-    schema: StructType,
-    metadata: list[Any],
-    *,
-    is_streaming: bool,
-) -> DataFrame:
+def read_parquet(options: SparkOptions, schema: StructType, metadata: list[Column]) -> DataFrame:
     """Return the rows of a file, of a folder, or of what a query of ours wrote.
 
     Parameters
     ----------
-    options : TableOptions
-    session : SparkSession
+    options : SparkOptions
     schema : StructType
         The columns of the table.
     metadata : list of Column
         Of files.
-    is_streaming : bool
 
     Raises
     ------
@@ -61,30 +53,29 @@ def read_parquet(
     pyspark.errors.AnalysisException
         If there is no such file or folder.
     """
-    path = options.path
-    found = owners(session, path)
+    found = owners(options.session, options.path)
     if not found:
-        _check_files(options, session)
-        reader = session.readStream if is_streaming else session.read
-        rows: DataFrame = reader.schema(schema).parquet(path)
+        _check_files(options)
+        rows: DataFrame = options.reader.schema(schema).parquet(options.path)
     else:
-        if metadata and is_streaming and not found[-1].is_bounded:
+        if metadata and options.is_streaming and not found[-1].is_bounded:
             names = ", ".join(each.name for each in options.table.columns if each.metadata)
             rule = "results of a query have no metadata of files when they are read as a stream"
             raise options.error(rule, names)
-        rows = _results(session, path, found[-1], is_streaming=is_streaming)
+        rows = _results(options, found[-1])
         _check_columns(options, to_arrow_schema(rows.schema), "results there")
     values = [F.col(quote_name(f.name)).cast(f.dataType).alias(f.name) for f in schema]
     return rows.select(*values, *metadata)
 
 
-def _results(session: Any, path: str, owner: Owner, *, is_streaming: bool) -> DataFrame:
+def _results(options: SparkOptions, owner: Owner) -> DataFrame:
     """Return the complete results at a path; those of a bounded query are a stream of its files."""
-    if not is_streaming:
-        return read_output(session, path, RESULT, None, "raise")
-    if not owner.is_bounded:
+    session, path = options.session, options.path
+    if options.is_streaming and not owner.is_bounded:
         return stream_output(session, path, RESULT, None, None, "raise")
     written = read_output(session, path, RESULT, None, "raise")
+    if not options.is_streaming:
+        return written
     texts = read_markers(session, f"{literal(path)}/{COMMITS}", many=True)
     last = max(map(Commit.from_text, texts), key=lambda commit: commit.position)
     files = complete_files(session, path, RESULT, [last], "raise")
@@ -94,12 +85,14 @@ def _results(session: Any, path: str, owner: Owner, *, is_streaming: bool) -> Da
     return rows
 
 
-def _check_files(options: TableOptions, session: Any) -> None:
+def _check_files(options: SparkOptions) -> None:
     """Raise `SqlError` if files lack a column, or have another type; if there are any yet.
 
     The footer of one file is read; of all, if that lacks a column.
     """
-    reader, path = session.read.option("recursiveFileLookup", "true"), options.path
+    session, path = options.session, options.path
+    reader = session.read.option("recursiveFileLookup", "true")
+    in_folders = set[str]()
     try:
         schema = reader.parquet(path).schema
         if _missing(options, schema.names):
@@ -107,14 +100,12 @@ def _check_files(options: TableOptions, session: Any) -> None:
         if _missing(options, schema.names):  # it may be in the names of folders
             own = {name.lower() for name in schema.names}
             every = session.read.parquet(path).schema
-            in_folders = {f.name.lower() for f in every if f.name.lower() not in own}
-        else:
-            in_folders = set()
+            in_folders = {f.name.lower() for f in every} - own
     except AnalysisException as error:
         if error.getCondition() == "UNABLE_TO_INFER_SCHEMA":  # no file yet
             return
         raise
-    _check_columns(options, to_arrow_schema(schema), "files", frozenset(in_folders))
+    _check_columns(options, to_arrow_schema(schema), "files", in_folders)
 
 
 def _missing(options: TableOptions, names: list[str]) -> list[str]:
@@ -124,7 +115,7 @@ def _missing(options: TableOptions, names: list[str]) -> list[str]:
 
 
 def _check_columns(
-    options: TableOptions, schema: pa.Schema, where: str, in_folders: frozenset[str] = frozenset()
+    options: TableOptions, schema: pa.Schema, where: str, in_folders: Collection[str] = ()
 ) -> None:
     for name in _missing(options, schema.names):
         if name.lower() not in in_folders:
@@ -138,7 +129,7 @@ def _check_columns(
             continue
         rule = f"the {where} have {dtype} here, and {field.type} is declared"
         if types.is_timestamp(dtype) and types.is_timestamp(field.type):
-            rule += ": TIMESTAMP has no zone (Spark: TIMESTAMP_NTZ), TIMESTAMP_LTZ is an instant"
+            rule += f": {TWO_TIMESTAMPS}"
         else:
             rule += ": declare that, and CAST it in a query"
         raise options.error(rule, field.name)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import StringType, StructField, StructType
 
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.sql.scripts.arrow_files import has_bytes
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
     from gpu_windows.sql.scripts.formats import Format
     from gpu_windows.sql.scripts.table_options import TableOptions
@@ -30,6 +31,15 @@ _END = "\x00end\x00"
 _TRIMMED = ("tinyint", "smallint", "int", "bigint", "float", "double")
 
 
+def check_bytes(options: TableOptions) -> None:
+    """Raise `SqlError` for bytes in CSV."""
+    if options.format.name == "csv":
+        for field in options.table.physical_schema:
+            if has_bytes(field.type):
+                rule = "a text has bytes in base64: STRING and FROM_BASE64"
+                raise options.error(rule, field.name)
+
+
 def with_broken(schema: StructType, files: Format) -> StructType:
     """Return the columns that Spark reads of records, with `BROKEN`."""
     fields = list(schema)
@@ -38,21 +48,42 @@ def with_broken(schema: StructType, files: Format) -> StructType:
     return StructType([*fields, StructField(BROKEN, _TEXT)])
 
 
-def is_read(
-    options: TableOptions, broken: Column, first: Column, file: Column | None = None
-) -> Column:
-    """Return a condition for the records that are rows.
-
-    One that cannot be read is an error with its text; or, if ``ignore-parse-errors`` is set, left
-    out if it is none at all.
+def select_values(
+    options: TableOptions,
+    schema: StructType,
+    rows: DataFrame,
+    others: Iterable[Column | str],
+    *,
+    prefix: str = "",
+    file: Column | None = None,
+) -> DataFrame:
+    """Return the values of records that are rows.
 
     Parameters
     ----------
     options : TableOptions
-    broken, first : Column
-        `BROKEN`, and the first column: Spark reads no record for `BROKEN` alone.
+    schema : StructType
+        The columns of records.
+    rows : DataFrame
+        The records that Spark has read as `with_broken`.
+    others : iterable of Column or str
+        Columns of the rows beside their records.
+    prefix : str
+        Of the columns: the name of the struct that has them.
     file : Column, optional
-        The path of its file.
+        The path of a record's file.
+    """
+    broken = F.col(f"{prefix}{BROKEN}")
+    first = F.col(f"{prefix}{quote_name(schema.names[0])}")
+    records = rows.where(_is_read(options, broken, first, file))
+    return records.select(*_values(schema, options.format, prefix), *others)
+
+
+def _is_read(options: TableOptions, broken: Column, first: Column, file: Column | None) -> Column:
+    """Return a condition for the records that are rows.
+
+    One that cannot be read is an error with its text; or, if ``ignore-parse-errors`` is set, left
+    out if it is none at all. ``first``: Spark reads no record for `BROKEN` alone.
     """
     files = options.format
     nothing = F.substring(F.coalesce(first.cast("string"), F.lit("")), 1, 0)
@@ -73,7 +104,7 @@ def is_read(
     return F.when(text.isNull(), F.lit(True)).otherwise(failure)
 
 
-def text_values(schema: StructType, files: Format, prefix: str = "") -> Iterator[Column]:
+def _values(schema: StructType, files: Format, prefix: str) -> Iterator[Column]:
     """Yield the values of records; ``prefix``: of the struct that has them.
 
     They depend on `BROKEN`, so that Spark does not apply filters of queries before a record is
