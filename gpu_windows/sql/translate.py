@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gpu_windows.sql.kinds.group_by import is_grouped, read_group_by
-from gpu_windows.sql.kinds.joins import has_join, read_join
-from gpu_windows.sql.kinds.lookup import has_lookup, read_lookup
-from gpu_windows.sql.kinds.match import is_match, read_match
-from gpu_windows.sql.kinds.nested_joins import has_several_joins, read_nested_join
-from gpu_windows.sql.kinds.over import has_over, read_ordered, read_over
-from gpu_windows.sql.kinds.pairs import read_pairs, takes_pairs
-from gpu_windows.sql.kinds.semi_joins import has_subquery, read_semi_join
-from gpu_windows.sql.kinds.top import is_top, read_top
-from gpu_windows.sql.kinds.unnest import has_unnest, read_unnest
-from gpu_windows.sql.kinds.window_rows import read_rows
+from gpu_windows.sql.kinds.joins import read_join
+from gpu_windows.sql.kinds.lookup import has_lookup, look_up
+from gpu_windows.sql.kinds.match import read_match
+from gpu_windows.sql.kinds.nested_joins import nest_first_join
+from gpu_windows.sql.kinds.numbering import find_numbering
+from gpu_windows.sql.kinds.over import read_ordered, read_over
+from gpu_windows.sql.kinds.pairs import stage_pairs, takes_pairs
+from gpu_windows.sql.kinds.rows import read_rows
+from gpu_windows.sql.kinds.semi_joins import has_subquery, join_subquery
+from gpu_windows.sql.kinds.top import read_top
+from gpu_windows.sql.kinds.unnest import explode_rows, has_unnest
 from gpu_windows.sql.tables.stages import Stages
 from gpu_windows.sql.translator import Reader, Translator, View
 
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
 
 #: The first that recognizes a statement reads it.
 READERS = (
-    Reader(is_match, read_match),
-    Reader(has_unnest, read_unnest),
-    Reader(has_lookup, read_lookup),
-    Reader(has_subquery, read_semi_join),
-    Reader(has_several_joins, read_nested_join),
-    Reader(takes_pairs, read_pairs),
-    Reader(has_join, read_join),
-    Reader(is_top, read_top),
-    Reader(is_grouped, read_group_by),
-    Reader(has_over, read_over),
+    Reader(lambda statement, _: bool(statement.select.args.get("match")), read_match),
+    Reader(lambda statement, _: has_unnest(statement), explode_rows),
+    Reader(has_lookup, look_up),
+    Reader(lambda statement, _: has_subquery(statement), join_subquery),
+    Reader(lambda statement, _: len(statement.joins) > 1, nest_first_join),
+    Reader(lambda statement, _: takes_pairs(statement), stage_pairs),
+    Reader(lambda statement, _: bool(statement.joins), read_join),
+    Reader(lambda statement, translator: bool(find_numbering(statement, translator)), read_top),
+    Reader(lambda statement, _: is_grouped(statement), read_group_by),
+    Reader(lambda statement, _: bool(statement.over), read_over),
 )
 
 

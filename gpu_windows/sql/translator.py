@@ -20,12 +20,12 @@ from gpu_windows.sql.syntax.window_functions import (
 )
 from gpu_windows.sql.tables.arrangement import arrange
 from gpu_windows.sql.tables.constants import constant_rows
-from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, Window, check_timed
+from gpu_windows.sql.tables.inputs import WINDOW_BOUNDS, Input, Window, check_timed
 from gpu_windows.sql.tables.processing_time import in_time_of
 from gpu_windows.sql.tables.projection import project
 from gpu_windows.sql.tables.results import Results, Settings, select_from_results
-from gpu_windows.sql.tables.stages import Stages, as_stage
-from gpu_windows.sql.tables.unions import Branch, read_all, unite
+from gpu_windows.sql.tables.stages import Stages
+from gpu_windows.sql.tables.unions import Branch, unite
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,12 @@ class Reader:
     recognizes : callable
         Whether a statement, whose clauses may not be checked yet, is of the kind.
     read : callable
-        Returns the results of such a statement; raises `SqlError` for what is not covered.
+        Returns the results of such a statement, or another query with the same results, and its
+        translator; raises `SqlError` for what is not covered.
     """
 
     recognizes: Callable[[Statement, Translator], bool]
-    read: Callable[[Statement, Translator], Results]
+    read: Callable[[Statement, Translator], Results | tuple[Statement, Translator]]
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,11 @@ class Translator:
         statement.check()
         reader = self._reader_of(statement)
         if reader is not None:
-            return reader.read(statement, self)
+            found = reader.read(statement, self)
+            if isinstance(found, Results):
+                return found
+            query, translator = found
+            return translator._read(query)
         table = self.input(statement.source)
         if not statement.order:
             return self.read_rows(statement, table, self)
@@ -173,7 +178,7 @@ class Translator:
             return constant_rows(node)
         _check_alias(node)
         if isinstance(node, exp.Subquery):
-            return self._subquery(node)
+            return self._query(node.this, node.alias)
         if not isinstance(node, exp.Table):
             raise sql_error(node, "FROM takes tables, window functions and subqueries")
         for name in ("pivots", "sample", "version", "when", "changes", "hints"):
@@ -232,9 +237,13 @@ class Translator:
             nodes.append(exp.Table(this=name))
         return nodes, replace(self, bound=bound)
 
-    def read(self, statement: Statement) -> Results:
-        """Return the results of a statement in the scope of this translator."""
-        return self._read(statement)
+    def over(
+        self, table: Input, made_of: exp.Expr, query: exp.Select
+    ) -> tuple[Statement, Translator]:
+        """Return a query over a table in the place of its FROM, and its translator; see `bind`."""
+        (node,), bound = self.bind((table, made_of))
+        query.set("from_", exp.From(this=node))
+        return Statement(query), bound
 
     def table(self, node: exp.Expr) -> Input:
         """Return a table of FROM; the results of a subquery become rows with an event time.
@@ -248,14 +257,9 @@ class Translator:
         return self._as_stage(found, node) if isinstance(found, Results) else found
 
     def _as_stage(self, results: Results, node: exp.Expr) -> Input:
-        alias = node.alias
-        if isinstance(node, exp.Table):  # a query of WITH, which is computed for each use
-            name = self.stages.free_name(node.this.name)
-            return as_stage(results, name, alias or node.this.name, node)
-        return as_stage(results, self.stages.free_name(alias), alias, node)
-
-    def _subquery(self, node: exp.Subquery) -> Input | Results:
-        return self._query(node.this, node.alias)
+        # a query of WITH is computed for each use
+        name = node.this.name if isinstance(node, exp.Table) else node.alias
+        return self.stages.add(results, name, node.alias or name, node)
 
     def _query(self, tree: exp.Expr, alias: str) -> Input | Results:
         """Return the rows of a subquery that is a projection, or the results of another kind."""
@@ -268,8 +272,9 @@ class Translator:
         """Return the rows of UNION ALL as results; those of UNION are distinct."""
         table = self._unite(tree, "")
         self.settings.check_selects(tree)
-        delays = dict.fromkeys(table.time_names, (0, 0))
-        results = Results(read_all(table, tree), tuple(table.names.names), delays=delays)
+        delays, names = dict.fromkeys(table.time_names, (0, 0)), table.names.names
+        with errors_at(tree):
+            results = Results(table.stream.call("select", *names), names, delays=delays)
         if not tree.args.get("distinct"):
             return results
         return arrange(results, Clauses(tree.expression, distinct=True))
@@ -286,7 +291,7 @@ class Translator:
         if isinstance(rows, Input) and rows.window is not None:  # in windows they are results
             rows = self.results(node)
         if isinstance(rows, Results):
-            rows = as_stage(rows, self.stages.free_name(""), "", node)
+            rows = self.stages.add(rows, "", "", node)
         return Branch(rows, node)
 
     def _rows_of_projection(self, tree: exp.Expr, alias: str) -> Input | Results | None:
@@ -318,7 +323,7 @@ class Translator:
         rows = self._argument(table)
         if rows.window is not None:
             raise sql_error(call, "rows can be assigned to windows once")
-        clashes = [name for name in WINDOW_COLUMNS[:2] if rows.names.has(exp.column(name))]
+        clashes = [name for name in WINDOW_BOUNDS if rows.names.has(exp.column(name))]
         if clashes and rows.is_results:
             rule = (
                 "the window function adds a column of this name: rename it in the subquery with AS"
@@ -328,16 +333,13 @@ class Translator:
         check_timed(rows, time, rows.column(time))
         assigner = make_assigner(call, durations, rows.display_zone)
         check_without_gaps(call, assigner)
-        by = table.args.get("partition_by")
-        if by is None:
-            keys: tuple[str, ...] | None = () if call.this == "SESSION" else None
-        elif call.this != "SESSION":
+        by, is_session = table.args.get("partition_by"), call.this == "SESSION"
+        if by is not None and not is_session:
             raise sql_error(call, "PARTITION BY is allowed in SESSION alone")
-        else:
-            wrong = [each for each in by if not isinstance(each, exp.Column)]
-            if wrong:
-                raise sql_error(wrong[0], "PARTITION BY of SESSION takes columns")
-            keys = tuple(map(rows.column, by))
+        wrong = [each for each in by or () if not isinstance(each, exp.Column)]
+        if wrong:
+            raise sql_error(wrong[0], "PARTITION BY of SESSION takes columns")
+        keys = tuple(map(rows.column, by or ())) if is_session else None
         return replace(rows, alias=alias or rows.alias, window=Window(assigner, keys))
 
     def _argument(self, table: TableArgument) -> Input:

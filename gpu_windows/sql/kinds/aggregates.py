@@ -17,35 +17,37 @@ from gpu_windows.sql.syntax.statement import USER_AGGREGATE
 from gpu_windows.sql.tables.inputs import Columns
 
 #: Aggregates of one column.
-_ONE_COLUMN: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
-    exp.Sum: ("gw.sum", gw.sum_),
-    exp.Avg: ("gw.mean", gw.mean),
-    exp.Min: ("gw.min", gw.min_),
-    exp.Max: ("gw.max", gw.max_),
-    exp.Stddev: ("gw.stddev", gw.stddev),
-    exp.StddevSamp: ("gw.stddev", gw.stddev),
-    exp.Variance: ("gw.variance", gw.variance),
-    exp.LogicalAnd: ("gw.bool_and", gw.bool_and),
-    exp.LogicalOr: ("gw.bool_or", gw.bool_or),
-    exp.ArrayAgg: ("gw.collect_list", gw.collect_list),
-    exp.Median: ("gw.median", gw.median),
-    exp.ApproxDistinct: ("gw.approx_count_distinct", approx_count_distinct),
+_ONE_COLUMN: Mapping[type[exp.Expr], Callable[..., Any]] = {
+    exp.Sum: gw.sum_,
+    exp.Avg: gw.mean,
+    exp.Min: gw.min_,
+    exp.Max: gw.max_,
+    exp.Stddev: gw.stddev,
+    exp.StddevSamp: gw.stddev,
+    exp.StddevPop: gw.stddev,
+    exp.Variance: gw.variance,
+    exp.VariancePop: gw.variance,
+    exp.LogicalAnd: gw.bool_and,
+    exp.LogicalOr: gw.bool_or,
+    exp.ArrayAgg: gw.collect_list,
+    exp.Median: gw.median,
+    exp.ApproxDistinct: approx_count_distinct,
+    exp.First: gw.first,
+    exp.FirstValue: gw.first,
+    exp.Last: gw.last,
+    exp.LastValue: gw.last,
 }
-_POPULATION: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
-    exp.StddevPop: ("gw.stddev", gw.stddev),
-    exp.VariancePop: ("gw.variance", gw.variance),
+#: Their other arguments; Flink computes FIRST_VALUE and LAST_VALUE of values that are not null.
+_KEYWORDS: Mapping[type[exp.Expr], dict[str, Any]] = {
+    exp.StddevPop: {"ddof": 0},
+    exp.VariancePop: {"ddof": 0},
+    exp.FirstValue: {"ignore_nulls": True},
+    exp.LastValue: {"ignore_nulls": True},
 }
-_PICKS: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
-    exp.First: ("gw.first", gw.first),
-    exp.FirstValue: ("gw.first", gw.first),
-    exp.Last: ("gw.last", gw.last),
-    exp.LastValue: ("gw.last", gw.last),
-}
-#: What Flink computes of values that are not null.
-_SKIP_NULLS = (exp.FirstValue, exp.LastValue)
-_TWO_COLUMNS: Mapping[type[exp.Expr], tuple[str, Callable[..., Any]]] = {
-    exp.ArgMin: ("gw.arg_min", gw.arg_min),
-    exp.ArgMax: ("gw.arg_max", gw.arg_max),
+_PICKS = (gw.first, gw.last)
+_TWO_COLUMNS: Mapping[type[exp.Expr], Callable[..., Any]] = {
+    exp.ArgMin: gw.arg_min,
+    exp.ArgMax: gw.arg_max,
 }
 _BY_NAME: Mapping[str, type[exp.Expr]] = {
     "MEAN": exp.Avg,
@@ -95,9 +97,9 @@ def build_list_aggregate(node: exp.Expr, columns: Columns) -> tuple[ApiCall, Api
         condition = exp.and_(condition, node.expression.this)
     with errors_at(node):
         of_rows = columns.name(condition)
-        values = call_api("gw.collect_list", gw.collect_list, columns.name(text))
+        values = call_api(gw.collect_list, columns.name(text))
         lists = values.call("filter", of_rows).on_one_line()
-        count = call_api("gw.count", gw.count).call("filter", of_rows).on_one_line()
+        count = call_api(gw.count).call("filter", of_rows).on_one_line()
     return lists, count, separator
 
 
@@ -108,18 +110,17 @@ def is_list_aggregate(node: exp.Expr) -> bool:
 
 def _without_filter(node: exp.Expr, columns: Columns) -> ApiCall:
     if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
-        text, function = _PICKS.get(type(node.this), (None, None))
-        if text is None:
+        function = _ONE_COLUMN.get(type(node.this))
+        if function not in _PICKS:
             raise sql_error(node, "IGNORE NULLS is allowed for FIRST and LAST alone")
-        skips = isinstance(node, exp.IgnoreNulls)
-        keywords = {"ignore_nulls": True} if skips else {}
-        return call_api(text, function, columns.name(node.this.this), **keywords)
+        keywords = {"ignore_nulls": True} if isinstance(node, exp.IgnoreNulls) else {}
+        return call_api(function, columns.name(node.this.this), **keywords)
     if isinstance(node, exp.Count):
         return _count(node, columns)
     if isinstance(node, exp.Anonymous):
         return _aggregate_by_name(node, columns)
     if isinstance(node, exp.CountIf):
-        return call_api("gw.count", gw.count).call("filter", columns.name(node.this))
+        return call_api(gw.count).call("filter", columns.name(node.this))
     if isinstance(node, exp.Quantile):
         return _quantile(node, columns)
     argument, distinct = node.this, False
@@ -137,41 +138,34 @@ def _aggregate_of_class(
     if kind in _TWO_COLUMNS:
         if node.args.get("count"):
             raise sql_error(node, "this returns one value: leave out the number of values")
-        text, function = _TWO_COLUMNS[kind]
-        return call_api(text, function, columns.name(argument), columns.name(node.expression))
-    functions = {**_ONE_COLUMN, **_POPULATION, **_PICKS}
-    if kind not in functions:
+        names = columns.name(argument), columns.name(node.expression)
+        return call_api(_TWO_COLUMNS[kind], *names)
+    if kind not in _ONE_COLUMN:
         raise sql_error(node, f"this aggregate is not covered; use {_SUPPORTED}")
     extra = [each for name, each in node.args.items() if name not in _IMPLICIT and each]
     if extra and not isinstance(node, exp.Anonymous):
         raise sql_error(node, "this aggregate takes one argument")
-    text, function = functions[kind]
-    keywords: dict[str, Any] = {"ddof": 0} if kind in _POPULATION else {}
-    if kind in _SKIP_NULLS:
-        keywords["ignore_nulls"] = True
-    return call_api(text, function, columns.name(argument), **keywords)
+    return call_api(_ONE_COLUMN[kind], columns.name(argument), **_KEYWORDS.get(kind, {}))
 
 
 def _count(node: exp.Count, columns: Columns) -> ApiCall:
     argument = node.this
     if argument is None or isinstance(argument, exp.Star | exp.Literal):
-        return call_api("gw.count", gw.count)
+        return call_api(gw.count)
     if isinstance(argument, exp.Distinct):
         if len(argument.expressions) != 1 or node.expressions:
             raise sql_error(node, "COUNT(DISTINCT ...) takes one expression")
-        return call_api(
-            "gw.count_distinct", gw.count_distinct, columns.name(argument.expressions[0])
-        )
+        return call_api(gw.count_distinct, columns.name(argument.expressions[0]))
     if node.expressions:
         raise sql_error(node, "COUNT takes one expression")
-    return call_api("gw.count", gw.count, columns.name(argument))
+    return call_api(gw.count, columns.name(argument))
 
 
 def _quantile(node: exp.Quantile, columns: Columns) -> ApiCall:
     fraction = node.args["quantile"]
     if not fraction.is_number:
         raise sql_error(node, "the fraction of PERCENTILE must be a literal number")
-    return call_api("gw.quantile", gw.quantile, columns.name(node.this), float(fraction.name))
+    return call_api(gw.quantile, columns.name(node.this), float(fraction.name))
 
 
 def _user_aggregate(node: exp.Anonymous, names: list[str]) -> ApiCall:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from sqlglot import exp
@@ -17,6 +16,7 @@ from gpu_windows.sql.kinds.aggregates import (
 )
 from gpu_windows.sql.kinds.expanded_sets import ExpandedRows, combines_sets, expand_rows
 from gpu_windows.sql.kinds.grouping_clause import GroupingClause, time_columns
+from gpu_windows.sql.kinds.numbering import Numbering, directions_of
 from gpu_windows.sql.syntax.statement import (
     Statement,
     conjunction,
@@ -26,8 +26,8 @@ from gpu_windows.sql.syntax.statement import (
 )
 from gpu_windows.sql.syntax.window_functions import AUXILIARY_FUNCTIONS
 from gpu_windows.sql.tables.inputs import (
+    WINDOW_BOUNDS,
     Columns,
-    Input,
     check_timed,
     result_column,
     window_bound,
@@ -35,94 +35,55 @@ from gpu_windows.sql.tables.inputs import (
 from gpu_windows.sql.tables.processing_time import in_time_of
 from gpu_windows.sql.tables.results import (
     Results,
-    Settings,
     items_by_name,
     rewrite_over_results,
 )
 from gpu_windows.sql.translator import Translator
 
-_BOUNDS = ("window_start", "window_end")
 _NO_ORDER = "ORDER BY is not covered here: results are emitted as windows end"
 _NOT_GROUPED = "this is neither an aggregate nor in GROUP BY"
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """The top-N of the results of a window: see `WindowedStream.top_keys`.
-
-    Parameters
-    ----------
-    count : int
-    by : tuple of sqlglot.exp.Expr
-        Results by their names in the outer query.
-    descending : bool or list of bool
-    partition_by : tuple of sqlglot.exp.Expr
-        window_start, window_end and maybe other results.
-    number : str
-        Name of the result with the number.
-    node : sqlglot.exp.Expr
-        The call of ROW_NUMBER, for the position of errors.
-    """
-
-    count: int
-    by: tuple[exp.Expr, ...]
-    descending: bool | list[bool]
-    partition_by: tuple[exp.Expr, ...]
-    number: str
-    node: exp.Expr
-
-
-def is_grouped(statement: Statement, translator: Translator) -> bool:
+def is_grouped(statement: Statement) -> bool:
     """Whether a query has GROUP BY, or aggregates without OVER."""
-    del translator
     return statement.group is not None or (statement.has_aggregates and not statement.over)
 
 
-def read_group_by(statement: Statement, translator: Translator) -> Results:
+def read_group_by(
+    statement: Statement, translator: Translator, numbering: Numbering | None = None
+) -> Results:
     """Return aggregates per window.
+
+    ``numbering``: of a query around it; then the results are its top-N, with their numbers: see
+    `WindowedStream.top_keys`.
 
     Raises
     ------
     SqlError
         With the position of what is not covered.
     """
-    table = translator.table(statement.source)
-    return WindowAggregation(statement, table, translator.settings).results()
+    return _WindowAggregation(statement, translator, numbering).results()
 
 
-class WindowAggregation:
-    """Reads a window aggregation.
-
-    Parameters
-    ----------
-    statement : Statement
-    table : Input
-    settings : Settings
-    ranking : Ranking, optional
-        Of an outer query that numbers the results.
-    """
+class _WindowAggregation:
+    """Reads a window aggregation."""
 
     def __init__(
-        self, statement: Statement, table: Input, settings: Settings, ranking: Ranking | None = None
+        self, statement: Statement, translator: Translator, numbering: Numbering | None
     ) -> None:
-        self._statement, self._ranking = statement, ranking
-        self._settings = settings.for_inputs(table)
+        self._statement, self._numbering = statement, numbering
+        self._orders = [] if numbering is None else numbering.orders
+        table = translator.table(statement.source)
+        self._settings = translator.settings.for_inputs(table)
         table = in_time_of(table, time_columns(statement.group)).where(statement.where)
         self._columns = Columns(table)
-        clause = GroupingClause(statement, table, self._columns)
-        self._grouping = clause.read()
-        self._table = clause.table
+        self._grouping = GroupingClause(statement, table, self._columns).read()
+        self._table = self._grouping.table
         self._aggregates: dict[str, tuple[str, ApiCall]] = {}
         self._expanded: ExpandedRows | None = None
 
     def results(self) -> Results:
-        """Return the results.
-
-        Raises
-        ------
-        SqlError
-            With the position of what is not covered.
-        """
+        """Return the results."""
         grouping, statement = self._grouping, self._statement
         check_timed(self._table, statement.select)
         keys = [self._columns.name(each) for each in grouping.keys]
@@ -135,20 +96,18 @@ class WindowAggregation:
             self._aggregates["COUNT(*)"] = ("sql_rows", build_aggregate(_COUNT, self._columns))
             aggregates = {"sql_rows": self._aggregates["COUNT(*)"][1]}
         if grouping.sets is not None and not (
-            self._ranking is None and combines_sets(grouping.window.assigner, aggregates.values())
+            self._numbering is None and combines_sets(grouping.window.assigner, aggregates.values())
         ):
             self._expanded = self._expand(keys)
         windowed = self._rank(self._window_step(keys))
         with errors_at(statement.select):
             outputs = windowed.call("with_outputs").call("aggregate", **aggregates)
         group_id = () if grouping.sets is None else (self._set_id,)
-        key_names = [self._table.timed_stream.source.display_name(self._key(key)) for key in keys]
-        number = () if self._ranking is None else (self._ranking.number,)
-        names = (*key_names, *_BOUNDS, *aggregates, *group_id, *number)
+        key_names = [self._table.display_name(self._key(key)) for key in keys]
+        number = () if self._numbering is None else (self._numbering.alias,)
+        names = (*key_names, *WINDOW_BOUNDS, *aggregates, *group_id, *number)
         results = Results(outputs, names, grouping.window.assigner, start=self._start)
-        selected = items_by_name(
-            statement.items, lambda node: rewrite_over_results(node, self._to_result, _NOT_GROUPED)
-        )
+        selected = items_by_name(statement.items, self._rewrite)
         selected.update({name: result_column(name) for name in number})
         having = statement.having
         where = having and rewrite_over_results(having, self._having_to_result, _NOT_GROUPED)
@@ -179,45 +138,42 @@ class WindowAggregation:
             stream = self._expanded.stream
             keys = [*(self._expanded.keys[key] for key in keys), self._expanded.set_id]
         with errors_at(self._statement.group or self._statement.select):
-            if keys:
-                windowed = stream.call("key_by", *keys).call("window", grouping.window.assigner)
-            else:
-                windowed = stream.call("window_all", grouping.window.assigner)
+            windowed = grouping.window.over(stream, keys)
             if grouping.sets is not None and self._expanded is None:
                 sets = [[self._columns.name(each) for each in some] for some in grouping.sets]
                 windowed = windowed.call("grouping_sets", *sets)
             return self._settings.apply(windowed)
 
     def _rank(self, windowed: ApiCall) -> ApiCall:
-        ranking = self._ranking
-        if ranking is None:
+        numbering = self._numbering
+        if numbering is None:
             return windowed
         if self._statement.having is not None:
             rule = "HAVING would leave gaps in the numbers: filter in the outer query instead"
             raise sql_error(self._statement.having, rule)
-        per = [*map(self._base_result, ranking.partition_by)]
-        per = [_BOUNDS[0] if name == self._start else name for name in per]
-        if not {*_BOUNDS} <= {*per}:
-            raise sql_error(ranking.node, "PARTITION BY needs window_start and window_end")
-        per = [name for name in per if name not in _BOUNDS]
-        by = [*map(self._base_result, ranking.by)]
-        arguments = {"descending": ranking.descending, "per": per, "number": ranking.number}
-        with errors_at(ranking.node):
-            return windowed.call("top_keys", ranking.count, by, **arguments)
+        per = [*map(self._base_result, numbering.partition_by)]
+        per = [WINDOW_BOUNDS[0] if name == self._start else name for name in per]
+        if not {*WINDOW_BOUNDS} <= {*per}:
+            raise sql_error(numbering.call, "PARTITION BY needs window_start and window_end")
+        per = [name for name in per if name not in WINDOW_BOUNDS]
+        by = [self._base_result(each.this) for each in self._orders]
+        directions = directions_of(self._orders)
+        arguments = {"descending": directions, "per": per, "number": numbering.alias}
+        with errors_at(numbering.call):
+            return windowed.call("top_keys", numbering.count, by, **arguments)
 
     @property
     def _start(self) -> str | None:
         """The key that is the start of windows; see `Window`."""
         start = self._grouping.window.start
-        display_name = self._table.timed_stream.source.display_name
-        return None if start is None else display_name(self._key(start))
+        return None if start is None else self._table.display_name(self._key(start))
 
     def _base_result(self, node: exp.Expr) -> str:
         """Return the original result that an outer query names."""
         items = self._statement.items
         for name, item in zip(names_of(items), items, strict=True):
             if isinstance(node, exp.Column) and name.lower() == node.name.lower():
-                found = rewrite_over_results(item.node, self._to_result, _NOT_GROUPED)
+                found = self._rewrite(item.node)
                 if isinstance(found, exp.Column):
                     return found.name
         raise sql_error(node, "results can be numbered by keys, bounds of windows and aggregates")
@@ -267,16 +223,19 @@ class WindowAggregation:
     @cached_property
     def _key_names(self) -> set[str]:
         names = (self._columns.name(each).lower() for each in self._grouping.keys)
-        return {*names, *_BOUNDS, GROUPING_ID.name.lower()}
+        return {*names, *WINDOW_BOUNDS, GROUPING_ID.name.lower()}
+
+    def _rewrite(self, node: exp.Expr) -> exp.Expr:
+        return rewrite_over_results(node, self._to_result, _NOT_GROUPED)
 
     def _to_result(self, node: exp.Expr) -> exp.Expr | None:
         """Return the result that a node stands for; None if it is not a result itself."""
         if is_list_aggregate(node):
             return self._list_result(node)
-        if is_aggregate(node) and not isinstance(node, exp.GroupingId | exp.Grouping):
-            return result_column(self._aggregates[canonical_text(node)][0])
         if isinstance(node, exp.GroupingId | exp.Grouping):
             return self._grouping_result(node)
+        if is_aggregate(node):
+            return result_column(self._aggregates[canonical_text(node)][0])
         window = self._window_of(node)
         if window is not None:
             return window_bound(window)
@@ -339,9 +298,7 @@ class WindowAggregation:
             return found
         for item in self._statement.items:
             if item.alias is not None and item.alias.lower() == node.name.lower():
-                return exp.Paren(
-                    this=rewrite_over_results(item.node, self._to_result, _NOT_GROUPED)
-                )
+                return exp.Paren(this=self._rewrite(item.node))
         return None
 
 

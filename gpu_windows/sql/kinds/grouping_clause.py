@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -11,9 +13,8 @@ from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.sql.syntax.grouping_sets import expand_sets
 from gpu_windows.sql.syntax.statement import Statement
 from gpu_windows.sql.syntax.window_functions import make_assigner, read_group_window
-from gpu_windows.sql.tables.inputs import Columns, Input, Window, check_timed
+from gpu_windows.sql.tables.inputs import WINDOW_BOUNDS, Columns, Input, Window, check_timed
 
-_BOUNDS = ("window_start", "window_end")
 _NO_WINDOWS = (
     "GROUP BY without windows never ends on a stream: use a window function, FROM "
     "TUMBLE(TABLE t, DESCRIPTOR(time), INTERVAL '10' MINUTES); in batch, use spark.sql"
@@ -26,8 +27,12 @@ _NOT_SAME_WINDOWS = (
 
 @dataclass(frozen=True)
 class Grouping:
-    """The clause GROUP BY: distinct keys, windows, the window function, grouping sets of keys."""
+    """The clause GROUP BY: distinct keys, windows, the window function, grouping sets of keys.
 
+    ``table`` is in its result windows if it is grouped by them.
+    """
+
+    table: Input
     keys: tuple[exp.Expr, ...]
     window: Window
     call: WindowFunction | None
@@ -56,11 +61,10 @@ class GroupingClause:
     """
 
     def __init__(self, statement: Statement, table: Input, columns: Columns) -> None:
-        self._statement, self._columns = statement, columns
-        self.table = table
+        self._statement, self._table, self._columns = statement, table, columns
 
     def read(self) -> Grouping:
-        """Return the clause; ``table`` is in its result windows if it is grouped by them.
+        """Return the clause.
 
         Raises
         ------
@@ -75,28 +79,21 @@ class GroupingClause:
         calls = [each for each in plain if isinstance(each, WindowFunction)]
         if calls:
             return self._group_by_function(calls, plain, sets)
-        self.table = table = self.table.in_result_windows
+        self._table = table = self._table.in_result_windows
         window = table.window
         if window is None:
             raise sql_error(group, _NOT_SAME_WINDOWS if table.is_results else _NO_WINDOWS)
-        bounds_in_group = {name for name in map(self.table.window_bound, plain) if name}
-        if sets is not None and not bounds_in_group:
-            plain, sets, bounds_in_group = self._bounds_of_sets(plain, sets)
-        if not {*_BOUNDS} <= bounds_in_group:
+        bounds_in_group = {name for name in map(table.window_bound, plain) if name}
+        if sets is not None and not bounds_in_group:  # each set may have them
+            of_sets = [{table.window_column(each) or "" for each in some} for some in sets]
+            bounds_in_group = set.intersection(*of_sets) if of_sets else set()
+            sets = [self._without_windows(some) for some in sets]
+        if not {*WINDOW_BOUNDS} <= bounds_in_group:
             raise sql_error(group, "GROUP BY needs both window_start and window_end")
-        keys = [each for each in plain if not self.table.window_column(each)]
-        return self._make_grouping(group, keys, window, None, sets)
+        return self._make_grouping(group, self._without_windows(plain), window, None, sets)
 
-    def _bounds_of_sets(
-        self, plain: list[exp.Expr], sets: list[tuple[exp.Expr, ...]]
-    ) -> tuple[list[exp.Expr], list[tuple[exp.Expr, ...]], set[str]]:
-        """Return the same without the bounds of windows, where each set has them."""
-        bounds = [{self.table.window_column(each) or "" for each in some} for some in sets]
-        bounds_in_group = set.intersection(*bounds) if bounds else set()
-        without = [
-            tuple(each for each in some if not self.table.window_column(each)) for some in sets
-        ]
-        return plain, without, bounds_in_group
+    def _without_windows(self, nodes: Iterable[exp.Expr]) -> tuple[exp.Expr, ...]:
+        return tuple(each for each in nodes if not self._table.window_column(each))
 
     def _group_by_function(
         self,
@@ -104,38 +101,37 @@ class GroupingClause:
         plain: list[exp.Expr],
         sets: list[tuple[exp.Expr, ...]] | None,
     ) -> Grouping:
-        if len(calls) > 1 or self.table.window is not None:
+        if len(calls) > 1 or self._table.window is not None:
             raise sql_error(calls[-1], "rows can be assigned to windows once")
         time, durations = read_group_window(calls[0])
-        check_timed(self.table, time, self.table.column(time))
-        assigner = make_assigner(calls[0], durations, self.table.display_zone)
-        keys = [each for each in plain if each is not calls[0]]
+        check_timed(self._table, time, self._table.column(time))
+        assigner = make_assigner(calls[0], durations, self._table.display_zone)
+        keys = tuple(each for each in plain if each is not calls[0])
         return self._make_grouping(calls[0], keys, Window(assigner), calls[0], sets)
 
     def _make_grouping(
         self,
         node: exp.Expr,
-        keys: list[exp.Expr],
+        keys: tuple[exp.Expr, ...],
         window: Window,
         call: WindowFunction | None,
         sets: list[tuple[exp.Expr, ...]] | None,
     ) -> Grouping:
         if sets is not None:
-            texts: dict[str, exp.Expr] = {self.table.spark_text(each): each for each in keys}
             whole = [(*keys, *some) for some in sets]
-            for some in whole:
-                texts.update((self.table.spark_text(each), each) for each in some)
-            keys = [*texts.values()]
-            unique = [tuple({self.table.spark_text(e): e for e in some}.values()) for some in whole]
-            return Grouping(tuple(keys), window, call, tuple(unique))
-        unique_keys = tuple({self.table.spark_text(each): each for each in keys}.values())
+            all_keys = self._unique(itertools.chain(keys, *whole))
+            return Grouping(self._table, all_keys, window, call, tuple(map(self._unique, whole)))
+        keys = self._unique(keys)
         by = window.partition_by
         if by is not None:
-            key_names = [self._columns.name(each).lower() for each in unique_keys]
+            key_names = [self._columns.name(each).lower() for each in keys]
             if sorted(key_names) != sorted(name.lower() for name in by):
                 rule = "GROUP BY and PARTITION BY of SESSION must have the same keys"
                 raise sql_error(node, rule)
-        return Grouping(unique_keys, window, call, None)
+        return Grouping(self._table, keys, window, call, None)
+
+    def _unique(self, nodes: Iterable[exp.Expr]) -> tuple[exp.Expr, ...]:
+        return tuple({self._table.spark_text(each): each for each in nodes}.values())
 
     def _expand_sets(
         self, group: exp.Group
@@ -168,7 +164,7 @@ class GroupingClause:
             if not 1 <= position <= len(items):
                 raise sql_error(node, f"the list of SELECT has {len(items)} items")
             return items[position - 1].node
-        if isinstance(node, exp.Column) and not node.table and not self.table.owns(node):
+        if isinstance(node, exp.Column) and not node.table and not self._table.owns(node):
             aliased = [i.node for i in items if (i.alias or "").lower() == node.name.lower()]
             if aliased:
                 return aliased[0]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
@@ -21,8 +19,10 @@ from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conju
 from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
 from gpu_windows.sql.syntax.window_functions import duration_call
 from gpu_windows.sql.tables.inputs import (
+    WINDOW_BOUNDS,
     Columns,
     Input,
+    free_name,
     result_column,
     window_bound,
 )
@@ -36,16 +36,11 @@ from gpu_windows.sql.tables.stages import delays_of_pairs, in_same_windows
 from gpu_windows.sql.translator import Translator
 from gpu_windows.vocabulary.options import show_ticks
 
-_BOUNDS = ("window_start", "window_end")
+#: Joins the left rows with the right ones.
+_Step = Callable[[ApiCall, ApiCall], ApiCall]
 #: A column of each side that is never null in its rows: null in a result, the side is missing.
 _PRESENT = "true"
 _NO_COLUMN = "neither table has a column of this name"
-
-
-def has_join(statement: Statement, translator: Translator) -> bool:
-    """Whether a query joins tables."""
-    del translator
-    return bool(statement.joins)
 
 
 def read_join(statement: Statement, translator: Translator) -> Results:
@@ -112,8 +107,8 @@ class Join:
         elif self._left.window is not None:
             step, where = self._window_join(keys, rest)
         else:
-            step, where = self._interval_join(keys, rest)
-        return self._select(step, keys, where, after, items)
+            step, where = self._interval_join(rest)
+        return self._select(step, self._key_columns(keys), where, after, items)
 
     def _conditions(self) -> tuple[list[exp.Expr], list[exp.Expr]]:
         """Return the conditions of a pair, and those that filter results."""
@@ -165,6 +160,7 @@ class Join:
     def _key_columns(
         self, keys: Sequence[tuple[exp.Expr, exp.Expr]]
     ) -> tuple[list[str], list[str]]:
+        """Return the columns that are equal in a pair."""
         left, right = self._columns
         if not keys:
             return [left.add(_PRESENT)], [right.add(_PRESENT)]
@@ -172,64 +168,46 @@ class Join:
 
     def _window_join(
         self, keys: Sequence[tuple[exp.Expr, exp.Expr]], rest: Sequence[exp.Expr]
-    ) -> tuple[Any, list[exp.Expr]]:
+    ) -> tuple[_Step, list[exp.Expr]]:
         same, others = set(), []
         for each in rest:
             pair = self.sides.equal(each)
-            pair_columns = pair and [
-                side.window_column(one)
-                for side, one in zip((self._left, self._right), pair, strict=True)
-            ]
-            if pair_columns and pair_columns[0] == pair_columns[1] and pair_columns[0] is not None:
-                same.add(pair_columns[0])
+            bound = None if pair is None else self._left.window_column(pair[0])
+            if pair and bound is not None and bound == self._right.window_column(pair[1]):
+                same.add(bound)
             elif self.sides.has_window_columns(each):
                 raise sql_error(each, "a window join needs equal window_start and window_end")
             else:
                 others.append(each)
-        starts = [side.window and side.window.start for side in (self._left, self._right)]
-        if starts[0] is not None and starts in [
-            [self._columns[i].name(one) for i, one in enumerate(pair)] for pair in keys
-        ]:
-            same.add(_BOUNDS[0])
-        if not {*_BOUNDS} <= same:
+        left, right = self._left.window, self._right.window
+        assert left is not None
+        assert right is not None
+        if left.start is not None and right.start is not None:
+            starts = left.start, right.start
+            if starts in zip(*self._key_columns(keys), strict=True):
+                same.add(WINDOW_BOUNDS[0])
+        if not {*WINDOW_BOUNDS} <= same:
             rule = "a window join needs window_start and window_end of both sides in ON"
             raise sql_error(self._join, rule)
-        left_window, right_window = self._left.window, self._right.window
-        assert left_window is not None
-        assert right_window is not None
-        if left_window.assigner.value != right_window.assigner.value:
-            raise sql_error(
-                self._join.this,
-                "a window join needs the same windows on both sides",
-                right_window.assigner.code,
-            )
-        by_left, by_right = self._key_columns(keys)
+        assigner = left.assigner
+        if assigner.value != right.assigner.value:
+            rule = "a window join needs the same windows on both sides"
+            raise sql_error(self._join.this, rule, right.assigner.code)
 
-        def step() -> ApiCall:
-            right = self._columns[1].stream.call("key_by", *by_right)
-            left = self._columns[0].stream.call("key_by", *by_left)
-            return left.call("join", _indent(right)).call("window", left_window.assigner)
+        def step(rows: ApiCall, added: ApiCall) -> ApiCall:
+            return rows.call("join", added).call("window", assigner)
 
         return step, others
 
-    def _temporal_join(self, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> Any:
+    def _temporal_join(self, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> _Step:
         sides = self._left, self._right
         temporal_join.check_temporal_join(
             self._join, self._join_type, *sides, has_key=len(keys) > 0
         )
-        by_left, by_right = self._key_columns(keys)
         self._span = LONG_MIN, 0  # a version is valid at the left row's time: it is not later
+        return lambda left, right: left.call("temporal_join", right)
 
-        def step() -> ApiCall:
-            right = self._columns[1].stream.call("key_by", *by_right)
-            left = self._columns[0].stream.call("key_by", *by_left)
-            return left.call("temporal_join", _indent(right))
-
-        return step
-
-    def _interval_join(
-        self, keys: Sequence[tuple[exp.Expr, exp.Expr]], rest: Sequence[exp.Expr]
-    ) -> tuple[Any, list[exp.Expr]]:
+    def _interval_join(self, rest: Sequence[exp.Expr]) -> tuple[_Step, list[exp.Expr]]:
         lower, upper, others = self.sides.time_bounds(rest)
         if not lower or not upper:
             rule = (
@@ -242,33 +220,34 @@ class Join:
             value = " > ".join(map(show_ticks, bounds))
             raise sql_error(self._join, "the lower bound of time exceeds the upper bound", value)
         self._span = bounds
-        by_left, by_right = self._key_columns(keys)
 
-        def step() -> ApiCall:
-            right = self._columns[1].stream.call("key_by", *by_right)
-            left = self._columns[0].stream.call("key_by", *by_left)
-            pairs = left.call("interval_join", _indent(right))
+        def step(left: ApiCall, right: ApiCall) -> ApiCall:
+            pairs = left.call("interval_join", right)
             return pairs.call("between", *map(duration_call, bounds)).call("join_late")
 
         return step, others
+
+    def _apply(self, step: _Step, by_left: list[str], by_right: list[str]) -> ApiCall:
+        """Return a step over the rows of both sides by their keys."""
+        right = self._columns[1].stream.call("key_by", *by_right)
+        indented = replace(right, code=right.code.replace("\n    ", "\n        "))
+        left = self._columns[0].stream.call("key_by", *by_left)
+        return self._settings.apply(step(left, indented))
 
     # ---- results
 
     def _select(
         self,
-        step: Any,
-        keys: Sequence[tuple[exp.Expr, exp.Expr]],
+        step: _Step,
+        keys: tuple[list[str], list[str]],
         where: Sequence[exp.Expr],
         after: Sequence[exp.Expr],
         items: Sequence[Item],
     ) -> Results:
         with errors_at(self._join):
-            selected = items_by_name(
-                tuple(items),
-                lambda node: rewrite_over_results(node, self._to_result, _NO_COLUMN),
-            )
+            selected = items_by_name(tuple(items), self._rewrite)
         rest, pairs = conjunction([*after]), self._conjunction_by_side(where)
-        unmatched = rest and rewrite_over_results(rest, self._to_result, _NO_COLUMN)
+        unmatched = rest and self._rewrite(rest)
         condition = conjunction([*conjuncts(unmatched), *self._window_conditions()])
         inner = pairs and rewrite_over_results(pairs, self._to_pair_result, _NO_COLUMN)
         left, right = self._picked
@@ -281,7 +260,7 @@ class Join:
             rule = "SEMI and ANTI joins return columns of the left side alone"
             raise sql_error(self._statement.select, rule)
         with errors_at(self._join):
-            step_call = self._settings.apply(step())
+            step_call = self._apply(step, *keys)
             options = {"how": self._join_type, **self._where(inner, left, right)}
             outputs = step_call.call("with_outputs").call("select", left, right, **options)
         with errors_at(self._statement.select):
@@ -295,16 +274,11 @@ class Join:
         public = outputs.value.plan.query.display_names
         window, sides = self._left.window, (self._left, self._right)
         delays = delays_of_pairs(self._join_type, self._span, (left, right), sides)
-        assigner = None if window is None else window.assigner
-        start = None if window is None else window.start
-        starts = [name for name, column in left.items() if column == start]
-        return Results(
-            outputs,
-            tuple(public.get(name, name) for name in names),
-            assigner,
-            delays,
-            start=starts[0] if starts else None,
-        )
+        results = Results(outputs, tuple(public.get(name, name) for name in names), delays=delays)
+        if window is None:
+            return results
+        starts = (name for name, column in left.items() if column == window.start)
+        return replace(results, window=window.assigner, start=next(starts, None))
 
     def _where(
         self, condition: exp.Expr | None, left: Mapping[str, str], right: Mapping[str, str]
@@ -349,6 +323,9 @@ class Join:
             for name in side.all_names
         ]
 
+    def _rewrite(self, node: exp.Expr) -> exp.Expr:
+        return rewrite_over_results(node, self._to_result, _NO_COLUMN)
+
     def _to_result(self, node: exp.Expr) -> exp.Expr | None:
         if not isinstance(node, exp.Column):
             return None
@@ -385,15 +362,8 @@ class Join:
         for name, picked in self._picked[side].items():
             if picked == column:
                 return result_column(name)
-        wanted = f"{('left', 'right')[side]}_{column}"
         sides = self._left, self._right
-        used = {name.lower() for each in sides for name in each.timed_stream.source.schema.names}
-        others = (f"{wanted}_{number}" for number in itertools.count(2))
-        name = next(n for n in itertools.chain([wanted], others) if n.lower() not in used)
+        used = [name for each in sides for name in each.timed_stream.source.schema.names]
+        name = free_name(f"{('left', 'right')[side]}_{column}", used)
         self._picked[side][name] = column
         return result_column(name)
-
-
-def _indent(step_call: ApiCall) -> ApiCall:
-    """Return a call with its code indented by one step, as an argument of another call."""
-    return replace(step_call, code=step_call.code.replace("\n    ", "\n        "))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlglot import exp
 
 from gpu_windows.expressions.sql_text import errors_at, sql_error
-from gpu_windows.sql.kinds.added_columns import free_names, rename_columns
+from gpu_windows.sql.kinds.added_columns import add_columns, free_names
 from gpu_windows.sql.kinds.join_sides import Sides
 from gpu_windows.sql.kinds.temporal_join import table_of_join, version_of
 from gpu_windows.sql.syntax.statement import Statement, conjunction, conjuncts, is_processing_time
 from gpu_windows.sql.tables.inputs import Columns, Input
-from gpu_windows.sql.tables.results import Results
 from gpu_windows.sql.translator import Translator
 
 _CONDITION = (
@@ -36,8 +33,8 @@ def _is_lookup(statement: Statement, translator: Translator) -> bool:
     return is_processing_time(time) or translator.names_processing_time(statement.source, time)
 
 
-def read_lookup(statement: Statement, translator: Translator) -> Results:
-    """Return the results of a query over rows with the columns of a table.
+def look_up(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
+    """Return the same query without the first join, over rows with the columns of its table.
 
     Raises
     ------
@@ -54,11 +51,9 @@ def read_lookup(statement: Statement, translator: Translator) -> Results:
     if left.alias.lower() == right.alias.lower():
         rule = "both sides of the join have the same name: rename one with AS"
         raise sql_error(join.this, rule, right.alias)
-    where = _Lookup(join, left, right, query).table()
-    (node,), bound = translator.bind((where, statement.source))
+    rows = _Lookup(join, left, right, query).table()
     query.set("joins", query.args["joins"] or None)
-    query.set("from_", exp.From(this=node))
-    return bound.read(Statement(query))
+    return translator.over(rows, statement.source, query)
 
 
 class _Lookup:
@@ -83,8 +78,7 @@ class _Lookup:
         on = {left.name(one): right.name(other) for one, other in keys}
         names = self._right.names.names
         physical = free_names(self._left, names)
-        own = self._right.columns or {name: name for name in names}
-        columns = {new: own[name] for new, name in zip(physical, names, strict=True)}
+        columns = dict(zip(physical, self._right.columns_by_name.values(), strict=True))
         options = {"keep_unmatched": True} if self._is_outer else {}
         with errors_at(self._join.this):
             stream = left.stream.call("lookup", right.stream, on=on, columns=columns, **options)
@@ -92,11 +86,8 @@ class _Lookup:
             before = self._query.args.get("where")
             parts = [*conjuncts(None if before is None else before.this), *others]
             self._query.set("where", exp.Where(this=conjunction(parts)))
-        used_names = {name.lower() for name in self._left.all_names}
         added = dict(zip(names, physical, strict=True))
-        text_columns = rename_columns(self._query, self._right.alias, added, used_names)
-        whole = self._left.columns or {name: name for name in self._left.names.names}
-        return replace(self._left, stream=stream, columns={**whole, **text_columns})
+        return add_columns(self._query, self._left, stream, added, self._right.alias)
 
     def _conditions(self) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
         """Return the keys, and conditions of pairs; those on the right table filter it."""

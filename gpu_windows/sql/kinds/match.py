@@ -20,12 +20,6 @@ _ONE_ROW = "ONE ROW PER MATCH"
 _AFTER_MATCH = "AFTER MATCH "
 
 
-def is_match(statement: Statement, translator: Translator) -> bool:
-    """Whether a query has MATCH_RECOGNIZE."""
-    del translator
-    return bool(statement.select.args.get("match"))
-
-
 def read_match(statement: Statement, translator: Translator) -> Results:
     """Return the results of a query over the matches of a pattern.
 
@@ -79,11 +73,8 @@ class _Match:
             if then:
                 step = step.call("then_by", *then, descending=descending)
             outputs = self._settings.apply(step).call("with_outputs").call("measures", **measures)
-        public = self._table.timed_stream.source.display_name
-        results = Results(outputs, (*map(public, keys), *measures))
-        key_results = {
-            each.name: result_column(public(key)) for each, key in zip(partition, keys, strict=True)
-        }
+        results = Results(outputs, (*map(table.display_name, keys), *measures))
+        key_results = {each.name: table.column_result(each) for each in partition}
         return results.select({**key_results, **{name: result_column(name) for name in measures}})
 
     def _partition(self) -> list[exp.Column]:

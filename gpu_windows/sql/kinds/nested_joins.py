@@ -9,8 +9,6 @@ from sqlglot import exp
 from gpu_windows.sql.kinds.joins import Join
 from gpu_windows.sql.kinds.pairs import PairColumns
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
-from gpu_windows.sql.tables.results import Results
-from gpu_windows.sql.tables.stages import as_stage
 from gpu_windows.sql.translator import Translator
 
 _STAGE = "pairs"
@@ -18,26 +16,14 @@ _STAGE = "pairs"
 _OF_JOINS = ("from_", "joins", "where", "with_")
 
 
-def has_several_joins(statement: Statement, translator: Translator) -> bool:
-    """Whether a query joins more than two tables."""
-    del translator
-    return len(statement.joins) > 1
-
-
-def read_nested_join(statement: Statement, translator: Translator) -> Results:
-    """Return the results of a query over more than two tables.
+def nest_first_join(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
+    """Return the same query with a table in the place of the first two, which has their pairs.
 
     Raises
     ------
     SqlError
         With the position of what is not covered.
     """
-    query, bound = _nest_first_join(statement, translator)
-    return bound.read(query)
-
-
-def _nest_first_join(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
-    """Return the same query with a table in the place of the first two, which has their pairs."""
     first, *later = statement.joins
     pushed, others = _split_where(statement, translator)
     inner = exp.Select(expressions=[exp.Star()], from_=exp.From(this=statement.source))
@@ -53,11 +39,8 @@ def _nest_first_join(statement: Statement, translator: Translator) -> tuple[Stat
     query.set("joins", [each.copy() for each in later])
     query.set("where", others and exp.Where(this=others.copy()))
     _rename(query, join, columns, alias)
-    results = join.results(columns.items)
-    rows = as_stage(results, translator.stages.free_name(_STAGE), alias, first)
-    (table,), bound = translator.bind((rows, first))
-    query.set("from_", exp.From(this=table))
-    return Statement(query), bound
+    rows = translator.stages.add(join.results(columns.items), _STAGE, alias, first)
+    return translator.over(rows, first, query)
 
 
 def _split_where(

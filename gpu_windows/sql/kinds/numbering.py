@@ -27,6 +27,37 @@ class Numbering:
     count: int
     rest: exp.Expr | None
 
+    @property
+    def partition_by(self) -> list[exp.Expr]:
+        """PARTITION BY of the call."""
+        return self.inner.window(self.call).args.get("partition_by") or []
+
+    @property
+    def orders(self) -> list[exp.Ordered]:
+        """ORDER BY of the call.
+
+        Raises
+        ------
+        SqlError
+            If there is none, or nulls are not less than values.
+        """
+        call = self.inner.window(self.call)
+        order = call.args.get("order")
+        if order is None:
+            raise sql_error(call, "ROW_NUMBER needs ORDER BY")
+        for each in order.expressions:
+            # Spark's default: nulls first in ascending order, last in descending order
+            if bool(each.args.get("nulls_first")) == bool(each.args.get("desc")):
+                rule = "nulls sort below any value: NULLS FIRST or LAST against that is not covered"
+                raise sql_error(each, rule)
+        found: list[exp.Ordered] = order.expressions
+        return found
+
+    def in_query(self, inner: Statement, within: Translator) -> Numbering:
+        """Return the same numbering in another form of its subquery."""
+        _, call = _row_numbers(inner)[self.alias.lower()]
+        return replace(self, inner=inner, within=within, call=call)
+
 
 def find_numbering(statement: Statement, translator: Translator) -> Numbering | None:
     """Return the numbering whose first rows a query takes; None if it takes none."""
@@ -36,31 +67,27 @@ def find_numbering(statement: Statement, translator: Translator) -> Numbering | 
     inner, within = found
     numbers = _row_numbers(inner)
     for index, each in enumerate(parts := conjuncts(statement.where)):
-        for name, call in numbers.items():
+        for name, (alias, call) in numbers.items():
             count = _count_of(each, name)
-            if count is not None and name:
+            if count is not None:
                 is_whole = isinstance(each, exp.LT | exp.LTE | exp.GT | exp.GTE) or (
                     count == 1 and not isinstance(each, exp.Between)
                 )
                 others = [*parts[:index], *parts[index + 1 :]]
                 rest = conjunction(others if is_whole else parts)
-                return Numbering(inner, within, name, call, count, rest)
+                return Numbering(inner, within, alias, call, count, rest)
     return None
 
 
-def _row_numbers(inner: Statement) -> dict[str, exp.Window]:
-    """Return the calls of ROW_NUMBER in the list of SELECT, by name in lower case."""
+def _row_numbers(inner: Statement) -> dict[str, tuple[str, exp.Window]]:
+    """Return the names and calls of ROW_NUMBER in the list of SELECT, by name in lower case."""
     return {
-        (item.alias or "").lower(): item.node
+        item.alias.lower(): (item.alias, item.node)
         for item in inner.items
-        if isinstance(item.node, exp.Window) and isinstance(item.node.this, exp.RowNumber)
+        if item.alias
+        and isinstance(item.node, exp.Window)
+        and isinstance(item.node.this, exp.RowNumber)
     }
-
-
-def in_query(numbering: Numbering, inner: Statement, within: Translator) -> Numbering:
-    """Return the same numbering in another form of its subquery."""
-    call = _row_numbers(inner)[numbering.alias]
-    return replace(numbering, inner=inner, within=within, call=call)
 
 
 def _count_of(condition: exp.Expr, name: str) -> int | None:
@@ -88,36 +115,7 @@ def _count_of(condition: exp.Expr, name: str) -> int | None:
     return {exp.EQ: number, exp.LTE: number, exp.LT: number - 1}.get(kind)
 
 
-def orders_of(call: exp.Window) -> list[exp.Ordered]:
-    """Return ORDER BY of a call.
-
-    Raises
-    ------
-    SqlError
-        If there is none, or nulls are not less than values.
-    """
-    order = call.args.get("order")
-    if order is None:
-        raise sql_error(call, "ROW_NUMBER needs ORDER BY")
-    for each in order.expressions:
-        # Spark's default: nulls first in ascending order, last in descending order
-        if bool(each.args.get("nulls_first")) == bool(each.args.get("desc")):
-            raise sql_error(
-                each, "nulls sort below any value: NULLS FIRST or LAST against that is not covered"
-            )
-    found: list[exp.Ordered] = order.expressions
-    return found
-
-
 def directions_of(orders: list[exp.Ordered]) -> bool | list[bool]:
     """Return whether columns are descending: one value if they are alike."""
     down = [bool(each.args.get("desc")) for each in orders]
     return down[0] if len({*down}) == 1 else down
-
-
-def number_name(numbering: Numbering) -> str:
-    """Return the name of the number."""
-    aliases = (item.alias for item in numbering.inner.items if item.node is numbering.call)
-    alias = next(aliases)
-    assert alias is not None
-    return alias

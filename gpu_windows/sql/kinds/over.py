@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -43,12 +43,6 @@ _IN_WINDOWS = (
     "alone, with WHERE number <= 3 in an outer query; OVER takes rows without windows, or results"
 )
 _NOT_IN_RESULT = "results can have columns of the row, and calls with OVER"
-
-
-def has_over(statement: Statement, translator: Translator) -> bool:
-    """Whether the list of SELECT has calls with OVER."""
-    del translator
-    return bool(statement.over)
 
 
 def read_over(statement: Statement, translator: Translator) -> Results:
@@ -97,7 +91,7 @@ class _Over:
     def results(self) -> Results:
         """Return the results."""
         statement = self._statement
-        items = self._items()
+        items = self._table.expand_star(statement.items)
         check_timed(self._table, statement.select)
         aggregates = self._framed_aggregates(items)
         keys = self._keys()
@@ -108,23 +102,12 @@ class _Over:
             stream = self._columns.stream.call("key_by", *keys)
             step = self._settings.apply(stream.call("over"))
             outputs = step.call("with_outputs").call("aggregate", carried, **aggregates)
-        names = tuple(outputs.value.plan.result_schema.names)
-        public = tuple(map(self._table.timed_stream.source.display_name, names))
+        names = map(self._table.display_name, outputs.value.plan.result_schema.names)
         selected = items_by_name(
             items, lambda node: rewrite_over_results(node, self._to_result, _NOT_IN_RESULT)
         )
         with errors_at(statement.select):
-            return Results(outputs, public).select(selected)
-
-    def _items(self) -> tuple[Item, ...]:
-        """Return the list of SELECT with ``*`` expanded."""
-        items: list[Item] = []
-        for item in self._statement.items:
-            if self._table.is_star(item.node):
-                items += (Item(result_column(name), None) for name in self._table.names.names)
-            else:
-                items.append(item)
-        return tuple(items)
+            return Results(outputs, tuple(names)).select(selected)
 
     def _framed_aggregates(self, items: Sequence[Item]) -> dict[str, ApiCall]:
         """Return the aggregates with their frames, by name."""
@@ -141,8 +124,8 @@ class _Over:
                 self._calls[text] = name
                 aggregates[name] = self._call(call)
         if not aggregates:
-            everything = call_api("gw.Rows", Rows, 0)
-            rows = call_api("gw.count", count).call("over", everything)
+            everything = call_api(Rows, 0)
+            rows = call_api(count).call("over", everything)
             aggregates["sql_rows"] = rows.on_one_line()
         return aggregates
 
@@ -150,17 +133,16 @@ class _Over:
         whole = self._statement.window(call)
         self._check_order(call, whole)
         function = whole.this
-        plain = _RANKING.get(type(function))
+        ranking = _RANKING.get(type(function))
         with errors_at(call):
-            if plain is not None:
-                text, make = plain
-                return call_api(text, make)
+            if ranking is not None:
+                return call_api(ranking)
             if isinstance(function, exp.Lag | exp.Lead):
                 return self._neighbor(call, function)
             aggregate = build_aggregate(function, self._columns)
             frame = _frame(call, whole.args.get("spec"))
             if is_in_ingestion_time(self._table) and frame.value == Range():
-                frame = call_api("gw.Rows", Rows)  # one row after another, as Flink
+                frame = call_api(Rows)  # one row after another, as Flink
             return aggregate.call("over", frame).on_one_line()
 
     def _neighbor(self, call: exp.Window, function: exp.Lag | exp.Lead) -> ApiCall:
@@ -169,8 +151,8 @@ class _Over:
             raise sql_error(call, "LAG and LEAD take a column and a literal number of rows")
         column, distance = self._columns.name(function.this), int(rows.name)
         if isinstance(function, exp.Lag):
-            return call_api("gw.lag", lag, column, distance, by_time=True)
-        return call_api("gw.lead", lead, column, distance)
+            return call_api(lag, column, distance, by_time=True)
+        return call_api(lead, column, distance)
 
     def _check_order(self, call: exp.Window, whole: exp.Window) -> None:
         order = whole.args.get("order")
@@ -213,49 +195,36 @@ class _Over:
         if isinstance(node, exp.Window):
             return result_column(self._calls[canonical_text(node)])
         if isinstance(node, exp.Column):
-            return result_column(
-                self._table.timed_stream.source.display_name(self._table.column(node))
-            )
+            return self._table.column_result(node)
         return None
 
 
-_RANKING = {
-    exp.RowNumber: ("gw.row_number", row_number),
-    exp.Rank: ("gw.rank", rank),
-    exp.DenseRank: ("gw.dense_rank", dense_rank),
-}
+_RANKING = {exp.RowNumber: row_number, exp.Rank: rank, exp.DenseRank: dense_rank}
+_FRAMES: Mapping[str, type[Rows | Range]] = {"ROWS": Rows, "RANGE": Range}
 
 
 def _frame(call: exp.Window, spec: exp.Expr | None) -> ApiCall:
     """Return a frame; the default is all rows up to those of the same time, as in Spark."""
     if spec is None:
-        return call_api("gw.Range", Range)
-    if spec.args["kind"].upper() not in ("ROWS", "RANGE"):
+        return call_api(Range)
+    kind = _FRAMES.get(spec.args["kind"].upper())
+    if kind is None:
         raise sql_error(call, "a frame must be ROWS, or a RANGE of time")
-    in_time = spec.args["kind"].upper() == "RANGE"
     if spec.args.get("exclude"):
         raise sql_error(call, "EXCLUDE is not covered")
+    in_time, end = kind is Range, spec.args.get("end") or "CURRENT ROW"
     start = _bound(call, spec.args.get("start"), spec.args.get("start_side"), in_time=in_time)
-    end = spec.args.get("end")
-    if end is None:
-        end = "CURRENT ROW"
     stop = _bound(call, end, spec.args.get("end_side"), in_time=in_time)
-    kind, text = (Range, "gw.Range") if in_time else (Rows, "gw.Rows")
-    preceding = None if start is None else -start
-    arguments = [
-        _distance_argument(preceding, in_time=in_time),
-        _distance_argument(stop, in_time=in_time),
-    ]
+    distances = [None if start is None else -start, stop]
     if stop == 0:
-        arguments = [] if preceding is None else arguments[:1]
+        distances = [] if start is None else distances[:1]
+    arguments = [
+        duration_call(each) if in_time and each is not None else each for each in distances
+    ]
     try:
-        return call_api(text, kind, *arguments)
+        return call_api(kind, *arguments)
     except QueryError as error:
         raise sql_error(call, error.rule, error.value) from error
-
-
-def _distance_argument(distance: int | None, *, in_time: bool) -> ApiCall | int | None:
-    return duration_call(distance) if in_time and distance is not None else distance
 
 
 def _bound(call: exp.Window, bound: object, side: str | None, *, in_time: bool) -> int | None:

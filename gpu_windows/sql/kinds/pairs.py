@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 from sqlglot import exp
 
 from gpu_windows.expressions.sql_text import position_meta
 from gpu_windows.sql.kinds.joins import Join
 from gpu_windows.sql.syntax.statement import Item, Statement, name_of
-from gpu_windows.sql.tables.inputs import result_column
-from gpu_windows.sql.tables.results import Results
-from gpu_windows.sql.tables.stages import as_stage
+from gpu_windows.sql.tables.inputs import free_name, result_column
 from gpu_windows.sql.translator import Translator
 
 #: Clauses of the join itself.
@@ -19,27 +15,20 @@ _OF_JOIN = ("from_", "joins", "where")
 _STAGE = "pairs"
 
 
-def takes_pairs(statement: Statement, translator: Translator) -> bool:
+def takes_pairs(statement: Statement) -> bool:
     """Whether a query aggregates, numbers or sorts the pairs of a join."""
-    del translator
     more = statement.group or statement.having or statement.over or statement.order
     return bool(statement.joins and (more or statement.has_aggregates))
 
 
-def read_pairs(statement: Statement, translator: Translator) -> Results:
-    """Return the results of a query over the pairs of a join.
+def stage_pairs(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
+    """Return the same query over a table, which has the pairs of the join as rows.
 
     Raises
     ------
     SqlError
         With the position of what is not covered.
     """
-    query, bound = stage_pairs(statement, translator)
-    return bound.read(query)
-
-
-def stage_pairs(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
-    """Return the same query over a table, which has the pairs of the join as rows."""
     join = Join(statement, translator)
     columns = PairColumns(join)
     select = exp.Select()
@@ -50,12 +39,9 @@ def stage_pairs(statement: Statement, translator: Translator) -> tuple[Statement
     for node in [*select.find_all(exp.Column)]:
         if join.sides.owns(node):
             node.replace(columns.name_of(node))
-    results = join.results(columns.items)
-    with_name = translator.stages.free_name(_STAGE)
-    rows = as_stage(results, with_name, _STAGE, statement.joins[0])
-    (table,), bound = translator.bind((rows, statement.joins[0]))
-    select.set("from_", exp.From(this=table))
-    return Statement(select), bound
+    results, first = join.results(columns.items), statement.joins[0]
+    rows = translator.stages.add(results, _STAGE, _STAGE, first)
+    return translator.over(rows, first, select)
 
 
 def _with_label(item: Item) -> exp.Expr:
@@ -83,10 +69,8 @@ class PairColumns:
         side = self._join.sides.owner(node)
         key = side, node.name.lower()
         if key not in self._columns:
-            used = {name for _, name in self._columns.values()}
-            others = (f"{key[1]}{number}" for number in itertools.count())
-            free = (each for each in itertools.chain([key[1]], others) if each not in used)
-            self._columns[key] = node, next(free)
+            used = [name for _, name in self._columns.values()]
+            self._columns[key] = node, free_name(key[1], used, separator="", first=0)
         found = result_column(self._columns[key][1])
         found.this.meta.update(position_meta(node))
         return found

@@ -9,7 +9,6 @@ from sqlglot import exp
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.sql.syntax.statement import Statement, conjunction, conjuncts
 from gpu_windows.sql.tables.inputs import Input
-from gpu_windows.sql.tables.results import Results
 from gpu_windows.sql.translator import Translator
 
 #: Clauses of the subquery that can be read; others change which rows it has.
@@ -31,14 +30,13 @@ class _Predicate:
     negated: bool
 
 
-def has_subquery(statement: Statement, translator: Translator) -> bool:
+def has_subquery(statement: Statement) -> bool:
     """Whether a part of WHERE is IN or EXISTS with a subquery."""
-    del translator
     return any(_predicate(each) is not None for each in conjuncts(statement.where))
 
 
-def read_semi_join(statement: Statement, translator: Translator) -> Results:
-    """Return the results of a query whose rows a subquery filters.
+def join_subquery(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
+    """Return the same query with a join in the place of the subquery that filters its rows.
 
     Raises
     ------
@@ -54,7 +52,7 @@ def read_semi_join(statement: Statement, translator: Translator) -> Results:
     left = translator.table(statement.source)
     right = _right_table(predicate, left, translator)
     tables = (left, statement.source), (right, predicate.select)
-    (left_table, right_table), translator = translator.bind(*tables)
+    (left_table, right_table), bound = translator.bind(*tables)
     query = statement.select.copy()
     others = [each for each in parts if _predicate(each) is None]
     query.set("where", None if not others else exp.Where(this=conjunction(others)))
@@ -63,7 +61,7 @@ def read_semi_join(statement: Statement, translator: Translator) -> Results:
     kind = "ANTI" if predicate.negated else "SEMI"
     query.set("from_", exp.From(this=left_table))
     query.set("joins", [exp.Join(this=right_table, side="LEFT", kind=kind, on=on)])
-    return translator.read(Statement(query))
+    return Statement(query), bound
 
 
 def _predicate(node: exp.Expr) -> _Predicate | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
@@ -10,24 +12,24 @@ import gpu_windows.aggregates.built_in as gw
 from gpu_windows.aggregates.over import row_number
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
-from gpu_windows.sql.kinds.group_by import Ranking, WindowAggregation
-from gpu_windows.sql.kinds.numbering import (
-    Numbering,
-    directions_of,
-    find_numbering,
-    in_query,
-    number_name,
-    orders_of,
-)
+from gpu_windows.sql.kinds.group_by import read_group_by
+from gpu_windows.sql.kinds.numbering import Numbering, directions_of, find_numbering
 from gpu_windows.sql.kinds.pairs import stage_pairs
 from gpu_windows.sql.kinds.unnest import explode_rows, has_unnest
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts, names_of
-from gpu_windows.sql.tables.inputs import Columns, Input, result_column, window_bound
+from gpu_windows.sql.tables.inputs import (
+    WINDOW_BOUNDS,
+    Columns,
+    Input,
+    Window,
+    expand_star,
+    result_column,
+    window_bound,
+)
 from gpu_windows.sql.tables.processing_time import in_time_of, order_columns
 from gpu_windows.sql.tables.results import (
     Results,
     check_keeps_changes,
-    expand_star,
     find_result,
     items_by_name,
     rewrite_over_results,
@@ -36,17 +38,13 @@ from gpu_windows.sql.tables.results import (
 )
 from gpu_windows.sql.translator import Translator
 
-_BOUNDS = ["window_start", "window_end"]
 #: The column with the kind of change, in a top-N per key.
-CHANGE = "change"
+_CHANGE = "change"
 
 
-def is_top(statement: Statement, translator: Translator) -> bool:
-    """Whether a query takes the first rows that its subquery numbers."""
-    return find_numbering(statement, translator) is not None
-
-
-def read_top(statement: Statement, translator: Translator) -> Results:
+def read_top(
+    statement: Statement, translator: Translator
+) -> Results | tuple[Statement, Translator]:
     """Return the first rows of windows, of results of windows, or of keys.
 
     Raises
@@ -61,19 +59,18 @@ def read_top(statement: Statement, translator: Translator) -> Results:
         rule = "a query around ROW_NUMBER takes no join: join its results in an outer query"
         raise sql_error(statement.joins[0], rule)
     if statement.group or statement.having or statement.order or statement.over:
-        return translator.read(_around(statement))
+        return _around(statement), translator
     if numbering.inner.group is not None:
         rule = "number the results of GROUP BY in an outer query"
         raise sql_error(numbering.call, rule)
     rule = "ROW_NUMBER takes rows of FROM, with WHERE as the only other clause"
     numbering.inner.refuse(rule, "having", "order")
-    if has_unnest(numbering.inner, numbering.within):
-        numbering = in_query(numbering, *explode_rows(numbering.inner, numbering.within))
+    if has_unnest(numbering.inner):
+        numbering = numbering.in_query(*explode_rows(numbering.inner, numbering.within))
     if numbering.inner.joins:
-        inner, within = stage_pairs(numbering.inner, numbering.within)
-        numbering = in_query(numbering, inner, within)
-    grouped = _find_group_by(numbering)
-    if grouped is not None:
+        numbering = numbering.in_query(*stage_pairs(numbering.inner, numbering.within))
+    grouped = numbering.within.query_in(numbering.inner.source)
+    if grouped is not None and grouped[0].group is not None:
         return _top_of_results(statement, numbering, *grouped)
     table = _in_windows(numbering, numbering.within.table(numbering.inner.source))
     return _Top(statement, numbering, table, translator).results()
@@ -93,10 +90,9 @@ def _around(statement: Statement) -> Statement:
 
 def _in_windows(numbering: Numbering, table: Input) -> Input:
     """Return a table in its result windows if both bounds of them are in PARTITION BY."""
-    call = numbering.inner.window(numbering.call)
     windowed = table.in_result_windows
-    by = {windowed.window_bound(each) for each in call.args.get("partition_by") or ()}
-    return windowed if {*_BOUNDS} <= by else table
+    by = {windowed.window_bound(each) for each in numbering.partition_by}
+    return windowed if {*WINDOW_BOUNDS} <= by else table
 
 
 class _Top:
@@ -106,31 +102,30 @@ class _Top:
         self, statement: Statement, numbering: Numbering, table: Input, translator: Translator
     ) -> None:
         self._statement, self._numbering = statement, numbering
+        self._number = numbering.alias
         table = in_time_of(table, order_columns(numbering.inner, [numbering.call]))
         self._table = table.where(numbering.inner.where)
         self._columns = Columns(self._table)
         self._settings = translator.settings.for_inputs(table)
         self._for_stage = translator.for_stage
         self._has_star = any(self._table.is_star(item.node) for item in numbering.inner.items)
-        items = self._inner_items()
-        names = names_of(items)
-        self._inner_names = names
-        self._inner = {n.lower(): item.node for n, item in zip(names, items, strict=True)}
+        inner = self._table.expand_star(numbering.inner.items)
+        self._inner_names = names = names_of(inner)
+        self._inner = {n.lower(): item.node for n, item in zip(names, inner, strict=True)}
 
     def results(self) -> Results:
         """Return the results."""
-        call = self._numbering.inner.window(self._numbering.call)
-        by = [*(call.args.get("partition_by") or ())]
-        windows = {name for name in map(self._table.window_bound, by) if name}
-        if self._table.window is not None and not {*_BOUNDS} <= windows:
+        by, window = self._numbering.partition_by, self._table.window
+        bounds = {name for name in map(self._table.window_bound, by) if name}
+        if window is not None and not {*WINDOW_BOUNDS} <= bounds:
             rule = "PARTITION BY needs window_start and window_end for rows in windows"
             raise sql_error(self._numbering.call, rule)
         keys = [self._columns.name(each) for each in by if not self._table.window_column(each)]
-        orders = orders_of(call)
-        takes_last = self._takes_last(orders)
-        if takes_last and self._table.window is not None:
-            return self._last_by_time(keys)
-        if self._for_stage and self._takes_first(orders):
+        orders = self._numbering.orders
+        takes_last = self._numbering.count == 1 and self._is_by_time(orders, descends=True)
+        if takes_last and window is not None:
+            return self._last_by_time(window, keys)
+        if self._for_stage and window is None and self._is_by_time(orders, descends=False):
             return self._first_by_time(keys)
         order = [self._columns.name(each.this) for each in orders]
         used = self._used_columns(keys)
@@ -141,13 +136,10 @@ class _Top:
         }
         with errors_at(self._numbering.call):
             count = self._numbering.count
-            if self._table.window is not None:
-                outputs = (
-                    self._window_step(keys)
-                    .call("with_outputs")
-                    .call("top", count, order, **arguments)
-                )
-                return self._select(outputs, (*keys, *_BOUNDS, *used, self._number))
+            if window is not None:
+                step = self._window_step(window, keys).call("with_outputs")
+                outputs = step.call("top", count, order, **arguments)
+                return self._select(outputs, (*keys, *WINDOW_BOUNDS, *used, self._number))
             by_all = keys or [self._columns.add("true")]
             keyed = self._columns.stream.call("key_by", *by_all)
             more = dict(self._settings.options)  # a top-N per key takes options as arguments
@@ -158,75 +150,64 @@ class _Top:
             if takes_last:
                 arguments["first"] = False
             outputs = keyed.call("with_outputs").call("top", count, order, **arguments, **more)
-            return self._select(outputs, (*by_all, *used, *numbers, CHANGE))
+            return self._select(outputs, (*by_all, *used, *numbers, _CHANGE))
 
-    @property
-    def _number(self) -> str:
-        return number_name(self._numbering)
+    @cached_property
+    def _items(self) -> tuple[Item, ...]:
+        """The list of SELECT of the outer query."""
+        alias = self._statement.source.alias_or_name
+        return expand_star(self._statement.items, alias, self._inner_names)
+
+    @cached_property
+    def _nodes(self) -> list[exp.Expr]:
+        """The expressions of the outer query, without the condition that counts rows."""
+        rest = self._numbering.rest
+        return [*(item.node for item in self._items), *([] if rest is None else [rest])]
 
     @property
     def _shows_number(self) -> bool:
         """Whether the outer query reads the number; else a new number is not a change."""
-        nodes = [item.node for item in self._items()]
-        nodes += [] if self._numbering.rest is None else [self._numbering.rest]
-        names = {column.name.lower() for node in nodes for column in node.find_all(exp.Column)}
-        return self._number.lower() in names
+        columns = (column for node in self._nodes for column in node.find_all(exp.Column))
+        return self._number.lower() in {column.name.lower() for column in columns}
 
-    def _takes_last(self, orders: list[exp.Ordered]) -> bool:
-        """Whether the query takes the latest row: of equal times, the one that arrived last."""
-        first = orders[0]
-        is_column = isinstance(first.this, exp.Column) and self._table.owns(first.this)
-        if self._numbering.count != 1 or len(orders) > 1 or not is_column:
+    def _is_by_time(self, orders: list[exp.Ordered], *, descends: bool) -> bool:
+        """Whether rows are ordered by their event time alone, in a direction."""
+        first, *others = orders
+        by = first.this
+        if others or not isinstance(by, exp.Column) or not self._table.owns(by):
             return False
-        return bool(first.args.get("desc")) and self._columns.name(first.this) == self._table.time
-
-    def _takes_first(self, orders: list[exp.Ordered]) -> bool:
-        """Whether the query takes the first rows of keys by time, which never change later."""
-        by = orders[0].this
-        is_column = isinstance(by, exp.Column) and self._table.owns(by)
-        if self._table.window is not None or len(orders) > 1 or not is_column:
-            return False
-        return not orders[0].args.get("desc") and self._columns.name(by) == self._table.time
+        is_down = bool(first.args.get("desc"))
+        return is_down == descends and self._columns.name(by) == self._table.time
 
     def _first_by_time(self, keys: list[str]) -> Results:
-        """Return the first rows of keys in order of time, as the watermark reaches them."""
+        """Return the first rows of keys in order of time, which never change later."""
         by = keys or [self._columns.add("true")]
         used = self._used_columns([])
         with errors_at(self._numbering.call):
             step = self._settings.apply(self._columns.stream.call("key_by", *by).call("over"))
-            number = {self._number: call_api("gw.row_number", row_number)}
+            number = {self._number: call_api(row_number)}
             outputs = step.call("with_outputs").call("aggregate", used, **number)
         names = tuple(outputs.value.plan.result_schema.names)
-        public = tuple(map(self._table.timed_stream.source.display_name, names))
-        first = exp.LTE(
-            this=result_column(self._number),
-            expression=exp.Literal.number(self._numbering.count),
-        )
-        return self._select(outputs, public, condition=first)
+        count = exp.Literal.number(self._numbering.count)
+        first = exp.LTE(this=result_column(self._number), expression=count)
+        return self._select(outputs, names, condition=first)
 
-    def _last_by_time(self, keys: list[str]) -> Results:
+    def _last_by_time(self, window: Window, keys: list[str]) -> Results:
+        """Return the latest row of each window: of equal times, the one that arrived last."""
         used = self._used_columns(keys) or [self._table.time]
-        picked = {
-            name: call_api("gw.arg_max", gw.arg_max, name, self._table.time, first=False)
-            for name in used
-        }
+        picked = {name: call_api(gw.arg_max, name, self._table.time, first=False) for name in used}
         with errors_at(self._numbering.call):
-            outputs = self._window_step(keys).call("with_outputs").call("aggregate", **picked)
-            names = (*keys, *_BOUNDS, *used)
+            step = self._window_step(window, keys).call("with_outputs")
+            outputs = step.call("aggregate", **picked)
+            names = (*keys, *WINDOW_BOUNDS, *used)
             return self._select(outputs, names, number=exp.Literal.number(1))
 
-    def _window_step(self, keys: list[str]) -> ApiCall:
-        window, stream = self._table.window, self._columns.stream
-        assert window is not None
-        by = window.partition_by
+    def _window_step(self, window: Window, keys: list[str]) -> ApiCall:
+        by, stream = window.partition_by, self._columns.stream
         if by is not None and sorted(by) != sorted(keys):
             rule = "PARTITION BY of ROW_NUMBER and of SESSION must have the same keys"
             raise sql_error(self._numbering.call, rule)
-        if keys:
-            windowed = stream.call("key_by", *keys).call("window", window.assigner)
-        else:
-            windowed = stream.call("window_all", window.assigner)
-        return self._settings.apply(windowed)
+        return self._settings.apply(window.over(stream, keys))
 
     # ---- results
 
@@ -248,32 +229,10 @@ class _Top:
 
         return node.copy().transform(visit)
 
-    def _items(self) -> list[Item]:
-        items: list[Item] = []
-        for item in self._statement.items:
-            if not self._statement.is_all(item.node):
-                items.append(item)
-                continue
-            items += (Item(result_column(name), None) for name in self._inner_names)
-        return items
-
-    def _inner_items(self) -> list[Item]:
-        """Return the list of SELECT of the subquery with ``*`` expanded."""
-        items: list[Item] = []
-        for item in self._numbering.inner.items:
-            if self._table.is_star(item.node):
-                items += (Item(result_column(name), None) for name in self._table.all_names)
-            else:
-                items.append(item)
-        return items
-
     def _used_columns(self, keys: list[str]) -> list[str]:
         """Return the columns of rows that the outer query reads, without the keys."""
-        nodes = [item.node for item in self._items()]
-        if self._numbering.rest is not None:
-            nodes.append(self._numbering.rest)
         used: dict[str, None] = {}
-        for node in map(self._inline, nodes):
+        for node in map(self._inline, self._nodes):
             for column in node.find_all(exp.Column):
                 is_number = column.name.lower() == self._number.lower()
                 if is_number or self._table.window_column(column):
@@ -289,55 +248,40 @@ class _Top:
         condition: exp.Expr | None = None,
     ) -> Results:
         """Select from rows; ``condition``: over them, in place of their changes."""
-        display_name = self._table.timed_stream.source.display_name
-        names = tuple(map(display_name, names))
+        table = self._table
 
         def to_result(node: exp.Expr) -> exp.Expr | None:
             if not isinstance(node, exp.Column):
                 return None
             if node.name.lower() == self._number.lower():
                 return result_column(self._number) if number is None else number
-            window = self._table.window_column(node)
-            if window:
-                return window_bound(window)
-            column = self._table.column(node)
-            return result_column(display_name(column))
+            bound = table.window_column(node)
+            return table.column_result(node) if bound is None else window_bound(bound)
 
         def rewrite(node: exp.Expr) -> exp.Expr:
             return rewrite_over_results(self._inline(node), to_result, "there is no such column")
 
-        window = self._table.window
-        assigner = None if window is None else window.assigner
-        change = CHANGE if window is None and condition is None else None
-        start = None if window is None else window.start
-        results = Results(outputs, names, assigner, change=change, start=start)
-        items, query = self._items(), self._numbering.rest
-        selected = items_by_name(tuple(items), rewrite)
-        of_windows = self._table.window_conditions
-        rest = conjunction([*conjuncts(query and rewrite(query)), *of_windows])
+        results = Results(outputs, tuple(map(table.display_name, names)))
+        if table.window is not None:
+            results = replace(results, window=table.window.assigner, start=table.window.start)
+        elif condition is None:
+            results = replace(results, change=_CHANGE)
+        query = self._numbering.rest
+        selected = items_by_name(self._items, rewrite)
+        rest = conjunction([*conjuncts(query and rewrite(query)), *table.window_conditions])
         check_keeps_changes(results, rest, query)
         rest = conjunction([*conjuncts(condition), *conjuncts(rest)])
-        return select_checked(results, self._statement, items, selected, rest)
+        return select_checked(results, self._statement, self._items, selected, rest)
 
 
 def _top_of_results(
     statement: Statement, numbering: Numbering, grouped: Statement, translator: Translator
 ) -> Results:
     """Return the top-N of the results of windows."""
-    inner, call = numbering.inner, numbering.inner.window(numbering.call)
+    inner, number = numbering.inner, numbering.alias
     grouped.check()
     grouped.refuse("aggregate the results of a join in an outer query", "joins")
-    number = number_name(numbering)
-    ranking = Ranking(
-        numbering.count,
-        tuple(each.this for each in orders_of(call)),
-        directions_of(orders_of(call)),
-        tuple(call.args.get("partition_by") or ()),
-        number,
-        numbering.call,
-    )
-    table = translator.table(grouped.source)
-    results = WindowAggregation(grouped, table, translator.settings, ranking).results()
+    results = read_group_by(grouped, translator, numbering)
     if inner.where is not None:
         rule = "filter results before they are numbered with HAVING, or after it in the outer query"
         raise sql_error(inner.where, rule)
@@ -347,15 +291,10 @@ def _top_of_results(
             return result_column(number)
         return find_result(node, results.names)
 
-    items = expand_star(inner, [name for name in results.names if name != number])
+    alias, names = inner.source.alias_or_name, [name for name in results.names if name != number]
+    items = expand_star(inner.items, alias, names)
     rule = f"there is no such result; there are {', '.join(results.names)}"
     selected = results.select(
         items_by_name(items, lambda node: rewrite_over_results(node, to_result, rule))
     )
     return select_from_results(statement, selected, numbering.rest)
-
-
-def _find_group_by(numbering: Numbering) -> tuple[Statement, Translator] | None:
-    """Return the GROUP BY that is numbered, with its translator; None if rows are numbered."""
-    found = numbering.within.query_in(numbering.inner.source)
-    return None if found is None or found[0].group is None else found

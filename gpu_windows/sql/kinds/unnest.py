@@ -8,36 +8,28 @@ from sqlglot import exp
 
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.runners.explosion import is_exploded, parts_of
-from gpu_windows.sql.kinds.added_columns import free_names, rename_columns
+from gpu_windows.sql.kinds.added_columns import add_columns, free_names
 from gpu_windows.sql.syntax.statement import Statement
 from gpu_windows.sql.tables.inputs import Columns, Input
-from gpu_windows.sql.tables.results import Results
 from gpu_windows.sql.translator import Translator
 
 _ORDINALITY = "ORDINALITY"
 _NO_TYPE = "UNNEST takes a column with a list (ARRAY, MULTISET) or a map"
 
 
-def has_unnest(statement: Statement, translator: Translator) -> bool:
+def has_unnest(statement: Statement) -> bool:
     """Whether a query joins a table with the elements of a column of it."""
-    del translator
     return any(_call(each) is not None for each in statement.joins)
 
 
-def read_unnest(statement: Statement, translator: Translator) -> Results:
-    """Return the results of a query over the rows of elements.
+def explode_rows(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
+    """Return the same query without UNNEST, over a table that has the rows of elements.
 
     Raises
     ------
     SqlError
         With the position of what is not covered.
     """
-    query, bound = explode_rows(statement, translator)
-    return bound.read(query)
-
-
-def explode_rows(statement: Statement, translator: Translator) -> tuple[Statement, Translator]:
-    """Return the same query without UNNEST, over a table that has the rows of elements."""
     query = statement.select.copy()
     query.set("from_", None)
     table = translator.table(statement.source)
@@ -46,10 +38,8 @@ def explode_rows(statement: Statement, translator: Translator) -> tuple[Statemen
         table = _explode(joins.pop(0), call, table, query)
     if any(_call(each) is not None for each in joins):
         raise sql_error(joins[-1], "UNNEST stands after its table: join others in an outer query")
-    (node,), bound = translator.bind((table, statement.source))
     query.set("joins", joins or None)
-    query.set("from_", exp.From(this=node))
-    return Statement(query), bound
+    return translator.over(table, statement.source, query)
 
 
 def _call(join: exp.Join) -> exp.Unnest | None:
@@ -70,24 +60,15 @@ def _explode(join: exp.Join, call: exp.Unnest, table: Input, query: exp.Select) 
     if not is_exploded(dtype):
         raise sql_error(argument, _NO_TYPE, str(dtype))
     position, names = _names(call, [part.name for part in parts_of(dtype)])
-    added = (*names, *position)
-    used_names = {name.lower() for name in table.all_names}
-    physical = free_names(table, added)
+    new_names = (*names, *position)
+    physical = free_names(table, new_names)
     arguments = {"position": physical[-1]} if position else {}
     options = {"keep_empty": True} if is_outer else {}
     with errors_at(argument):
         parts = physical[: len(names)]
         stream = table.stream.call("explode", column, *parts, **arguments, **options)
-    text_columns = rename_columns(
-        query, _alias(call), dict(zip(added, physical, strict=True)), used_names
-    )
-    own = table.columns or {name: name for name in table.names.names}
-    return replace(table, stream=stream, columns={**own, **text_columns})
-
-
-def _alias(call: exp.Unnest) -> str | None:
-    alias = call.args.get("alias")
-    return alias.name if alias is not None and alias.this is not None else None
+    added = dict(zip(new_names, physical, strict=True))
+    return add_columns(query, table, stream, added, call.alias or None)
 
 
 def _is_outer(join: exp.Join) -> bool:

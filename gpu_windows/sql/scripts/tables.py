@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
-import gpu_windows.vocabulary.watermarks as watermarks
 from gpu_windows.datastream.stream import Stream
 from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError, SqlError
@@ -24,6 +23,7 @@ from gpu_windows.sql.scripts.options import read_duration
 from gpu_windows.sql.syntax.parse import parse_statement
 from gpu_windows.sql.tables.inputs import Input
 from gpu_windows.vocabulary.options import show_ticks, ticks
+from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 
 #: Flink's SQL has the watermark ``max ts - delay``, and its DataStream API is a millisecond behind.
 _MILLISECOND = 1_000
@@ -187,20 +187,13 @@ def _strategy(node: exp.Expr, column: str) -> ApiCall:
     while isinstance(node, exp.Paren):
         node = node.this
     if _is_column(node, column):
-        return call_api(
-            "gw.WatermarkStrategy.for_monotonous_timestamps",
-            watermarks.WatermarkStrategy.for_monotonous_timestamps,
-        )
+        return call_api(WatermarkStrategy.for_monotonous_timestamps)
     if not isinstance(node, exp.Sub) or not _is_column(node.this, column):
         raise sql_error(node, _NONE)
     with errors_at(node):
         delay = interval_ticks(node.expression)
         bound = show_ticks(delay - _MILLISECOND if delay >= _MILLISECOND else delay)
-        return call_api(
-            "gw.WatermarkStrategy.for_bounded_out_of_orderness",
-            watermarks.WatermarkStrategy.for_bounded_out_of_orderness,
-            bound,
-        )
+        return call_api(WatermarkStrategy.for_bounded_out_of_orderness, bound)
 
 
 def _is_column(node: exp.Expr, name: str) -> bool:

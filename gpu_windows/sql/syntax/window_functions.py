@@ -158,7 +158,7 @@ def calendar_call(windows: kinds.CalendarWindows) -> ApiCall:
 
 def _call_calendar(size: str, **options: str | None) -> ApiCall:
     some = {name: value for name, value in options.items() if value is not None}
-    return call_api("gw.CalendarWindows.of", kinds.CalendarWindows.of, size, **some)
+    return call_api(kinds.CalendarWindows.of, size, **some)
 
 
 def _period(interval: exp.Expr) -> str:
@@ -178,31 +178,28 @@ def duration_call(ticks: int) -> ApiCall:
     return ApiCall(timedelta(microseconds=ticks), repr(show_ticks(ticks)))
 
 
-def _assigner_call(kind: Any, method: str, lengths: Sequence[int]) -> ApiCall:
-    durations = [*map(duration_call, lengths)]
-    value = getattr(kind, method)(*(each.value for each in durations))
-    text = ", ".join(each.code for each in durations)
-    return ApiCall(value, f"gw.{kind.__name__}.{method}({text})")
+def _assigner_call(make: Any, *lengths: int) -> ApiCall:
+    return call_api(make, *map(duration_call, lengths))
 
 
 def _hop(lengths: Sequence[int]) -> ApiCall:
     slide, size, *offset = lengths
-    return _assigner_call(kinds.SlidingEventTimeWindows, "of", (size, slide, *offset))
+    return _assigner_call(kinds.SlidingEventTimeWindows.of, size, slide, *offset)
 
 
 def _cumulate(lengths: Sequence[int]) -> ApiCall:
     step, size, *offset = lengths
-    return _assigner_call(kinds.CumulativeEventTimeWindows, "of", (size, step, *offset))
+    return _assigner_call(kinds.CumulativeEventTimeWindows.of, size, step, *offset)
 
 
 def tumbling_windows(lengths: Sequence[int]) -> ApiCall:
     """Return the windows of TUMBLE by their size, and maybe their offset, in ticks."""
-    return _assigner_call(kinds.TumblingEventTimeWindows, "of", lengths)
+    return _assigner_call(kinds.TumblingEventTimeWindows.of, *lengths)
 
 
 _ASSIGNERS: Mapping[str, Callable[[Sequence[int]], ApiCall]] = {
     "TUMBLE": tumbling_windows,
     "HOP": _hop,
     "CUMULATE": _cumulate,
-    "SESSION": lambda lengths: _assigner_call(kinds.EventTimeSessionWindows, "with_gap", lengths),
+    "SESSION": lambda lengths: _assigner_call(kinds.EventTimeSessionWindows.with_gap, *lengths),
 }

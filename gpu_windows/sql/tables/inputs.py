@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -13,13 +14,19 @@ from gpu_windows.expressions.column_names import ColumnNames, column_names
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.sql.syntax.statement import conjunction, conjuncts, is_processing_time, is_star
+from gpu_windows.sql.syntax.statement import (
+    Item,
+    conjunction,
+    conjuncts,
+    is_processing_time,
+    is_star,
+)
 from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
 
 #: Columns that a window function adds.
 WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
-
-
+#: Those that make a window.
+WINDOW_BOUNDS = WINDOW_COLUMNS[:2]
 _PROCESSING_TIME = (
     "PROCTIME() is for lookups, FOR SYSTEM_TIME AS OF it, and the time of windows, OVER and "
     "ROW_NUMBER of streams alone, because a result would depend on when it is computed"
@@ -50,6 +57,12 @@ class Window:
     partition_by: tuple[str, ...] | None = None
     columns: Mapping[str, str] | None = None
     start: str | None = None
+
+    def over(self, stream: ApiCall, keys: Sequence[str]) -> ApiCall:
+        """Return the rows of a stream in these windows, by keys if there are any."""
+        if not keys:
+            return stream.call("window_all", self.assigner)
+        return stream.call("key_by", *keys).call("window", self.assigner)
 
 
 @dataclass(frozen=True)
@@ -127,16 +140,19 @@ class Input:
     @property
     def names(self) -> ColumnNames:
         """The names of its columns in the text."""
-        return column_names(
-            self.timed_stream.source.user_columns if self.columns is None else self.columns
-        )
+        return column_names(self.columns_by_name)
+
+    @property
+    def columns_by_name(self) -> dict[str, str]:
+        """The columns of the stream by their names in the text, in order."""
+        if self.columns is not None:
+            return dict(self.columns)
+        return {name: name for name in self.timed_stream.source.user_columns}
 
     @property
     def time_names(self) -> tuple[str, ...]:
         """The names of the event time in the text."""
-        if self.columns is None:
-            return (self.time,)
-        return tuple(name for name, column in self.columns.items() if column == self.time)
+        return tuple(name for name, column in self.columns_by_name.items() if column == self.time)
 
     @property
     def in_result_windows(self) -> Input:
@@ -232,18 +248,31 @@ class Input:
             raise sql_error(column, "a column takes one qualifier, its table")
         if self.is_processing_time(column):
             raise sql_error(column, _PROCESSING_TIME)
-        name = self.names.resolve(column)
-        return name if self.columns is None else self.columns[name]
+        return self.columns_by_name[self.names.resolve(column)]
 
     def is_star(self, node: exp.Expr) -> bool:
-        """Whether a node stands for all columns: ``*``, or ``t.*`` of this table.
+        """Whether a node is ``*``, or ``t.*`` of this table; `SqlError` for another table's."""
+        return is_star(node, self.alias)
+
+    def column_result(self, column: exp.Column) -> exp.Column:
+        """Return the result that has the column which a node names; see `column`."""
+        return result_column(self.display_name(self.column(column)))
+
+    def display_name(self, column: str) -> str:
+        """Return what results call a column of the stream."""
+        return self.timed_stream.source.display_name(column)
+
+    def expand_star(
+        self, items: Iterable[Item], names: Sequence[str] | None = None
+    ) -> tuple[Item, ...]:
+        """Return a list of SELECT with ``*`` and ``t.*`` expanded to names: by default `all_names`.
 
         Raises
         ------
         SqlError
             If it names another table.
         """
-        return is_star(node, self.alias)
+        return expand_star(items, self.alias, self.all_names if names is None else names)
 
     def spark_text(self, node: exp.Expr) -> str:
         """Return an expression as Spark SQL over the columns of the stream."""
@@ -301,6 +330,24 @@ class Input:
         return condition.copy().transform(resolve)
 
 
+def expand_star(items: Iterable[Item], table: str, names: Sequence[str]) -> tuple[Item, ...]:
+    """Return a list of SELECT with ``*``, and ``t.*`` of a table, expanded to names."""
+    found: list[Item] = []
+    for item in items:
+        if is_star(item.node, table):
+            found += (Item(result_column(name), None) for name in names)
+        else:
+            found.append(item)
+    return tuple(found)
+
+
+def free_name(wanted: str, used: Iterable[str], separator: str = "_", first: int = 2) -> str:
+    """Return a name that no other has in any case: the wanted one, or it with the first number."""
+    others = {name.lower() for name in used}
+    numbered = (f"{wanted}{separator}{number}" for number in itertools.count(first))
+    return next(n for n in itertools.chain([wanted], numbered) if n.lower() not in others)
+
+
 def result_column(name: str) -> exp.Column:
     """Return a result column as an expression."""
     return exp.column(exp.to_identifier(name, quoted=True))
@@ -353,17 +400,12 @@ class Columns:
     def add(self, text: str, wanted: str | None = None) -> str:
         """Add a column for a text, once, and return its name: the wanted one, if it is free."""
         if text not in self._added:
-            names = (
-                *self._table.timed_stream.source.schema.names,
-                *self._added.values(),
-                *WINDOW_COLUMNS,
-            )
-            used = {name.lower() for name in names}
-            numbered = (f"sql_{i}" for i in range(len(self._added), len(used) + 1 + len(used)))
-            free = wanted is not None and wanted.lower() not in used
-            self._added[text] = (
-                wanted if wanted and free else next(name for name in numbered if name not in used)
-            )
+            names = self._table.timed_stream.source.schema.names
+            used = {name.lower() for name in (*names, *self._added.values(), *WINDOW_COLUMNS)}
+            if not wanted or wanted.lower() in used:
+                numbered = (f"sql_{number}" for number in itertools.count(len(self._added)))
+                wanted = next(name for name in numbered if name not in used)
+            self._added[text] = wanted
         return self._added[text]
 
     @property

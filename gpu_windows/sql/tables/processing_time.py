@@ -50,7 +50,7 @@ def in_ingestion_time(table: Input, node: exp.Expr) -> Input:
         raise sql_error(node, _RESULTS)
     with errors_at(node):
         stream = table.stream.call("ingestion_time")
-    columns = [*(table.columns or {name: name for name in table.names.names}).items()]
+    columns = [*table.columns_by_name.items()]
     for name, position in table.processing_times.items():
         columns.insert(position, (name, stream.value.time))
     return replace(table, stream=stream, columns=dict(columns), processing_times={})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu_windows.expressions.sql_text import errors_at, sql_error
-from gpu_windows.sql.syntax.statement import Item, Statement, names_of
-from gpu_windows.sql.tables.inputs import Columns, Input, result_column
+from gpu_windows.sql.syntax.statement import Statement, names_of
+from gpu_windows.sql.tables.inputs import Columns, Input
 
 
 def project(statement: Statement, table: Input) -> Input:
@@ -21,7 +21,10 @@ def project(statement: Statement, table: Input) -> Input:
     windows: dict[str, str] = {}
     processing_times: dict[str, int] = {}
     computed = Columns(table)
-    items = _expand_star(statement, table)
+    names = [*table.all_names]
+    for name, position in table.processing_times.items():
+        names.insert(position, name)
+    items = table.expand_star(statement.items, names)
     for name, node in zip(names_of(items), (item.node for item in items), strict=True):
         if name.lower() in {each.lower() for each in (*columns, *windows, *processing_times)}:
             rule = "names of two columns differ in case alone: rename one with AS"
@@ -43,17 +46,3 @@ def project(statement: Statement, table: Input) -> Input:
             columns=columns,
             processing_times=processing_times,
         )
-
-
-def _expand_star(statement: Statement, table: Input) -> list[Item]:
-    """Return the items of SELECT, ``*`` expanded."""
-    items: list[Item] = []
-    for item in statement.items:
-        if table.is_star(item.node):
-            names = [*table.all_names]
-            for name, position in table.processing_times.items():
-                names.insert(position, name)
-            items += (Item(result_column(name), None) for name in names)
-        else:
-            items.append(item)
-    return items

@@ -14,7 +14,7 @@ from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.syntax.statement import Item, Statement, is_processing_time, names_of
 from gpu_windows.sql.syntax.value_types import apply_type_rules, infer_type, value_type
-from gpu_windows.sql.tables.inputs import Input, check_scalar, result_column
+from gpu_windows.sql.tables.inputs import Input, check_scalar, expand_star, result_column
 
 #: Returns the result that an expression stands for; None if it is not a result itself.
 ToResult = Callable[[exp.Expr], "exp.Expr | None"]
@@ -121,15 +121,8 @@ class Results:
         """Names of the original result columns, before any selection."""
         return self.names if self.before is None else self.before.names
 
-    def select(
-        self, items: Mapping[str, exp.Expr], where: exp.Expr | None = None, *, star: bool = False
-    ) -> Results:
-        """Return a selection: expressions over these results, by name, and a condition.
-
-        ``star``: keep all columns, and add the condition alone.
-        """
-        if star:
-            items = {name: result_column(name) for name in self.names}
+    def select(self, items: Mapping[str, exp.Expr], where: exp.Expr | None = None) -> Results:
+        """Return a selection: expressions over these results, by name, and a condition."""
         if self.change is not None and self.change not in items:
             items = {**items, self.change: result_column(self.change)}
         items = {name: apply_type_rules(each, self.type_of) for name, each in items.items()}
@@ -137,29 +130,51 @@ class Results:
         types = {name: infer_type(each, self.type_of) for name, each in items.items()}
         selected_names, before = tuple(items), self.before or self
         steps = (*self.steps, (items, where))
-        as_is = {n: e for n, e in items.items() if isinstance(e, exp.Column) and e.name == n}
-        condition = {} if where is None else {"where": to_spark_sql(where)}
-        if selected_names == self.names and len(as_is) == len(items):
-            outputs = self.outputs.call("select", **condition) if condition else self.outputs
-            return replace(self, outputs=outputs, before=before, steps=steps, types=types)
-        texts = {n: None if n in as_is else to_spark_sql(e) for n, e in items.items()}
-        columns, last = select_arguments(texts)
-        try:
-            outputs = self.outputs.call("select", *columns, **condition, **last)
-        except QueryError:
-            self._raise_at({n: e for n, e in items.items() if n not in as_is}, where)
-            raise
+        is_same = [isinstance(e, exp.Column) and e.name == n for n, e in items.items()]
+        outputs = self.outputs
+        if selected_names != self.names or not all(is_same):
+            texts = {
+                name: None if same else to_spark_sql(each)
+                for (name, each), same in zip(items.items(), is_same, strict=True)
+            }
+            outputs = call_select(outputs, texts, items, where)
+        elif where is not None:
+            outputs = outputs.call("select", where=to_spark_sql(where))
         changed = replace(self, outputs=outputs, names=selected_names, before=before)
         return replace(changed, steps=steps, types=types)
 
-    def _raise_at(self, items: Mapping[str, exp.Expr], where: exp.Expr | None) -> None:
-        """Raise `SqlError` at the first expression that is refused even when it stands alone."""
+
+def call_select(
+    rows: ApiCall,
+    texts: Mapping[str, str | None],
+    items: Mapping[str, exp.Expr],
+    where: exp.Expr | None = None,
+) -> ApiCall:
+    """Call ``select`` of the API; an error has the position of the part that is wrong alone.
+
+    Parameters
+    ----------
+    rows : ApiCall
+    texts : mapping of str to (str or None)
+        Expressions by name, in order; None: the column of this name.
+    items : mapping of str to sqlglot.exp.Expr
+        What they are made of.
+    where : sqlglot.exp.Expr, optional
+        A condition on results.
+    """
+    columns, last = select_arguments(texts)
+    condition = {} if where is None else {"where": to_spark_sql(where)}
+    try:
+        return rows.call("select", *columns, **condition, **last)
+    except QueryError:
         if where is not None:
             with errors_at(where):
-                self.outputs.call("select", where=to_spark_sql(where))
-        for name, expression in items.items():
-            with errors_at(expression):
-                self.outputs.call("select", {name: to_spark_sql(expression)})
+                rows.call("select", **condition)
+        for name, text in texts.items():
+            if text is not None:
+                with errors_at(items[name]):
+                    rows.call("select", {name: text})
+        raise
 
 
 def select_arguments(
@@ -275,7 +290,7 @@ def select_from_results(statement: Statement, results: Results, where: exp.Expr 
     rule = f"there is no such result; there are {', '.join(results.names)}"
     condition = None if where is None else rewrite_over_results(where, to_result, rule)
     check_keeps_changes(results, condition, where)
-    items = expand_star(statement, results.names)
+    items = expand_star(statement.items, statement.source.alias_or_name, results.names)
     selected = items_by_name(items, lambda node: rewrite_over_results(node, to_result, rule))
     return select_checked(results, statement, items, selected, condition)
 
@@ -324,15 +339,4 @@ def check_keeps_changes(
     """Raise `SqlError` at a node if a condition would lose changes."""
     if results.change is not None and condition is not None and node is not None:
         with errors_at(node):  # tried alone, for the position
-            results.select({}, condition, star=True)
-
-
-def expand_star(statement: Statement, names: Sequence[str]) -> tuple[Item, ...]:
-    """Return the list of SELECT with ``*`` expanded to names."""
-    items: list[Item] = []
-    for item in statement.items:
-        if statement.is_all(item.node):
-            items += (Item(result_column(name), None) for name in names)
-        else:
-            items.append(item)
-    return tuple(items)
+            results.select({name: result_column(name) for name in results.names}, condition)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from gpu_windows.datastream.stages import stream_results
-from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.rules import LONG_MIN
@@ -17,9 +16,11 @@ from gpu_windows.runners.row_stream import READ_TWICE
 from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.syntax.window_functions import calendar_call, tumbling_windows
 from gpu_windows.sql.tables.inputs import (
+    WINDOW_BOUNDS,
     WINDOW_COLUMNS,
     Input,
     Window,
+    free_name,
     result_column,
     window_bound,
 )
@@ -31,7 +32,7 @@ from gpu_windows.vocabulary.windows import (
     TumblingEventTimeWindows,
 )
 
-_BOUNDS = ("window_start", "window_end")
+_START, _END = WINDOW_BOUNDS
 
 
 class Stages:
@@ -60,47 +61,36 @@ class Stages:
                 raise sql_error(node, READ_TWICE)
             self._read.append(reader)
 
-    def free_name(self, name: str) -> str:
-        """Return a name that no other stage has: this one, if it is free."""
-        wanted = name or "stage"
-        numbered = (wanted if i == 1 else f"{wanted}_{i}" for i in range(1, len(self._names) + 2))
-        found = next(each for each in numbered if each.lower() not in self._names)
-        self._names.add(found.lower())
-        return found
+    def add(self, results: Results, name: str, alias: str, node: exp.Expr) -> Input:
+        """Return results as the rows of a table.
 
+        Parameters
+        ----------
+        results : Results
+        name : str
+            Of the stage, if no other has it.
+        alias : str
+            The name that may qualify its columns.
+        node : sqlglot.exp.Expr
+            The subquery, for the position of errors.
 
-def as_stage(results: Results, name: str, alias: str, node: exp.Expr) -> Input:
-    """Return results as the rows of a table.
-
-    Parameters
-    ----------
-    results : Results
-    name : str
-        Of the stage.
-    alias : str
-        The name that may qualify its columns.
-    node : sqlglot.exp.Expr
-        The subquery, for the position of errors.
-
-    Raises
-    ------
-    SqlError
-        If results have no event time, or cannot be streamed.
-    """
-    with errors_at(node):
-        base = results.base.value
-        value = stream_results(base, name)
-        rows = _Rows(ApiCall(value, _stage_code(results.base.code, name)), results)
-        for items, where in results.steps:
-            if where is not None:
-                rows.filter(where)
-            rows.project(items)
-        return rows.input(alias)
-
-
-def _stage_code(text: str, name: str) -> str:
-    inner = text.replace("\n", "\n    ")
-    return f"gw.stream_results(\n    {inner},\n    {name!r},\n)"
+        Raises
+        ------
+        SqlError
+            If results have no event time, or cannot be streamed.
+        """
+        name = free_name(name or "stage", self._names)
+        self._names.add(name.lower())
+        with errors_at(node):
+            value = stream_results(results.base.value, name)
+            inner = results.base.code.replace("\n", "\n    ")
+            code = f"gw.stream_results(\n    {inner},\n    {name!r},\n)"
+            rows = _Rows(ApiCall(value, code), results)
+            for items, where in results.steps:
+                if where is not None:
+                    rows.filter(where)
+                rows.project(items)
+            return rows.input(alias)
 
 
 def windows_by_end(windows: ApiCall) -> ApiCall | None:
@@ -128,18 +118,11 @@ class _Rows:
 
     def __init__(self, stream: ApiCall, results: Results) -> None:
         self._stream, self._results = stream, results
-        time = self._timed_stream.time
-        self._columns = {n: time if n in results.times else n for n in results.base_names}
-        start = results.start or _BOUNDS[0]
-        windows = {start: _BOUNDS[0], _BOUNDS[1]: _BOUNDS[1]}
+        self._time: str = stream.value.time
+        self._columns = {n: self._time if n in results.times else n for n in results.base_names}
+        windows = {results.start or _START: _START, _END: _END}
         self._bounds = {} if results.window is None else windows
         self._ends = None if results.window is None else windows_by_end(results.window)
-
-    @property
-    def _timed_stream(self) -> TimedStream:
-        stream = self._stream.value
-        assert isinstance(stream, TimedStream)
-        return stream
 
     def filter(self, where: exp.Expr) -> None:
         """Keep the rows for which a condition is true."""
@@ -151,11 +134,12 @@ class _Rows:
         added: dict[str, str] = {}
         for name, node in items.items():
             column = self._column(node)
-            is_key = column == _BOUNDS[0] and self._ends is not None
-            if column is None or (column in _BOUNDS and column != name) or is_key:
+            is_key = column == _START and self._ends is not None
+            if column is None or (column in WINDOW_BOUNDS and column != name) or is_key:
                 text = self._spark_text(node)
                 same = (one for one, other in added.items() if other == text)
-                column = next(same, None) or self._free_column(name, added)
+                used = (*self._stream.value.source.user_columns, *added)
+                column = next(same, None) or free_name(name, used)
                 added[column] = text
             columns[name] = column
         if added:
@@ -182,36 +166,28 @@ class _Rows:
         windows = self._results.window
         if windows is None:
             return None
-        times = (
-            name for name, column in self._columns.items() if column == self._timed_stream.time
-        )
+        times = (name for name, column in self._columns.items() if column == self._time)
         columns = {**self._bounds, **dict.fromkeys(times, WINDOW_COLUMNS[2])}
-        starts = [name for name, bound in self._bounds.items() if bound == _BOUNDS[0]]
         if self._ends is None and self._results.start is None:
             return Window(windows, columns=columns) if _is_tumbling(windows.value) else None
-        start = self._columns[starts[0]] if starts else None
-        columns = {name: bound for name, bound in columns.items() if bound != _BOUNDS[0]}
-        return Window(self._ends or windows, columns=columns, start=start)
+        starts = (self._columns[name] for name, bound in self._bounds.items() if bound == _START)
+        columns = {name: bound for name, bound in columns.items() if bound != _START}
+        return Window(self._ends or windows, columns=columns, start=next(starts, None))
 
     def _column(self, node: exp.Expr) -> str | None:
         """Return the column of the rows that holds a result; None for other expressions."""
-        if self._bounds.get("window_end") == "window_end" and node == window_bound("window_time"):
-            return self._timed_stream.time
+        if self._bounds.get(_END) == _END and node == window_bound(WINDOW_COLUMNS[2]):
+            return self._time
         if not isinstance(node, exp.Column):
             return None
         column = self._columns[node.name]
-        return self._timed_stream.time if column in self._results.times else column
+        return self._time if column in self._results.times else column
 
     def _spark_text(self, node: exp.Expr) -> str:
         def visit(each: exp.Expr) -> exp.Expr:
             return result_column(self._columns[each.name]) if isinstance(each, exp.Column) else each
 
         return to_spark_sql(node.copy().transform(visit))
-
-    def _free_column(self, name: str, added: Mapping[str, Any]) -> str:
-        used = {each.lower() for each in (*self._timed_stream.source.user_columns, *added)}
-        others = (f"{name}_{i}" for i in range(2, len(used) + 3))
-        return next(each for each in (name, *others) if each.lower() not in used)
 
 
 def in_same_windows(
@@ -221,14 +197,14 @@ def in_same_windows(
     result_windows = left.in_result_windows, right.in_result_windows
 
     def is_bound(column: exp.Expr) -> bool:
-        return any(side.window_bound(column) in _BOUNDS for side in result_windows)
+        return any(side.window_bound(column) in WINDOW_BOUNDS for side in result_windows)
 
     bounds = [
         each
         for each in conditions
         if isinstance(each, exp.EQ) and is_bound(each.this) and is_bound(each.expression)
     ]
-    return result_windows if len(bounds) == len(_BOUNDS) else (left, right)
+    return result_windows if len(bounds) == len(WINDOW_BOUNDS) else (left, right)
 
 
 #: By how many ticks, at least and at most, the event time of a row follows another of its columns.

@@ -13,7 +13,7 @@ from gpu_windows.column_types.widening import common_type
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.sql.api_call import ApiCall
-from gpu_windows.sql.tables.inputs import Input, result_column
+from gpu_windows.sql.tables.inputs import Input, free_name, result_column
 from gpu_windows.sql.tables.results import select_arguments
 
 #: Floats by their names in SQL.
@@ -36,20 +36,18 @@ class Branch:
     node: exp.Expr
 
     @property
-    def columns(self) -> tuple[tuple[str, str], ...]:
-        """Its names in the text, in order, with the columns of the stream."""
-        if self.table.columns is None:
-            return tuple((name, name) for name in self.table.names.names)
-        return tuple(self.table.columns.items())
+    def columns(self) -> list[str]:
+        """Its columns of the stream, in order."""
+        return [*self.table.columns_by_name.values()]
 
     def type_of(self, position: int) -> pa.DataType:
         """Return the type of a column."""
         schema: pa.Schema = self.table.timed_stream.source.schema
-        return schema.field(self.columns[position][1]).type
+        return schema.field(self.columns[position]).type
 
     def is_time(self, position: int) -> bool:
         """Whether a column is the event time."""
-        return self.columns[position][1] == self.table.time
+        return self.columns[position] == self.table.time
 
 
 def unite(branches: Sequence[Branch], alias: str) -> Input:
@@ -65,11 +63,14 @@ def unite(branches: Sequence[Branch], alias: str) -> Input:
         they have an event time.
     """
     first, *others = branches
-    names = [name for name, _ in first.columns]
+    names, time = first.table.names.names, first.table.time
     for each in others:
         _check_alike(first, each)
     shared = [i for i in range(len(names)) if all(each.is_time(i) for each in branches)]
-    time = names[shared[0]] if shared else _free_name(first, names)
+    if shared:
+        time = names[shared[0]]
+    elif time != NO_TIME:
+        time = free_name(time, names)
     projected = [_project(each, branches, names, shared[:1], time) for each in branches]
     head, *rest = projected
     with errors_at(first.node):
@@ -98,7 +99,7 @@ def _check_alike(first: Branch, other: Branch) -> None:
             "gw.stream(...).event_time(column, watermarks)"
         )
         raise sql_error(other.node, rule)
-    for position, (name, _) in enumerate(first.columns):
+    for position, name in enumerate(first.table.names.names):
         own, wanted = other.type_of(position), first.type_of(position)
         if common_type(wanted, own) is None and not (_is_number(own) and _is_number(wanted)):
             rule = (
@@ -106,16 +107,6 @@ def _check_alike(first: Branch, other: Branch) -> None:
                 f"CAST one; it is {wanted} in the first SELECT"
             )
             raise sql_error(other.node, rule, str(own))
-
-
-def _free_name(first: Branch, names: Sequence[str]) -> str:
-    """Return a name for the event time that is not among the columns."""
-    used = {name.lower() for name in names}
-    own = first.table.time
-    if own == NO_TIME:
-        return own
-    numbered = (own, *(f"{own}_{i}" for i in range(2, len(used) + 3)))
-    return next(each for each in numbered if each.lower() not in used)
 
 
 def _project(
@@ -130,17 +121,14 @@ def _project(
     ``shared``: the position of the event time, if it is a column of the union.
     """
     table, columns, added = branch.table, dict[str, str](), dict[str, str]()
-    used = {name.lower() for name in (*table.timed_stream.source.schema.names, *names, time)}
-    for position, name in enumerate(names):
-        column = branch.columns[position][1]
+    used = {*table.timed_stream.source.schema.names, *names, time}
+    for position, (name, column) in enumerate(zip(names, branch.columns, strict=True)):
         cast = float_of([each.type_of(position) for each in branches], branch.type_of(position))
         is_copied = column in columns.values() or (branch.is_time(position) and not shared)
         if (is_copied or cast is not None or branch.is_time(position)) and position not in shared:
             node: exp.Expr = result_column(column)
             node = node if cast is None else exp.cast(node, cast)
-            numbered = (f"{name}_{i}" for i in range(2, len(used) + 3))
-            column = next(each for each in numbered if each.lower() not in used)
-            used.add(column.lower())
+            column = free_name(name, (*used, *added))
             added[column] = to_spark_sql(node)
         columns[name] = column
     with errors_at(branch.node):
@@ -169,10 +157,3 @@ def float_of(dtypes: Sequence[pa.DataType], own: pa.DataType) -> str | None:
 def _is_number(dtype: pa.DataType) -> bool:
     kinds = (types.is_integer, types.is_floating, types.is_decimal)
     return any(is_of(dtype) for is_of in kinds)
-
-
-def read_all(table: Input, node: exp.Expr) -> ApiCall:
-    """Return the outputs of all columns of a union."""
-    assert table.columns is not None
-    with errors_at(node):
-        return table.stream.call("select", *table.columns)
