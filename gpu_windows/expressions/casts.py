@@ -12,19 +12,19 @@ from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.column_types.widening import decimal_of
+from gpu_windows.expressions.arrays import map_arrays
+from gpu_windows.expressions.decimals import EXACT, round_half_up
 from gpu_windows.expressions.functions.time_formats import read_instants
 from gpu_windows.expressions.number_texts import MAX_SCALE, float_decimals, number_texts
 from gpu_windows.expressions.numbers import is_number, widen
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.expressions.types import INSTANT
-from gpu_windows.expressions.values import Guard, Rows, Value, call, null
+from gpu_windows.expressions.values import Guard, Rows, Value, call
 
 _SECOND = 1_000_000
 _MAX_SECONDS = (2**63 - 1) // _SECOND
 #: Characters that Spark trims from a string before it casts it.
 _BLANKS = "".join(map(chr, [*range(0x21), 0x7F]))
-#: Wider than any decimal of Spark: holds a value before it is rounded.
-_WIDE = pa.decimal256(76, 38)
 
 
 def cast(node: exp.Expr, of: Value, to: pa.DataType, guard: Guard) -> Value:
@@ -71,14 +71,13 @@ def _cast_distinct(node: exp.Expr, of: Value, to: pa.DataType) -> Value:
     try:
         return cast(node, of, to, Guard())
     except pa.ArrowInvalid:
-        rows = (
-            of.rows if not isinstance(of.rows, pa.Scalar) else pa.array([of.rows.as_py()], of.dtype)
-        )
+        return Value(map_arrays(lambda rows: _cast_each(node, rows, to), of.rows))
+
+
+def _cast_each(node: exp.Expr, rows: pa.Array, to: pa.DataType) -> pa.Array:
     coded = pc.dictionary_encode(rows)
-    whole = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    values = [_cast_or_null(node, each, to) for each in whole.dictionary]
-    found = pa.array(values, to).take(whole.indices)
-    return Value(found[0] if isinstance(of.rows, pa.Scalar) else found)
+    values = [_cast_or_null(node, each, to) for each in coded.dictionary]
+    return pa.array(values, to).take(coded.indices)
 
 
 def _cast_or_null(node: exp.Expr, value: pa.Scalar, to: pa.DataType) -> Any:
@@ -90,23 +89,18 @@ def _cast_or_null(node: exp.Expr, value: pa.Scalar, to: pa.DataType) -> Any:
 
 def _read_times(rows: Rows, to: pa.DataType) -> Rows:
     """Return times for strings; null for other texts."""
-    if isinstance(rows, pa.Scalar):
-        return _read_times(pa.array([rows.as_py()], pa.string()), to)[0]
-    if isinstance(rows, pa.ChunkedArray):
-        return pa.chunked_array([_read_times(each, to) for each in rows.chunks], to)
-    return read_instants(rows).cast(pa.int64()).cast(to)
+    return map_arrays(lambda texts: read_instants(texts).cast(pa.int64()).cast(to), rows)
 
 
 def _string_to_time(of: Value, to: pa.DataType) -> Value:
-    found = _read_times(of.rows, to)
-    wrong = call(pc.and_, call(pc.is_null, Value(found)), call(pc.is_valid, Value(of.rows)))
-    texts = call(pc.if_else, wrong, Value(of.rows), null(pa.string())).rows
-    first = texts if isinstance(texts, pa.Scalar) else pc.drop_null(texts)
-    if isinstance(first, pa.Scalar) and first.is_valid:
-        raise pa.ArrowInvalid(f"not a time: {first.as_py()!r}")
-    if not isinstance(first, pa.Scalar) and len(first):
-        raise pa.ArrowInvalid(f"not a time: {first[0].as_py()!r}")
-    return Value(found)
+    def read(texts: pa.Array) -> pa.Array:
+        found = _read_times(texts, to)
+        wrong = texts.filter(pc.and_(found.is_null(), texts.is_valid()))
+        if len(wrong):
+            raise pa.ArrowInvalid(f"not a time: {wrong[0].as_py()!r}")
+        return found
+
+    return Value(map_arrays(read, of.rows))
 
 
 def _find_cast(of: pa.DataType, to: pa.DataType) -> Callable[[Value, pa.DataType], Value] | None:
@@ -114,14 +108,6 @@ def _find_cast(of: pa.DataType, to: pa.DataType) -> Callable[[Value, pa.DataType
         if is_of(of) and is_to(to):
             return make
     return None
-
-
-def _plain(of: Value, to: pa.DataType) -> Value:
-    return of.cast(to)
-
-
-def _to_float(of: Value, to: pa.DataType) -> Value:
-    return widen(of, to)
 
 
 def _to_integer(of: Value, to: pa.DataType) -> Value:
@@ -138,7 +124,7 @@ def _to_decimal(of: Value, to: pa.DataType) -> Value:
 
 
 def _round(of: Value, to: pa.DataType) -> Value:
-    return call(pc.round, of, ndigits=to.scale, round_mode="half_towards_infinity").cast(to)
+    return call(round_half_up, of, digits=to.scale).cast(to)
 
 
 def _to_boolean(of: Value, to: pa.DataType) -> Value:
@@ -201,7 +187,7 @@ def _string_to_float(of: Value, to: pa.DataType) -> Value:
 
 
 def _string_to_decimal(of: Value, to: pa.DataType) -> Value:
-    return _round(_trim(of).cast(_WIDE), to)
+    return _round(_trim(of).cast(EXACT), to)
 
 
 def _string_to_boolean(of: Value, to: pa.DataType) -> Value:
@@ -217,23 +203,13 @@ def _string_to_date(of: Value, to: pa.DataType) -> Value:
     return _replace(text, "^([0-9]{4}-[0-9]{2})-([0-9])$", r"\1-0\2").cast(to)
 
 
-def _by_array(function: Callable[[pa.Array], pa.Array], rows: Rows) -> Rows:
-    """Return a function of arrays applied to rows of any form."""
-    if isinstance(rows, pa.Scalar):
-        return function(pa.array([rows.as_py()], rows.type))[0]
-    if isinstance(rows, pa.ChunkedArray):
-        chunks = [function(each) for each in rows.chunks]
-        return pa.chunked_array(chunks, None if chunks else function(pa.array([], rows.type)).type)
-    return function(rows)
-
-
 def _number_to_string(of: Value, to: pa.DataType) -> Value:
     del to
-    return Value(_by_array(number_texts, of.rows))
+    return Value(map_arrays(number_texts, of.rows))
 
 
 def _float_to_decimal(of: Value, to: pa.DataType) -> Value:
-    return Value(_by_array(lambda values: float_decimals(values, to), of.rows))
+    return Value(map_arrays(lambda values: float_decimals(values, to), of.rows))
 
 
 def _is_short_decimal(dtype: pa.DataType) -> bool:
@@ -258,24 +234,24 @@ _TypeTest = Callable[[pa.DataType], bool]
 #: The casts: type before, type after, function. Missing: times to strings, because Java prints
 #: others.
 _CASTS: tuple[tuple[_TypeTest, _TypeTest, Callable[[Value, pa.DataType], Value]], ...] = (
-    (types.is_integer, types.is_integer, _plain),
-    (is_number, types.is_floating, _to_float),
+    (types.is_integer, types.is_integer, Value.cast),
+    (is_number, types.is_floating, widen),
     (_is_integer_or_decimal, types.is_decimal, _to_decimal),
     (types.is_floating, _is_short_decimal, _float_to_decimal),
     (is_number, types.is_integer, _to_integer),
     (is_number, types.is_boolean, _to_boolean),
-    (types.is_integer, types.is_string, _plain),
-    (_is_plain_decimal, types.is_string, _plain),
+    (types.is_integer, types.is_string, Value.cast),
+    (_is_plain_decimal, types.is_string, Value.cast),
     (_is_float_or_decimal, types.is_string, _number_to_string),
-    (types.is_boolean, types.is_string, _plain),
+    (types.is_boolean, types.is_string, Value.cast),
     (types.is_boolean, is_number, _from_boolean),
     (types.is_integer, INSTANT.equals, _from_seconds),
     (INSTANT.equals, types.is_integer, _whole_seconds),
     (INSTANT.equals, types.is_floating, _fractional_seconds),
-    (types.is_timestamp, types.is_date32, _plain),
-    (types.is_timestamp, types.is_timestamp, _plain),
-    (types.is_date32, types.is_timestamp, _plain),
-    (types.is_date32, types.is_string, _plain),
+    (types.is_timestamp, types.is_date32, Value.cast),
+    (types.is_timestamp, types.is_timestamp, Value.cast),
+    (types.is_date32, types.is_timestamp, Value.cast),
+    (types.is_date32, types.is_string, Value.cast),
     (types.is_string, types.is_integer, _string_to_integer),
     (types.is_string, types.is_floating, _string_to_float),
     (types.is_string, types.is_decimal, _string_to_decimal),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
@@ -13,7 +15,13 @@ from gpu_windows.expressions.values import Value, call
 _MAX_DIGITS = 76
 #: Digits after the point that a quotient keeps if it has too many.
 _MIN_SCALE = 6
-_HALF_UP = "half_towards_infinity"
+#: Holds any decimal of Spark, and the digits of a float.
+EXACT = pa.decimal256(76, 38)
+
+
+def round_half_up(of: Any, *, digits: int) -> Any:
+    """Return an array or an Arrow expression rounded to digits after the point."""
+    return pc.round(of, ndigits=digits, round_mode="half_towards_infinity")
 
 
 def divide(node: exp.Expr, one: Value, other: Value) -> Value:
@@ -32,7 +40,7 @@ def divide(node: exp.Expr, one: Value, other: Value) -> Value:
     _check_digits(node, a.precision - a.scale + scale, a.precision - a.scale + b.scale + digits)
     wide = one.cast(pa.decimal256(a.precision - a.scale + scale, scale))
     quotient = call(pc.divide, wide, other.cast(pa.decimal256(b.precision, b.scale)))
-    return call(pc.round, quotient, ndigits=to.scale, round_mode=_HALF_UP).cast(to)
+    return call(round_half_up, quotient, digits=to.scale).cast(to)
 
 
 def _quotient_type(a: pa.DataType, b: pa.DataType) -> pa.DataType:

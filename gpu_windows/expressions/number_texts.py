@@ -6,13 +6,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from gpu_windows.expressions.decimals import EXACT, round_half_up
+
 _TEXT = pa.string()
 #: Arrow's text of a float: digits before and after the point, and an exponent.
 _PARTS = r"\A-?(?P<whole>[0-9]+)(?:\.(?P<fraction>[0-9]+))?(?:e\+?(?P<exponent>-?[0-9]+))?\z"
 #: Java prints floats from the first to below the second of these without an exponent.
 _PLAIN = (1e-3, 1e7)
-#: Holds any decimal of Spark and the digits of a float.
-_EXACT = pa.decimal256(76, 38)
 #: Floats below are 0 when they are rounded to `MAX_SCALE` digits.
 _TINY = 1e-21
 #: Digits after the point of decimals for floats.
@@ -91,8 +91,7 @@ def float_decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
     doubles = values.cast(pa.float64())
     plain = pc.if_else(pc.less(pc.abs(doubles), _TINY), 0.0, doubles)
     texts = pc.if_else(pc.is_finite(doubles), plain.cast(_TEXT), pa.scalar(None, _TEXT))
-    rounded = pc.round(texts.cast(_EXACT), ndigits=to.scale, round_mode="half_towards_infinity")
-    return rounded.cast(to)
+    return round_half_up(texts.cast(EXACT), digits=to.scale).cast(to)
 
 
 def number_texts(values: pa.Array) -> pa.Array:

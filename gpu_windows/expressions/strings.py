@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 from sqlglot import exp
 
-from gpu_windows.expressions.functions.lists import list_owners
+from gpu_windows.expressions.arrays import find_missing, map_arrays, map_distinct
+from gpu_windows.expressions.functions.lists import compact_lists, list_owners, make_lists
 from gpu_windows.expressions.sql_text import sql_error
-from gpu_windows.expressions.values import Rows, Value, call
+from gpu_windows.expressions.values import Value, call
 
 #: A backslash that Spark does not accept in a pattern of LIKE.
 _ODD_ESCAPE = re.compile(r"(?<!\\)(\\\\)*\\([^%_\\]|$)", re.DOTALL)
@@ -31,19 +31,15 @@ def change_case(node: exp.Func, of: Value, *, upper: bool) -> Value:
     if of.expression is not None:
         rule = "conditions of joins over Arrow tables have no UPPER and LOWER: add a column before"
         raise sql_error(node, rule)
-    return Value(_change_case(of.rows, pc.ascii_upper if upper else pc.ascii_lower, upper=upper))
+    plain, of_unicode = (pc.ascii_upper, str.upper) if upper else (pc.ascii_lower, str.lower)
 
+    def change(texts: pa.Array) -> pa.Array:
+        if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+            return plain(texts)
+        # Arrow maps some letters differently; Python follows Unicode, as Java does
+        return map_distinct(texts, of_unicode, texts.type)
 
-def _change_case(rows: Rows, plain: Callable[[Rows], Rows], *, upper: bool) -> Rows:
-    if isinstance(rows, pa.Scalar):
-        return _change_case(pa.array([rows.as_py()], rows.type), plain, upper=upper)[0]
-    if pc.all(pc.string_is_ascii(rows)).as_py() is not False:
-        return plain(rows)
-    # Arrow maps some letters differently; Python follows Unicode, as Java does
-    coded = pc.dictionary_encode(rows)
-    whole = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    texts = [t.upper() if upper else t.lower() for t in whole.dictionary.to_pylist()]
-    return pa.array(texts, rows.type).take(whole.indices)
+    return Value(map_arrays(change, of.rows))
 
 
 def join_list(node: exp.Expr, arguments: Sequence[Value]) -> Value:
@@ -58,28 +54,19 @@ def join_list(node: exp.Expr, arguments: Sequence[Value]) -> Value:
     """
     of, *literals = arguments
     is_list = types.is_list(of.dtype) and types.is_string(of.dtype.value_type)
-    given = [None if each.literal is None else each.literal for each in literals]
+    given = [each.literal for each in literals]
     if not is_list or None in given or not 0 < len(given) < 3 or of.expression is not None:
         rule = "over Arrow tables this takes a list of strings, and a literal between them"
         raise sql_error(node, rule, str(of.dtype))
-    rows = of.rows
-    lists = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
-    if isinstance(lists, pa.Scalar):
-        lists = pa.array([lists.as_py()], lists.type)
-    texts = pc.binary_join(_without_nulls(lists, *given[1:]), given[0])
-    return Value(texts[0] if isinstance(rows, pa.Scalar) else texts)
+    separator, *fillers = given
 
+    def join(lists: pa.ListArray) -> pa.Array:
+        for filler in fillers:
+            elements = pc.fill_null(pc.list_flatten(lists), filler)
+            lists = make_lists(elements, list_owners(lists), find_missing(lists))
+        return pc.binary_join(compact_lists(lists), separator)
 
-def _without_nulls(lists: pa.ListArray, filler: pa.Scalar | None = None) -> pa.ListArray:
-    """Return the lists without their null elements, or with others; null lists stay null."""
-    elements, owners = pc.list_flatten(lists), list_owners(lists)
-    elements = elements if filler is None else pc.fill_null(elements, filler)
-    is_valid = np.asarray(elements.is_valid())
-    counts = np.bincount(owners[is_valid], minlength=len(lists))
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    mask = lists.is_null()
-    values = elements.filter(pa.array(is_valid))
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, mask=mask)
+    return Value(map_arrays(join, of.rows))
 
 
 def length(node: exp.Func, of: Value) -> Value:

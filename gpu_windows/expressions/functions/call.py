@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types
 from sqlglot import exp
 
@@ -16,16 +14,11 @@ from gpu_windows.expressions.numbers import is_number
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.expressions.values import Value
 
-
-def _is_any(dtype: pa.DataType) -> bool:
-    del dtype
-    return True
-
-
+#: Maximum number of arguments of functions that take any number.
+UNLIMITED = 1_000
 #: Kinds of arguments: a test of the type, what it is called, and the type of NULL alone.
 _KINDS: dict[str, tuple[Callable[[pa.DataType], bool], str, pa.DataType]] = {
     "text": (types.is_string, "strings", pa.string()),
-    "bytes": (types.is_binary, "binaries", pa.binary()),
     "data": (lambda t: types.is_string(t) or types.is_binary(t), "strings", pa.string()),
     "texts or lists": (lambda t: types.is_string(t) or types.is_list(t), "strings", pa.string()),
     "integer": (types.is_integer, "integers", pa.int32()),
@@ -34,8 +27,16 @@ _KINDS: dict[str, tuple[Callable[[pa.DataType], bool], str, pa.DataType]] = {
     "list": (types.is_list, "lists", pa.list_(pa.null())),
     "map": (types.is_map, "maps", pa.map_(pa.string(), pa.null())),
     "nested": (lambda t: types.is_list(t) or types.is_map(t), "lists", pa.list_(pa.null())),
-    "any": (_is_any, "values", pa.null()),
+    "any": (lambda t: True, "values", pa.null()),
 }
+
+
+def count_rule(min_count: int, max_count: int, count: int) -> str | None:
+    """Return the rule that a number of arguments breaks, or None."""
+    if min_count <= count <= max_count:
+        return None
+    several = "" if min_count == max_count else f" to {max_count}"
+    return f"takes {min_count}{several} arguments, got {count}"
 
 
 @dataclass(frozen=True)
@@ -136,9 +137,9 @@ class ArrowFunction:
     def _check_count(self, node: exp.Expr, name: str, count: int) -> None:
         min_count = len(self.kinds) if self.min_arguments is None else self.min_arguments
         max_count = len(self.kinds) if self.max_arguments is None else self.max_arguments
-        if not min_count <= count <= max_count:
-            several = "" if min_count == max_count else f" to {max_count}"
-            raise sql_error(node, f"{name} takes {min_count}{several} arguments, got {count}")
+        rule = count_rule(min_count, max_count, count)
+        if rule is not None:
+            raise sql_error(node, f"{name} {rule}")
 
     def _check_type(self, node: exp.Expr, name: str, index: int, value: Value) -> Value:
         is_kind, kind, default = _KINDS[self.kinds[min(index, len(self.kinds) - 1)]]
@@ -148,27 +149,3 @@ class ArrowFunction:
             rule = f"over Arrow tables argument {index + 1} of {name} takes {kind}: cast it before"
             raise sql_error(node, rule, str(value.dtype))
         return value
-
-
-def map_distinct(array: pa.Array, function: Callable[[Any], Any], dtype: pa.DataType) -> pa.Array:
-    """Return a function of Python applied to the distinct values; null stays null."""
-    coded = pc.dictionary_encode(array)
-    values = pa.array([function(each) for each in coded.dictionary.to_pylist()], dtype)
-    return values.take(coded.indices)
-
-
-def map_distinct_rows(
-    arrays: Sequence[pa.Array], function: Callable[..., Any], dtype: pa.DataType
-) -> pa.Array:
-    """Return a function of Python applied to the distinct rows of arrays; null if one is null."""
-    codes, missing = np.zeros(len(arrays[0]), np.int64), np.zeros(len(arrays[0]), np.bool_)
-    for array in arrays:
-        coded = pc.dictionary_encode(array)
-        missing |= coded.indices.is_null().to_numpy(False)
-        indices = pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)
-        _, codes = np.unique(codes * max(len(coded.dictionary), 1) + indices, return_inverse=True)
-    _, first, places = np.unique(np.where(missing, -1, codes), return_index=True,
-                                 return_inverse=True)  # fmt: skip
-    rows = zip(*(each.take(pa.array(first)).to_pylist() for each in arrays), strict=True)
-    values = [None if None in row else function(*row) for row in rows]
-    return pa.array(values, dtype).take(pa.array(places))

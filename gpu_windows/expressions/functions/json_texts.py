@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from gpu_windows.expressions.functions.call import ArrowFunction, Call, map_distinct
-from gpu_windows.expressions.functions.lists import list_lengths
+from gpu_windows.expressions.arrays import find_missing, map_distinct
+from gpu_windows.expressions.functions.call import ArrowFunction, Call
+from gpu_windows.expressions.functions.lists import list_owners, make_lists
 from gpu_windows.expressions.sql_text import sql_error
 
 _PATH = re.compile(r"\$(?:\.\w+|\[\d+\]|\['[^']+'\])*")
@@ -120,16 +120,24 @@ def _part(documents: _Documents, text: str, steps: list[str | int]) -> Any:
     return found
 
 
-def _get(call: Call) -> pa.Array:
-    steps, documents = _steps(call), _DOCUMENTS.get() or _Documents()
+def _of_part(read: Callable[[Any], str | None]) -> Callable[[Call], pa.Array]:
+    """Return a function of the part of a text at a path; null if it does not exist."""
 
-    def get(text: str) -> str | None:
-        part = _part(documents, text, steps)
-        if part is _MISSING or part is None:
-            return None
-        return part if isinstance(part, str) else _document(part)
+    def compute(call: Call) -> pa.Array:
+        steps, documents = _steps(call), _DOCUMENTS.get() or _Documents()
 
-    return map_distinct(call.arrays[0], get, pa.string())
+        def of_text(text: str) -> str | None:
+            part = _part(documents, text, steps)
+            return None if part is _MISSING else read(part)
+
+        return map_distinct(call.arrays[0], of_text, pa.string())
+
+    return compute
+
+
+def _text(part: Any) -> str | None:
+    """Return a string as it is, and other parts as documents; None for null."""
+    return part if part is None or isinstance(part, str) else _document(part)
 
 
 def _document(part: Any) -> str:
@@ -151,18 +159,6 @@ _KINDS: Mapping[type, str] = {
     str: "STRING",
     type(None): "VOID",
 }
-
-
-def _kind(call: Call) -> pa.Array:
-    steps, documents = _steps(call), _DOCUMENTS.get() or _Documents()
-
-    def kind(text: str) -> str | None:
-        part = _part(documents, text, steps)
-        return None if part is _MISSING else _KINDS[type(part)]
-
-    return map_distinct(call.arrays[0], kind, pa.string())
-
-
 _CONTROL = re.compile(r"\\u00[0-9a-f]{2}")
 
 
@@ -178,8 +174,7 @@ def _to_json(call: Call) -> pa.Array:
     if not types.is_string(lists.type.value_type):
         raise sql_error(call.node, "over Arrow tables TO_JSON takes a list of strings")
     quoted = pc.fill_null(map_distinct(pc.list_flatten(lists), _quote, pa.string()), "null")
-    ends = np.concatenate([[0], np.cumsum(list_lengths(lists))]).astype(np.int32)
-    parts = pa.ListArray.from_arrays(pa.array(ends), quoted, mask=lists.is_null())
+    parts = make_lists(quoted, list_owners(lists), find_missing(lists))
     return pc.binary_join_element_wise("[", pc.binary_join(parts, ","), "]", "")
 
 
@@ -193,7 +188,7 @@ KIND_PARTS: Mapping[str, str] = {
 
 #: The functions by Spark's names.
 JSON: Mapping[str, ArrowFunction] = {
-    "GET_JSON_OBJECT": ArrowFunction(("text", "text"), _get),
-    KIND_FUNCTION: ArrowFunction(("text", "text"), _kind),
+    "GET_JSON_OBJECT": ArrowFunction(("text", "text"), _of_part(_text)),
+    KIND_FUNCTION: ArrowFunction(("text", "text"), _of_part(lambda part: _KINDS[type(part)])),
     "TO_JSON": ArrowFunction(("list",), _to_json),
 }

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from gpu_windows.expressions.functions.call import ArrowFunction, Call
+from gpu_windows.expressions.arrays import find_missing, whole_numbers
+from gpu_windows.expressions.functions.call import UNLIMITED, ArrowFunction, Call
 from gpu_windows.expressions.sql_text import sql_error
 
 _LONG = pa.int64()
+#: Parts of a pattern: escaped characters, and those with a meaning of their own.
+_ESCAPED = re.compile(r"\\(.)|([\\^$.|?*+()\[\]{}])", re.DOTALL)
 
 
 def list_owners(lists: pa.Array) -> np.ndarray:
@@ -23,22 +28,14 @@ def list_owners(lists: pa.Array) -> np.ndarray:
 
 def list_lengths(lists: pa.Array) -> np.ndarray:
     """Return the numbers of elements; 0 for null."""
-    counts = pc.fill_null(pc.list_value_length(lists), 0)
-    found: np.ndarray = np.asarray(counts.to_numpy(zero_copy_only=False), np.int64)
-    return found
+    return whole_numbers(pc.list_value_length(lists))
 
 
-def _make_lists(values: pa.Array, owners: np.ndarray, missing: np.ndarray) -> pa.Array:
+def make_lists(values: pa.Array, owners: np.ndarray, missing: np.ndarray) -> pa.Array:
     """Return lists of values, which are in the order of the lists that they are of."""
     counts = np.bincount(owners, minlength=len(missing))
     ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(ends), values, mask=pa.array(missing))
-
-
-def _missing(*arrays: pa.Array) -> np.ndarray:
-    """Return where one of several arrays is null."""
-    nulls = np.stack([each.is_null().to_numpy(False) for each in arrays])
-    return np.asarray(nulls.any(axis=0), np.bool_)
 
 
 def _common(call: Call, *arrays: pa.Array) -> Sequence[pa.Array]:
@@ -91,7 +88,7 @@ def _contains(call: Call) -> pa.Array:
     found = np.bincount(owners[same], minlength=len(lists)) > 0
     is_null = np.asarray(pc.list_flatten(lists).is_null())
     has_null = np.bincount(owners[is_null], minlength=len(lists)) > 0
-    return pa.array(found, mask=_missing(*call.arrays) | (has_null & ~found))
+    return pa.array(found, mask=find_missing(*call.arrays) | (has_null & ~found))
 
 
 def _position(call: Call) -> pa.Array:
@@ -102,20 +99,20 @@ def _position(call: Call) -> pa.Array:
     starts = np.concatenate([[0], np.cumsum(list_lengths(lists))])
     of = owners[places][::-1]
     first[of] = places[::-1] - starts[of] + 1
-    return pa.array(first, _LONG, mask=_missing(*call.arrays))
+    return pa.array(first, _LONG, mask=find_missing(*call.arrays))
 
 
 def _remove(call: Call) -> pa.Array:
     lists, owners, same = _matches(call)
     rest = pc.list_flatten(lists).filter(pa.array(~same))
-    return _make_lists(rest, owners[~same], _missing(*call.arrays))
+    return make_lists(rest, owners[~same], find_missing(*call.arrays))
 
 
-def _compact(call: Call) -> pa.Array:
-    [lists] = call.arrays
+def compact_lists(lists: pa.Array) -> pa.Array:
+    """Return lists without their null elements."""
     elements, owners = pc.list_flatten(lists), list_owners(lists)
     is_valid = np.asarray(elements.is_valid())
-    return _make_lists(elements.filter(pa.array(is_valid)), owners[is_valid], _missing(lists))
+    return make_lists(elements.filter(pa.array(is_valid)), owners[is_valid], find_missing(lists))
 
 
 def _concatenate(lists: Sequence[pa.Array]) -> pa.Array:
@@ -123,7 +120,7 @@ def _concatenate(lists: Sequence[pa.Array]) -> pa.Array:
     owners = np.concatenate([list_owners(each) for each in lists])
     elements = pa.concat_arrays([pc.list_flatten(each) for each in lists])
     order = np.argsort(owners, kind="stable")
-    return _make_lists(elements.take(pa.array(order)), owners[order], _missing(*lists))
+    return make_lists(elements.take(pa.array(order)), owners[order], find_missing(*lists))
 
 
 def _concat(call: Call) -> pa.Array:
@@ -133,8 +130,7 @@ def _concat(call: Call) -> pa.Array:
 def _add(*, at_end: bool) -> Callable[[Call], pa.Array]:
     def compute(call: Call) -> pa.Array:
         lists, value = _common(call, *call.arrays)
-        ends = pa.array(np.arange(len(value) + 1, dtype=np.int32))
-        single = pa.ListArray.from_arrays(ends, value)
+        single = _list_values([value])
         return _concatenate([lists, single] if at_end else [single, lists])
 
     return compute
@@ -146,18 +142,14 @@ def _first_of_each(owners: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return np.sort(np.unique(pairs, return_index=True)[1])
 
 
-def _distinct(call: Call) -> pa.Array:
-    return _make_distinct(call.arrays[0])
-
-
-def _make_distinct(lists: pa.Array) -> pa.Array:
+def _distinct(lists: pa.Array) -> pa.Array:
     elements, owners = pc.list_flatten(lists), list_owners(lists)
     places = _first_of_each(owners, _codes(elements)[0])
-    return _make_lists(elements.take(pa.array(places)), owners[places], _missing(lists))
+    return make_lists(elements.take(pa.array(places)), owners[places], find_missing(lists))
 
 
 def _union(call: Call) -> pa.Array:
-    return _make_distinct(_concatenate(_common(call, *call.arrays)))
+    return _distinct(_concatenate(_common(call, *call.arrays)))
 
 
 def _choose(*, is_in_other: bool) -> Callable[[Call], pa.Array]:
@@ -171,7 +163,7 @@ def _choose(*, is_in_other: bool) -> Callable[[Call], pa.Array]:
         in_other = np.isin(owners * size + codes, list_owners(other) * size + others)
         places = _first_of_each(owners, codes)
         places = places[in_other[places] == is_in_other]
-        return _make_lists(elements.take(pa.array(places)), owners[places], _missing(one, other))
+        return make_lists(elements.take(pa.array(places)), owners[places], find_missing(one, other))
 
     return compute
 
@@ -181,7 +173,7 @@ def reverse_lists(lists: pa.Array) -> pa.Array:
     owners = list_owners(lists)
     order = np.lexsort((-np.arange(len(owners)), owners))
     elements = pc.list_flatten(lists).take(pa.array(order))
-    return _make_lists(elements, owners[order], _missing(lists))
+    return make_lists(elements, owners[order], find_missing(lists))
 
 
 def _sort(lists: pa.Array, *, descending: bool, nulls_first: bool) -> pa.Array:
@@ -193,11 +185,7 @@ def _sort(lists: pa.Array, *, descending: bool, nulls_first: bool) -> pa.Array:
         ("element", "descending" if descending else "ascending"),
     ]
     order = pc.sort_indices(table, sort_keys=keys)
-    return _make_lists(elements.take(order), owners[np.asarray(order)], _missing(lists))
-
-
-def _array_sort(call: Call) -> pa.Array:
-    return _sort(call.arrays[0], descending=False, nulls_first=False)
+    return make_lists(elements.take(order), owners[np.asarray(order)], find_missing(lists))
 
 
 def _sort_array(call: Call) -> pa.Array:
@@ -205,13 +193,13 @@ def _sort_array(call: Call) -> pa.Array:
     return _sort(call.arrays[0], descending=not ascending, nulls_first=ascending)
 
 
-def _extreme(*, is_greatest: bool) -> Callable[[Call], pa.Array]:
+def _extreme(*, is_greatest: bool) -> Callable[[pa.Array], pa.Array]:
     """Return a function of the greatest or the least element that is not null."""
 
-    def compute(call: Call) -> pa.Array:
-        ordered = _sort(call.arrays[0], descending=is_greatest, nulls_first=False)
+    def compute(lists: pa.Array) -> pa.Array:
+        ordered = _sort(lists, descending=is_greatest, nulls_first=False)
         starts = np.asarray(ordered.offsets, np.int64)[:-1]
-        is_empty = (list_lengths(ordered) == 0) | _missing(ordered)
+        is_empty = (list_lengths(ordered) == 0) | find_missing(ordered)
         return ordered.values.take(pa.array(np.where(is_empty, 0, starts), mask=is_empty))
 
     return compute
@@ -220,9 +208,7 @@ def _extreme(*, is_greatest: bool) -> Callable[[Call], pa.Array]:
 def _slice(call: Call) -> pa.Array:
     """Return ``SLICE(list, start, length)``, from 1, or from the end for a negative start."""
     lists, start, length = call.arrays
-    begin, count = (
-        pc.fill_null(each.cast(_LONG), 1).to_numpy(zero_copy_only=False) for each in (start, length)
-    )
+    begin, count = (whole_numbers(pc.fill_null(each, 1)) for each in (start, length))
     if (begin == 0).any() or (count < 0).any():
         raise pa.ArrowInvalid("SLICE takes a start other than 0, and a length that is not negative")
     lengths, owners = list_lengths(lists), list_owners(lists)
@@ -232,7 +218,7 @@ def _slice(call: Call) -> pa.Array:
     place = np.arange(len(owners)) - starts[owners]
     within = (place >= begin[owners]) & (place < begin[owners] + count[owners])
     elements = pc.list_flatten(lists).filter(pa.array(within))
-    return _make_lists(elements, owners[within], _missing(*call.arrays))
+    return make_lists(elements, owners[within], find_missing(*call.arrays))
 
 
 def _of_map(part: str) -> Callable[[Call], pa.Array]:
@@ -240,20 +226,24 @@ def _of_map(part: str) -> Callable[[Call], pa.Array]:
 
     def compute(call: Call) -> pa.Array:
         [maps] = call.arrays
-        entries = maps.cast(
-            pa.list_(pa.struct([("key", maps.type.key_type), ("value", maps.type.item_type)]))
-        )
+        entries = _list_entries(maps)
         elements = pc.struct_field(pc.list_flatten(entries), [part])
-        return _make_lists(elements, list_owners(entries), _missing(maps))
+        return make_lists(elements, list_owners(entries), find_missing(maps))
 
     return compute
 
 
-def _make_array(call: Call) -> pa.Array:
+def _list_entries(maps: pa.Array) -> pa.Array:
+    """Return maps as lists of structs of a key and a value."""
+    entry = pa.struct([("key", maps.type.key_type), ("value", maps.type.item_type)])
+    return maps.cast(pa.list_(entry))
+
+
+def _list_values(arrays: Sequence[pa.Array]) -> pa.ListArray:
     """Return a list of the values of each row."""
-    count, rows = len(call.arrays), len(call.arrays[0])
+    count, rows = len(arrays), len(arrays[0])
     places = np.arange(count * rows).reshape(count, rows).T.ravel()
-    values = pa.concat_arrays(call.arrays).take(pa.array(places))
+    values = pa.concat_arrays(arrays).take(pa.array(places))
     ends = pa.array(np.arange(rows + 1, dtype=np.int32) * count)
     return pa.ListArray.from_arrays(ends, values)
 
@@ -267,8 +257,7 @@ def _make_map(call: Call) -> pa.Array:
         for other in keys[:at]:
             if pc.any(pc.equal(each, other)).as_py():
                 raise pa.ArrowInvalid("a map must not have a key twice")
-    of_keys = _make_array(Call(call.node, keys, ()))
-    of_items = _make_array(Call(call.node, items, ()))
+    of_keys, of_items = _list_values(keys), _list_values(items)
     return pa.MapArray.from_arrays(of_keys.offsets, of_keys.values, of_items.values)
 
 
@@ -277,8 +266,69 @@ def _make_struct(call: Call) -> pa.Array:
     return pa.StructArray.from_arrays(call.arrays[1::2], names=names)
 
 
-_UNLIMITED = 1_000
+def _split(call: Call) -> pa.Array:
+    """Split texts at a pattern that is an escaped text."""
+    pattern = call.literal(1)
+    if not pattern or any(match[2] for match in _ESCAPED.finditer(pattern)):
+        rule = "over Arrow tables SPLIT takes a separator whose special characters are escaped"
+        raise sql_error(call.node, rule, pattern)
+    separator = _ESCAPED.sub(lambda match: match[1], pattern)
+    return pc.split_pattern(call.arrays[0], pattern=separator)
+
+
+def _take_elements(lists: pa.Array, index: np.ndarray, missing: np.ndarray) -> pa.Array:
+    """Return the element from 0 of each list; null where there is none."""
+    offsets = whole_numbers(lists.offsets)[:-1]
+    outside = missing | (index < 0) | (index >= list_lengths(lists))
+    place = pa.array(np.where(outside, 0, offsets + index), pa.int64(), mask=outside)
+    return lists.values.take(place)
+
+
+def _get(call: Call) -> pa.Array:
+    """Return ``GET(list, i)``, from 0; null where there is none."""
+    lists, index = call.arrays
+    return _take_elements(lists, whole_numbers(index), find_missing(lists, index))
+
+
+def _element_at(call: Call) -> pa.Array:
+    """Return ``TRY_ELEMENT_AT(list, i)``, from 1, or the value of a key of a map."""
+    owner, key = call.arrays
+    if types.is_map(owner.type):
+        return _value_of_key(call)
+    if not types.is_list(owner.type) or not types.is_integer(key.type):
+        raise sql_error(call.node, "an element is of a list by its index, or of a map by its key")
+    place = whole_numbers(key)
+    index = np.where(place < 0, list_lengths(owner) + place, place - 1)
+    return _take_elements(owner, index, find_missing(owner, key) | (place == 0))
+
+
+def _value_of_key(call: Call) -> pa.Array:
+    maps = call.arrays[0]
+    if call.has_literal(1):
+        wanted = pa.scalar(call.literal(1), maps.type.key_type)
+        return pc.map_lookup(maps, query_key=wanted, occurrence="first")
+    entries = _list_entries(maps)
+    owners, pairs = list_owners(entries), pc.list_flatten(entries)
+    wanted = call.arrays[1].cast(maps.type.key_type).take(pa.array(owners))
+    same = pc.fill_null(pc.equal(pc.struct_field(pairs, ["key"]), wanted), False)
+    places = np.flatnonzero(np.asarray(same))[::-1]
+    place = np.full(len(maps), -1)
+    place[owners[places]] = places  # of equal keys, the first
+    index = pa.array(np.maximum(place, 0), pa.int64(), mask=place < 0)
+    return pc.struct_field(pairs, ["value"]).take(index)
+
+
+def _size(call: Call) -> pa.Array:
+    [of] = call.arrays
+    return pc.list_value_length(_list_entries(of) if types.is_map(of.type) else of)
+
+
 _LIST, _LISTS, _WITH_VALUE = ("list",), ("list", "list"), ("list", "any")
+
+
+def _of_lists(function: Callable[[pa.Array], pa.Array]) -> ArrowFunction:
+    return ArrowFunction(_LIST, lambda call: function(call.arrays[0]))
+
 
 #: The functions by Spark's names; REVERSE and CONCAT are of strings, too.
 LISTS: Mapping[str, ArrowFunction] = {
@@ -287,20 +337,25 @@ LISTS: Mapping[str, ArrowFunction] = {
     "ARRAY_REMOVE": ArrowFunction(_WITH_VALUE, _remove),
     "ARRAY_APPEND": ArrowFunction(_WITH_VALUE, _add(at_end=True)),
     "ARRAY_PREPEND": ArrowFunction(_WITH_VALUE, _add(at_end=False)),
-    "ARRAY_COMPACT": ArrowFunction(_LIST, _compact),
-    "ARRAY_DISTINCT": ArrowFunction(_LIST, _distinct),
+    "ARRAY_COMPACT": _of_lists(compact_lists),
+    "ARRAY_DISTINCT": _of_lists(_distinct),
     "ARRAY_UNION": ArrowFunction(_LISTS, _union),
     "ARRAY_EXCEPT": ArrowFunction(_LISTS, _choose(is_in_other=False)),
     "ARRAY_INTERSECT": ArrowFunction(_LISTS, _choose(is_in_other=True)),
-    "ARRAY_SORT": ArrowFunction(_LIST, _array_sort),
-    "SORT_ARRAY": ArrowFunction(("list", "any"), _sort_array, 1),
-    "ARRAY_MAX": ArrowFunction(_LIST, _extreme(is_greatest=True)),
-    "ARRAY_MIN": ArrowFunction(_LIST, _extreme(is_greatest=False)),
+    "ARRAY_SORT": _of_lists(partial(_sort, descending=False, nulls_first=False)),
+    "SORT_ARRAY": ArrowFunction(_WITH_VALUE, _sort_array, 1),
+    "ARRAY_MAX": _of_lists(_extreme(is_greatest=True)),
+    "ARRAY_MIN": _of_lists(_extreme(is_greatest=False)),
     "SLICE": ArrowFunction(("list", "integer", "integer"), _slice),
     "MAP_KEYS": ArrowFunction(("map",), _of_map("key")),
     "MAP_VALUES": ArrowFunction(("map",), _of_map("value")),
-    "ARRAY": ArrowFunction(("any",), _make_array, 1, _UNLIMITED),
-    "MAP": ArrowFunction(("any",), _make_map, 2, _UNLIMITED),
-    "NAMED_STRUCT": ArrowFunction(("any",), _make_struct, 2, _UNLIMITED),
-    "CONCAT": ArrowFunction(_LIST, _concat, 1, _UNLIMITED),
+    "ARRAY": ArrowFunction(("any",), lambda call: _list_values(call.arrays), 1, UNLIMITED),
+    "MAP": ArrowFunction(("any",), _make_map, 2, UNLIMITED),
+    "NAMED_STRUCT": ArrowFunction(("any",), _make_struct, 2, UNLIMITED),
+    "CONCAT": ArrowFunction(_LIST, _concat, 1, UNLIMITED),
+    "SPLIT": ArrowFunction(("text", "text"), _split),
+    "GET": ArrowFunction(("list", "integer"), _get),
+    "TRY_ELEMENT_AT": ArrowFunction(("nested", "any"), _element_at),
+    "ARRAY_SIZE": ArrowFunction(_LIST, _size),
+    "SIZE": ArrowFunction(("nested",), _size),
 }

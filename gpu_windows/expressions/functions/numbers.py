@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from gpu_windows.expressions.functions.call import ArrowFunction, Call
+from gpu_windows.expressions.decimals import EXACT, round_half_up
+from gpu_windows.expressions.functions.call import UNLIMITED, ArrowFunction, Call
 from gpu_windows.expressions.sql_text import sql_error
 
-_EXACT = pa.decimal256(76, 38)
 #: From here on every float is a whole number.
 _WHOLE = 2.0**52
 #: Floats below round to 0 at up to 15 digits.
@@ -27,14 +27,9 @@ def _as_floats(array: pa.Array) -> pa.Array:
     return array.cast(pa.float64(), safe=False)
 
 
-def _floats(plain: Callable[..., pa.Array]) -> ArrowFunction:
-    return ArrowFunction(("number",), lambda call: plain(_as_floats(call.arrays[0])))
-
-
-def _two_floats(plain: Callable[..., pa.Array]) -> ArrowFunction:
-    return ArrowFunction(
-        ("number", "number"), lambda call: plain(*map(_as_floats, call.arrays))
-    )  # fmt: skip
+def _floats(plain: Callable[..., pa.Array], count: int = 1) -> ArrowFunction:
+    kinds = ("number",) * count
+    return ArrowFunction(kinds, lambda call: plain(*map(_as_floats, call.arrays)))
 
 
 def _power(base: pa.Array, exponent: pa.Array) -> pa.Array:
@@ -60,8 +55,8 @@ def _round(call: Call) -> pa.Array:
     usable = pc.and_(pc.less(size, 1e30), pc.greater_equal(size, _TINY))
     plain = pc.if_else(usable, doubles, pa.scalar(0.0))
     text = pc.if_else(usable, of, pa.scalar(0.0, of.type)).cast(pa.string())
-    rounded = pc.round(text.cast(_EXACT), ndigits=digits, round_mode="half_towards_infinity")
-    found = rounded.cast(pa.string()).cast(pa.float64())
+    rounded = round_half_up(text.cast(EXACT), digits=digits)
+    found = _as_floats(rounded)
     is_whole = pc.greater_equal(size, _WHOLE) if digits >= 0 else pc.greater_equal(size, 1e30)
     is_same = pc.or_(is_whole, pc.is_nan(doubles))
     found = pc.if_else(usable, found, pc.multiply(plain, 0.0))
@@ -73,16 +68,12 @@ def _round_exact(of: pa.Array, digits: int) -> pa.Array:
         if digits >= 0:
             return of
         wide = of.cast(pa.decimal128(20 if of.type.bit_width == 64 else 11, 0))
-        rounded = pc.round(wide.cast(pa.decimal128(30, 0)), ndigits=digits, round_mode=_HALF)
-        return rounded.cast(of.type)
+        return round_half_up(wide.cast(pa.decimal128(30, 0)), digits=digits).cast(of.type)
     scale = max(min(digits, of.type.scale), 0)
     precision = of.type.precision - of.type.scale + scale + (scale < of.type.scale)
     wide = of.cast(pa.decimal256(of.type.precision + 1, of.type.scale))
-    rounded = pc.round(wide, ndigits=digits, round_mode=_HALF)
-    return rounded.cast(pa.decimal128(max(min(precision, 38), 1), scale))
-
-
-_HALF = "half_towards_infinity"
+    to = pa.decimal128(max(min(precision, 38), 1), scale)
+    return round_half_up(wide, digits=digits).cast(to)
 
 
 def _sign(call: Call) -> pa.Array:
@@ -96,7 +87,7 @@ def _constant(value: float) -> ArrowFunction:
     return ArrowFunction((), lambda call: pa.array([value]))
 
 
-def _extreme(plain: Callable[..., pa.Array], *, is_greatest: bool) -> Callable[[Call], pa.Array]:
+def _extreme(plain: Callable[..., pa.Array], *, is_greatest: bool) -> ArrowFunction:
     """Return the greatest or least value that is not null; NaN is greater than all numbers."""
 
     def compute(call: Call) -> pa.Array:
@@ -110,10 +101,9 @@ def _extreme(plain: Callable[..., pa.Array], *, is_greatest: bool) -> Callable[[
         nan = pa.scalar(float("nan"), found.type)
         return pc.if_else(reduce(pc.or_, is_nan), nan, found)
 
-    return compute
+    return ArrowFunction(("any",), compute, 2, UNLIMITED)
 
 
-_UNLIMITED = 1_000
 _TRIGONOMETRY: Mapping[str, Callable[..., pa.Array]] = {
     "SIN": pc.sin,
     "COS": pc.cos,
@@ -137,16 +127,12 @@ _TRIGONOMETRY: Mapping[str, Callable[..., pa.Array]] = {
 #: The functions by Spark's names.
 NUMBERS: Mapping[str, ArrowFunction] = {
     **{name: _floats(function) for name, function in _TRIGONOMETRY.items()},
-    "POWER": _two_floats(_power),
-    "ATAN2": _two_floats(pc.atan2),
+    "POWER": _floats(_power, 2),
+    "ATAN2": _floats(pc.atan2, 2),
     "ROUND": ArrowFunction(("number", "integer"), _round, 1),
     "SIGN": ArrowFunction(("number",), _sign),
     "PI": _constant(math.pi),
     "E": _constant(math.e),
-    "GREATEST": ArrowFunction(
-        ("any",), _extreme(pc.max_element_wise, is_greatest=True), 2, _UNLIMITED
-    ),
-    "LEAST": ArrowFunction(
-        ("any",), _extreme(pc.min_element_wise, is_greatest=False), 2, _UNLIMITED
-    ),
+    "GREATEST": _extreme(pc.max_element_wise, is_greatest=True),
+    "LEAST": _extreme(pc.min_element_wise, is_greatest=False),
 }

@@ -8,6 +8,7 @@ classes of classes), and repeated groups that may match nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -16,25 +17,13 @@ from gpu_windows.expressions.sql_text import sql_error
 
 #: Ends of lines, which a dot does not match in Java.
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
+#: Classes of characters by their letters, and what letters after a backslash mean.
+_CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\x0B\f\r "}
+_IN_CLASS = {**_CLASSES, "t": r"\t", "n": r"\n", "r": r"\r"}
 _ESCAPES = {
-    "d": "[0-9]",
-    "D": "[^0-9]",
-    "w": "[0-9A-Za-z_]",
-    "W": "[^0-9A-Za-z_]",
-    "s": r"[\t\n\x0B\f\r ]",
-    "S": r"[^\t\n\x0B\f\r ]",
-    "t": r"\t",
-    "n": r"\n",
-    "r": r"\r",
-    "f": r"\f",
-}
-_IN_CLASS = {
-    "d": "0-9",
-    "w": "0-9A-Za-z_",
-    "s": r"\t\n\x0B\f\r ",
-    "t": r"\t",
-    "n": r"\n",
-    "r": r"\r",
+    **{letter: f"\\{letter}" for letter in "tnrfAz"},
+    **{letter: f"[{members}]" for letter, members in _CLASSES.items()},
+    **{letter.upper(): f"[^{members}]" for letter, members in _CLASSES.items()},
 }
 _PROPERTY = re.compile(r"\\[pP]\{(L|Lu|Ll|N|Nd|P|S|Z)\}")
 _QUANTIFIER = re.compile(r"[*+?]|\{(\d+)(,(\d*))?\}")
@@ -195,7 +184,7 @@ class _Reader:
         if one == "[":
             return self._emit(self._class()), False
         if one == "\\":
-            return self._emit(self._escape()), False
+            return self._emit(self._escape(_ESCAPES)), False
         self.at += 1
         if one == ".":
             return self._emit(f"[^{_LINE_ENDS}]"), False
@@ -233,25 +222,21 @@ class _Reader:
         self.at += 1
         return opened + inner + self._emit(")"), is_empty
 
-    def _escape(self) -> str:
+    def _escape(self, meanings: Mapping[str, str], place: str = "") -> str:
+        """Return what a backslash and what follows it match; place: for messages."""
         found = _PROPERTY.match(self._pattern, self.at)
         if found is not None:
-            return self._property(found)
+            if self.ignores_case:
+                raise self.refusal("(?i) with classes of letters")
+            self.at = found.end()
+            return found[0]
         one = self._pattern[self.at + 1 : self.at + 2]
         self.at += 2
-        if one in _ESCAPES:
-            return _ESCAPES[one]
-        if one in ("A", "z"):
-            return f"\\{one}"
+        if one in meanings:
+            return meanings[one]
         if one and _SAFE_ESCAPE.fullmatch(one):
             return re.escape(one)
-        raise self.refusal(f"\\{one}")
-
-    def _property(self, found: re.Match[str]) -> str:
-        if self.ignores_case:
-            raise self.refusal("(?i) with classes of letters")
-        self.at = found.end()
-        return found[0]
+        raise self.refusal(f"\\{one}{place}")
 
     def _class(self) -> str:
         """Return a class of characters, ranges and escapes."""
@@ -269,7 +254,11 @@ class _Reader:
                 return f"{text}{''.join(members)}{self._other_case(members)}]"
             if one in "[]" or self._pattern.startswith("&&", self.at):
                 raise self.refusal("classes within classes: escape [ and ]")
-            members.append(self._class_member(one))
+            if one == "\\":
+                members.append(self._escape(_IN_CLASS, " in a class"))
+            else:
+                self.at += 1
+                members.append(one)
 
     def _other_case(self, members: list[str]) -> str:
         """Return the members of the other case in a class that ignores case."""
@@ -278,24 +267,5 @@ class _Reader:
         single = [each for each in members if len(each) == 1 and each.isascii()]
         if "-" in members[1:-1] and len(single) < len(members):
             raise self.refusal("(?i) with ranges and escapes in one class")
-        letters = [each.swapcase() for each in single if each.isalpha() or each == "-"]
-        return (
-            "".join(letters).strip("-")
-            if "-" in members[1:-1]
-            else "".join(letters).replace("-", "")
-        )
-
-    def _class_member(self, one: str) -> str:
-        if one != "\\":
-            self.at += 1
-            return one
-        found = _PROPERTY.match(self._pattern, self.at)
-        if found is not None:
-            return self._property(found)
-        escaped = self._pattern[self.at + 1 : self.at + 2]
-        self.at += 2
-        if escaped in _IN_CLASS:
-            return _IN_CLASS[escaped]
-        if escaped and _SAFE_ESCAPE.fullmatch(escaped):
-            return re.escape(escaped)
-        raise self.refusal(f"\\{escaped} in a class")
+        letters = "".join(each.swapcase() for each in single if each.isalpha() or each == "-")
+        return letters.strip("-") if "-" in members[1:-1] else letters.replace("-", "")

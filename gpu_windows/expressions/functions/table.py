@@ -10,7 +10,6 @@ from gpu_windows.expressions.functions.call import ArrowFunction
 from gpu_windows.expressions.functions.failures import FAILURES
 from gpu_windows.expressions.functions.json_texts import JSON, KIND_FUNCTION, KIND_PARTS
 from gpu_windows.expressions.functions.lists import LISTS
-from gpu_windows.expressions.functions.nested import NESTED
 from gpu_windows.expressions.functions.numbers import NUMBERS
 from gpu_windows.expressions.functions.patterns import PATTERNS
 from gpu_windows.expressions.functions.texts import TEXTS
@@ -24,7 +23,6 @@ FUNCTIONS: Mapping[str, ArrowFunction] = {
     **PATTERNS,
     **NUMBERS,
     **TIMES,
-    **NESTED,
     **LISTS,
     **JSON,
     **FAILURES,

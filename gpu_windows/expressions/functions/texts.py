@@ -6,8 +6,8 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from functools import reduce
 from string import ascii_lowercase, ascii_uppercase
+from typing import Any
 from urllib.parse import quote_plus, unquote_plus
 
 import numpy as np
@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from gpu_windows.expressions.functions.call import (
-    ArrowFunction,
-    Call,
+from gpu_windows.expressions.arrays import (
+    find_missing,
     map_distinct,
     map_distinct_rows,
+    whole_numbers,
 )
+from gpu_windows.expressions.functions.call import UNLIMITED, ArrowFunction, Call
 from gpu_windows.expressions.functions.characters import slice_characters
 from gpu_windows.expressions.functions.lists import reverse_lists
 from gpu_windows.expressions.sql_text import sql_error
@@ -29,10 +30,20 @@ _MAX_WIDTH = 10_000
 _TEXT, _COUNT = pa.string(), pa.int32()
 
 
-def _constant(call: Call, value: str) -> pa.Array:
-    """Return a text where the first argument is not null."""
-    valid = pc.is_valid(call.arrays[0])
-    return pc.if_else(valid, pa.scalar(value, _TEXT), pa.scalar(None, _TEXT))
+def _by_literals(
+    plain: Callable[[Call], pa.Array],
+    of_row: Callable[..., Any],
+    dtype: pa.DataType,
+    *indices: int,
+) -> Callable[[Call], pa.Array]:
+    """Return a function that Arrow has for literal arguments; for others, it is one of rows."""
+
+    def compute(call: Call) -> pa.Array:
+        if all(map(call.has_literal, indices)):
+            return plain(call)
+        return map_distinct_rows(call.arrays, of_row, dtype)
+
+    return compute
 
 
 def _substring(call: Call) -> pa.Array:
@@ -49,52 +60,38 @@ def _substring(call: Call) -> pa.Array:
 
 def _substring_of_rows(call: Call) -> pa.Array:
     """Return parts with a start and a length for each row; a negative start is from the end."""
-    of, start = call.arrays[0], _numbers(call.arrays[1])
-    total = _numbers(pc.utf8_length(of))
+    of, start = call.arrays[0], whole_numbers(call.arrays[1])
+    total = whole_numbers(pc.utf8_length(of))
     begin = np.where(start > 0, start - 1, np.where(start < 0, total + start, 0))
-    end = total if len(call.arrays) < 3 else begin + _numbers(call.arrays[2])
-    missing = _any_missing(call)
+    end = total if len(call.arrays) < 3 else begin + whole_numbers(call.arrays[2])
+    missing = find_missing(*call.arrays)
     return slice_characters(of, np.clip(begin, 0, total), np.clip(end, 0, total), missing)
 
 
-def _numbers(array: pa.Array) -> np.ndarray:
-    return np.asarray(pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False))
-
-
 def _left(call: Call) -> pa.Array:
-    if not call.has_literal(1):
-        of, missing = call.arrays[0], _any_missing(call)
-        total = _numbers(pc.utf8_length(of))
-        return slice_characters(of, total * 0, np.clip(_numbers(call.arrays[1]), 0, total), missing)
-    return pc.utf8_slice_codeunits(call.arrays[0], start=0, stop=max(call.literal(1), 0))
-
-
-def _any_missing(call: Call) -> np.ndarray:
-    return reduce(np.logical_or, (each.is_null().to_numpy(False) for each in call.arrays))
+    """Return a substring from the first character."""
+    of, length = call.arrays
+    first = pa.repeat(pa.scalar(1, _COUNT), len(of))
+    return _substring(Call(call.node, (of, first, length), (None, 1, call.literals[1])))
 
 
 def _right(call: Call) -> pa.Array:
+    of, length = call.arrays
     if not call.has_literal(1):
-        of = call.arrays[0]
-        total = _numbers(pc.utf8_length(of))
-        begin = total - np.clip(_numbers(call.arrays[1]), 0, total)
-        return slice_characters(of, begin, total, _any_missing(call))
-    length = call.literal(1)
-    if length <= 0:
-        return _constant(call, "")
-    return pc.utf8_slice_codeunits(call.arrays[0], start=-length, stop=None)
+        total = whole_numbers(pc.utf8_length(of))
+        begin = total - np.clip(whole_numbers(length), 0, total)
+        return slice_characters(of, begin, total, find_missing(of, length))
+    if call.literal(1) <= 0:
+        return pc.utf8_slice_codeunits(of, start=0, stop=0)
+    return pc.utf8_slice_codeunits(of, start=-call.literal(1), stop=None)
 
 
-def _trim(
-    plain: Callable[..., pa.Array], strip: Callable[[str, str], str]
-) -> Callable[[Call], pa.Array]:
+def _trim(plain: Callable[..., pa.Array], strip: Callable[[str, str], str]) -> ArrowFunction:
     def compute(call: Call) -> pa.Array:
-        if not call.has_literal(1):
-            return map_distinct_rows(call.arrays, strip, _TEXT)
         characters = call.literal(1, " ")
         return plain(call.arrays[0], characters=characters) if characters else call.arrays[0]
 
-    return compute
+    return ArrowFunction(("text", "text"), _by_literals(compute, strip, _TEXT, 1), 1)
 
 
 def pad_left(text: str, width: int, pad: str = " ") -> str:
@@ -109,24 +106,21 @@ def pad_right(text: str, width: int, pad: str = " ") -> str:
     return text[: max(width, 0)] + (pad * missing)[:missing]
 
 
-def _pad(*, left: bool) -> Callable[[Call], pa.Array]:
+def _pad(*, left: bool) -> ArrowFunction:
     def compute(call: Call) -> pa.Array:
-        if not (call.has_literal(1) and call.has_literal(2)):
-            return map_distinct_rows(call.arrays, pad_left if left else pad_right, _TEXT)
         of, width, pad = call.arrays[0], call.literal(1), call.literal(2, " ")
         if width > _MAX_WIDTH:
             raise sql_error(call.node, f"over Arrow tables a width is up to {_MAX_WIDTH}")
-        if width <= 0:
-            return _constant(call, "")
-        cut = pc.utf8_slice_codeunits(of, start=0, stop=width)
-        if not pad:
+        cut = pc.utf8_slice_codeunits(of, start=0, stop=max(width, 0))
+        if width <= 0 or not pad:
             return cut
         whole = (pad * width)[:width]
         fillings = pa.array([whole[:length] for length in range(width + 1)], _TEXT)
         filling = fillings.take(pc.subtract(pa.scalar(width, _COUNT), pc.utf8_length(cut)))
         return pc.binary_join_element_wise(*((filling, cut) if left else (cut, filling)), "")
 
-    return compute
+    of_row = pad_left if left else pad_right
+    return ArrowFunction(("text", "integer", "text"), _by_literals(compute, of_row, _TEXT, 1, 2), 2)
 
 
 def _repeat(call: Call) -> pa.Array:
@@ -137,8 +131,6 @@ def _repeat(call: Call) -> pa.Array:
 
 
 def _replace(call: Call) -> pa.Array:
-    if not (call.has_literal(1) and call.has_literal(2)):
-        return map_distinct_rows(call.arrays, _replace_one, _TEXT)
     pattern = call.literal(1)
     if not pattern:
         return call.arrays[0]
@@ -169,14 +161,10 @@ def _locate_one(part: str, text: str, start: int = 1) -> int:
 
 
 def _instr(call: Call) -> pa.Array:
-    if not call.has_literal(1):
-        return map_distinct_rows(call.arrays, lambda text, part: text.find(part) + 1, _COUNT)
     return _position(call.arrays[0], call.literal(1), 1)
 
 
 def _locate(call: Call) -> pa.Array:
-    if not (call.has_literal(0) and call.has_literal(2)):
-        return map_distinct_rows(call.arrays, _locate_one, _COUNT)
     start = call.literal(2, 1)
     if start < 1:
         return pc.multiply(pc.utf8_length(call.arrays[1]), 0)
@@ -185,13 +173,11 @@ def _locate(call: Call) -> pa.Array:
 
 def _starts_or_ends(
     plain: Callable[..., pa.Array], test: Callable[[str, str], bool]
-) -> Callable[[Call], pa.Array]:
+) -> ArrowFunction:
     def compute(call: Call) -> pa.Array:
-        if not call.has_literal(1):
-            return map_distinct_rows(call.arrays, test, pa.bool_())
         return plain(call.arrays[0], pattern=call.literal(1))
 
-    return compute
+    return ArrowFunction(("text", "text"), _by_literals(compute, test, pa.bool_(), 1))
 
 
 def _concat_ws(call: Call) -> pa.Array:
@@ -224,26 +210,19 @@ def _ascii(text: str) -> int:
     return ord(text[0]) if text else 0
 
 
-def _octets(call: Call) -> pa.Array:
-    return pc.binary_length(call.arrays[0])
-
-
 def _to_bytes(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
-def _hash(name: str) -> Callable[[Call], pa.Array]:
-    def digest(value: str | bytes) -> str:
-        return hashlib.new(name, _to_bytes(value)).hexdigest()
-
-    return lambda call: map_distinct(call.arrays[0], digest, _TEXT)
+def _hash(name: str) -> Callable[[str | bytes], str]:
+    return lambda value: hashlib.new(name, _to_bytes(value)).hexdigest()
 
 
 def _sha2(call: Call) -> pa.Array:
     bits = call.literal(1)
     if bits not in (0, 224, 256, 384, 512):
         return pa.nulls(len(call.arrays[0]), _TEXT)
-    return _hash(f"sha{bits or 256}")(call)
+    return map_distinct(call.arrays[0], _hash(f"sha{bits or 256}"), _TEXT)
 
 
 def _base64(value: str | bytes) -> str:
@@ -255,22 +234,24 @@ def _url_encode(text: str) -> str:
 
 
 def _hex(call: Call) -> pa.Array:
-    of = call.arrays[0]
+    [of] = call.arrays
     if types.is_integer(of.type):
-        return map_distinct(of, lambda n: format(n & (2**64 - 1), "X"), _TEXT)
+        return map_distinct(of, _digits("X"), _TEXT)
     return map_distinct(of, lambda value: _to_bytes(value).hex().upper(), _TEXT)
 
 
-def _bin(call: Call) -> pa.Array:
-    return map_distinct(call.arrays[0], lambda n: format(n & (2**64 - 1), "b"), _TEXT)
+def _digits(base: str) -> Callable[[int], str]:
+    """Return a function of the digits of a number of 64 bits."""
+    return lambda number: format(number & (2**64 - 1), base)
 
 
-def _chr(call: Call) -> pa.Array:
-    return map_distinct(call.arrays[0], lambda n: "" if n < 0 else chr(n % 256), _TEXT)
+def _chr(code: int) -> str:
+    return "" if code < 0 else chr(code % 256)
 
 
-def _of_text(function: Callable[[str], object], dtype: pa.DataType) -> ArrowFunction:
-    return ArrowFunction(("text",), lambda call: map_distinct(call.arrays[0], function, dtype))
+def _of_one(kind: str, function: Callable[[Any], Any], dtype: pa.DataType = _TEXT) -> ArrowFunction:
+    """Return a function of Python of one argument."""
+    return ArrowFunction((kind,), lambda call: map_distinct(call.arrays[0], function, dtype))
 
 
 def _encode(call: Call) -> pa.Array:
@@ -296,9 +277,6 @@ def _url_decode(text: str) -> str | None:
     return unquote_plus(text)
 
 
-_UNLIMITED = 1_000
-
-
 def _reverse(call: Call) -> pa.Array:
     [of] = call.arrays
     return reverse_lists(of) if types.is_list(of.type) else pc.utf8_reverse(of)
@@ -311,37 +289,39 @@ TEXTS: Mapping[str, ArrowFunction] = {
     ),
     "LEFT": ArrowFunction(("text", "integer"), _left),
     "RIGHT": ArrowFunction(("text", "integer"), _right),
-    "TRIM": ArrowFunction(("text", "text"), _trim(pc.utf8_trim, str.strip), 1),
-    "BTRIM": ArrowFunction(("text", "text"), _trim(pc.utf8_trim, str.strip), 1),
-    "LTRIM": ArrowFunction(("text", "text"), _trim(pc.utf8_ltrim, str.lstrip), 1),
-    "RTRIM": ArrowFunction(("text", "text"), _trim(pc.utf8_rtrim, str.rstrip), 1),
-    "LPAD": ArrowFunction(("text", "integer", "text"), _pad(left=True), 2),
-    "RPAD": ArrowFunction(("text", "integer", "text"), _pad(left=False), 2),
+    **dict.fromkeys(("TRIM", "BTRIM"), _trim(pc.utf8_trim, str.strip)),
+    "LTRIM": _trim(pc.utf8_ltrim, str.lstrip),
+    "RTRIM": _trim(pc.utf8_rtrim, str.rstrip),
+    "LPAD": _pad(left=True),
+    "RPAD": _pad(left=False),
     "REPEAT": ArrowFunction(("text", "integer"), _repeat),
     "REVERSE": ArrowFunction(("texts or lists",), _reverse),
-    "REPLACE": ArrowFunction(("text", "text", "text"), _replace, 2),
-    "TRANSLATE": ArrowFunction(("text", "text", "text"), _translate),
-    "LOCATE": ArrowFunction(("text", "text", "integer"), _locate, 2),
-    "INSTR": ArrowFunction(("text", "text"), _instr),
-    "STARTSWITH": ArrowFunction(("text", "text"), _starts_or_ends(pc.starts_with, str.startswith)),
-    "ENDSWITH": ArrowFunction(("text", "text"), _starts_or_ends(pc.ends_with, str.endswith)),
-    "CONCAT_WS": ArrowFunction(("text",), _concat_ws, 2, _UNLIMITED),
-    "INITCAP": _of_text(_initcap, _TEXT),
-    "FLINK_INITCAP": _of_text(_initcap_of_flink, _TEXT),
-    "ASCII": _of_text(_ascii, _COUNT),
-    "OCTET_LENGTH": ArrowFunction(("data",), _octets),
-    "MD5": ArrowFunction(("data",), _hash("md5")),
-    "SHA1": ArrowFunction(("data",), _hash("sha1")),
-    "SHA2": ArrowFunction(("data", "integer"), _sha2),
-    "BASE64": ArrowFunction(
-        ("data",), lambda call: map_distinct(call.arrays[0], _base64, _TEXT)
+    "REPLACE": ArrowFunction(
+        ("text", "text", "text"), _by_literals(_replace, _replace_one, _TEXT, 1, 2), 2
     ),
+    "TRANSLATE": ArrowFunction(("text", "text", "text"), _translate),
+    "LOCATE": ArrowFunction(
+        ("text", "text", "integer"), _by_literals(_locate, _locate_one, _COUNT, 0, 2), 2
+    ),
+    "INSTR": ArrowFunction(
+        ("text", "text"), _by_literals(_instr, lambda text, part: text.find(part) + 1, _COUNT, 1)
+    ),
+    "STARTSWITH": _starts_or_ends(pc.starts_with, str.startswith),
+    "ENDSWITH": _starts_or_ends(pc.ends_with, str.endswith),
+    "CONCAT_WS": ArrowFunction(("text",), _concat_ws, 2, UNLIMITED),
+    "INITCAP": _of_one("text", _initcap),
+    "FLINK_INITCAP": _of_one("text", _initcap_of_flink),
+    "ASCII": _of_one("text", _ascii, _COUNT),
+    "OCTET_LENGTH": ArrowFunction(("data",), lambda call: pc.binary_length(call.arrays[0])),
+    "MD5": _of_one("data", _hash("md5")),
+    "SHA1": _of_one("data", _hash("sha1")),
+    "SHA2": ArrowFunction(("data", "integer"), _sha2),
+    "BASE64": _of_one("data", _base64),
     "ENCODE": ArrowFunction(("text", "text"), _encode),
-    "UNHEX": _of_text(_unhex, pa.binary()),
-    "TRY_URL_DECODE": _of_text(_url_decode, _TEXT),
-    "URL_ENCODE": _of_text(_url_encode, _TEXT),
+    "UNHEX": _of_one("text", _unhex, pa.binary()),
+    "TRY_URL_DECODE": _of_one("text", _url_decode),
+    "URL_ENCODE": _of_one("text", _url_encode),
     "HEX": ArrowFunction(("any",), _hex),
-    "BIN": ArrowFunction(("integer",), _bin),
-    "CHR": ArrowFunction(("integer",), _chr),
-    "CHAR": ArrowFunction(("integer",), _chr),
-}  # fmt: skip
+    "BIN": _of_one("integer", _digits("b")),
+    **dict.fromkeys(("CHR", "CHAR"), _of_one("integer", _chr)),
+}

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from gpu_windows.expressions.arrays import find_missing, whole_numbers
 from gpu_windows.expressions.sql_text import sql_error
 
 _TEXT, _LONG = pa.string(), pa.int64()
@@ -38,14 +39,9 @@ def format_times(node: exp.Expr, wall: pa.Array, pattern: str) -> pa.Array:
         If the format has other letters.
     """
     parts = [_format_part(node, wall, match) for match in _split(node, pattern)]
-    if not parts:
-        valid = pc.is_valid(wall)
-        return pc.if_else(valid, pa.scalar("", _TEXT), pa.scalar(None, _TEXT))
-    texts = [each if isinstance(each, pa.Array) else pa.scalar(each, _TEXT) for each in parts]
-    if not any(isinstance(each, pa.Array) for each in texts):
-        valid = pc.is_valid(wall)
-        return pc.if_else(valid, pa.scalar("".join(map(str, parts))), pa.scalar(None, _TEXT))
-    return pc.binary_join_element_wise(*texts, "")
+    if not any(isinstance(each, pa.Array) for each in parts):
+        return pc.if_else(wall.is_valid(), "".join(map(str, parts)), pa.scalar(None, _TEXT))
+    return pc.binary_join_element_wise(*parts, "")
 
 
 def _split(node: exp.Expr, pattern: str) -> list[re.Match[str]]:
@@ -146,8 +142,7 @@ def read_times(node: exp.Expr, texts: pa.Array, pattern: str) -> pa.Array:
         raise sql_error(node, "a format must have each field once", pattern)
     found = pc.extract_regex(texts, pattern=f"(?s)\\A{regex}\\z")
     values = {name: _digits(found, name) for name in fields}
-    missing = found.is_null().to_numpy(False)
-    return _assemble(values, missing)
+    return _assemble(values, find_missing(found))
 
 
 def _read_part(node: exp.Expr, match: re.Match[str], fields: list[str]) -> str:
@@ -167,7 +162,13 @@ def _read_part(node: exp.Expr, match: re.Match[str], fields: list[str]) -> str:
 def _digits(found: pa.Array, name: str) -> np.ndarray:
     texts = pc.struct_field(found, [name])
     usable = pc.if_else(found.is_valid(), texts, pa.scalar("0"))
-    return np.asarray(usable.cast(_LONG).to_numpy(zero_copy_only=False))
+    return whole_numbers(usable)
+
+
+def days_of_months(months: np.ndarray) -> np.ndarray:
+    """Return the number of days of each month."""
+    found: np.ndarray = ((months + 1).astype("M8[D]") - months.astype("M8[D]")).astype(np.int64)
+    return found
 
 
 def _assemble(values: dict[str, np.ndarray], missing: np.ndarray) -> pa.Array:
@@ -182,8 +183,7 @@ def _assemble(values: dict[str, np.ndarray], missing: np.ndarray) -> pa.Array:
     safe_month = np.clip(month, 1, 12)
     months = (field("year", 1970) - 1970) * 12 + safe_month - 1
     first = months.astype("M8[M]")
-    length = ((first + 1).astype("M8[D]") - first.astype("M8[D]")).astype(np.int64)
-    is_valid &= day <= length
+    is_valid &= day <= days_of_months(first)
     days = first.astype("M8[D]").astype(np.int64) + day - 1
     seconds = ((days * 24 + hour) * 60 + field("minute")) * 60 + field("second")
     ticks = seconds * 1_000_000
@@ -215,8 +215,8 @@ def read_instants(texts: pa.Array) -> pa.Array:
     for name, each in {**fields, "fraction6": parts}.items():
         usable = pc.if_else(pc.and_(found.is_valid(), pc.not_equal(each, "")), each,
                             pa.scalar(defaults.get(name, "0")))  # fmt: skip
-        values[name] = usable.cast(_LONG).to_numpy(zero_copy_only=False)
-    return _assemble(values, found.is_null().to_numpy(False))
+        values[name] = whole_numbers(usable)
+    return _assemble(values, find_missing(found))
 
 
 _INSTANT_FIELDS = ("year", "month", "day", "hour", "minute", "second", "parts")

@@ -10,8 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from gpu_windows.expressions.arrays import find_missing, whole_numbers
 from gpu_windows.expressions.functions.call import ArrowFunction, Call
-from gpu_windows.expressions.functions.time_formats import format_times, read_times
+from gpu_windows.expressions.functions.time_formats import (
+    days_of_months,
+    format_times,
+    read_times,
+)
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.expressions.types import INSTANT
 
@@ -58,21 +63,17 @@ def _day_of_week(of: pa.Array) -> pa.Array:
 def _truncate(call: Call) -> pa.Array:
     unit, of = call.literal(0).upper(), call.arrays[1]
     wall = _wall(of)
-    if unit in ("MICROSECOND",):
+    if unit == "MICROSECOND":
         return _like(wall, of.type)
     if unit not in (*_TICKS, *_MONTHS):
         raise sql_error(call.node, "over Arrow tables DATE_TRUNC takes YEAR to MICROSECOND", unit)
     return _like(pc.floor_temporal(wall, unit=unit.lower()), of.type)
 
 
-def _divide(ticks: pa.Array, by: int) -> pa.Array:
-    """Return quotients rounded down."""
-    values = pc.fill_null(ticks, 0).to_numpy(zero_copy_only=False)
-    return pa.array(values // by, _LONG, mask=ticks.is_null().to_numpy(False))
-
-
 def _unix_seconds(call: Call) -> pa.Array:
-    return _divide(_ticks(call.arrays[0]), _SECOND)
+    """Return seconds since 1970, rounded down."""
+    ticks = _ticks(call.arrays[0])
+    return pa.array(whole_numbers(ticks) // _SECOND, _LONG, mask=find_missing(ticks))
 
 
 def _from_number(factor: int) -> Callable[[Call], pa.Array]:
@@ -105,16 +106,13 @@ def _add(call: Call) -> pa.Array:
 
 def _add_months(wall: pa.Array, months: pa.Array) -> pa.Array:
     """Return times moved by months, to the last day of a month that is too short."""
-    missing = pc.or_(wall.is_null(), months.is_null()).to_numpy(False)
-    times = pc.fill_null(wall.cast(_LONG), 0).to_numpy(zero_copy_only=False).astype("M8[us]")
-    count = pc.fill_null(months, 0).to_numpy(zero_copy_only=False)
+    times = whole_numbers(wall).astype("M8[us]")
     first = times.astype("M8[M]")
     days = (times.astype("M8[D]") - first.astype("M8[D]")).astype(np.int64)
-    moved = first + count
-    length = ((moved + 1).astype("M8[D]") - moved.astype("M8[D]")).astype(np.int64)
-    day = moved.astype("M8[D]") + np.minimum(days, length - 1)
+    moved = first + whole_numbers(months)
+    day = moved.astype("M8[D]") + np.minimum(days, days_of_months(moved) - 1)
     result = day.astype("M8[us]") + (times - times.astype("M8[D]"))
-    return pa.array(result.astype(np.int64), _LONG, mask=missing).cast(_CLOCK)
+    return pa.array(result.astype(np.int64), _LONG, mask=find_missing(wall, months)).cast(_CLOCK)
 
 
 def _add_months_to_date(call: Call) -> pa.Array:
