@@ -299,12 +299,12 @@ class _Added:
         """Return the column of an expression over a row."""
         from sqlglot import exp
 
-        from gpu_windows.expressions.column_names import column_names
+        from gpu_windows.expressions.columns import ColumnNames
         from gpu_windows.expressions.sql_text import parse_expression
 
         node = parse_expression(text)
         if isinstance(node, exp.Column):
-            return column_names(self.source.user_columns).resolve(node)
+            return ColumnNames(tuple(self.source.user_columns)).resolve(node)
         if text not in self._added:
             # of the text, for kept rows have it: the same text is the same column at each start
             name = f"__match_{sha256(text.encode()).hexdigest()[:12]}"

@@ -7,14 +7,13 @@ for a row and which values are errors follow Spark in ANSI mode, in a session in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.errors import ColumnTypeError, SqlError
-from gpu_windows.expressions.column_names import column_names
+from gpu_windows.expressions.columns import ColumnNames, Columns
 from gpu_windows.expressions.evaluator import Evaluator
 from gpu_windows.expressions.functions.json_texts import one_evaluation
 from gpu_windows.expressions.sql_text import parse_expression, sql_error
@@ -34,7 +33,7 @@ def compute(text: str | exp.Expr, table: pa.Table) -> pa.ChunkedArray:
     """
     node = _node(text)
     if isinstance(node, exp.Column) and not node.table:
-        return table.column(column_names(table.column_names).resolve(node))
+        return table.column(ColumnNames(tuple(table.column_names)).resolve(node))
     return _column(_values(node, table), len(table))
 
 
@@ -63,26 +62,15 @@ def evaluate_condition(text: str, table: pa.Table) -> pa.ChunkedArray:
     return _column(found.cast(pa.bool_()), len(table))
 
 
-@dataclass(frozen=True)
-class ArrowExpressions:
-    """Builds Arrow expressions over the columns of a schema, for conditions of joins.
+def build_expression(text: str | exp.Expr, schema: pa.Schema) -> Value:
+    """Return an Arrow expression over the columns of a schema and its type, for joins.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
+    Raises
+    ------
+    SqlError
+        See `compute`.
     """
-
-    schema: pa.Schema
-
-    def build(self, text: str | exp.Expr) -> Value:
-        """Return an Arrow expression and its type.
-
-        Raises
-        ------
-        SqlError
-            See `compute`.
-        """
-        return _evaluate(Evaluator(self.schema.empty_table(), builds=True), _node(text))
+    return _evaluate(Columns(schema.empty_table(), builds=True), _node(text))
 
 
 def _node(text: str | exp.Expr) -> exp.Expr:
@@ -92,19 +80,19 @@ def _node(text: str | exp.Expr) -> exp.Expr:
 def _values(node: exp.Expr, table: pa.Table) -> Value:
     """Evaluate on no rows first, to separate errors of the text from errors of a row."""
     try:
-        found = _evaluate(Evaluator(table.schema.empty_table()), node)
+        found = _evaluate(Columns(table.schema.empty_table()), node)
     except SqlError as error:
         if error.line is not None:
             raise
         # no part has a position, as in `-true`: report the whole text
         raise SqlError(error.rule, value=error.value, line=1, position=1) from None
-    return _evaluate(Evaluator(table), node) if len(table) else found
+    return _evaluate(Columns(table), node) if len(table) else found
 
 
-def _evaluate(evaluator: Evaluator, node: exp.Expr) -> Value:
+def _evaluate(columns: Columns, node: exp.Expr) -> Value:
     try:
         with one_evaluation():
-            return evaluator.evaluate(node)
+            return Evaluator(columns).evaluate(node)
     except RecursionError:
         raise sql_error(node, "an expression is nested too deeply") from None
 

@@ -14,9 +14,8 @@ from sqlglot import exp
 from gpu_windows.errors import ExpressionError, GpuWindowsError, did_you_mean
 from gpu_windows.expressions import casts, strings, time_literals
 from gpu_windows.expressions.arguments import check_arguments
+from gpu_windows.expressions.columns import Columns, field_of
 from gpu_windows.expressions.comparisons import choose, compare, connect, is_in, unify
-from gpu_windows.expressions.durations import interval_seconds, to_durations
-from gpu_windows.expressions.fields import field_of
 from gpu_windows.expressions.functions.table import (
     FUNCTIONS,
     LIST_TO_TEXT,
@@ -29,7 +28,6 @@ from gpu_windows.expressions.functions.table import (
 )
 from gpu_windows.expressions.intervals import interval_ticks
 from gpu_windows.expressions.numbers import compute_arithmetic, parse_number, round_number
-from gpu_windows.expressions.operands import Operands
 from gpu_windows.expressions.sql_text import excerpt, sql_error
 from gpu_windows.expressions.types import arrow_type
 from gpu_windows.expressions.values import Guard, Value, call, null
@@ -40,8 +38,15 @@ _ALL = Guard()
 
 
 @dataclass(frozen=True)
-class Evaluator(Operands):
-    """Evaluates expressions over the rows of a table. Parameters: see `Operands`."""
+class Evaluator:
+    """Evaluates expressions over the rows of a table.
+
+    Parameters
+    ----------
+    columns : Columns
+    """
+
+    columns: Columns
 
     def evaluate(self, node: exp.Expr, guard: Guard = _ALL) -> Value:
         """Return the values of an expression; for rows outside of the guard they are undefined.
@@ -77,56 +82,54 @@ class Evaluator(Operands):
 
     def _failure(self, node: exp.Expr, error: pa.ArrowException) -> GpuWindowsError:
         message = str(error).partition("\n")[0]
-        if not len(self.table):
+        if not len(self.columns.table):
             return sql_error(node, f"Arrow cannot compute the expression: {message}")
         rule = "an expression must have a value for each row"
         return ExpressionError(rule, value=f"{message}: {excerpt(node)}")
 
-    # ---- values
+    # ---- operands
 
-    def _column(self, node: exp.Column, guard: Guard) -> Value:
-        del guard
-        return self._column_in_spark(node)
+    def _rounded_operand(self, node: exp.Expr, guard: Guard) -> Value:
+        """Return an operand; of a column, times are rounded down to microseconds."""
+        of = node.unnest()
+        is_column = isinstance(of, exp.Column)
+        return self.columns.column(of, rounds=True) if is_column else self.evaluate(node, guard)
 
-    def _literal(self, node: exp.Literal, guard: Guard) -> Value:
-        del guard
-        return self._constant(
-            pa.scalar(node.this) if node.is_string else parse_number(node, node.this)
-        )
+    def _second_operand(self, first: Value, node: exp.Expr, guard: Guard) -> Value:
+        """Return the second operand, which is not evaluated where the first is null."""
+        if isinstance(node, exp.Column | exp.Literal):
+            return self.evaluate(node, guard)
+        return self.evaluate(node, guard.where(call(pc.is_valid, first)))
 
-    def _boolean(self, node: exp.Boolean, guard: Guard) -> Value:
-        del guard
-        return self._constant(pa.scalar(bool(node.this)))
+    def _number(self, node: exp.Expr, guard: Guard) -> Value:
+        """Return an operand, null outside of the guard; NULL alone becomes a DOUBLE."""
+        of = self.evaluate(node, guard)
+        return guard.mask(of.cast(pa.float64()) if types.is_null(of.dtype) else of)
 
-    def _null(self, node: exp.Null, guard: Guard) -> Value:
-        del node, guard
-        return self._constant(null(pa.null()))
-
-    def _paren(self, node: exp.Paren, guard: Guard) -> Value:
-        return self.evaluate(node.this, guard)
-
-    def _interval(self, node: exp.Interval, guard: Guard) -> Value:
-        del guard
-        return self._constant(pa.scalar(interval_ticks(node), pa.duration("us")))
+    def _boolean_value(self, node: exp.Expr, guard: Guard) -> Value:
+        found = self.evaluate(node, guard)
+        if types.is_null(found.dtype):
+            return found.cast(pa.bool_())
+        if not types.is_boolean(found.dtype):
+            raise sql_error(node, f"this must be true or false, got {found.dtype}")
+        return found
 
     # ---- numbers
 
     def _arithmetic(self, node: exp.Binary, guard: Guard) -> Value:
         if isinstance(node, exp.Div | exp.Mod | exp.IntDiv):
             other = self.evaluate(node.expression, guard)
-            return compute_arithmetic(
-                node, self._second_operand(other, node.this, guard), other, guard
-            )
-        one = self.evaluate(node.this, guard)
-        return compute_arithmetic(
-            node, one, self._second_operand(one, node.expression, guard), guard
-        )
+            one = self._second_operand(other, node.this, guard)
+        else:
+            one = self.evaluate(node.this, guard)
+            other = self._second_operand(one, node.expression, guard)
+        return compute_arithmetic(node, one, other, guard)
 
     def _negative(self, node: exp.Neg, guard: Guard) -> Value:
         of = node.this
         if isinstance(of, exp.Literal) and not of.is_string:
-            return self._constant(parse_number(node, f"-{of.this}"))
-        return call(pc.negate_checked, guard.mask(self._number(of, guard)))
+            return self.columns.constant(parse_number(node, f"-{of.this}"))
+        return call(pc.negate_checked, self._number(of, guard))
 
     # ---- truth
 
@@ -169,7 +172,7 @@ class Evaluator(Operands):
     def _in(self, node: exp.In, guard: Guard) -> Value:
         if not node.expressions:
             raise sql_error(node, "IN takes a list of values")
-        value, guard = self.evaluate(node.this, guard), guard
+        value = self.evaluate(node.this, guard)
         guard, each = guard.where(call(pc.is_valid, value)), []
         for part in node.expressions:
             each.append(self.evaluate(part, guard))
@@ -187,7 +190,7 @@ class Evaluator(Operands):
         else:
             booleans.append(is_in(value, literal))
         if not all(one.is_valid for one in literal):
-            booleans.append(self._constant(null(pa.bool_())))
+            booleans.append(self.columns.constant(null(pa.bool_())))
         return connect(booleans, pc.or_kleene)
 
     # ---- choices
@@ -234,24 +237,10 @@ class Evaluator(Operands):
         to, of = arrow_type(node), node.this
         is_time = types.is_timestamp(to) or types.is_date32(to)
         if is_time and isinstance(of, exp.Literal) and of.is_string:
-            return self._constant(time_literals.parse_time(node, of.this, to))
+            return self.columns.constant(time_literals.parse_time(node, of.this, to))
         rounds = is_time or types.is_duration(to)
         value = self._rounded_operand(of, guard) if rounds else self.evaluate(of, guard)
         return casts.cast(node, value, to, guard)
-
-    def _change_case(self, node: exp.Func, guard: Guard) -> Value:
-        return strings.change_case(
-            node, self.evaluate(node.this, guard), upper=isinstance(node, exp.Upper)
-        )
-
-    def _length(self, node: exp.Length, guard: Guard) -> Value:
-        return strings.length(node, self.evaluate(node.this, guard))
-
-    def _absolute(self, node: exp.Abs, guard: Guard) -> Value:
-        return call(pc.abs_checked, guard.mask(self._number(node.this, guard)))
-
-    def _whole(self, node: exp.Func, guard: Guard) -> Value:
-        return round_number(node, guard.mask(self._number(node.this, guard)))
 
     def _concat(self, node: exp.Expr, guard: Guard) -> Value:
         parts = node.expressions or [node.this, node.expression]
@@ -288,26 +277,47 @@ class Evaluator(Operands):
         return self._evaluate_call(node, name, arguments, guard)
 
     def _make_interval(self, node: exp.MakeInterval, guard: Guard) -> Value:
-        seconds = guard.mask(self.evaluate(interval_seconds(node), guard))
-        return to_durations(node, seconds)
+        """Return durations of whole seconds."""
+        second = node.args.get("second")
+        if second is None or any(e.name != "0" for n, e in node.args.items() if n != "second"):
+            raise sql_error(node, "over Arrow tables MAKE_INTERVAL takes seconds alone")
+        seconds = guard.mask(self.evaluate(second, guard))
+        if not types.is_integer(seconds.dtype):
+            raise sql_error(node, "over Arrow tables MAKE_INTERVAL takes whole seconds")
+        ticks = call(pc.multiply_checked, seconds.cast(pa.int64()), pa.scalar(1_000_000))
+        return ticks.cast(pa.duration("us"))
 
     def _try_cast(self, node: exp.TryCast, guard: Guard) -> Value:
         to = arrow_type(node)
         return casts.try_cast(node, self.evaluate(node.this, guard), to, guard)
 
-    def _like(self, node: exp.Like, guard: Guard) -> Value:
-        return strings.like(node, self.evaluate(node.this, guard))
-
 
 _E = Evaluator
-_MAKERS: Mapping[type[exp.Expr], Callable[[Evaluator, Any, Guard], Value]] = {
-    exp.Column: _E._column,
+_Maker = Callable[[Evaluator, Any, Guard], Value]
+
+
+def _constant(make: Callable[[Any], pa.Scalar]) -> _Maker:
+    return lambda self, node, guard: self.columns.constant(make(node))
+
+
+def _of_text(make: Callable[[Any, Value], Value]) -> _Maker:
+    return lambda self, node, guard: make(node, self.evaluate(node.this, guard))
+
+
+def _of_number(make: Callable[[Any, Value], Value]) -> _Maker:
+    return lambda self, node, guard: make(node, self._number(node.this, guard))
+
+
+_MAKERS: Mapping[type[exp.Expr], _Maker] = {
+    exp.Column: lambda self, node, guard: self.columns.column(node),
     exp.Dot: _E._field,
-    exp.Literal: _E._literal,
-    exp.Boolean: _E._boolean,
-    exp.Null: _E._null,
-    exp.Paren: _E._paren,
-    exp.Interval: _E._interval,
+    exp.Literal: _constant(
+        lambda node: pa.scalar(node.this) if node.is_string else parse_number(node, node.this)
+    ),
+    exp.Boolean: _constant(lambda node: pa.scalar(bool(node.this))),
+    exp.Null: _constant(lambda node: null(pa.null())),
+    exp.Interval: _constant(lambda node: pa.scalar(interval_ticks(node), pa.duration("us"))),
+    exp.Paren: lambda self, node, guard: self.evaluate(node.this, guard),
     **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv), _E._arithmetic),
     exp.Neg: _E._negative,
     **dict.fromkeys(
@@ -325,15 +335,13 @@ _MAKERS: Mapping[type[exp.Expr], Callable[[Evaluator, Any, Guard], Value]] = {
     exp.Coalesce: _E._coalesce,
     exp.Nullif: _E._nullif,
     exp.Cast: _E._cast,
-    exp.Upper: _E._change_case,
-    exp.Lower: _E._change_case,
-    exp.Length: _E._length,
-    exp.Abs: _E._absolute,
-    exp.Floor: _E._whole,
-    exp.Ceil: _E._whole,
+    **dict.fromkeys((exp.Upper, exp.Lower), _of_text(strings.change_case)),
+    exp.Length: _of_text(strings.length),
+    exp.Like: _of_text(strings.like),
+    exp.Abs: _of_number(lambda node, of: call(pc.abs_checked, of)),
+    **dict.fromkeys((exp.Floor, exp.Ceil), _of_number(round_number)),
     exp.Concat: _E._concat,
     exp.DPipe: _E._concat,
-    exp.Like: _E._like,
     exp.Anonymous: _E._call,
     exp.MakeInterval: _E._make_interval,
     exp.TryCast: _E._try_cast,

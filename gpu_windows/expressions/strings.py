@@ -19,7 +19,7 @@ from gpu_windows.expressions.values import Value, call
 _ODD_ESCAPE = re.compile(r"(?<!\\)(\\\\)*\\([^%_\\]|$)", re.DOTALL)
 
 
-def change_case(node: exp.Func, of: Value, *, upper: bool) -> Value:
+def change_case(node: exp.Upper | exp.Lower, of: Value) -> Value:
     """Return strings in upper or lower case, by Unicode: 'straße' becomes 'STRASSE'.
 
     Raises
@@ -31,7 +31,8 @@ def change_case(node: exp.Func, of: Value, *, upper: bool) -> Value:
     if of.expression is not None:
         rule = "conditions of joins over Arrow tables have no UPPER and LOWER: add a column before"
         raise sql_error(node, rule)
-    plain, of_unicode = (pc.ascii_upper, str.upper) if upper else (pc.ascii_lower, str.lower)
+    is_upper = isinstance(node, exp.Upper)
+    plain, of_unicode = (pc.ascii_upper, str.upper) if is_upper else (pc.ascii_lower, str.lower)
 
     def change(texts: pa.Array) -> pa.Array:
         if pc.all(pc.string_is_ascii(texts)).as_py() is not False:

@@ -73,13 +73,13 @@ class FilterRows(RowChange):
         Conditions on floats cannot be used: NaN is greater than all numbers, and statistics of row
         groups do not count it.
         """
-        from gpu_windows.expressions.arrow import ArrowExpressions
+        from gpu_windows.expressions.arrow import build_expression
 
         fields = [schema.field(name) for name in columns_of_texts([self.condition], schema)]
         if any(types.is_floating(field.type) for field in fields):
             return None
         try:
-            condition = ArrowExpressions(schema).build(self.condition).expression
+            condition = build_expression(self.condition, schema).expression
         except GpuWindowsError:
             return None  # Arrow computes it by functions over rows, not by an expression
         return None if condition is None else Pruning(condition, tuple(fields))
@@ -228,8 +228,8 @@ def columns_of_texts(texts: Iterable[str], schema: pa.Schema) -> frozenset[str]:
 def _columns_of_text(text: str, columns: tuple[str, ...]) -> frozenset[str]:
     from sqlglot import exp
 
-    from gpu_windows.expressions.column_names import column_names
+    from gpu_windows.expressions.columns import ColumnNames
     from gpu_windows.expressions.sql_text import parse_expression
 
-    names = column_names(columns)
+    names = ColumnNames(columns)
     return frozenset(names.resolve(each) for each in parse_expression(text).find_all(exp.Column))

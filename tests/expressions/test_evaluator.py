@@ -9,7 +9,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import ExpressionError, SqlError
-from gpu_windows.expressions.arrow import ArrowExpressions, compute, evaluate_condition
+from gpu_windows.expressions.arrow import build_expression, compute, evaluate_condition
 
 ROWS = pa.table(
     {
@@ -73,7 +73,7 @@ def test_what_is_too_deep_is_refused_with_a_place() -> None:
     with pytest.raises(
         SqlError, match="the condition of a join has more than 5000 parts"
     ) as caught:
-        ArrowExpressions(ROWS.schema).build(condition)
+        build_expression(condition, ROWS.schema)
     assert caught.value.line == 1
 
 
@@ -91,14 +91,14 @@ def test_what_is_too_deep_is_refused_with_a_place() -> None:
     ],
 )
 def test_conditions_of_joins_hold_for_the_same_rows(text: str) -> None:
-    expression = ArrowExpressions(ROWS.schema).build(text).expression
+    expression = build_expression(text, ROWS.schema).expression
     kept = ROWS.filter(expression).column("ts")
     assert kept == ROWS.filter(evaluate_condition(text, ROWS)).column("ts")
 
 
 def test_upper_and_lower_are_not_in_conditions_of_joins() -> None:
     with pytest.raises(SqlError, match="have no UPPER and LOWER") as caught:
-        ArrowExpressions(ROWS.schema).build("UPPER(s) = 'A'")
+        build_expression("UPPER(s) = 'A'", ROWS.schema)
     assert caught.value.line == 1
 
 

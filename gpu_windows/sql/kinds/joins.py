@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from gpu_windows.expressions.arrow import ArrowExpressions
+from gpu_windows.expressions.arrow import build_expression
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.rules import LONG_MIN
@@ -294,7 +294,7 @@ class Join:
         ]
         schema = pa.schema(fields)
         condition = apply_type_rules(condition, lambda c: value_type(schema.field(c.name).type))
-        found = ArrowExpressions(schema).build(condition)
+        found = build_expression(condition, schema)
         return {"where": ApiCall(found.expression, str(found.expression))}
 
     def expand_stars(self) -> list[Item]:

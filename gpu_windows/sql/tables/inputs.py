@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError
-from gpu_windows.expressions.column_names import ColumnNames, column_names
+from gpu_windows.expressions.columns import ColumnNames
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.sql.api_call import ApiCall
@@ -140,7 +140,7 @@ class Input:
     @property
     def names(self) -> ColumnNames:
         """The names of its columns in the text."""
-        return column_names(self.columns_by_name)
+        return ColumnNames(tuple(self.columns_by_name))
 
     @property
     def columns_by_name(self) -> dict[str, str]:
