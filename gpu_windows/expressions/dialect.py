@@ -370,12 +370,14 @@ _QUOTED = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*(?!\+).*?\*/", 
 def without_comments(text: str) -> str:
     """Return a statement with its comments blanked out, so that positions stay the same."""
     text = " " + text[1:] if text.startswith("\ufeff") else text  # a byte order mark
-    return _QUOTED.sub(lambda found: _blank(found[0]), text)
+    return _QUOTED.sub(
+        lambda found: found[0] if found[0][0] in "'`" else blank_text(found[0]), text
+    )
 
 
 def without_quoted(text: str) -> str:
     """Return a statement with its strings, quoted names and comments blanked out."""
-    return _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    return _QUOTED.sub(lambda found: blank_text(found[0]), text)
 
 
 def double_quote(text: str) -> int | None:
@@ -384,5 +386,6 @@ def double_quote(text: str) -> int | None:
     return None if place < 0 else place
 
 
-def _blank(part: str) -> str:
-    return part if part[0] in "'`" else re.sub(r"[^\n]", " ", part)
+def blank_text(part: str) -> str:
+    """Return as many spaces as a text has characters, and its line ends."""
+    return re.sub(r"[^\n]", " ", part)

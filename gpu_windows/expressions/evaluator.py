@@ -92,8 +92,9 @@ class Evaluator:
     def _rounded_operand(self, node: exp.Expr, guard: Guard) -> Value:
         """Return an operand; of a column, times are rounded down to microseconds."""
         of = node.unnest()
-        is_column = isinstance(of, exp.Column)
-        return self.columns.column(of, rounds=True) if is_column else self.evaluate(node, guard)
+        if isinstance(of, exp.Column):
+            return self.columns.column(of, rounds=True)
+        return self.evaluate(node, guard)
 
     def _second_operand(self, first: Value, node: exp.Expr, guard: Guard) -> Value:
         """Return the second operand, which is not evaluated where the first is null."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING
+
+from sqlglot import exp
 
 from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.options import TICKS
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 _UNITS = ("day", "hour", "minute", "second")
@@ -46,18 +44,15 @@ def interval_months(interval: exp.Interval) -> int | None:
     SqlError
         If the number of months is not a whole literal.
     """
-    from sqlglot import exp
-
-    unit, value = interval.args.get("unit"), interval.this
-    sign = -1 if isinstance(value, exp.Neg) else 1
-    text = (value.this if isinstance(value, exp.Neg) else value).name.strip()
+    unit, (sign, value) = interval.args.get("unit"), _signed_value(interval)
+    text = value.name.strip()
     if isinstance(unit, exp.IntervalSpan):
         match = _YEARS_MONTHS.fullmatch(text)
-        if unit.this.name.lower().removesuffix("s") != "year" or match is None:
+        if _short_name(unit.this) != "year" or match is None:
             return None
         months = int(match[2]) * 12 + int(match[3])
         return -months * sign if match[1] == "-" else months * sign
-    short = "" if unit is None else unit.name.lower().removesuffix("s")
+    short = _short_name(unit)
     if short not in _MONTHS:
         return None
     if not re.fullmatch(r"[+-]?\d{1,9}", text):
@@ -65,9 +60,17 @@ def interval_months(interval: exp.Interval) -> int | None:
     return sign * int(text) * _MONTHS[short]
 
 
-def _ticks(interval: exp.Expr) -> int:
-    from sqlglot import exp
+def _signed_value(interval: exp.Expr) -> tuple[int, exp.Expr]:
+    """Return the sign before the value of an interval, and the value."""
+    value = interval.this
+    return (-1, value.this) if isinstance(value, exp.Neg) else (1, value)
 
+
+def _short_name(unit: exp.Expr | None) -> str:
+    return "" if unit is None else unit.name.lower().removesuffix("s")
+
+
+def _ticks(interval: exp.Expr) -> int:
     if isinstance(interval, exp.Neg):
         return -interval_ticks(interval.this)
     if isinstance(interval, exp.Paren):
@@ -77,19 +80,16 @@ def _ticks(interval: exp.Expr) -> int:
     if not isinstance(interval, exp.Interval):
         rule = "a duration must be an INTERVAL literal, such as INTERVAL '10' MINUTES"
         raise sql_error(interval, rule)
-    unit, of = interval.args.get("unit"), interval.this
-    sign = -1 if isinstance(of, exp.Neg) else 1
-    value = of.this if isinstance(of, exp.Neg) else of
+    unit, (sign, value) = interval.args.get("unit"), _signed_value(interval)
     if not isinstance(value, exp.Literal) or len(value.name) > _MAX_CHARACTERS:
         raise sql_error(interval, "an INTERVAL takes a literal of up to 40 characters")
     if isinstance(unit, exp.IntervalSpan):
-        return sign * _span_ticks(interval, value.name, unit.this.name, unit.expression.name)
-    return sign * _unit_ticks(interval, value.name, "" if unit is None else unit.name)
+        return sign * _span_ticks(interval, value.name, unit)
+    return sign * _unit_ticks(interval, value.name, _short_name(unit))
 
 
-def _unit_ticks(interval: exp.Expr, number: str, unit: str) -> int:
-    short = unit.lower().removesuffix("s")
-    if short in ("month", "year", "quarter"):
+def _unit_ticks(interval: exp.Expr, number: str, short: str) -> int:
+    if short in _MONTHS:
         rule = "months have no fixed length: use days, hours, minutes, seconds or finer units"
         raise sql_error(interval, rule)
     if short not in TICKS or not _NUMBER.fullmatch(number.strip()):
@@ -104,9 +104,9 @@ def _whole_ticks(interval: exp.Expr, ticks: Fraction) -> int:
     return int(ticks)
 
 
-def _span_ticks(interval: exp.Expr, text: str, first: str, last: str) -> int:
+def _span_ticks(interval: exp.Expr, text: str, span: exp.IntervalSpan) -> int:
     """Return the microseconds of a span of units, such as ``'1 02:03:04.5' DAY TO SECOND``."""
-    begin, end = first.lower().removesuffix("s"), last.lower().removesuffix("s")
+    begin, end = _short_name(span.this), _short_name(span.expression)
     is_span = begin in _UNITS and end in _UNITS and _UNITS.index(begin) < _UNITS.index(end)
     units = _UNITS[_UNITS.index(begin) : _UNITS.index(end) + 1] if is_span else ()
     match = _layout(units).fullmatch(text.strip()) if is_span else None

@@ -6,6 +6,7 @@ import re
 
 from gpu_windows.errors import SqlError, did_you_mean
 from gpu_windows.expressions.dialect import WINDOW_FUNCTIONS, without_quoted
+from gpu_windows.expressions.sql_text import error_at
 
 _TABLE_FUNCTION = re.compile(r"\b(\w+)\s*\(\s*TABLE\b(?!\s*\()", re.IGNORECASE)
 _CLAUSE = re.compile(r"\b(SELECT|FROM|WHERE|GROUP|HAVING|ORDER|ON|OVER)\b", re.IGNORECASE)
@@ -19,9 +20,7 @@ def table_function_error(text: str) -> SqlError | None:
         if name.upper() not in (*WINDOW_FUNCTIONS, "TABLE", "DATA"):
             near = did_you_mean(name, WINDOW_FUNCTIONS)
             rule = f"there is no such table function; there are {', '.join(WINDOW_FUNCTIONS)}{near}"
-            start = found.start(1)
-            line, before = text.count("\n", 0, start) + 1, text.rfind("\n", 0, start)
-            return SqlError(rule, value=name, line=line, position=start - before)
+            return error_at(text, found.start(1), rule, name)
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.errors import GpuWindowsError, QueryError, SqlError, require_extra
+from gpu_windows.errors import QueryError, SqlError, require_extra
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -29,8 +29,7 @@ def parse_tree(text: str) -> exp.Expr:
     offset = double_quote(str(text))
     if offset is not None:
         rule = "strings take single quotes, and names that need quotes take backquotes"
-        line, before = text.count("\n", 0, offset) + 1, text.rfind("\n", 0, offset)
-        raise SqlError(rule, value='"', line=line, position=offset - before)
+        raise error_at(text, offset, rule, '"')
     return _parse(text, None, FlinkDialect)
 
 
@@ -130,6 +129,12 @@ def sql_error(node: exp.Expr, rule: str, value: object = None) -> SqlError:
     )
 
 
+def error_at(text: str, offset: int, rule: str, value: str) -> SqlError:
+    """Return an error with the position of an offset in a text."""
+    line, before = text.count("\n", 0, offset) + 1, text.rfind("\n", 0, offset)
+    return SqlError(rule, value=value, line=line, position=offset - before)
+
+
 @contextmanager
 def errors_at(node: exp.Expr) -> Iterator[None]:
     """Add the position of a node to errors of queries that have none."""
@@ -143,8 +148,6 @@ def errors_at(node: exp.Expr) -> Iterator[None]:
         raise SqlError(
             error.rule, value=error.value, line=line, position=position, **kind
         ) from error
-    except GpuWindowsError:
-        raise
 
 
 def excerpt(node: exp.Expr) -> str:

@@ -125,9 +125,7 @@ def _order_of(
     items = {} if select is None else _items_by_name(select)
     found, added = list[Sorting](), list[str]()
     for each in order.expressions:
-        node = each.this
-        while isinstance(node, exp.Paren):
-            node = node.this
+        node = each.this.unnest()
         if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
             found.append(Sorting(each, int(node.name)))
             continue

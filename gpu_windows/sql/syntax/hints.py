@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gpu_windows.errors import SqlError
+from gpu_windows.expressions.dialect import blank_text
+from gpu_windows.expressions.sql_text import error_at
 
 #: Hints, and what looks like one: strings and quoted names.
 _HINT = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|/\*\+(?P<hints>.*?)\*/", re.DOTALL)
@@ -32,7 +33,7 @@ def without_hints(text: str) -> str:
         if found["hints"] is None:
             return found[0]
         _check(text, found["hints"], found.start("hints"))
-        return re.sub(r"[^\n]", " ", found[0])
+        return blank_text(found[0])
 
     return _HINT.sub(blank, text)
 
@@ -42,20 +43,15 @@ def _check(text: str, hints: str, offset: int) -> None:
     while at < len(hints.rstrip()):
         call = _CALL.match(hints, at)
         if call is None:
-            raise _error(text, offset + at, "a hint is a name with options", hints[at:].strip())
+            raise error_at(text, offset + at, "a hint is a name with options", hints[at:].strip())
         name, arguments = call["name"].upper(), (call["arguments"] or "").lower()
         place = offset + call.start("name")
         if name == "STATE_TTL":
-            raise _error(text, place, f"STATE_TTL is not covered: {_TTL}", call[0].strip())
+            raise error_at(text, place, f"STATE_TTL is not covered: {_TTL}", call[0].strip())
         if name == "LOOKUP" and "'retry" in arguments:
             rule = "a lookup is not tried again for a row without a match: the table is a snapshot"
-            raise _error(text, place, rule, call[0].strip())
+            raise error_at(text, place, rule, call[0].strip())
         if name not in (*_JOINS, "LOOKUP", "OPTIONS"):
             names = ", ".join((*_JOINS, "LOOKUP", "OPTIONS"))
-            raise _error(text, place, f"there is no hint of this name; there are {names}", name)
+            raise error_at(text, place, f"there is no hint of this name; there are {names}", name)
         at = call.end()
-
-
-def _error(text: str, offset: int, rule: str, value: str) -> SqlError:
-    line, before = text.count("\n", 0, offset) + 1, text.rfind("\n", 0, offset)
-    return SqlError(rule, value=value, line=line, position=offset - before)

@@ -21,19 +21,26 @@ from gpu_windows.expressions.dialect import (
     without_comments,
 )
 from gpu_windows.expressions.evaluator import is_covered
+from gpu_windows.expressions.functions.call import count_rule
 from gpu_windows.expressions.sql_text import (
+    error_at,
     parse_tree,
     position_meta,
     sql_error,
     written_text,
 )
 from gpu_windows.functions.patterns.navigation import IN_PATTERNS
-from gpu_windows.sql.syntax.functions import FUNCTIONS, SPECIAL, UnsupportedCallError
+from gpu_windows.sql.syntax.functions import FUNCTIONS, SPECIAL
+from gpu_windows.sql.syntax.functions.building import (
+    TypedCall,
+    UnsupportedCallError,
+    call_errors,
+    spark_function,
+    typed_call,
+)
 from gpu_windows.sql.syntax.functions.json_texts import is_json
-from gpu_windows.sql.syntax.functions.patterns import similar_to
-from gpu_windows.sql.syntax.functions.typed import TypedCall, typed_call
+from gpu_windows.sql.syntax.functions.patterns import escape, like, similar_to
 from gpu_windows.sql.syntax.hints import without_hints
-from gpu_windows.sql.syntax.like_patterns import escape, like
 from gpu_windows.sql.syntax.statement import (
     AGGREGATES_BY_NAME,
     USER_AGGREGATE,
@@ -122,10 +129,8 @@ def _check_is_query(text: object) -> None:
     word = _FIRST_WORD.match(plain)
     instead = None if word is None else _STATEMENTS.get(word[1].upper())
     if word is not None and instead is not None:
-        line, before = plain.count("\n", 0, word.start(1)) + 1, plain.rfind("\n", 0, word.start(1))
-        position = word.start(1) - before
         rule = f"a query must be one SELECT: {instead}"
-        raise SqlError(rule, value=word[1].upper(), line=line, position=position)
+        raise error_at(plain, word.start(1), rule, word[1].upper())
 
 
 #: Metadata of nodes with their position.
@@ -165,7 +170,7 @@ class _Rewriter:
         if isinstance(node, _NOT_SCALAR):
             return node
         special = SPECIAL.get(type(node))
-        try:
+        with call_errors(node, name.upper()):
             if special is not None:
                 return self._check_runner(node, name, special(node))
             if (
@@ -175,28 +180,18 @@ class _Rewriter:
             ):
                 return node
             return self._look_up(node, name)
-        except UnsupportedCallError as error:
-            raise sql_error(node, f"{name.upper()} {error}") from None
 
     def _look_up(self, node: exp.Expr, name: str) -> exp.Expr:
         function = FUNCTIONS.get(name.upper())
         if function is None or not isinstance(node, exp.Anonymous):
             raise unknown_function_error(node, name)
-        count = len(node.expressions)
-        if not function.min_arguments <= count <= function.max_arguments:
-            several = (
-                ""
-                if function.min_arguments == function.max_arguments
-                else f" to {function.max_arguments}"
-            )
-            raise UnsupportedCallError(
-                f"takes {function.min_arguments}{several} arguments, got {count}"
-            )
         arguments = [each.copy() for each in node.expressions]
+        rule = count_rule(function.min_arguments, function.max_arguments, len(arguments))
+        if rule is not None:
+            raise UnsupportedCallError(rule)
         if self.on_arrow and function.on_arrow is not None:
-            return exp.Anonymous(this=function.on_arrow, expressions=arguments)
-        found = function.make(*arguments)
-        return self._check_runner(node, name, found)
+            return spark_function(function.on_arrow)(*arguments)
+        return self._check_runner(node, name, function.make(*arguments))
 
     def _check_runner(self, node: exp.Expr, name: str, found: exp.Expr) -> exp.Expr:
         """Return a call; refuse it over Arrow tables if a function of it is not covered there."""
@@ -264,10 +259,10 @@ def _element_at(node: exp.Bracket) -> exp.Expr:
     if is_word and owner.name.upper() == "MAP":
         if len(keys) % 2:
             raise sql_error(node, "MAP[...] takes keys and values in turn")
-        return exp.Anonymous(this="MAP", expressions=[each.copy() for each in keys])
+        return spark_function("MAP")(*(each.copy() for each in keys))
     key = keys[0].unnest() if len(keys) == 1 else exp.Null()
     if isinstance(key, exp.Literal) and (key.is_string or (key.is_int and int(key.name) > 0)):
-        return exp.Anonymous(this="TRY_ELEMENT_AT", expressions=[owner.copy(), key.copy()])
+        return spark_function("TRY_ELEMENT_AT")(owner.copy(), key.copy())
     if isinstance(key, exp.Literal | exp.Neg | exp.Null):
         raise sql_error(node, "an element takes an index from 1, or a key")
     return typed_call("ELEMENT", owner.copy(), key.copy())
@@ -276,7 +271,7 @@ def _element_at(node: exp.Bracket) -> exp.Expr:
 def _array(node: exp.Array) -> exp.Expr:
     if not node.expressions:
         raise sql_error(node, "ARRAY[...] takes a value at least")
-    return exp.Anonymous(this="ARRAY", expressions=[each.copy() for each in node.expressions])
+    return spark_function("ARRAY")(*(each.copy() for each in node.expressions))
 
 
 def _refuse_constructor(node: exp.Map | exp.Struct) -> exp.Expr:
@@ -304,25 +299,20 @@ def _cast(node: exp.Cast) -> exp.Expr:
     text = type(node)(this=node.this.copy(), to=exp.DataType(this=exp.DType.TEXT))
     length = exp.Literal.number(size)
     if PADDED_LENGTH in node.to.meta:
-        pad = exp.Literal.string(" ")
-        return exp.Anonymous(this="RPAD", expressions=[text, length, pad])
-    return exp.Anonymous(this="LEFT", expressions=[text, length])
+        return spark_function("RPAD")(text, length, exp.Literal.string(" "))
+    return spark_function("LEFT")(text, length)
 
 
 def _is(node: exp.Is) -> exp.Expr:
     if not isinstance(node.expression, exp.JSON):
         return node
-    try:
+    with call_errors(node, "IS JSON"):
         return is_json(node)
-    except UnsupportedCallError as error:
-        raise sql_error(node, f"IS JSON {error}") from None
 
 
 def _similar_to(node: exp.SimilarTo) -> exp.Expr:
-    try:
+    with call_errors(node, "SIMILAR TO", ": use REGEXP(text, pattern)"):
         return similar_to(node)
-    except UnsupportedCallError as error:
-        raise sql_error(node, f"SIMILAR TO {error}: use REGEXP(text, pattern)") from None
 
 
 def _unicode_string(node: exp.UnicodeString) -> exp.Expr:
@@ -350,15 +340,11 @@ _RULES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.UnicodeString: _unicode_string,
     exp.Like: like,
     exp.Escape: escape,
-    exp.CurrentTimestamp: _refuse_clock,
-    exp.CurrentDate: _refuse_clock,
-    exp.CurrentTime: _refuse_clock,
+    **dict.fromkeys((exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime), _refuse_clock),
     exp.Column: _check_word,
     exp.Bracket: _element_at,
     exp.Array: _array,
-    exp.Map: _refuse_constructor,
-    exp.VarMap: _refuse_constructor,
-    exp.Struct: _refuse_constructor,
+    **dict.fromkeys((exp.Map, exp.VarMap, exp.Struct), _refuse_constructor),
     exp.Between: _between,
     exp.Cast: _cast,
     exp.TryCast: _cast,

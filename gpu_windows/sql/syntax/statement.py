@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from sqlglot import exp
 
@@ -34,9 +33,7 @@ class Item:
 
 def name_of(item: Item) -> str:
     """Return the name of an item of SELECT: that of AS, or of the column; else an empty string."""
-    node = item.node
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = item.node.unnest()
     return item.alias or (node.name if isinstance(node, exp.Column) else "")
 
 
@@ -185,31 +182,19 @@ class Statement:
             return call
         for each in self.select.args.get("windows") or ():
             if each.name.lower() == reference.name.lower():
-                parts = {n: each.args.get(n) for n in ("partition_by", "order", "spec")}
-                whole = exp.Window(this=call.this.copy(), **_copies(parts))
+                definition = each.copy().args
+                parts = {name: definition.get(name) for name in ("partition_by", "order", "spec")}
+                whole = exp.Window(this=call.this.copy(), **parts)
                 whole.parent = call.parent
                 return whole
         raise sql_error(call, "there is no WINDOW of this name", reference.name)
-
-
-def _copies(parts: dict[str, Any]) -> dict[str, Any]:
-    """Return copies of parts, which have no parent."""
-    return {
-        name: [one.copy() for one in each]
-        if isinstance(each, list)
-        else None
-        if each is None
-        else each.copy()
-        for name, each in parts.items()
-    }
 
 
 def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
     """Return the operands of AND of a condition."""
     if condition is None:
         return []
-    if isinstance(condition, exp.Paren):
-        return conjuncts(condition.this)
+    condition = condition.unnest()
     if isinstance(condition, exp.And):
         return [*conjuncts(condition.this), *conjuncts(condition.expression)]
     return [condition]

@@ -62,9 +62,7 @@ class TimeComparisons:
             both = [*self._compare(low), *self._compare(high)]
             return both if len(both) == 2 else []
         if isinstance(node, exp.Not):
-            inner = node.this
-            while isinstance(inner, exp.Paren):
-                inner = inner.this
+            inner = node.this.unnest()
             kind = _NEGATED.get(type(inner))
             return [] if kind is None else self._compare(kind(**inner.args))
         return self._compare(node)
@@ -91,8 +89,7 @@ class TimeComparisons:
 
     def _shifted_time(self, node: exp.Expr) -> tuple[int, int] | None:
         """Return the side whose time an expression is, and the ticks added to it."""
-        while isinstance(node, exp.Paren):
-            node = node.this
+        node = node.unnest()
         if isinstance(node, exp.Column):
             return self._side_of(node)
         if isinstance(node, exp.Add | exp.Sub) and node.expression.find(exp.Interval):

@@ -1,4 +1,4 @@
-"""Functions of times as Spark expressions, once the types of their arguments are known."""
+"""Calls and casts of times as Spark expressions, once the types of their arguments are known."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlglot import exp
 
 from gpu_windows.sql.syntax.functions.building import (
+    TypedCall,
     UnsupportedCallError,
     in_parentheses,
     integer_literal,
@@ -15,7 +16,7 @@ from gpu_windows.sql.syntax.functions.building import (
     string,
     template,
 )
-from gpu_windows.sql.syntax.functions.typed import TypedCall
+from gpu_windows.sql.syntax.functions.times import FIELDS, MONTHS, SECONDS, seconds_interval
 from gpu_windows.sql.syntax.json_documents import json_array, json_object, json_string
 from gpu_windows.sql.syntax.type_names import (
     CLOCK_TIME,
@@ -34,8 +35,6 @@ _ZONE = (
     "is in UTC over Arrow tables: give the time as timestamp('us', 'UTC'), or query in a Spark "
     "session of that zone"
 )
-_SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3_600, "DAY": 86_400, "WEEK": 604_800}
-_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _DATE_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY")
 _CLOCK_UNITS = ("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 
@@ -59,30 +58,6 @@ def lower_call(node: TypedCall, types: Sequence[str | None]) -> exp.Expr:
 
 _Lowered = tuple[exp.Expr, str | None]
 
-#: Fields of times, as expressions over a time.
-_FIELDS: Mapping[str, Callable[..., exp.Expr]] = {
-    "YEAR": template("YEAR(a)"),
-    "ISOYEAR": template("EXTRACT(YEAROFWEEK FROM a)"),
-    "QUARTER": template("QUARTER(a)"),
-    "MONTH": template("MONTH(a)"),
-    "WEEK": template("WEEKOFYEAR(a)"),
-    "DAY": template("DAYOFMONTH(a)"),
-    "DOY": template("DAYOFYEAR(a)"),
-    "DOW": template("DAYOFWEEK(a)"),
-    "ISODOW": template("(WEEKDAY(a) + 1)"),
-    "HOUR": template("HOUR(a)"),
-    "MINUTE": template("MINUTE(a)"),
-    "SECOND": template("SECOND(a)"),
-    "MILLISECOND": template("CAST(DATE_FORMAT(a, 'SSS') AS BIGINT)"),
-    "MICROSECOND": template("CAST(DATE_FORMAT(a, 'SSSSSS') AS BIGINT)"),
-    "DECADE": template("(YEAR(a) DIV 10)"),
-    "CENTURY": template("((YEAR(a) + 99) DIV 100)"),
-    "MILLENNIUM": template("((YEAR(a) + 999) DIV 1000)"),
-    "EPOCH": template(
-        "(CAST(UNIX_DATE(CAST(a AS DATE)) AS BIGINT) * 86400 + HOUR(a) * 3600 + MINUTE(a) * 60 "
-        "+ SECOND(a))"
-    ),
-}
 _EPOCH_OF_DATE = template("(CAST(UNIX_DATE(a) AS BIGINT) * 86400)")
 
 
@@ -92,7 +67,7 @@ def _extract(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Low
         raise UnsupportedCallError(f"of a DATE takes no {unit}: a date has no time of day")
     if types[1] in (TEXT, INTEGER):
         raise UnsupportedCallError("takes a time or a DATE: cast it before")
-    make = _EPOCH_OF_DATE if unit == "EPOCH" and types[1] == DATE else _FIELDS[unit]
+    make = _EPOCH_OF_DATE if unit == "EPOCH" and types[1] == DATE else FIELDS[unit]
     return make(of), INTEGER
 
 
@@ -109,13 +84,15 @@ _CEIL = template("CASE WHEN b = a THEN a ELSE c END")
 
 def _round_down(unit: str, of: exp.Expr, kind: str | None) -> exp.Expr:
     """Return a time rounded down; weeks begin on Sunday."""
-    if unit == "WEEK":
-        made = _AFTER_SUNDAY(of)
-    else:
-        made = spark_function("DATE_TRUNC")(string(unit), of)
+    is_week = unit == "WEEK"
+    made = _AFTER_SUNDAY(of) if is_week else spark_function("DATE_TRUNC")(string(unit), of)
     if kind == CLOCK_TIME:
-        return exp.cast(made, "TIMESTAMP_NTZ", dialect="spark")
+        return _to_clock_time(made)
     return exp.cast(made, "DATE") if kind == DATE else made
+
+
+def _to_clock_time(of: exp.Expr) -> exp.Expr:
+    return exp.cast(of, "TIMESTAMP_NTZ", dialect="spark")
 
 
 def _floor(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
@@ -133,10 +110,8 @@ def _ceil(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowere
         raise UnsupportedCallError("of a DATE is not covered: cast it AS TIMESTAMP")
     floor = _round_down(unit, of, kind)
     count, step = (3, "MONTH") if unit == "QUARTER" else (1, unit)
-    above = exp.Anonymous(
-        this="TIMESTAMPADD", expressions=[exp.Var(this=step), number(count), floor.copy()]
-    )
-    upper = exp.cast(above, "TIMESTAMP_NTZ", dialect="spark") if kind == CLOCK_TIME else above
+    above = spark_function("TIMESTAMPADD")(exp.Var(this=step), number(count), floor.copy())
+    upper = _to_clock_time(above) if kind == CLOCK_TIME else above
     return _CEIL(of, floor, upper), kind or TIMESTAMP
 
 
@@ -149,7 +124,6 @@ def _to_timestamp(arguments: Sequence[exp.Expr], types: Sequence[str | None]) ->
 # ---- differences and sums
 
 _MICROS = template("((UNIX_MICROS(b) - UNIX_MICROS(a)) DIV c)")
-_WALL = "TIMESTAMPDIFF"
 _DAYS = template("DATEDIFF(b, a)")
 _MONTHS_UP = (
     "(YEAR({b}) * 12 + MONTH({b}) - YEAR({a}) * 12 - MONTH({a}) - "
@@ -169,23 +143,23 @@ def _difference(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _
         raise UnsupportedCallError("takes two times or DATEs: cast them before")
     if kinds == {DATE}:
         return exp.cast(_difference_of_dates(unit, start, end), "INT"), INTEGER
-    if unit in _MONTHS:
+    if unit in MONTHS:
         raise UnsupportedCallError(f"of {unit} takes two DATEs: CAST(time AS DATE)")
     if kinds & {CLOCK_TIME, DATE} and ZONED_TIMESTAMP not in kinds:
-        made = exp.Anonymous(this=_WALL, expressions=[exp.Var(this=unit), start, end])
+        made = spark_function("TIMESTAMPDIFF")(exp.Var(this=unit), start, end)
         return exp.cast(made, "INT"), INTEGER
-    ticks = number(_SECONDS[unit] * 1_000_000)
+    ticks = number(SECONDS[unit] * 1_000_000)
     return exp.cast(_MICROS(start, end, ticks), "INT"), INTEGER
 
 
 def _difference_of_dates(unit: str, start: exp.Expr, end: exp.Expr) -> exp.Expr:
-    if unit in _MONTHS:
+    if unit in MONTHS:
         months = _MONTHS_BETWEEN(start, end)
-        return _divide(months, _MONTHS[unit])
+        return _divide(months, MONTHS[unit])
     days = _DAYS(start, end)
     if unit == "WEEK":
         return _divide(days, 7)
-    factor = 86_400 // _SECONDS[unit]
+    factor = 86_400 // SECONDS[unit]
     return exp.Paren(this=exp.Mul(this=exp.cast(days, "BIGINT"), expression=number(factor)))
 
 
@@ -198,18 +172,15 @@ def _add(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered
     kind = types[2]
     if kind in (TEXT, INTEGER):
         raise UnsupportedCallError("takes a time or a DATE: cast it before")
-    if kind == DATE and unit in _MONTHS:
-        return spark_function("ADD_MONTHS")(of, _times(count, _MONTHS[unit])), DATE
+    if kind == DATE and unit in MONTHS:
+        return spark_function("ADD_MONTHS")(of, _times(count, MONTHS[unit])), DATE
     if kind == DATE and unit in ("DAY", "WEEK"):
         return spark_function("DATE_ADD")(of, _times(count, 7 if unit == "WEEK" else 1)), DATE
-    if unit in _MONTHS:
+    if unit in MONTHS:
         raise UnsupportedCallError(f"of {unit} takes a DATE: months have no fixed length")
     if kind == DATE:
-        of, kind = exp.cast(of, "TIMESTAMP_NTZ", dialect="spark"), CLOCK_TIME
-    zeros = [number(0) for _ in range(6)]
-    length = exp.Anonymous(
-        this="MAKE_INTERVAL", expressions=[*zeros, _times(count, _SECONDS[unit])]
-    )
+        of, kind = _to_clock_time(of), CLOCK_TIME
+    length = seconds_interval(_times(count, SECONDS[unit]))
     return exp.Paren(this=exp.Add(this=in_parentheses(of), expression=length)), kind or TIMESTAMP
 
 
@@ -243,6 +214,42 @@ def _truncate(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lo
     unit = f"0.{'0' * (count - 1)}1" if count > 0 else str(10**-count)
     return _CUT_DECIMAL(of, digits, exp.Literal.number(unit)), DECIMAL
 
+
+# ---- casts
+
+_FORMAT = "yyyy-MM-dd HH:mm:ss"
+#: Milliseconds, as of TIMESTAMP(3); microseconds of times that have some.
+_SHORTENED = template(f"REGEXP_REPLACE(DATE_FORMAT(a, '{_FORMAT}.SSSSSS'), '000\\\\z', '')")
+
+
+def time_text(of: exp.Expr) -> exp.Expr:
+    """Return a time cast AS STRING, with Flink's digits of seconds.
+
+    Seconds have the digits of the type, if the expression says it. A column is a TIMESTAMP(3); its
+    times have six digits if they are not whole milliseconds, so that none is lost.
+    """
+    digits = _digits(of)
+    if digits is None:
+        return _SHORTENED(of)
+    pattern = _FORMAT if digits == 0 else f"{_FORMAT}.{'S' * digits}"
+    return spark_function("DATE_FORMAT")(of, string(pattern))
+
+
+def _digits(of: exp.Expr) -> int | None:
+    """Return the digits of seconds of a cast or a literal; None for other expressions."""
+    of = of.unnest()
+    if isinstance(of, exp.Anonymous) and of.name.upper() == "DATE_TRUNC":
+        of = of.expressions[1]  # what drops the digits that a type lacks
+        explicit = isinstance(of, exp.Cast) and bool(of.to.expressions)
+        return _digits(of) if explicit else None
+    if not isinstance(of, exp.Cast) or of.to.this == exp.DType.TIMESTAMPNTZ:
+        return None  # a rule has cast a reading of a clock to its own type
+    if isinstance(of.this, exp.Literal):
+        return min(len(of.this.name.partition(".")[2]), 6)
+    return int(of.to.expressions[0].name) if of.to.expressions else 6
+
+
+# ---- numbers, lists and documents
 
 _OF_LIST = template("GET(a, b - 1)")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -13,9 +12,14 @@ from sqlglot import exp
 from gpu_windows.expressions.dialect import FUNCTION_NAME
 from gpu_windows.expressions.intervals import interval_months, interval_ticks
 from gpu_windows.expressions.sql_text import sql_error
-from gpu_windows.sql.syntax.functions.building import UnsupportedCallError, number, template
-from gpu_windows.sql.syntax.functions.typed import TypedCall
-from gpu_windows.sql.syntax.time_texts import time_text
+from gpu_windows.sql.syntax.functions.building import (
+    TypedCall,
+    call_errors,
+    number,
+    spark_function,
+    template,
+)
+from gpu_windows.sql.syntax.functions.times import MONTHS, seconds_interval
 from gpu_windows.sql.syntax.type_names import (
     BOOLEAN,
     CLOCK_TIME,
@@ -29,7 +33,8 @@ from gpu_windows.sql.syntax.type_names import (
     VALUE_TYPE,
     ZONED_TIMESTAMP,
 )
-from gpu_windows.sql.syntax.typed_functions import lower_call
+from gpu_windows.sql.syntax.typed_functions import lower_call, time_text
+from gpu_windows.vocabulary.options import TICKS
 
 #: Returns the type of a column; None if it is not known.
 TypeOfColumn: TypeAlias = Callable[[exp.Column], "str | None"]
@@ -38,8 +43,6 @@ _IN_UTC = (
     "give the time as timestamp('us', 'UTC') for those, or query in a Spark session of that zone"
 )
 _UTC = ("UTC", "Etc/UTC", "Z", "+00:00", "GMT")
-_DAY = 86_400_000_000
-_SECOND = 1_000_000
 _INTEGERS = (
     *(exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT),
     exp.DType.UINT,
@@ -57,47 +60,24 @@ _OPERAND_TYPED = (
 )
 #: Functions whose type in Flink is that of their argument, such as integer for an integer.
 _ARGUMENT_TYPED = (
-    *(exp.Paren, exp.Neg, exp.Abs, exp.Nullif),
-    *(exp.Round, exp.Sign, exp.Floor, exp.Ceil, exp.Min, exp.Max),
+    *(exp.Paren, exp.Neg, exp.Abs, exp.Nullif, exp.Floor, exp.Ceil, exp.Min, exp.Max),
 )
 _NUMBERS = (*_INTEGERS, exp.DType.FLOAT, exp.DType.DOUBLE, exp.DType.DECIMAL)
 _TIMES = (TIMESTAMP, ZONED_TIMESTAMP, CLOCK_TIME)
 #: Types of Spark's functions by name.
 _FUNCTION_TYPES: Mapping[str, str] = {
-    **dict.fromkeys(("LOCATE", "INSTR", "SIZE", "ASCII", "REGEXP_COUNT", "REGEXP_INSTR"), INTEGER),
-    **dict.fromkeys(("UNIX_SECONDS", "ARRAY_POSITION"), INTEGER),
-    **dict.fromkeys(("DATE_TRUNC", "TIMESTAMP_MILLIS", "TIMESTAMP_SECONDS"), TIMESTAMP),
-    **dict.fromkeys(("TRY_TO_TIMESTAMP", "TIMESTAMP_MICROS"), TIMESTAMP),
-    **dict.fromkeys(("REGEXP_LIKE", "STARTSWITH", "ENDSWITH", "ARRAY_CONTAINS"), BOOLEAN),
-    **dict.fromkeys(("SQRT", "EXP", "LN", "POWER", "PI", "E", "SIN", "COS", "TAN"), FLOATING),
-    **dict.fromkeys(
-        (
-            "SUBSTRING",
-            "LEFT",
-            "RIGHT",
-            "REPEAT",
-            "REVERSE",
-            "REPLACE",
-            "TRANSLATE",
-            "LPAD",
-            "RPAD",
-            "CONCAT_WS",
-            "DATE_FORMAT",
-            "REGEXP_EXTRACT",
-            "REGEXP_REPLACE",
-            "MD5",
-            "SHA1",
-            "SHA2",
-            "BASE64",
-            "HEX",
-            "BIN",
-            "CHR",
-            "GET_JSON_OBJECT",
-            "FLINK_INITCAP",
-            "ARRAY_JOIN",
-        ),
-        TEXT,
-    ),
+    name: kind
+    for kind, names in {
+        INTEGER: "LOCATE INSTR SIZE ASCII REGEXP_COUNT REGEXP_INSTR UNIX_SECONDS ARRAY_POSITION",
+        TIMESTAMP: "DATE_TRUNC TIMESTAMP_MILLIS TIMESTAMP_SECONDS TIMESTAMP_MICROS "
+        "TRY_TO_TIMESTAMP",
+        BOOLEAN: "REGEXP_LIKE STARTSWITH ENDSWITH ARRAY_CONTAINS",
+        FLOATING: "SQRT EXP LN POWER PI E SIN COS TAN",
+        TEXT: "SUBSTRING LEFT RIGHT REPEAT REVERSE REPLACE TRANSLATE LPAD RPAD CONCAT_WS "
+        "DATE_FORMAT REGEXP_EXTRACT REGEXP_REPLACE MD5 SHA1 SHA2 BASE64 HEX BIN CHR "
+        "GET_JSON_OBJECT FLINK_INITCAP ARRAY_JOIN",
+    }.items()
+    for name in names.split()
 }
 #: Functions by name whose type is that of their arguments, a number of digits aside.
 _ARGUMENT_TYPED_FUNCTIONS = ("GREATEST", "LEAST", "ROUND", "SIGN")
@@ -163,7 +143,7 @@ def infer_type(node: exp.Expr | None, type_of_column: TypeOfColumn) -> str | Non
     if isinstance(node, exp.Literal):
         return _type_of_literal(node)
     if isinstance(node, exp.Cast):
-        return _type_of_cast(node)
+        return _CAST_TYPES.get(node.to.this)
     for kinds, name in _NODE_TYPES:
         if isinstance(node, kinds):
             return name
@@ -197,10 +177,6 @@ def _type_of_literal(node: exp.Literal) -> str:
     return INTEGER if node.is_int else FLOATING if "e" in node.name.lower() else DECIMAL
 
 
-def _type_of_cast(node: exp.Cast) -> str | None:
-    return _CAST_TYPES.get(node.to.this)
-
-
 _CAST_TYPES: Mapping[Any, str] = {
     **dict.fromkeys(_INTEGERS, INTEGER),
     **dict.fromkeys(_TIMESTAMPS, TIMESTAMP),
@@ -223,7 +199,7 @@ def _parts(node: exp.Expr | None) -> list[exp.Expr]:
         return [node.this]
     if isinstance(node, _OPERAND_TYPED):
         return [node.this, node.expression]
-    if isinstance(node, exp.Coalesce | exp.Greatest | exp.Least):
+    if isinstance(node, exp.Coalesce):
         return [node.this, *node.expressions]
     if isinstance(node, exp.If):
         return [node.args["true"], node.args.get("false") or exp.Null()]
@@ -286,63 +262,60 @@ def _drop_digits(node: exp.Cast, inferred: str | None) -> exp.Expr:
     unit = _PRECISIONS.get(digits)
     if unit is None or (unit == "MILLISECOND" and inferred != TEXT):
         return node
-    made = exp.Anonymous(this="DATE_TRUNC", expressions=[exp.Literal.string(unit), node.copy()])
+    made = spark_function("DATE_TRUNC")(exp.Literal.string(unit), node.copy())
     made.meta[VALUE_TYPE] = TIMESTAMP
     return made
 
 
-def _add_duration(node: exp.Add | exp.Sub, type_of_column: TypeOfColumn) -> exp.Expr:
-    """Write days added to a time as seconds, because Spark adds calendar days of its zone."""
-    if DATE in (infer_type(each, type_of_column) for each in (node.this, node.expression)):
-        return add_to_date(node, type_of_column)
+def _add_interval(node: exp.Add | exp.Sub, type_of_column: TypeOfColumn) -> exp.Expr:
+    """Return a sum or difference of a time or a DATE and an INTERVAL."""
+    one, other = (infer_type(each, type_of_column) for each in (node.this, node.expression))
+    times = (DATE,) if DATE in (one, other) else _TIMES
     time, interval = node.this, node.expression
-    if isinstance(node, exp.Add) and not _is_time(time, type_of_column):
-        time, interval = interval, time
-    if not _is_time(time, type_of_column) or _is_time(interval, type_of_column):
+    if isinstance(node, exp.Add) and one not in times:
+        time, interval, one, other = interval, time, other, one
+    if one not in times or other in times:
         return node
-    sign: type[exp.Add | exp.Sub] = type(node)
-    while isinstance(interval, exp.Paren | exp.Neg):
-        if isinstance(interval, exp.Neg):
-            sign = exp.Sub if sign is exp.Add else exp.Add
-        interval = interval.this
-    if not isinstance(interval, exp.Interval):
-        if interval.find(exp.Interval) is None:
-            return node
-        raise sql_error(node, "add one interval to a time, such as INTERVAL '1' DAY")
-    unit = interval.args.get("unit")
-    if isinstance(unit, exp.Var) and unit.name.upper().rstrip("S") in ("MONTH", "YEAR", "QUARTER"):
-        raise sql_error(node, "months have no fixed length: add days to a time")
-    ticks = interval_ticks(interval)
-    if abs(ticks) < _DAY:
-        return sign(this=time.copy(), expression=interval.copy())
-    seconds = exp.Literal.number(_decimal(ticks))
-    arguments = [*(exp.Literal.number(0) for _ in range(6)), seconds]
-    length = exp.Anonymous(this="MAKE_INTERVAL", expressions=arguments)
-    return sign(this=time.copy(), expression=length)
-
-
-def add_to_date(node: exp.Add | exp.Sub, type_of_column: TypeOfColumn) -> exp.Expr:
-    """Return a DATE that an INTERVAL of whole days or months is added to."""
-    date, interval = node.this, node.expression
-    if isinstance(node, exp.Add) and infer_type(date, type_of_column) != DATE:
-        date, interval = interval, date
     sign = -1 if isinstance(node, exp.Sub) else 1
     while isinstance(interval, exp.Paren | exp.Neg):
         sign = -sign if isinstance(interval, exp.Neg) else sign
         interval = interval.this
-    if not isinstance(interval, exp.Interval):
+    if isinstance(interval, exp.Interval):
+        add = _add_to_date if DATE in times else _add_to_time
+        return add(node, time, interval, sign)
+    if DATE in times or interval.find(exp.Interval) is None:
         return node
+    raise sql_error(node, "add one interval to a time, such as INTERVAL '1' DAY")
+
+
+def _add_to_time(node: exp.Expr, time: exp.Expr, interval: exp.Interval, sign: int) -> exp.Expr:
+    """Write days added to a time as seconds, because Spark adds calendar days of its zone."""
+    unit = interval.args.get("unit")
+    if isinstance(unit, exp.Var) and unit.name.upper().rstrip("S") in MONTHS:
+        raise sql_error(node, "months have no fixed length: add days to a time")
+    ticks = interval_ticks(interval)
+    length = interval.copy() if abs(ticks) < TICKS["day"] else seconds_interval(_seconds(ticks))
+    return (exp.Add if sign > 0 else exp.Sub)(this=time.copy(), expression=length)
+
+
+def _seconds(ticks: int) -> exp.Expr:
+    whole, rest = divmod(ticks, TICKS["second"])
+    return exp.Literal.number(f"{ticks / TICKS['second']:.6f}" if rest else whole)
+
+
+def _add_to_date(node: exp.Expr, date: exp.Expr, interval: exp.Interval, sign: int) -> exp.Expr:
+    """Return a DATE that an INTERVAL of whole days or months is added to."""
     months = interval_months(interval)
     if months is not None:
         return _date_call("ADD_MONTHS", date, sign * months)
-    days, rest = divmod(interval_ticks(interval), _DAY)
+    days, rest = divmod(interval_ticks(interval), TICKS["day"])
     if rest:
         raise sql_error(node, "a DATE takes intervals of whole days: cast it AS TIMESTAMP")
     return _date_call("DATE_ADD", date, sign * days)
 
 
 def _date_call(name: str, date: exp.Expr, count: int) -> exp.Expr:
-    made = exp.Anonymous(this=name, expressions=[date.copy(), number(count)])
+    made = spark_function(name)(date.copy(), number(count))
     made.meta[VALUE_TYPE] = DATE
     return made
 
@@ -350,12 +323,8 @@ def _date_call(name: str, date: exp.Expr, count: int) -> exp.Expr:
 def _lower(node: TypedCall, type_of_column: TypeOfColumn) -> exp.Expr:
     """Return a call whose expression depends on the types of its arguments."""
     part_types = [infer_type(each, type_of_column) for each in node.expressions]
-    try:
+    with call_errors(node, node.meta.get(FUNCTION_NAME, node.name).upper()):
         return lower_call(node, part_types)
-    except UnsupportedCallError as error:
-        raise sql_error(
-            node, f"{node.meta.get(FUNCTION_NAME, node.name).upper()} {error}"
-        ) from None
 
 
 _WHOLE = "CASE WHEN ABS(a) < 4503599627370496 THEN CAST({name}(a) AS DOUBLE) ELSE a END"
@@ -379,21 +348,12 @@ def _whole(node: exp.Floor | exp.Ceil, type_of_column: TypeOfColumn) -> exp.Expr
     return made
 
 
-def _is_time(node: exp.Expr, type_of_column: TypeOfColumn) -> bool:
-    return infer_type(node, type_of_column) in _TIMES
-
-
-def _decimal(ticks: int) -> str:
-    whole = Fraction(ticks, _SECOND)
-    return str(whole.numerator) if whole.denominator == 1 else f"{ticks / _SECOND:.6f}"
-
-
 _RULES: Mapping[type[exp.Expr], Callable[[Any, TypeOfColumn], exp.Expr]] = {
     exp.Div: _divide,
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.Add: _add_duration,
-    exp.Sub: _add_duration,
+    exp.Add: _add_interval,
+    exp.Sub: _add_interval,
     TypedCall: _lower,
     exp.Floor: _whole,
     exp.Ceil: _whole,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
@@ -21,6 +21,7 @@ from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.vocabulary.options import TICKS, show_ticks
 from gpu_windows.vocabulary.windows.calendar import Period
 
+_T = TypeVar("_T")
 #: Parameters of window functions, by Flink's names; OFFSET is optional.
 _DURATIONS: Mapping[str, tuple[str, ...]] = {
     "TUMBLE": ("SIZE", "OFFSET"),
@@ -124,7 +125,7 @@ def make_assigner(
     with errors_at(call):
         if call.this in _CALENDAR and any(_months(each) is not None for each in some):
             return _calendar_windows(call, some, zone)
-        return _ASSIGNERS[call.this]([interval_ticks(each) for each in some])
+        return _assigner_call(call.this, [interval_ticks(each) for each in some])
 
 
 def check_without_gaps(call: WindowFunction, assigner: ApiCall) -> None:
@@ -143,9 +144,7 @@ def _months(interval: exp.Expr) -> int | None:
 def _calendar_windows(
     call: WindowFunction, durations: Sequence[exp.Expr], zone: str | None
 ) -> ApiCall:
-    size, *rest = (_period(each) for each in durations)
-    if call.this != "TUMBLE":
-        size, rest = rest[0], [size, *rest[1:]]
+    size, *rest = _size_first(call.this, [_period(each) for each in durations])
     options = dict(zip(_CALENDAR[call.this], rest, strict=False))
     return _call_calendar(size, **options, time_zone=zone)
 
@@ -178,28 +177,24 @@ def duration_call(ticks: int) -> ApiCall:
     return ApiCall(timedelta(microseconds=ticks), repr(show_ticks(ticks)))
 
 
-def _assigner_call(make: Any, *lengths: int) -> ApiCall:
-    return call_api(make, *map(duration_call, lengths))
+def _assigner_call(name: str, lengths: Sequence[int]) -> ApiCall:
+    return call_api(_ASSIGNERS[name], *map(duration_call, _size_first(name, lengths)))
 
 
-def _hop(lengths: Sequence[int]) -> ApiCall:
-    slide, size, *offset = lengths
-    return _assigner_call(kinds.SlidingEventTimeWindows.of, size, slide, *offset)
-
-
-def _cumulate(lengths: Sequence[int]) -> ApiCall:
-    step, size, *offset = lengths
-    return _assigner_call(kinds.CumulativeEventTimeWindows.of, size, step, *offset)
+def _size_first(name: str, lengths: Sequence[_T]) -> list[_T]:
+    """Return the lengths of a window function in the order of the API: the size first."""
+    one, *others = lengths
+    return [one, *others] if name in ("TUMBLE", "SESSION") else [others[0], one, *others[1:]]
 
 
 def tumbling_windows(lengths: Sequence[int]) -> ApiCall:
     """Return the windows of TUMBLE by their size, and maybe their offset, in ticks."""
-    return _assigner_call(kinds.TumblingEventTimeWindows.of, *lengths)
+    return _assigner_call("TUMBLE", lengths)
 
 
-_ASSIGNERS: Mapping[str, Callable[[Sequence[int]], ApiCall]] = {
-    "TUMBLE": tumbling_windows,
-    "HOP": _hop,
-    "CUMULATE": _cumulate,
-    "SESSION": lambda lengths: _assigner_call(kinds.EventTimeSessionWindows.with_gap, *lengths),
+_ASSIGNERS: Mapping[str, Callable[..., Any]] = {
+    "TUMBLE": kinds.TumblingEventTimeWindows.of,
+    "HOP": kinds.SlidingEventTimeWindows.of,
+    "CUMULATE": kinds.CumulativeEventTimeWindows.of,
+    "SESSION": kinds.EventTimeSessionWindows.with_gap,
 }

@@ -5,7 +5,6 @@ Functions without an entry are refused. Results are compared with values recorde
 `gpu_windows.expressions`.
 """
 
-from gpu_windows.sql.syntax.functions.building import UnsupportedCallError
 from gpu_windows.sql.syntax.functions.table import FUNCTIONS, SPECIAL
 
-__all__ = ["FUNCTIONS", "SPECIAL", "UnsupportedCallError"]
+__all__ = ["FUNCTIONS", "SPECIAL"]

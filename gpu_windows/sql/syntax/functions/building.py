@@ -1,19 +1,46 @@
-"""Parts of functions: checked arguments, and templates of Spark expressions."""
+"""Parts of functions: checked arguments, and builders of Spark expressions.
+
+A statement is parsed before the types of columns are known: a call whose expression in Spark
+depends on the types of its arguments is a `TypedCall` until `gpu_windows.sql.syntax.value_types`
+knows them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp
 
-from gpu_windows.expressions.sql_text import parse_expression
+from gpu_windows.expressions.sql_text import parse_expression, sql_error
+
+
+class TypedCall(exp.Expression, exp.Func):
+    """A call of a function of Flink: ``this`` is its name, ``expressions`` its arguments."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False}
+    _sql_names: ClassVar[list[str]] = []
+
+
+def typed_call(name: str, *arguments: exp.Expr) -> TypedCall:
+    """Return a call that is rewritten when types are known."""
+    return TypedCall(this=name, expressions=[*arguments])
 
 
 class UnsupportedCallError(Exception):
     """A call whose result would differ from Flink's; the message is the rule."""
+
+
+@contextmanager
+def call_errors(node: exp.Expr, name: str, after: str = "") -> Iterator[None]:
+    """Raise `UnsupportedCallError` as errors at a node: the name of the call, and its rule."""
+    try:
+        yield
+    except UnsupportedCallError as error:
+        raise sql_error(node, f"{name} {error}{after}") from None
 
 
 @dataclass(frozen=True)
@@ -43,6 +70,11 @@ UNLIMITED = 1_000
 def spark_function(name: str) -> Callable[..., exp.Expr]:
     """Return a builder of calls of a function of Spark."""
     return lambda *each: exp.Anonymous(this=name, expressions=[*each])
+
+
+def spark_functions(count: int, names: str) -> dict[str, Function]:
+    """Return functions that Spark has by the same names, with a number of arguments."""
+    return {name: Function(count, count, spark_function(name)) for name in names.split()}
 
 
 def template(text: str) -> Callable[..., exp.Expr]:
@@ -87,8 +119,7 @@ def in_parentheses(node: exp.Expr) -> exp.Expr:
 
 def integer_literal(node: exp.Expr | None, min_value: int | None = None) -> int | None:
     """Return the value of an integer literal of at min_value a minimum; None for other nodes."""
-    if isinstance(node, exp.Paren):
-        return integer_literal(node.this, min_value)
+    node = None if node is None else node.unnest()
     if isinstance(node, exp.Neg):
         value = integer_literal(node.this)
         found = None if value is None else -value
@@ -116,6 +147,14 @@ def need_text(node: exp.Expr, what: str) -> str:
     return text
 
 
+def need_some_text(node: exp.Expr, what: str) -> str:
+    """Return the value of a string literal that is not empty; see `need_text`."""
+    text = need_text(node, f"{what} that is not empty")
+    if not text:
+        raise UnsupportedCallError(f"takes a literal {what} that is not empty")
+    return text
+
+
 def need_choice(value: Any, choices: tuple[Any, ...], what: str) -> Any:
     """Return a value that is one of the choices.
 
@@ -138,11 +177,6 @@ def number(value: int) -> exp.Expr:
     """Return a number literal."""
     literal = exp.Literal.number(abs(value))
     return exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal
-
-
-def null() -> exp.Expr:
-    """Return NULL."""
-    return exp.Null()
 
 
 def null_if_any(make: Callable[..., exp.Expr]) -> Callable[..., exp.Expr]:

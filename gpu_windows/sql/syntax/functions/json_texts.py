@@ -16,14 +16,13 @@ from gpu_windows.expressions.json_calls import JsonCall
 from gpu_windows.sql.syntax.functions.building import (
     UnsupportedCallError,
     need_text,
-    null,
     null_if_any,
     spark_function,
     string,
     template,
     text_literal,
+    typed_call,
 )
-from gpu_windows.sql.syntax.functions.typed import typed_call
 from gpu_windows.sql.syntax.type_names import BOOLEAN, TEXT, VALUE_TYPE
 
 #: Paths of names and indexes.
@@ -50,7 +49,8 @@ _STRICT = template("CASE WHEN a IS NULL THEN NULL ELSE COALESCE(b, c) END")
 _LAX = template(
     f"CASE WHEN a IS NULL THEN NULL WHEN {_WHOLE_KIND} = 'VOID' THEN d ELSE COALESCE(b, c) END"
 )
-_RETURNED = (exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.INT, exp.DType.DOUBLE, exp.DType.BOOLEAN)
+_TEXTS = (exp.DType.TEXT, exp.DType.VARCHAR)
+_RETURNED = (exp.DType.INT, exp.DType.DOUBLE, exp.DType.BOOLEAN)
 #: What JSON_QUERY returns around a value, by option.
 _WRAPPERS: Mapping[str, Callable[..., exp.Expr]] = {
     **dict.fromkeys(("WITHOUT WRAPPER", "WITHOUT ARRAY WRAPPER"), _QUERY),
@@ -96,7 +96,7 @@ def _read_part(node: JsonCall) -> exp.Expr:
         return value
     if not is_lax:
         return _with_type(_STRICT(of, value, error), node)
-    return _with_type(_LAX(of, value, empty or null(), error or null()), node)
+    return _with_type(_LAX(of, value, empty or exp.Null(), error or exp.Null()), node)
 
 
 def _check_options(name: str, options: Sequence[str]) -> None:
@@ -124,9 +124,8 @@ def _instead(node: JsonCall, options: Sequence[str], event: str) -> exp.Expr | N
     if found[0] in _EMPTY:
         return string(_EMPTY[found[0]])
     default: exp.Expr = node.args[f"default_on_{event.lower()}"].copy()
-    returning = node.args.get("returning")
-    if returning is not None and returning.this not in _RETURNED[:2]:
-        return exp.cast(default, returning)
+    if not _is_text(node):
+        return exp.cast(default, node.args["returning"])
     if text_literal(default) is None:
         default = exp.cast(default, "STRING", dialect="spark")
     return default
@@ -139,25 +138,29 @@ def _raise() -> exp.Expr:
 def _cast_value(made: exp.Expr, node: JsonCall) -> exp.Expr:
     """Return a value as the type that it is returned as."""
     made.meta[VALUE_TYPE] = TEXT
-    returning = node.args.get("returning")
-    if returning is None or returning.this in _RETURNED[:2]:
+    if _is_text(node):
         return made
-    if returning.this not in _RETURNED or node.name != "JSON_VALUE":
+    if node.args["returning"].this not in _RETURNED or node.name != "JSON_VALUE":
         raise UnsupportedCallError("RETURNING takes STRING, INT, DOUBLE or BOOLEAN")
-    return exp.cast(made, returning)
+    return exp.cast(made, node.args["returning"])
 
 
 def _with_type(made: exp.Expr, node: JsonCall) -> exp.Expr:
-    returning = node.args.get("returning")
-    if returning is None or returning.this in _RETURNED[:2]:
+    if _is_text(node):
         made.meta[VALUE_TYPE] = TEXT
     return made
+
+
+def _is_text(node: JsonCall) -> bool:
+    """Whether a value is returned as a string."""
+    returning = node.args.get("returning")
+    return returning is None or returning.this in _TEXTS
 
 
 _ANSWERS: Mapping[str, Callable[[], exp.Expr]] = {
     "TRUE": exp.true,
     "FALSE": exp.false,
-    "UNKNOWN": null,
+    "UNKNOWN": exp.Null,
     "ERROR": _raise,
 }
 

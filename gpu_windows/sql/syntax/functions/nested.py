@@ -10,10 +10,11 @@ from gpu_windows.sql.syntax.functions.building import (
     UNLIMITED,
     Function,
     UnsupportedCallError,
-    need_text,
+    need_some_text,
     null_if_any,
     number,
     spark_function,
+    spark_functions,
     string,
     template,
 )
@@ -25,11 +26,6 @@ _CONTAINS = template(
     "WHEN b IS NULL THEN ARRAY_SIZE(ARRAY_COMPACT(a)) < ARRAY_SIZE(a) "
     "ELSE COALESCE(ARRAY_CONTAINS(a, b), FALSE) END"
 )
-
-
-def _join(of: exp.Expr, separator: exp.Expr, null: exp.Expr | None = None) -> exp.Expr:
-    given = [each for each in (of, separator, null) if each is not None]
-    return spark_function("ARRAY_JOIN")(*given)
 
 
 def _row(*fields: exp.Expr) -> exp.Expr:
@@ -75,31 +71,25 @@ _SPLIT = template("SLICE(SPLIT(a, b), 1, CASE WHEN a = '' THEN 0 ELSE LENGTH(a) 
 
 def _split(of: exp.Expr, separator: exp.Expr) -> exp.Expr:
     """Return the parts of a text; of an empty text there are none."""
-    text = need_text(separator, "separator that is not empty")
-    if not text:
-        raise UnsupportedCallError("takes a literal separator that is not empty")
-    return _SPLIT(of, string(quote_pattern(text)))
+    return _SPLIT(of, string(quote_pattern(need_some_text(separator, "separator"))))
 
-
-_SAME = {
-    **dict.fromkeys(("ARRAY_DISTINCT", "ARRAY_MAX", "ARRAY_MIN", "MAP_KEYS", "MAP_VALUES"), 1),
-    **dict.fromkeys(("ARRAY_APPEND", "ARRAY_PREPEND", "ARRAY_UNION", "ARRAY_EXCEPT"), 2),
-    **dict.fromkeys(("ARRAY_INTERSECT", "ARRAY_REMOVE", "MAP_FROM_ARRAYS"), 2),
-    "MAP_ENTRIES": 1,
-}
 
 #: The functions by name.
 NESTED: Mapping[str, Function] = {
     "CARDINALITY": Function(1, 1, null_if_any(spark_function("SIZE"))),
     "ARRAY_CONTAINS": Function(2, 2, _CONTAINS),
-    "ARRAY_POSITION": Function(2, 2, spark_function("ARRAY_POSITION")),
     "ARRAY_REVERSE": Function(1, 1, spark_function("REVERSE")),
-    "ARRAY_JOIN": Function(2, 3, _join),
+    "ARRAY_JOIN": Function(2, 3, spark_function("ARRAY_JOIN")),
     "ARRAY_CONCAT": Function(1, UNLIMITED, spark_function("CONCAT")),
     "ARRAY_SORT": Function(1, 3, _sort),
     "ARRAY_SLICE": Function(2, 3, _slice),
     "ELEMENT": Function(1, 1, _ELEMENT),
     "SPLIT": Function(2, 2, _split),
     "ROW": Function(1, UNLIMITED, _row),
-    **{name: Function(count, count, spark_function(name)) for name, count in _SAME.items()},
+    **spark_functions(1, "ARRAY_DISTINCT ARRAY_MAX ARRAY_MIN MAP_KEYS MAP_VALUES MAP_ENTRIES"),
+    **spark_functions(
+        2,
+        "ARRAY_POSITION ARRAY_APPEND ARRAY_PREPEND ARRAY_UNION ARRAY_EXCEPT ARRAY_INTERSECT "
+        "ARRAY_REMOVE MAP_FROM_ARRAYS",
+    ),
 }

@@ -16,9 +16,10 @@ from gpu_windows.sql.syntax.functions.building import (
     null_if_any,
     number,
     spark_function,
+    spark_functions,
     template,
+    typed_call,
 )
-from gpu_windows.sql.syntax.functions.typed import typed_call
 
 #: Maximum number of digits that numbers are truncated to.
 MAX_DIGITS = 15
@@ -44,12 +45,10 @@ def _log(one: exp.Expr, other: exp.Expr | None = None) -> exp.Expr:
     return exp.Paren(this=exp.Div(this=natural(other), expression=natural(one)))
 
 
-def _round(of: exp.Expr, digits: exp.Expr | None = None) -> exp.Expr:
-    if digits is None:
-        return spark_function("ROUND")(of)
-    if integer_literal(digits) is None:
+def _round(of: exp.Expr, *digits: exp.Expr) -> exp.Expr:
+    if digits and integer_literal(digits[0]) is None:
         raise UnsupportedCallError("takes a literal number of digits")
-    return spark_function("ROUND")(of, digits)
+    return spark_function("ROUND")(of, *digits)
 
 
 def _truncate(of: exp.Expr, digits: exp.Expr | None = None) -> exp.Expr:
@@ -82,21 +81,16 @@ NUMBERS: Mapping[str, Function] = {
     "COALESCE": Function(1, UNLIMITED, _variadic(exp.Coalesce)),
     "IFNULL": Function(2, 2, _variadic(exp.Coalesce)),
     "NULLIF": Function(2, 2, lambda a, b: exp.Nullif(this=a, expression=b)),
-    **{
-        name: Function(1, 1, spark_function(name))
-        for name in (
-            *("SQRT", "EXP", "SIGN", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN", "SINH", "COSH"),
-            *("TANH", "COT", "DEGREES", "RADIANS"),
-        )
-    },
-    **{name: Function(2, 2, spark_function(name)) for name in ("POWER", "ATAN2")},
-    **{name: Function(0, 0, spark_function(name)) for name in ("PI", "E")},
+    **spark_functions(0, "PI E"),
+    **spark_functions(1, "SQRT EXP SIGN SIN COS TAN ASIN ACOS ATAN SINH COSH TANH COT"),
+    **spark_functions(1, "DEGREES RADIANS"),
+    **spark_functions(2, "POWER ATAN2"),
     "ROUND": Function(1, 2, _round),
     "TRUNCATE": Function(1, 2, _truncate),
-    "LN": Function(1, 1, _logarithm("LN")),
-    "LOG10": Function(1, 1, _logarithm("LOG10")),
-    "LOG2": Function(1, 1, _logarithm("LOG2")),
+    **{name: Function(1, 1, _logarithm(name)) for name in ("LN", "LOG10", "LOG2")},
     "LOG": Function(1, 2, _log),
-    "GREATEST": Function(2, UNLIMITED, null_if_any(spark_function("GREATEST"))),
-    "LEAST": Function(2, UNLIMITED, null_if_any(spark_function("LEAST"))),
+    **{
+        name: Function(2, UNLIMITED, null_if_any(spark_function(name)))
+        for name in ("GREATEST", "LEAST")
+    },
 }

@@ -1,4 +1,4 @@
-"""Regular expressions and patterns."""
+"""Regular expressions, and patterns of LIKE and SIMILAR TO."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.sql.syntax.functions.building import (
     Function,
     UnsupportedCallError,
     integer_literal,
+    need_some_text,
     need_text,
     number,
     spark_function,
     string,
+    template,
 )
 from gpu_windows.sql.syntax.functions.texts import quote_pattern
 from gpu_windows.sql.syntax.regex_groups import groups_in_every_match
@@ -22,21 +25,9 @@ from gpu_windows.sql.syntax.regex_groups import groups_in_every_match
 _LIKE = spark_function("REGEXP_LIKE")
 
 
-def _pattern(node: exp.Expr) -> str:
-    text = need_text(node, "pattern that is not empty")
-    if not text:
-        raise UnsupportedCallError("takes a literal pattern that is not empty")
-    return text
-
-
-def _matches(of: exp.Expr, pattern: exp.Expr) -> exp.Expr:
-    _pattern(pattern)
-    return _LIKE(of, pattern)
-
-
 def _group_index(pattern: exp.Expr, group: exp.Expr | None, default: int) -> int:
     """Return the index of a group that every match has."""
-    text = _pattern(pattern)
+    text = need_some_text(pattern, "pattern")
     index = default if group is None else integer_literal(group, 0)
     if index is None:
         raise UnsupportedCallError("takes a literal pattern and group")
@@ -65,7 +56,7 @@ def _extract_all(of: exp.Expr, pattern: exp.Expr, group: exp.Expr | None = None)
 
 def _replace_matches(of: exp.Expr, pattern: exp.Expr, by: exp.Expr) -> exp.Expr:
     """Replace matches; in Flink, $ and backslash in the replacement are literal."""
-    _pattern(pattern)
+    need_some_text(pattern, "pattern")
     text = need_text(by, "replacement")
     plain = string(text.replace("\\", "\\\\").replace("$", "\\$"))
     return spark_function("REGEXP_REPLACE")(of, pattern, plain)
@@ -73,7 +64,7 @@ def _replace_matches(of: exp.Expr, pattern: exp.Expr, by: exp.Expr) -> exp.Expr:
 
 def _of_pattern(name: str) -> Function:
     def build(of: exp.Expr, pattern: exp.Expr) -> exp.Expr:
-        _pattern(pattern)
+        need_some_text(pattern, "pattern")
         return spark_function(name)(of, pattern)
 
     return Function(2, 2, build)
@@ -102,9 +93,51 @@ def similar_to(node: exp.SimilarTo) -> exp.Expr:
     return _LIKE(node.this, string(f"\\A(?:{''.join(found)})\\z"))
 
 
+def like(node: exp.Like) -> exp.Expr:
+    """Return LIKE with backslashes doubled: Flink has no escape character but that of ESCAPE."""
+    if isinstance(node.parent, exp.Escape):
+        return node
+    pattern = node.expression
+    if isinstance(pattern, exp.Literal):
+        return _with_pattern(node, string(str(pattern.this).replace("\\", "\\\\")))
+    return _with_pattern(node, _DOUBLED(pattern))
+
+
+_DOUBLED = template("REPLACE(a, '\\\\', '\\\\\\\\')")
+
+
+def escape(node: exp.Escape) -> exp.Expr:
+    """Return ``LIKE pattern ESCAPE character`` as LIKE with backslash escapes."""
+    like, escape = node.this, node.expression
+    if not isinstance(like, exp.Like) or not isinstance(like.expression, exp.Literal):
+        raise sql_error(node, "ESCAPE needs LIKE and a literal pattern")
+    if not isinstance(escape, exp.Literal) or len(escape.name) != 1:
+        raise sql_error(node, "ESCAPE takes one character", escape.name)
+    return _with_pattern(like, string(_escape_pattern(node, like.expression.name, escape.name)))
+
+
+def _escape_pattern(node: exp.Expr, pattern: str, escape: str) -> str:
+    found, rest = "", pattern
+    while rest:
+        one, rest = rest[0], rest[1:]
+        if one != escape:
+            found += "\\\\" if one == "\\" else one
+            continue
+        if not rest or rest[0] not in ("%", "_", escape):
+            rule = f"in this pattern {escape}, the ESCAPE, must precede %, _ or itself"
+            raise sql_error(node, rule, pattern)
+        found += "\\\\" if rest[0] == "\\" else rest[0] if rest[0] == escape else f"\\{rest[0]}"
+        rest = rest[1:]
+    return found
+
+
+def _with_pattern(node: exp.Like, pattern: exp.Expr) -> exp.Expr:
+    return exp.Like(**{**node.args, "expression": pattern})
+
+
 #: The functions by name.
 PATTERNS: Mapping[str, Function] = {
-    "REGEXP": Function(2, 2, _matches),
+    "REGEXP": _of_pattern("REGEXP_LIKE"),
     "REGEXP_EXTRACT": Function(2, 3, _extract_group),
     "REGEXP_EXTRACT_ALL": Function(2, 3, _extract_all),
     "REGEXP_REPLACE": Function(3, 3, _replace_matches),

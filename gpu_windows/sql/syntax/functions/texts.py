@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from string import ascii_lowercase, ascii_uppercase
 
 from sqlglot import exp
@@ -13,15 +13,17 @@ from gpu_windows.sql.syntax.functions.building import (
     UnsupportedCallError,
     integer_literal,
     need_choice,
+    need_some_text,
     need_text,
     null_if_any,
     number,
     spark_function,
+    spark_functions,
     string,
     template,
     text_literal,
+    typed_call,
 )
-from gpu_windows.sql.syntax.functions.typed import typed_call
 
 _CHARSETS = ("UTF-8", "UTF-16BE", "UTF-16LE")
 _REGEX_CHARACTERS = set("\\^$.|?*+()[]{}")
@@ -60,23 +62,21 @@ def position_node(node: exp.StrPosition) -> exp.Expr:
 
 def trim_node(node: exp.Trim) -> exp.Expr:
     """Return ``TRIM(LEADING 'a' FROM s)``."""
-    names = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}
-    name = names.get(str(node.args.get("position") or "").upper(), "BTRIM")
-    return make_trim(name)(node.this, node.expression)
+    side = str(node.args.get("position") or "BOTH").upper()
+    return exp.Trim(this=node.this, expression=node.expression, position=side)
 
 
-def make_trim(name: str) -> Callable[..., exp.Expr]:
-    """Return a builder of a trim; Spark's LTRIM and RTRIM have the characters first."""
-    sides = {"LTRIM": "LEADING", "RTRIM": "TRAILING", "BTRIM": "BOTH"}
+def _trim(side: str) -> Function:
+    """Return a trim; Spark's LTRIM and RTRIM have the characters first."""
 
     def build(of: exp.Expr, characters: exp.Expr | None = None) -> exp.Expr:
-        return exp.Trim(this=of, expression=characters, position=sides[name])
+        return exp.Trim(this=of, expression=characters, position=side)
 
-    return build
+    return Function(1, 2, build)
 
 
-def _pad(name: str) -> Callable[..., exp.Expr]:
-    """Return a builder: NULL for a negative length or an empty pad."""
+def _pad(name: str) -> Function:
+    """Return a function that is NULL for a negative length or an empty pad."""
     checked = template(f"CASE WHEN b < 0 OR c = '' THEN NULL ELSE {name}(a, b, c) END")
 
     def build(of: exp.Expr, length: exp.Expr, pad: exp.Expr) -> exp.Expr:
@@ -84,12 +84,11 @@ def _pad(name: str) -> Callable[..., exp.Expr]:
             return spark_function(name)(of, length, pad)
         return checked(of, length, pad)
 
-    return build
+    return Function(3, 3, build)
 
 
 def _replace(of: exp.Expr, what: exp.Expr, by: exp.Expr) -> exp.Expr:
-    if not need_text(what, "search string that is not empty"):
-        raise UnsupportedCallError("takes a literal search string that is not empty")
+    need_some_text(what, "search string")
     return spark_function("REPLACE")(of, what, by)
 
 
@@ -135,10 +134,9 @@ def overlay_node(node: exp.Overlay) -> exp.Expr:
 
 
 def _split(of: exp.Expr, separator: exp.Expr) -> exp.Expr:
-    text = need_text(separator, "separator")
-    if not text:
-        raise UnsupportedCallError("takes a literal separator that is not empty")
-    return spark_function("SPLIT")(of, string(quote_pattern(text)))
+    need_text(separator, "separator")
+    pattern = quote_pattern(need_some_text(separator, "separator"))
+    return spark_function("SPLIT")(of, string(pattern))
 
 
 def quote_pattern(text: str) -> str:
@@ -168,24 +166,21 @@ def _sha2(of: exp.Expr, bits: exp.Expr) -> exp.Expr:
     return spark_function("SHA2")(of, bits)
 
 
-def _make_sha(bits: int) -> Callable[..., exp.Expr]:
-    return lambda of: spark_function("SHA2")(of, number(bits))
+def _of_bits(bits: int) -> Function:
+    return Function(1, 1, lambda of: spark_function("SHA2")(of, number(bits)))
 
 
-def _with_charset(name: str) -> Callable[..., exp.Expr]:
+def _with_charset(name: str) -> Function:
     def build(of: exp.Expr, charset: exp.Expr) -> exp.Expr:
         need_choice((text_literal(charset) or "").upper(), _CHARSETS, "a literal charset")
         return spark_function(name)(of, charset)
 
-    return build
+    return Function(2, 2, build)
 
 
-def _is_all(letters: str) -> Callable[..., exp.Expr]:
-    """Return a builder of whether all characters are of a kind; false for NULL."""
-    pattern = string(f"\\A{letters}+\\z")
-    return lambda of: exp.Coalesce(
-        this=spark_function("REGEXP_LIKE")(of, pattern.copy()), expressions=[exp.false()]
-    )
+def _is_all(letters: str) -> Function:
+    """Return whether all characters are of a kind; false for NULL."""
+    return Function(1, 1, template(f"COALESCE(REGEXP_LIKE(a, '\\\\A{letters}+\\\\z'), FALSE)"))
 
 
 _LOWER_LETTERS, _UPPER_LETTERS = string(ascii_lowercase), string(ascii_uppercase)
@@ -207,21 +202,15 @@ TEXTS: Mapping[str, Function] = {
     **dict.fromkeys(("CHAR_LENGTH", "CHARACTER_LENGTH", "LENGTH"), _LENGTH),
     "CONCAT": Function(1, UNLIMITED, lambda *e: exp.Concat(expressions=[*e], safe=True)),
     "CONCAT_WS": Function(2, UNLIMITED, spark_function("CONCAT_WS")),
-    **{
-        name: Function(1, 1, spark_function(name))
-        for name in ("REVERSE", "MD5", "SHA1", "HEX", "BIN", "CHR", "URL_ENCODE")
-    },
-    **{
-        name: Function(2, 2, spark_function(name))
-        for name in ("LEFT", "RIGHT", "REPEAT", "STARTSWITH", "ENDSWITH", "INSTR")
-    },
+    **spark_functions(1, "REVERSE MD5 SHA1 HEX BIN CHR URL_ENCODE UNHEX"),
+    **spark_functions(2, "LEFT RIGHT REPEAT STARTSWITH ENDSWITH INSTR"),
     "INITCAP": Function(1, 1, _initcap, on_arrow="FLINK_INITCAP"),
     "SUBSTR": Function(2, 3, substring),
-    "LPAD": Function(3, 3, _pad("LPAD")),
-    "RPAD": Function(3, 3, _pad("RPAD")),
-    "LTRIM": Function(1, 2, make_trim("LTRIM")),
-    "RTRIM": Function(1, 2, make_trim("RTRIM")),
-    "BTRIM": Function(1, 2, make_trim("BTRIM")),
+    "LPAD": _pad("LPAD"),
+    "RPAD": _pad("RPAD"),
+    "LTRIM": _trim("LEADING"),
+    "RTRIM": _trim("TRAILING"),
+    "BTRIM": _trim("BOTH"),
     "REPLACE": Function(3, 3, _replace),
     "TRANSLATE": Function(3, 3, _translate),
     "LOCATE": Function(2, 3, _locate),
@@ -229,14 +218,13 @@ TEXTS: Mapping[str, Function] = {
     "ASCII": Function(1, 1, _ASCII),
     "ELT": Function(2, UNLIMITED, _elt),
     "SHA2": Function(2, 2, _sha2),
-    **{f"SHA{bits}": Function(1, 1, _make_sha(bits)) for bits in (224, 256, 384, 512)},
+    **{f"SHA{bits}": _of_bits(bits) for bits in (224, 256, 384, 512)},
     "TO_BASE64": Function(1, 1, spark_function("BASE64")),
     "FROM_BASE64": Function(1, 1, template("CAST(TO_BINARY(a, 'base64') AS STRING)")),
-    "UNHEX": Function(1, 1, spark_function("UNHEX")),
     "URL_DECODE": Function(1, 1, spark_function("TRY_URL_DECODE")),
-    "ENCODE": Function(2, 2, _with_charset("ENCODE")),
-    "DECODE": Function(2, 2, _with_charset("DECODE")),
+    "ENCODE": _with_charset("ENCODE"),
+    "DECODE": _with_charset("DECODE"),
     "JSON_STRING": Function(1, 1, lambda of: typed_call("JSON_STRING", of)),
-    "IS_ALPHA": Function(1, 1, _is_all("\\p{L}")),
-    "IS_DIGIT": Function(1, 1, _is_all("\\p{Nd}")),
+    "IS_ALPHA": _is_all("\\\\p{L}"),
+    "IS_DIGIT": _is_all("\\\\p{Nd}"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlglot import exp
@@ -18,23 +18,16 @@ from gpu_windows.sql.syntax.functions.building import (
     string,
     template,
     text_literal,
+    typed_call,
 )
-from gpu_windows.sql.syntax.functions.typed import typed_call
 
 #: Formats of letters that mean the same in Flink and Spark.
 _FORMAT = re.compile(r"(?:[yMdHhmsSaE]|[^A-Za-z'\[\]{}#]|'(?:[^']|'')*')*")
 #: Formats that texts are read by: fields of a fixed number of digits.
 _READ_FORMAT = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss|SSS|[^A-Za-z0-9'\[\]{}#]|'[^']*')+")
 _FLOOR_UNITS = (
-    "YEAR",
-    "QUARTER",
-    "MONTH",
-    "WEEK",
-    "DAY",
-    "HOUR",
-    "MINUTE",
-    "SECOND",
-    "MILLISECOND",
+    *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY"),
+    *("HOUR", "MINUTE", "SECOND", "MILLISECOND"),
 )
 _SHORT = {
     **{name: name for name in ("YEAR", "QUARTER", "MONTH", "WEEK", "HOUR", "MINUTE", "SECOND")},
@@ -42,23 +35,33 @@ _SHORT = {
     "DAYOFMONTH": "DAY",
     "DAYOFWEEK": "DOW",
 }
-_EXTRACTED = (
-    *(
-        "YEAR",
-        "ISOYEAR",
-        "QUARTER",
-        "MONTH",
-        "WEEK",
-        "DAY",
-        "DOY",
-        "DOW",
-        "ISODOW",
-        "HOUR",
-        "MINUTE",
+#: Units by their seconds, and by their months.
+SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3_600, "DAY": 86_400, "WEEK": 604_800}
+MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+#: Fields of times, as expressions over a time.
+FIELDS: Mapping[str, Callable[..., exp.Expr]] = {
+    "YEAR": template("YEAR(a)"),
+    "ISOYEAR": template("EXTRACT(YEAROFWEEK FROM a)"),
+    "QUARTER": template("QUARTER(a)"),
+    "MONTH": template("MONTH(a)"),
+    "WEEK": template("WEEKOFYEAR(a)"),
+    "DAY": template("DAYOFMONTH(a)"),
+    "DOY": template("DAYOFYEAR(a)"),
+    "DOW": template("DAYOFWEEK(a)"),
+    "ISODOW": template("(WEEKDAY(a) + 1)"),
+    "HOUR": template("HOUR(a)"),
+    "MINUTE": template("MINUTE(a)"),
+    "SECOND": template("SECOND(a)"),
+    "MILLISECOND": template("CAST(DATE_FORMAT(a, 'SSS') AS BIGINT)"),
+    "MICROSECOND": template("CAST(DATE_FORMAT(a, 'SSSSSS') AS BIGINT)"),
+    "EPOCH": template(
+        "(CAST(UNIX_DATE(CAST(a AS DATE)) AS BIGINT) * 86400 + HOUR(a) * 3600 + MINUTE(a) * 60 "
+        "+ SECOND(a))"
     ),
-    *("SECOND", "MILLISECOND", "MICROSECOND", "EPOCH", "DECADE", "CENTURY", "MILLENNIUM"),
-)
-_UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
+    "DECADE": template("(YEAR(a) DIV 10)"),
+    "CENTURY": template("((YEAR(a) + 99) DIV 100)"),
+    "MILLENNIUM": template("((YEAR(a) + 999) DIV 1000)"),
+}
 #: Texts that Flink reads as a time or a date.
 _TIME_TEXT = (
     r"\A[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}( [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]{1,9})?)?\z"
@@ -72,8 +75,7 @@ def extract_node(node: exp.Extract) -> exp.Expr:
 
 
 def _extract(unit: str, of: exp.Expr) -> exp.Expr:
-    if unit not in _EXTRACTED:
-        raise UnsupportedCallError(f"takes one of {', '.join(_EXTRACTED)}")
+    _need_unit(unit, FIELDS)
     return typed_call("EXTRACT", string(unit), of)
 
 
@@ -84,8 +86,7 @@ def _make_extract(unit: str) -> Callable[..., exp.Expr]:
 def floor_or_ceil_time(node: exp.Floor | exp.Ceil) -> exp.Expr:
     """Return ``FLOOR(ts TO DAY)``, ``CEIL(ts TO HOUR)``."""
     unit = node.args["to"].name.upper()
-    if unit not in _FLOOR_UNITS:
-        raise UnsupportedCallError(f"takes TO one of {', '.join(_FLOOR_UNITS)}")
+    _need_unit(unit, _FLOOR_UNITS, "TO ")
     if unit == "WEEK" and isinstance(node, exp.Ceil):
         raise UnsupportedCallError("TO WEEK is not covered: use FLOOR")
     name = "FLOOR_TIME" if isinstance(node, exp.Floor) else "CEIL_TIME"
@@ -175,9 +176,18 @@ def _convert(of: exp.Expr, start: exp.Expr, end: exp.Expr) -> exp.Expr:
 
 def _unit(node: exp.Expr) -> str:
     unit = node.name.upper().removesuffix("S").removeprefix("SQL_TSI_")
-    if unit not in _UNITS:
-        raise UnsupportedCallError(f"takes one of {', '.join(_UNITS)}")
+    _need_unit(unit, (*SECONDS, *MONTHS))
     return unit
+
+
+def _need_unit(unit: str, units: Collection[str], before: str = "") -> None:
+    if unit not in units:
+        raise UnsupportedCallError(f"takes {before}one of {', '.join(units)}")
+
+
+def seconds_interval(seconds: exp.Expr) -> exp.Expr:
+    """Return an interval of seconds."""
+    return spark_function("MAKE_INTERVAL")(*(number(0) for _ in range(6)), seconds)
 
 
 def _difference(unit: exp.Expr, start: exp.Expr, end: exp.Expr) -> exp.Expr:
