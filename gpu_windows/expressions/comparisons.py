@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +11,9 @@ from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.column_types.widening import common_decimal
+from gpu_windows.expressions.functions.time_formats import parse_time
 from gpu_windows.expressions.numbers import is_number, widen
 from gpu_windows.expressions.sql_text import sql_error
-from gpu_windows.expressions.time_literals import parse_time
 from gpu_windows.expressions.type_names import flink_name
 from gpu_windows.expressions.types import INSTANT
 from gpu_windows.expressions.values import Value, call, null
@@ -107,8 +106,7 @@ def is_in(value: Value, literals: Iterable[pa.Scalar]) -> Value:
         value = call(pc.add, value, pa.scalar(0.0, value.dtype))  # -0.0 is 0.0
     value_set = pa.array([each.as_py() for each in some], value.dtype)
     found = call(pc.is_in, value, value_set=value_set)
-    where_valid = partial(call, pc.if_else, call(pc.is_valid, value))
-    return where_valid(found, null(pa.bool_()))
+    return call(pc.if_else, call(pc.is_valid, value), found, null(pa.bool_()))
 
 
 def connect(booleans: Sequence[Value], combine: Callable[..., Any]) -> Value:

@@ -219,9 +219,19 @@ WRITTEN = "written"
 MAX_LENGTH, PADDED_LENGTH = "max_length", "padded_length"
 
 
-def _is_aggregate(name: str) -> bool:
+#: What parses the functions with a grammar of their own.
+_FUNCTION_PARSERS = {
+    name: parse
+    for name, parse in FlinkParser.FUNCTION_PARSERS.items()
+    if name in (*WINDOW_FUNCTIONS, *_OWN_GRAMMAR, *_AGGREGATES)
+}
+
+
+def _is_over_rows(name: str) -> bool:
+    """Whether a function is an aggregate or a row function."""
     kind = exp.FUNCTION_BY_NAME.get(name)
-    return kind is not None and issubclass(kind, exp.AggFunc)
+    is_aggregate = kind is not None and issubclass(kind, exp.AggFunc)
+    return is_aggregate or name in (*_ROW_FUNCTIONS, *_AGGREGATES)
 
 
 #: Functions of expressions that keep a node class.
@@ -237,28 +247,21 @@ class ExpressionParser(FlinkParser):
     FUNCTIONS: ClassVar = {
         name: make
         for name, make in FlinkParser.FUNCTIONS.items()
-        if name in (*_NODES, *_ROW_FUNCTIONS, *_AGGREGATES, "FIRST", "LAST") or _is_aggregate(name)
+        if name in (*_NODES, "FIRST", "LAST") or _is_over_rows(name)
     }
-    FUNCTION_PARSERS: ClassVar = {
-        name: parse
-        for name, parse in FlinkParser.FUNCTION_PARSERS.items()
-        if name in (*WINDOW_FUNCTIONS, *_OWN_GRAMMAR, *_AGGREGATES)
-    }
+    FUNCTION_PARSERS: ClassVar = _FUNCTION_PARSERS
 
 
 class StatementParser(FlinkParser):
     """Parses statements; calls of scalar functions stay anonymous, by the name that is written."""
 
     FUNCTIONS: ClassVar = {
-        name: make
-        for name, make in FlinkParser.FUNCTIONS.items()
-        if name in _ROW_FUNCTIONS or name in _AGGREGATES or _is_aggregate(name)
+        name: make for name, make in FlinkParser.FUNCTIONS.items() if _is_over_rows(name)
     }
     FUNCTION_PARSERS: ClassVar = {
-        name: parse
-        for name, parse in FlinkParser.FUNCTION_PARSERS.items()
-        if name in WINDOW_FUNCTIONS or name in _OWN_GRAMMAR or name in _AGGREGATES
-    } | {n: (lambda self, n=n: parse_json_call(self, n)) for n in JSON_FUNCTIONS}
+        **_FUNCTION_PARSERS,
+        **{n: (lambda self, n=n: parse_json_call(self, n)) for n in JSON_FUNCTIONS},
+    }
 
     def _parse_function_call(self, *arguments: Any, **options: Any) -> Any:
         """Parse a call, and store its name and position as metadata."""

@@ -12,7 +12,7 @@ from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.errors import ExpressionError, GpuWindowsError, did_you_mean
-from gpu_windows.expressions import casts, strings, time_literals
+from gpu_windows.expressions import casts, strings
 from gpu_windows.expressions.arguments import check_arguments
 from gpu_windows.expressions.columns import Columns, field_of
 from gpu_windows.expressions.comparisons import choose, compare, connect, is_in, unify
@@ -22,10 +22,10 @@ from gpu_windows.expressions.functions.table import (
     MAP_FUNCTION,
     OF_ONE_TYPE,
     RAISING,
-    call_arguments,
     is_covered_call,
     plain_call,
 )
+from gpu_windows.expressions.functions.time_formats import parse_time
 from gpu_windows.expressions.intervals import interval_ticks
 from gpu_windows.expressions.numbers import compute_arithmetic, parse_number, round_number
 from gpu_windows.expressions.sql_text import excerpt, sql_error
@@ -238,7 +238,7 @@ class Evaluator:
         to, of = arrow_type(node), node.this
         is_time = types.is_timestamp(to) or types.is_date32(to)
         if is_time and isinstance(of, exp.Literal) and of.is_string:
-            return self.columns.constant(time_literals.parse_time(node, of.this, to))
+            return self.columns.constant(parse_time(node, of.this, to))
         rounds = is_time or types.is_duration(to)
         value = self._rounded_operand(of, guard) if rounds else self.evaluate(of, guard)
         return casts.cast(node, value, to, guard)
@@ -254,15 +254,11 @@ class Evaluator:
         owner = self.evaluate(node.this, guard)  # no column, such as an element of a list
         return field_of(owner, excerpt(node.this), node.expression, node)[0]
 
-    def _call(self, node: exp.Anonymous, guard: Guard) -> Value:
-        if node.name.upper() == LIST_TO_TEXT:
-            return strings.join_list(node, [self.evaluate(e, guard) for e in node.expressions])
-        return self._evaluate_call(node, node.name.upper(), call_arguments(node), guard)
-
-    def _evaluate_call(
-        self, node: exp.Expr, name: str, arguments: Sequence[exp.Expr], guard: Guard
-    ) -> Value:
+    def _call(self, node: exp.Func, guard: Guard) -> Value:
+        name, arguments = plain_call(node)
         given = [self.evaluate(each, guard) for each in arguments]
+        if name == LIST_TO_TEXT:
+            return strings.join_list(node, given)
         if name in OF_ONE_TYPE:
             given = unify(given, node)
         elif name == MAP_FUNCTION and len(given) % 2 == 0:
@@ -271,11 +267,6 @@ class Evaluator:
         is_plain = name not in RAISING
         masked = [e if e.literal is not None and is_plain else guard.mask(e) for e in given]
         return FUNCTIONS[name].evaluate(node, name, masked)
-
-    def _special_call(self, node: exp.Func, guard: Guard) -> Value:
-        """Evaluate a call with a grammar of its own as the function that it stands for."""
-        name, arguments = plain_call(node)
-        return self._evaluate_call(node, name, arguments, guard)
 
     def _make_interval(self, node: exp.MakeInterval, guard: Guard) -> Value:
         """Return durations of whole seconds."""
@@ -343,10 +334,9 @@ _MAKERS: Mapping[type[exp.Expr], _Maker] = {
     **dict.fromkeys((exp.Floor, exp.Ceil), _of_number(round_number)),
     exp.Concat: _E._concat,
     exp.DPipe: _E._concat,
-    exp.Anonymous: _E._call,
     exp.MakeInterval: _E._make_interval,
     exp.TryCast: _E._try_cast,
-    **dict.fromkeys((exp.Substring, exp.Trim, exp.Extract, exp.Chr), _E._special_call),
+    **dict.fromkeys((exp.Anonymous, exp.Substring, exp.Trim, exp.Extract, exp.Chr), _E._call),
 }
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -71,10 +72,9 @@ def compute_arithmetic(node: exp.Binary, one: Value, other: Value, guard: Guard)
         If operands are not numbers, or Arrow's result type differs from Spark's.
     """
     if _is_time(one) or _is_time(other):
-        make = {exp.Add: pc.add_checked, exp.Sub: pc.subtract_checked}.get(type(node))
-        if make is None or not (_is_time(one) and _is_time(other)):
+        if not isinstance(node, exp.Add | exp.Sub) or not (_is_time(one) and _is_time(other)):
             raise sql_error(node, "times and INTERVALs can be added and subtracted alone")
-        return call(make, guard.mask(one), other)
+        return _ARITHMETIC[type(node)](guard.mask(one), other)
     for each in (one, other):
         if not (is_number(each.dtype) or types.is_null(each.dtype)):
             raise sql_error(node, f"over Arrow tables this takes numbers, got {each.dtype}")
@@ -136,17 +136,13 @@ def _remainder(one: Value, other: Value) -> Value:
     return call(pc.subtract_checked, one, call(pc.multiply_checked, quotient, other))
 
 
-def _of_two(make: Callable[..., object]) -> Callable[[Value, Value], Value]:
-    return lambda one, other: call(make, one, other)
-
-
 _ARITHMETIC: Mapping[type[exp.Expr], Callable[[Value, Value], Value]] = {
-    exp.Add: _of_two(pc.add_checked),
-    exp.Sub: _of_two(pc.subtract_checked),
-    exp.Mul: _of_two(pc.multiply_checked),
-    exp.Div: _of_two(pc.divide_checked),
+    exp.Add: partial(call, pc.add_checked),
+    exp.Sub: partial(call, pc.subtract_checked),
+    exp.Mul: partial(call, pc.multiply_checked),
+    exp.Div: partial(call, pc.divide_checked),
+    exp.IntDiv: partial(call, pc.divide_checked),
     exp.Mod: _remainder,
-    exp.IntDiv: _of_two(pc.divide_checked),
 }
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 
-from gpu_windows.errors import SqlError, did_you_mean
+from gpu_windows.errors import did_you_mean
 from gpu_windows.expressions.dialect import WINDOW_FUNCTIONS, without_quoted
-from gpu_windows.expressions.sql_text import error_at
 
 _TABLE_FUNCTION = re.compile(r"\b(\w+)\s*\(\s*TABLE\b(?!\s*\()", re.IGNORECASE)
 _CLAUSE = re.compile(r"\b(SELECT|FROM|WHERE|GROUP|HAVING|ORDER|ON|OVER)\b", re.IGNORECASE)
 _FIRST_WORDS = ("SELECT", "INSERT", "CREATE", "SET", "WITH", "EXECUTE", "DROP", "EXPLAIN")
 
 
-def table_function_error(text: str) -> SqlError | None:
-    """Return the error for a table function that does not exist, or None."""
+def table_function_rule(text: str) -> tuple[int, str, str] | None:
+    """Return the offset and the rule for a table function that does not exist, and its name."""
     for found in _TABLE_FUNCTION.finditer(without_quoted(text)):
         name = found[1]
         if name.upper() not in (*WINDOW_FUNCTIONS, "TABLE", "DATA"):
             near = did_you_mean(name, WINDOW_FUNCTIONS)
             rule = f"there is no such table function; there are {', '.join(WINDOW_FUNCTIONS)}{near}"
-            return error_at(text, found.start(1), rule, name)
+            return found.start(1), rule, name
     return None
 
 

@@ -78,7 +78,7 @@ def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -
     from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
 
     from gpu_windows.expressions.dialect import upper_keywords, without_comments
-    from gpu_windows.expressions.parse_hints import missing_sign, table_function_error
+    from gpu_windows.expressions.parse_hints import missing_sign, table_function_rule
 
     try:
         dialect, level = language(), ErrorLevel.IMMEDIATE
@@ -90,8 +90,8 @@ def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -
         detail = error.errors[0] if error.errors else {}
         description = str(detail.get("description") or error).partition("<")[0].rstrip(" :")
         rule = f"the SQL cannot be parsed: {description}"
-        if into is None and (hint := table_function_error(text)) is not None:
-            raise hint from None
+        if into is None and (hint := table_function_rule(text)) is not None:
+            raise error_at(text, *hint) from None
         word, line, position = (detail.get(each) for each in ("highlight", "line", "col"))
         if word and line and position:
             position -= len(word) - 1  # of its first letter

@@ -101,13 +101,14 @@ class Guard:
 
     def where(self, condition: Value) -> Guard:
         """Return the guard of those rows for which a condition is true, not false or null."""
-        true = call(pc.coalesce, condition, False)
-        return Guard(true if self.included is None else call(pc.and_kleene, self.included, true))
+        return self._within(call(pc.coalesce, condition, False))
 
     def unless(self, condition: Value) -> Guard:
         """Return the guard of those rows for which a condition is false or null."""
-        other = call(pc.invert, call(pc.coalesce, condition, False))
-        return Guard(other if self.included is None else call(pc.and_kleene, self.included, other))
+        return self._within(call(pc.invert, call(pc.coalesce, condition, False)))
+
+    def _within(self, rows: Value) -> Guard:
+        return Guard(rows if self.included is None else call(pc.and_kleene, self.included, rows))
 
     def mask(self, value: Value) -> Value:
         """Return values set to null for other rows, so that other rows cannot fail."""

@@ -10,9 +10,13 @@ from sqlglot import exp
 from gpu_windows.errors import did_you_mean
 from gpu_windows.expressions.dialect import TableArgument, WindowFunction
 from gpu_windows.expressions.sql_text import errors_at, position_meta, sql_error
-from gpu_windows.sql.syntax.arrangement import Clauses, has_clauses, split_clauses
+from gpu_windows.sql.syntax.arrangement import (
+    Clauses,
+    has_clauses,
+    selects_of_union,
+    split_clauses,
+)
 from gpu_windows.sql.syntax.statement import Statement, is_processing_time, name_of
-from gpu_windows.sql.syntax.unions import selects_of_union
 from gpu_windows.sql.syntax.window_functions import (
     check_without_gaps,
     make_assigner,

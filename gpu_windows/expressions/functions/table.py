@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from sqlglot import exp
 
-from gpu_windows.expressions.functions.call import ArrowFunction
-from gpu_windows.expressions.functions.failures import FAILURES
+from gpu_windows.errors import ExpressionError
+from gpu_windows.expressions.functions.call import ArrowFunction, Call
 from gpu_windows.expressions.functions.json_texts import JSON, KIND_FUNCTION, KIND_PARTS
 from gpu_windows.expressions.functions.lists import LISTS
 from gpu_windows.expressions.functions.numbers import NUMBERS
@@ -17,6 +18,15 @@ from gpu_windows.expressions.functions.times import TIMES
 from gpu_windows.expressions.spark_literals import UNIT_FUNCTIONS
 from gpu_windows.expressions.sql_text import sql_error
 
+
+def _raise_error(call: Call) -> pa.Array:
+    """Raise the first message; rows whose message is null have none, which Spark does not allow."""
+    messages = call.arrays[0].drop_null()
+    if len(messages):
+        raise ExpressionError(str(messages[0]))
+    return pa.nulls(len(call.arrays[0]))
+
+
 #: The functions that are evaluated over Arrow tables, but for those with a node of their own.
 FUNCTIONS: Mapping[str, ArrowFunction] = {
     **TEXTS,
@@ -25,7 +35,7 @@ FUNCTIONS: Mapping[str, ArrowFunction] = {
     **TIMES,
     **LISTS,
     **JSON,
-    **FAILURES,
+    "RAISE_ERROR": ArrowFunction(("text",), _raise_error),
 }
 #: Functions whose arguments are widened to their common type.
 OF_ONE_TYPE = ("GREATEST", "LEAST", "ARRAY")
@@ -46,14 +56,31 @@ def is_covered_call(node: exp.Anonymous) -> bool:
     return name == LIST_TO_TEXT or name in FUNCTIONS
 
 
-def call_arguments(node: exp.Anonymous) -> Sequence[exp.Expr]:
-    """Return the arguments of a call, as they are evaluated.
+def plain_call(node: exp.Func) -> tuple[str, Sequence[exp.Expr]]:
+    """Return the name and the arguments of a call, as they are evaluated.
 
     Raises
     ------
     SqlError
-        If a part of the call has no value of its own.
+        If a node with a grammar of its own stands for no function, or a part of the call has no
+        value of its own.
     """
+    if isinstance(node, exp.Anonymous):
+        return node.name.upper(), _arguments(node)
+    if isinstance(node, exp.Substring):
+        given = (node.this, node.args.get("start"), node.args.get("length"))
+        return "SUBSTRING", [each for each in given if each is not None]
+    if isinstance(node, exp.Trim):
+        name = _TRIMS.get(str(node.args.get("position") or "").upper(), "TRIM")
+        return name, [each for each in (node.this, node.expression) if each is not None]
+    if isinstance(node, exp.Chr):
+        return "CHR", node.expressions
+    if isinstance(node, exp.Extract) and node.name.upper() == "YEAROFWEEK":
+        return "YEAROFWEEK", [node.expression]
+    raise sql_error(node, "over Arrow tables use YEAR, MONTH, ... for EXTRACT")
+
+
+def _arguments(node: exp.Anonymous) -> Sequence[exp.Expr]:
     name, arguments = node.name.upper(), node.expressions
     if name in UNIT_FUNCTIONS and isinstance(arguments[0], exp.Column | exp.Var):
         return [exp.Literal.string(arguments[0].name.upper()), *arguments[1:]]
@@ -67,24 +94,3 @@ def call_arguments(node: exp.Anonymous) -> Sequence[exp.Expr]:
             node, f"over Arrow tables {name} takes TRY_VARIANT_GET(TRY_PARSE_JSON(...))"
         )
     return [document.expressions[0], part.expressions[1]]
-
-
-def plain_call(node: exp.Func) -> tuple[str, Sequence[exp.Expr]]:
-    """Return name and arguments of the function that a node with its own grammar stands for.
-
-    Raises
-    ------
-    SqlError
-        If there is no such function.
-    """
-    if isinstance(node, exp.Substring):
-        given = (node.this, node.args.get("start"), node.args.get("length"))
-        return "SUBSTRING", [each for each in given if each is not None]
-    if isinstance(node, exp.Trim):
-        name = _TRIMS.get(str(node.args.get("position") or "").upper(), "TRIM")
-        return name, [each for each in (node.this, node.expression) if each is not None]
-    if isinstance(node, exp.Chr):
-        return "CHR", node.expressions
-    if isinstance(node, exp.Extract) and node.name.upper() == "YEAROFWEEK":
-        return "YEAROFWEEK", [node.expression]
-    raise sql_error(node, "over Arrow tables use YEAR, MONTH, ... for EXTRACT")

@@ -1,13 +1,15 @@
-"""Times as texts: formats of Spark, which are those of Java's DateTimeFormatter."""
+"""Times as texts: formats of Spark, which are those of Java's DateTimeFormatter, and literals."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.expressions.arrays import find_missing, whole_numbers
@@ -141,7 +143,7 @@ def read_times(node: exp.Expr, texts: pa.Array, pattern: str) -> pa.Array:
     if len(set(fields)) < len(fields):
         raise sql_error(node, "a format must have each field once", pattern)
     found = pc.extract_regex(texts, pattern=f"(?s)\\A{regex}\\z")
-    values = {name: _digits(found, name) for name in fields}
+    values = {name: _digits(found, pc.struct_field(found, [name])) for name in fields}
     return _assemble(values, find_missing(found))
 
 
@@ -159,10 +161,10 @@ def _read_part(node: exp.Expr, match: re.Match[str], fields: list[str]) -> str:
     return f"(?P<{fields[-1]}>[0-9]{{{len(part)}}})"
 
 
-def _digits(found: pa.Array, name: str) -> np.ndarray:
-    texts = pc.struct_field(found, [name])
-    usable = pc.if_else(found.is_valid(), texts, pa.scalar("0"))
-    return whole_numbers(usable)
+def _digits(found: pa.Array, texts: pa.Array, default: str = "0") -> np.ndarray:
+    """Return the numbers that texts stand for; a default for those not found, and empty ones."""
+    is_there = pc.and_(found.is_valid(), pc.not_equal(texts, ""))
+    return whole_numbers(pc.if_else(is_there, texts, default))
 
 
 def days_of_months(months: np.ndarray) -> np.ndarray:
@@ -193,11 +195,12 @@ def _assemble(values: dict[str, np.ndarray], missing: np.ndarray) -> pa.Array:
     return pa.array(ticks, _LONG, mask=missing | ~is_valid).cast(pa.timestamp("us"))
 
 
+_DAY = r"(?P<year>\d{4})(-(?P<month>\d{1,2})(-(?P<day>\d{1,2})"
+_SECONDS = r"(:(?P<second>\d{1,2})(\.(?P<parts>\d*))?)?"
 #: Texts that are cast to instants, without a zone.
 _INSTANT = (
-    r"(?s)\A[ \t\n]*(?P<year>[0-9]{4})(-(?P<month>[0-9]{1,2})(-(?P<day>[0-9]{1,2})"
-    r"([ T]((?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})(:(?P<second>[0-9]{1,2})"
-    r"(\.(?P<parts>[0-9]*))?)?)?)?)?)?[ \t\n]*\z"
+    rf"(?s)\A[ \t\n]*{_DAY}([ T]((?P<hour>\d{{1,2}}):(?P<minute>\d{{1,2}}){_SECONDS})?)?)?)?"
+    r"[ \t\n]*\z"
 )
 _GROUP = re.compile(r"\((?!\?)")
 
@@ -208,15 +211,56 @@ def read_instants(texts: pa.Array) -> pa.Array:
     Digits finer than a microsecond are dropped, as by Spark's cast.
     """
     found = pc.extract_regex(texts, pattern=_GROUP.sub("(?:", _INSTANT))
-    fields = {name: pc.struct_field(found, [name]) for name in _INSTANT_FIELDS}
-    parts = pc.utf8_slice_codeunits(pc.utf8_rpad(fields.pop("parts"), 6, "0"), 0, 6)
-    defaults = {"month": "1", "day": "1"}
-    values = {}
-    for name, each in {**fields, "fraction6": parts}.items():
-        usable = pc.if_else(pc.and_(found.is_valid(), pc.not_equal(each, "")), each,
-                            pa.scalar(defaults.get(name, "0")))  # fmt: skip
-        values[name] = whole_numbers(usable)
+    defaults = {"year": "0", "month": "1", "day": "1", "hour": "0", "minute": "0", "second": "0"}
+    values = {
+        name: _digits(found, pc.struct_field(found, [name]), default)
+        for name, default in defaults.items()
+    }
+    parts = pc.utf8_rpad(pc.struct_field(found, ["parts"]), 6, "0")
+    values["fraction6"] = _digits(found, pc.utf8_slice_codeunits(parts, 0, 6))
     return _assemble(values, find_missing(found))
 
 
-_INSTANT_FIELDS = ("year", "month", "day", "hour", "minute", "second", "parts")
+_ZONE = r"(Z|UTC|(?P<sign>[+-])(?P<hours>\d{1,2})(:(?P<minutes>\d{2}))?)"
+_LITERAL = re.compile(
+    rf"{_DAY}([ T](?P<hour>\d{{1,2}})(:(?P<minute>\d{{1,2}}){_SECONDS} ?{_ZONE}?)?)?)?)?", re.ASCII
+)
+_FURTHEST = timedelta(hours=18)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RULE = "an instant is written as '2024-12-31 23:59:59.5', in UTC or with a zone as +01:00"
+
+
+def parse_time(node: exp.Expr, text: str, to: pa.DataType) -> pa.Scalar:
+    """Parse the literal of a date or an instant; an instant without a zone is in UTC.
+
+    Raises
+    ------
+    SqlError
+        If the text is neither.
+    """
+    match = _LITERAL.fullmatch(text.strip())
+    is_date = types.is_date32(to)
+    rule = "a day is written as '2024-12-31'" if is_date else _RULE
+    if match is None:
+        raise sql_error(node, rule)
+    try:
+        day = date(int(match["year"]), int(match["month"] or 1), int(match["day"] or 1))
+        if is_date:
+            return pa.scalar(day, to)
+        return pa.scalar(_ticks(day, match), _LONG).cast(to)
+    except (ValueError, OverflowError):
+        raise sql_error(node, rule) from None
+
+
+def _ticks(day: date, match: re.Match[str]) -> int:
+    """Return the microseconds since 1970 of an instant; finer digits are dropped."""
+    zone = UTC
+    if match["sign"]:
+        shift = timedelta(hours=int(match["hours"]), minutes=int(match["minutes"] or 0))
+        if shift > _FURTHEST:
+            raise ValueError
+        zone = timezone(-shift if match["sign"] == "-" else shift)
+    parts = int((match["parts"] or "0").ljust(6, "0")[:6])
+    hour, minute, second = (int(match[each] or 0) for each in ("hour", "minute", "second"))
+    at = datetime(day.year, day.month, day.day, hour, minute, second, parts, tzinfo=zone)
+    return (at - _EPOCH) // timedelta(microseconds=1)

@@ -1,4 +1,4 @@
-"""DISTINCT, ORDER BY, LIMIT, OFFSET and FETCH of a query, which depend on all its results."""
+"""DISTINCT, ORDER BY, LIMIT, OFFSET and FETCH of a query or a UNION: they need all results."""
 
 from __future__ import annotations
 
@@ -174,3 +174,31 @@ def _free_name(items: dict[str, exp.Expr], added: list[str]) -> str:
     used = {*items, *added}
     numbered = (f"sql_order_{i}" for i in range(len(used) + 1))
     return next(each for each in numbered if each not in used)
+
+
+# ---- UNION
+
+_INSTEAD_OF_SETS = {
+    exp.Intersect: "INTERSECT is not covered: a SEMI join in windows",
+    exp.Except: "EXCEPT is not covered: an ANTI join in windows",
+}
+
+
+def selects_of_union(tree: exp.SetOperation) -> list[exp.Expr]:
+    """Return the queries of a UNION ALL or UNION, in order.
+
+    Raises
+    ------
+    SqlError
+        If it is another operation on sets, or names columns.
+    """
+    if not isinstance(tree, exp.Union):
+        raise sql_error(tree.expression, _INSTEAD_OF_SETS[type(tree)], type(tree).__name__.upper())
+    for name in ("by_name", "side", "kind", "on"):
+        if tree.args.get(name):
+            raise sql_error(tree.expression, "UNION ALL takes columns by their position")
+    left = tree.this
+    is_part = isinstance(left, exp.Union) and not (left.args.get("with_") or has_clauses(left))
+    if is_part and (tree.args.get("distinct") or not left.args.get("distinct")):
+        return [*selects_of_union(left), tree.expression]
+    return [left, tree.expression]

@@ -1,5 +1,11 @@
 """Value types: what rules need to know of the type of an expression."""
 
+from typing import TypeVar
+
+from sqlglot import exp
+
+_E = TypeVar("_E", bound=exp.Expr)
+
 INTEGER, FLOATING, DECIMAL = "integer", "floating", "decimal"
 BOOLEAN, TEXT, DATE = "boolean", "text", "date"
 #: Instants: TIMESTAMP_LTZ of Flink, TIMESTAMP of Spark.
@@ -12,3 +18,9 @@ CLOCK_TIME = "clock time"
 ELEMENTS = "elements: "
 #: Metadata of a node: its value type.
 VALUE_TYPE = "value_type"
+
+
+def with_type(node: _E, name: str) -> _E:
+    """Return a node with its value type as metadata."""
+    node.meta[VALUE_TYPE] = name
+    return node

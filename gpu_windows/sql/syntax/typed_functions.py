@@ -27,8 +27,8 @@ from gpu_windows.sql.syntax.type_names import (
     INTEGER,
     TEXT,
     TIMESTAMP,
-    VALUE_TYPE,
     ZONED_TIMESTAMP,
+    with_type,
 )
 
 _ZONE = (
@@ -51,9 +51,7 @@ def lower_call(node: TypedCall, types: Sequence[str | None]) -> exp.Expr:
         raise UnsupportedCallError(_ZONE)
     arguments = [each.copy() for each in node.expressions]
     made, result = _LOWERED[node.name](arguments, types)
-    if result is not None:
-        made.meta[VALUE_TYPE] = result
-    return made
+    return made if result is None else with_type(made, result)
 
 
 _Lowered = tuple[exp.Expr, str | None]

@@ -17,6 +17,7 @@ from gpu_windows.sql.syntax.functions.building import (
     call_errors,
     number,
     spark_function,
+    string,
     template,
 )
 from gpu_windows.sql.syntax.functions.times import MONTHS, seconds_interval
@@ -32,6 +33,7 @@ from gpu_windows.sql.syntax.type_names import (
     TIMESTAMP,
     VALUE_TYPE,
     ZONED_TIMESTAMP,
+    with_type,
 )
 from gpu_windows.sql.syntax.typed_functions import lower_call, time_text
 from gpu_windows.vocabulary.options import TICKS
@@ -262,9 +264,7 @@ def _drop_digits(node: exp.Cast, inferred: str | None) -> exp.Expr:
     unit = _PRECISIONS.get(digits)
     if unit is None or (unit == "MILLISECOND" and inferred != TEXT):
         return node
-    made = spark_function("DATE_TRUNC")(exp.Literal.string(unit), node.copy())
-    made.meta[VALUE_TYPE] = TIMESTAMP
-    return made
+    return with_type(spark_function("DATE_TRUNC")(string(unit), node.copy()), TIMESTAMP)
 
 
 def _add_interval(node: exp.Add | exp.Sub, type_of_column: TypeOfColumn) -> exp.Expr:
@@ -307,17 +307,11 @@ def _add_to_date(node: exp.Expr, date: exp.Expr, interval: exp.Interval, sign: i
     """Return a DATE that an INTERVAL of whole days or months is added to."""
     months = interval_months(interval)
     if months is not None:
-        return _date_call("ADD_MONTHS", date, sign * months)
+        return with_type(spark_function("ADD_MONTHS")(date.copy(), number(sign * months)), DATE)
     days, rest = divmod(interval_ticks(interval), TICKS["day"])
     if rest:
         raise sql_error(node, "a DATE takes intervals of whole days: cast it AS TIMESTAMP")
-    return _date_call("DATE_ADD", date, sign * days)
-
-
-def _date_call(name: str, date: exp.Expr, count: int) -> exp.Expr:
-    made = spark_function(name)(date.copy(), number(count))
-    made.meta[VALUE_TYPE] = DATE
-    return made
+    return with_type(spark_function("DATE_ADD")(date.copy(), number(sign * days)), DATE)
 
 
 def _lower(node: TypedCall, type_of_column: TypeOfColumn) -> exp.Expr:
@@ -343,9 +337,8 @@ def _whole(node: exp.Floor | exp.Ceil, type_of_column: TypeOfColumn) -> exp.Expr
         return node
     made = exp.Paren(this=_WHOLES[type(node)](node.this))
     for each in made.find_all(exp.Floor, exp.Ceil):
-        each.meta[VALUE_TYPE] = INTEGER
-    made.meta[VALUE_TYPE] = FLOATING
-    return made
+        with_type(each, INTEGER)
+    return with_type(made, FLOATING)
 
 
 _RULES: Mapping[type[exp.Expr], Callable[[Any, TypeOfColumn], exp.Expr]] = {

@@ -23,7 +23,7 @@ from gpu_windows.sql.syntax.functions.building import (
     text_literal,
     typed_call,
 )
-from gpu_windows.sql.syntax.type_names import BOOLEAN, TEXT, VALUE_TYPE
+from gpu_windows.sql.syntax.type_names import BOOLEAN, TEXT, with_type
 
 #: Paths of names and indexes.
 _PATH = re.compile(r"(lax |strict )?(\$(?:\.[A-Za-z_]\w*|\[\d+\]|\['[^'\\\]]+'\])*)", re.ASCII)
@@ -60,7 +60,14 @@ _WRAPPERS: Mapping[str, Callable[..., exp.Expr]] = {
         ("WITH CONDITIONAL WRAPPER", "WITH CONDITIONAL ARRAY WRAPPER"), _WRAPPED_IF_NEEDED
     ),
 }
-_EMPTY = {"EMPTY ARRAY": "[]", "EMPTY OBJECT": "{}"}
+#: What options give instead of a value.
+_ANSWERS: Mapping[str, exp.Expr] = {
+    "TRUE": exp.true(),
+    "UNKNOWN": exp.Null(),
+    "ERROR": spark_function("RAISE_ERROR")(string("a path leads to no value of a JSON text")),
+    "EMPTY ARRAY": string("[]"),
+    "EMPTY OBJECT": string("{}"),
+}
 #: What is done instead of a value, by function.
 _BEHAVIOURS = {
     "JSON_VALUE": ("NULL", "ERROR", "DEFAULT"),
@@ -86,43 +93,37 @@ def _read_part(node: JsonCall) -> exp.Expr:
     is_lax = (match[1] or "").strip().lower() == "lax"
     options = [str(each) for each in node.args.get("options") or ()]
     _check_options(node.name, options)
+    empty, error = (_instead(node, options, event) for event in ("EMPTY", "ERROR"))
     if node.name == "JSON_EXISTS":
-        return _exists(of, string(match[2]), options, is_lax=is_lax)
+        return with_type(_exists(of, string(match[2]), error, is_lax=is_lax), BOOLEAN)
     wrappers = [each for each in options if each in _WRAPPERS]
     make = _VALUE if node.name == "JSON_VALUE" else _WRAPPERS[(wrappers or ["WITHOUT WRAPPER"])[0]]
     value = _cast_value(make(of, string(match[2])), node)
-    empty, error = (_instead(node, options, event) for event in ("EMPTY", "ERROR"))
     if (error if not is_lax else empty or error) is None:
         return value
-    if not is_lax:
-        return _with_type(_STRICT(of, value, error), node)
-    return _with_type(_LAX(of, value, empty or exp.Null(), error or exp.Null()), node)
+    if is_lax:
+        made = _LAX(of, value, empty or exp.Null(), error or exp.Null())
+    else:
+        made = _STRICT(of, value, error)
+    return with_type(made, TEXT) if _is_text(node) else made
 
 
 def _check_options(name: str, options: Sequence[str]) -> None:
-    behaviours = (f"{each} ON {event}" for each in _BEHAVIOURS[name] for event in _EVENTS[name])
+    events = ("ERROR",) if name == "JSON_EXISTS" else ("EMPTY", "ERROR")
+    behaviours = (f"{each} ON {event}" for each in _BEHAVIOURS[name] for event in events)
     allowed = {*behaviours, *(_WRAPPERS if name == "JSON_QUERY" else ())}
     for option in options:
         if option not in allowed:
             raise UnsupportedCallError(f"takes no {option}: use COALESCE for a default")
 
 
-_EVENTS = {
-    "JSON_VALUE": ("EMPTY", "ERROR"),
-    "JSON_QUERY": ("EMPTY", "ERROR"),
-    "JSON_EXISTS": ("ERROR",),
-}
-
-
 def _instead(node: JsonCall, options: Sequence[str], event: str) -> exp.Expr | None:
-    """Return what an option gives instead of a value; None for NULL."""
+    """Return what an option gives instead of a value; None for NULL, and FALSE of JSON_EXISTS."""
     found = [each.removesuffix(f" ON {event}") for each in options if each.endswith(f" ON {event}")]
-    if not found or found[0] == "NULL":
+    if not found or found[0] in ("NULL", "FALSE"):
         return None
-    if found[0] == "ERROR":
-        return _raise()
-    if found[0] in _EMPTY:
-        return string(_EMPTY[found[0]])
+    if found[0] in _ANSWERS:
+        return _ANSWERS[found[0]].copy()
     default: exp.Expr = node.args[f"default_on_{event.lower()}"].copy()
     if not _is_text(node):
         return exp.cast(default, node.args["returning"])
@@ -131,24 +132,14 @@ def _instead(node: JsonCall, options: Sequence[str], event: str) -> exp.Expr | N
     return default
 
 
-def _raise() -> exp.Expr:
-    return spark_function("RAISE_ERROR")(string("a path leads to no value of a JSON text"))
-
-
 def _cast_value(made: exp.Expr, node: JsonCall) -> exp.Expr:
     """Return a value as the type that it is returned as."""
-    made.meta[VALUE_TYPE] = TEXT
+    made = with_type(made, TEXT)
     if _is_text(node):
         return made
     if node.args["returning"].this not in _RETURNED or node.name != "JSON_VALUE":
         raise UnsupportedCallError("RETURNING takes STRING, INT, DOUBLE or BOOLEAN")
     return exp.cast(made, node.args["returning"])
-
-
-def _with_type(made: exp.Expr, node: JsonCall) -> exp.Expr:
-    if _is_text(node):
-        made.meta[VALUE_TYPE] = TEXT
-    return made
 
 
 def _is_text(node: JsonCall) -> bool:
@@ -157,25 +148,11 @@ def _is_text(node: JsonCall) -> bool:
     return returning is None or returning.this in _TEXTS
 
 
-_ANSWERS: Mapping[str, Callable[[], exp.Expr]] = {
-    "TRUE": exp.true,
-    "FALSE": exp.false,
-    "UNKNOWN": exp.Null,
-    "ERROR": _raise,
-}
-
-
-def _exists(of: exp.Expr, path: exp.Expr, options: Sequence[str], *, is_lax: bool) -> exp.Expr:
-    found = [each.removesuffix(" ON ERROR") for each in options]
-    on_error = _ANSWERS[found[0] if found else "FALSE"]
-    if not found or found[0] == "FALSE":
-        made = _EXISTS(of, path)
-    elif is_lax:
-        made = _LAX(of, _EXISTS(of, path), exp.false(), on_error())
-    else:
-        made = _EXISTS_OR(of, path, on_error())
-    made.meta[VALUE_TYPE] = BOOLEAN
-    return made
+def _exists(of: exp.Expr, path: exp.Expr, error: exp.Expr | None, *, is_lax: bool) -> exp.Expr:
+    if error is not None and not is_lax:
+        return _EXISTS_OR(of, path, error)
+    found = _EXISTS(of, path)
+    return found if error is None else _LAX(of, found, exp.false(), error)
 
 
 # ---- IS JSON
@@ -195,9 +172,7 @@ def is_json(node: exp.Is) -> exp.Expr:
     name = str(kind.this or "").upper() if not isinstance(kind.this, bool) else ""
     if name not in _IS_JSON or kind.args.get("unique") or kind.args.get("with_"):
         raise UnsupportedCallError("takes VALUE, OBJECT, ARRAY or SCALAR")
-    made = _IS_JSON[name](node.this)
-    made.meta[VALUE_TYPE] = BOOLEAN
-    return made
+    return with_type(_IS_JSON[name](node.this), BOOLEAN)
 
 
 # ---- documents
