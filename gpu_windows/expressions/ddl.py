@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from gpu_windows.errors import SqlError
 from gpu_windows.expressions.sql_text import parse_ddl, sql_error
-from gpu_windows.expressions.types import TYPES, decimal_type, is_day_time
+from gpu_windows.expressions.types import TYPES, type_with_parts
 
 #: Types that casts over Arrow tables do not cover.
 _MORE = {exp.DType.BINARY: pa.binary(), exp.DType.VARBINARY: pa.binary()}
@@ -51,12 +51,11 @@ def _field(column: exp.Expr) -> pa.Field:
 
 def _type(kind: exp.DataType) -> pa.DataType:
     parts = kind.expressions
-    if kind.this == exp.DType.DECIMAL:
-        return decimal_type(kind, [part.name for part in parts])
     if kind.this in _NESTED:
         return _nested_type(kind)
-    if is_day_time(kind.this):
-        return pa.duration("us")
+    found = type_with_parts(kind, kind)
+    if found is not None:
+        return found
     supported = {**TYPES, **_MORE}
     takes_length = kind.this in (exp.DType.VARCHAR, exp.DType.CHAR)
     if kind.this not in supported or (parts and not takes_length):

@@ -206,9 +206,8 @@ def _position_of(node: exp.Expr) -> tuple[int | None, int | None]:
     """Return line and position of the first part of a node that has them, or of an ancestor."""
     around: exp.Expr | None = node
     while around is not None:
-        for part in around.walk(bfs=False):
-            if "line" in part.meta:
-                length = part.meta["end"] - part.meta["start"]
-                return part.meta["line"], part.meta["col"] - length
+        meta = position_meta(around)
+        if meta:
+            return meta["line"], meta["col"] - (meta["end"] - meta["start"])
         around = around.parent
     return None, None

@@ -47,28 +47,26 @@ def arrow_type(cast: exp.Cast) -> pa.DataType:
         If Arrow has no equivalent type.
     """
     to = cast.args["to"]
-    if to.this == exp.DType.DECIMAL:
-        return decimal_type(cast, [each.name for each in to.expressions])
-    if is_day_time(to.this):
-        return pa.duration("us")
-    if to.this not in TYPES or to.expressions:
+    found = type_with_parts(cast, to)
+    if found is None and (to.this not in TYPES or to.expressions):
         raise sql_error(cast, "over Arrow tables this type is not supported")
-    return TYPES[to.this]
+    return TYPES[to.this] if found is None else found
 
 
-def is_day_time(of: object) -> bool:
-    """Whether a type is INTERVAL DAY TO SECOND."""
-    return isinstance(of, exp.Interval) and of.sql().upper() == "INTERVAL DAY TO SECOND"
-
-
-def decimal_type(node: exp.Expr, numbers: list[str]) -> pa.DataType:
-    """Return the decimal type of a precision and a scale, both optional.
+def type_with_parts(node: exp.Expr, kind: exp.DataType) -> pa.DataType | None:
+    """Return the type of a DECIMAL, or of an INTERVAL DAY TO SECOND; None for others.
 
     Raises
     ------
     SqlError
-        If it has more than 38 digits, or more after the point than in all.
+        If a DECIMAL has more than 38 digits, or more after the point than in all.
     """
+    of = kind.this
+    if isinstance(of, exp.Interval) and of.sql().upper() == "INTERVAL DAY TO SECOND":
+        return pa.duration("us")
+    if of != exp.DType.DECIMAL:
+        return None
+    numbers = [each.name for each in kind.expressions]
     if not all(each.isdecimal() and len(each) < 3 for each in numbers) or len(numbers) > 2:
         raise sql_error(node, "a DECIMAL may have up to 38 digits")
     precision = int(numbers[0]) if numbers else 10

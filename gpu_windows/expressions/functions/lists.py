@@ -38,6 +38,13 @@ def make_lists(values: pa.Array, owners: np.ndarray, missing: np.ndarray) -> pa.
     return pa.ListArray.from_arrays(pa.array(ends), values, mask=pa.array(missing))
 
 
+def _take(lists: pa.Array, places: np.ndarray, *others: pa.Array) -> pa.Array:
+    """Return lists of the elements at places; null where a list, or one of others, is null."""
+    elements, owners = pc.list_flatten(lists), list_owners(lists)
+    missing = find_missing(lists, *others)
+    return make_lists(elements.take(pa.array(places)), owners[places], missing)
+
+
 def _common(call: Call, *arrays: pa.Array) -> Sequence[pa.Array]:
     """Return lists, and values like their elements, with elements of one type.
 
@@ -103,16 +110,13 @@ def _position(call: Call) -> pa.Array:
 
 
 def _remove(call: Call) -> pa.Array:
-    lists, owners, same = _matches(call)
-    rest = pc.list_flatten(lists).filter(pa.array(~same))
-    return make_lists(rest, owners[~same], find_missing(*call.arrays))
+    lists, _, same = _matches(call)
+    return _take(lists, np.flatnonzero(~same), call.arrays[1])
 
 
 def compact_lists(lists: pa.Array) -> pa.Array:
     """Return lists without their null elements."""
-    elements, owners = pc.list_flatten(lists), list_owners(lists)
-    is_valid = np.asarray(elements.is_valid())
-    return make_lists(elements.filter(pa.array(is_valid)), owners[is_valid], find_missing(lists))
+    return _take(lists, np.flatnonzero(pc.list_flatten(lists).is_valid()))
 
 
 def _concatenate(lists: Sequence[pa.Array]) -> pa.Array:
@@ -143,9 +147,8 @@ def _first_of_each(owners: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def _distinct(lists: pa.Array) -> pa.Array:
-    elements, owners = pc.list_flatten(lists), list_owners(lists)
-    places = _first_of_each(owners, _codes(elements)[0])
-    return make_lists(elements.take(pa.array(places)), owners[places], find_missing(lists))
+    [codes] = _codes(pc.list_flatten(lists))
+    return _take(lists, _first_of_each(list_owners(lists), codes))
 
 
 def _union(call: Call) -> pa.Array:
@@ -157,13 +160,12 @@ def _choose(*, is_in_other: bool) -> Callable[[Call], pa.Array]:
 
     def compute(call: Call) -> pa.Array:
         one, other = _common(call, *call.arrays)
-        elements, owners = pc.list_flatten(one), list_owners(one)
-        codes, others = _codes(elements, pc.list_flatten(other))
+        owners = list_owners(one)
+        codes, others = _codes(pc.list_flatten(one), pc.list_flatten(other))
         size = max(codes.max(initial=0), others.max(initial=0)) + 1
         in_other = np.isin(owners * size + codes, list_owners(other) * size + others)
         places = _first_of_each(owners, codes)
-        places = places[in_other[places] == is_in_other]
-        return make_lists(elements.take(pa.array(places)), owners[places], find_missing(one, other))
+        return _take(one, places[in_other[places] == is_in_other], other)
 
     return compute
 
@@ -171,9 +173,7 @@ def _choose(*, is_in_other: bool) -> Callable[[Call], pa.Array]:
 def reverse_lists(lists: pa.Array) -> pa.Array:
     """Return lists with their elements in reverse order."""
     owners = list_owners(lists)
-    order = np.lexsort((-np.arange(len(owners)), owners))
-    elements = pc.list_flatten(lists).take(pa.array(order))
-    return make_lists(elements, owners[order], find_missing(lists))
+    return _take(lists, np.lexsort((-np.arange(len(owners)), owners)))
 
 
 def _sort(lists: pa.Array, *, descending: bool, nulls_first: bool) -> pa.Array:
@@ -184,8 +184,7 @@ def _sort(lists: pa.Array, *, descending: bool, nulls_first: bool) -> pa.Array:
         ("null", "descending" if nulls_first else "ascending"),
         ("element", "descending" if descending else "ascending"),
     ]
-    order = pc.sort_indices(table, sort_keys=keys)
-    return make_lists(elements.take(order), owners[np.asarray(order)], find_missing(lists))
+    return _take(lists, np.asarray(pc.sort_indices(table, sort_keys=keys)))
 
 
 def _sort_array(call: Call) -> pa.Array:
@@ -217,8 +216,7 @@ def _slice(call: Call) -> pa.Array:
     starts = np.concatenate([[0], np.cumsum(lengths)])
     place = np.arange(len(owners)) - starts[owners]
     within = (place >= begin[owners]) & (place < begin[owners] + count[owners])
-    elements = pc.list_flatten(lists).filter(pa.array(within))
-    return make_lists(elements, owners[within], find_missing(*call.arrays))
+    return _take(lists, np.flatnonzero(within), start, length)
 
 
 def _of_map(part: str) -> Callable[[Call], pa.Array]:

@@ -68,9 +68,9 @@ def json_array(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> ex
     return _document("[", [_value(each, kind, arguments[0].name) for each, kind in pairs], "]")
 
 
-def json_string(of: exp.Expr, kind: str | None) -> exp.Expr:
+def json_string(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> exp.Expr:
     """Return a value as JSON; NULL for NULL."""
-    return _value(of, kind, "ABSENT ON NULL")
+    return _value(arguments[0], types[0], "ABSENT ON NULL")
 
 
 def _value(of: exp.Expr, kind: str | None, option: str) -> exp.Expr:

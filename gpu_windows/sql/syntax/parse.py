@@ -156,10 +156,10 @@ class _Rewriter:
     def rewrite(self, node: exp.Expr) -> exp.Expr:
         """Return a node whose meaning in Spark is that of the given one in Flink."""
         rule = _RULES.get(type(node))
+        if isinstance(node, exp.Bracket):
+            return self._check_runner(node, "an element", _element_at(node))
         if rule is not None:
-            found = rule(node)
-            is_element = isinstance(node, exp.Bracket)
-            return self._check_runner(node, "an element", found) if is_element else found
+            return rule(node)
         name = node.meta.get(FUNCTION_NAME)
         return node if name is None else self._rewrite_call(node, name)
 
@@ -342,7 +342,6 @@ _RULES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Escape: escape,
     **dict.fromkeys((exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime), _refuse_clock),
     exp.Column: _check_word,
-    exp.Bracket: _element_at,
     exp.Array: _array,
     **dict.fromkeys((exp.Map, exp.VarMap, exp.Struct), _refuse_constructor),
     exp.Between: _between,

@@ -26,6 +26,13 @@ _NEGATED: Mapping[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GTE,
     exp.GTE: exp.LT,
 }
+#: The comparison of the same operands in the other order.
+_SWAPPED: Mapping[type[exp.Expr], type[exp.Expr]] = {
+    exp.GT: exp.LT,
+    exp.LT: exp.GT,
+    exp.GTE: exp.LTE,
+    exp.LTE: exp.GTE,
+}
 
 
 class TimeComparisons:
@@ -43,15 +50,11 @@ class TimeComparisons:
 
     def bounds(self, conditions: Sequence[exp.Expr]) -> tuple[list[int], list[int], list[exp.Expr]]:
         """Return lower and upper bounds of ``right time - left time``, and all other conditions."""
-        lower: list[int] = []
-        upper: list[int] = []
-        others = []
-        for each in conditions:
-            found = self._differences(each)
-            others += [] if found else [each]
-            for difference in found:
-                lower += [] if difference.lower is None else [difference.lower]
-                upper += [] if difference.upper is None else [difference.upper]
+        found = [self._differences(each) for each in conditions]
+        others = [each for each, some in zip(conditions, found, strict=True) if not some]
+        differences = [each for some in found for each in some]
+        lower = [each.lower for each in differences if each.lower is not None]
+        upper = [each.upper for each in differences if each.upper is not None]
         return lower, upper, others
 
     def _differences(self, node: exp.Expr) -> list[_Difference]:
@@ -77,9 +80,7 @@ class TimeComparisons:
         kind: Any = type(node)
         if one[0] == 0:  # swap: the right side first
             one, other = other, one
-            kind = {exp.GTE: exp.LTE, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.LT: exp.GT}.get(
-                kind, kind
-            )
+            kind = _SWAPPED.get(kind, kind)
         distance = other[1] - one[1]  # right + a <kind> left + b: right - left <kind> b - a
         if kind is exp.EQ:
             return [_Difference(distance, distance)]

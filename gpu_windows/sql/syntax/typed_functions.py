@@ -279,7 +279,7 @@ _LOWERED: Mapping[str, Callable[[Sequence[exp.Expr], Sequence[str | None]], _Low
     "ELEMENT": _element,
     "JSON_OBJECT": _text(json_object),
     "JSON_ARRAY": _text(json_array),
-    "JSON_STRING": _text(lambda arguments, types: json_string(arguments[0], types[0])),
+    "JSON_STRING": _text(json_string),
 }
 #: Calls of instants alone, whatever their zone.
 _IN_ANY_ZONE = ("TIMESTAMPDIFF", "TIMESTAMPADD", "TO_TIMESTAMP_LTZ")

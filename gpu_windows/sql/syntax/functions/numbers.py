@@ -66,13 +66,6 @@ def _variadic(kind: Any) -> Callable[..., exp.Expr]:
     return lambda first, *others: kind(this=first, expressions=[*others])
 
 
-def floor_or_ceil(node: exp.Floor | exp.Ceil) -> exp.Expr:
-    """Return ``FLOOR(x)`` or ``CEIL(x)`` of a number."""
-    if node.args.get("decimals") is not None:
-        raise UnsupportedCallError("takes one number")
-    return node
-
-
 #: The functions by name.
 NUMBERS: Mapping[str, Function] = {
     "ABS": Function(1, 1, _unary(exp.Abs)),

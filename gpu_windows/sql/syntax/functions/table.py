@@ -8,10 +8,10 @@ from typing import Any
 from sqlglot import exp
 
 from gpu_windows.expressions.json_calls import JsonCall
-from gpu_windows.sql.syntax.functions.building import Function
+from gpu_windows.sql.syntax.functions.building import Function, UnsupportedCallError
 from gpu_windows.sql.syntax.functions.json_texts import json_call
 from gpu_windows.sql.syntax.functions.nested import NESTED
-from gpu_windows.sql.syntax.functions.numbers import NUMBERS, floor_or_ceil
+from gpu_windows.sql.syntax.functions.numbers import NUMBERS
 from gpu_windows.sql.syntax.functions.patterns import PATTERNS
 from gpu_windows.sql.syntax.functions.texts import (
     TEXTS,
@@ -27,10 +27,10 @@ FUNCTIONS: Mapping[str, Function] = {**TEXTS, **PATTERNS, **NUMBERS, **TIMES, **
 
 
 def _floor_or_ceil(node: exp.Floor | exp.Ceil) -> exp.Expr:
-    return floor_or_ceil(node) if node.args.get("to") is None else floor_or_ceil_time(node)
-
-
-def _as_it_is(node: exp.Expr) -> exp.Expr:
+    if node.args.get("to") is not None:
+        return floor_or_ceil_time(node)
+    if node.args.get("decimals") is not None:
+        raise UnsupportedCallError("takes one number")
     return node
 
 
@@ -38,14 +38,10 @@ def _as_it_is(node: exp.Expr) -> exp.Expr:
 SPECIAL: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Substring: substring_node,
     exp.StrPosition: position_node,
-    exp.Floor: _floor_or_ceil,
-    exp.Ceil: _floor_or_ceil,
+    **dict.fromkeys((exp.Floor, exp.Ceil), _floor_or_ceil),
     exp.Extract: extract_node,
     exp.Trim: trim_node,
     exp.Overlay: overlay_node,
     JsonCall: json_call,
-    exp.If: _as_it_is,
-    exp.Case: _as_it_is,
-    exp.Cast: _as_it_is,
-    exp.TryCast: _as_it_is,
+    **dict.fromkeys((exp.If, exp.Case, exp.Cast, exp.TryCast), lambda node: node),
 }
