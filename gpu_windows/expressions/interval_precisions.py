@@ -8,6 +8,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 _UNITS = {
     f"{unit}{s}" for unit in ("DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND") for s in ("", "S")
 }
+#: Tokens of the value of an interval.
+_OF_VALUES = (TokenType.STRING, TokenType.NUMBER, TokenType.DASH)
 
 
 def without_precisions(tokens: list[Token]) -> list[Token]:
@@ -15,34 +17,22 @@ def without_precisions(tokens: list[Token]) -> list[Token]:
     remaining: list[Token] = []
     place, is_interval = 0, False
     while place < len(tokens):
-        token = tokens[place]
-        if token.token_type == TokenType.INTERVAL:
-            is_interval = True
-        elif is_interval and token.text.upper() in _UNITS and _is_precision(tokens, place + 1):
-            remaining.append(token)
-            place = next(
-                i for i in range(place, len(tokens)) if tokens[i].token_type == TokenType.R_PAREN
-            )
-            place, is_interval = place + 1, _continues_span(tokens, place + 1)
-            continue
-        elif token.text.upper() not in _UNITS and token.token_type not in (
-            TokenType.STRING,
-            TokenType.NUMBER,
-            TokenType.DASH,
-        ):
-            is_interval = token.text.upper() == "TO"
+        token, word = tokens[place], tokens[place].text.upper()
         remaining.append(token)
         place += 1
+        if token.token_type == TokenType.INTERVAL:
+            is_interval = True
+        elif is_interval and word in _UNITS and (length := _precision_length(tokens, place)):
+            place += length
+            is_interval = place < len(tokens) and tokens[place].text.upper() == "TO"
+        elif word not in _UNITS and token.token_type not in _OF_VALUES:
+            is_interval = word == "TO"
     return remaining
 
 
-def _is_precision(tokens: list[Token], place: int) -> bool:
-    """Whether one or two numbers in parentheses, closed again, begin here."""
+def _precision_length(tokens: list[Token], place: int) -> int:
+    """Return the number of tokens of one or two numbers in parentheses that begin here, or 0."""
     kinds = [token.token_type for token in tokens[place : place + 5]]
     one = [TokenType.L_PAREN, TokenType.NUMBER, TokenType.R_PAREN]
     two = [*one[:2], TokenType.COMMA, *one[1:]]
-    return kinds[:3] == one or kinds == two
-
-
-def _continues_span(tokens: list[Token], place: int) -> bool:
-    return place < len(tokens) and tokens[place].text.upper() == "TO"
+    return next((len(each) for each in (one, two) if kinds[: len(each)] == each), 0)

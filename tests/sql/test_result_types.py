@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.sql.syntax.functions import FUNCTIONS
+from gpu_windows.sql.syntax.functions.table import FUNCTIONS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
 ROWS = gw.stream(

@@ -30,7 +30,6 @@ from gpu_windows.expressions.sql_text import (
     written_text,
 )
 from gpu_windows.functions.patterns.navigation import IN_PATTERNS
-from gpu_windows.sql.syntax.functions import FUNCTIONS, SPECIAL
 from gpu_windows.sql.syntax.functions.building import (
     TypedCall,
     UnsupportedCallError,
@@ -40,6 +39,7 @@ from gpu_windows.sql.syntax.functions.building import (
 )
 from gpu_windows.sql.syntax.functions.json_texts import is_json
 from gpu_windows.sql.syntax.functions.patterns import escape, like, similar_to
+from gpu_windows.sql.syntax.functions.table import FUNCTIONS, SPECIAL
 from gpu_windows.sql.syntax.hints import without_hints
 from gpu_windows.sql.syntax.statement import (
     AGGREGATES_BY_NAME,
@@ -47,9 +47,6 @@ from gpu_windows.sql.syntax.statement import (
     is_processing_time,
 )
 from gpu_windows.sql.syntax.window_functions import AUXILIARY_FUNCTIONS
-
-_CODE = re.compile(r"[0-9A-Fa-f]{4}")
-
 
 #: Calls that readers of clauses handle.
 _READ_ELSEWHERE = {*AGGREGATES_BY_NAME, *AUXILIARY_FUNCTIONS, *IN_PATTERNS, "TABLE"}
@@ -317,19 +314,18 @@ def _similar_to(node: exp.SimilarTo) -> exp.Expr:
 
 def _unicode_string(node: exp.UnicodeString) -> exp.Expr:
     """Return a literal with code points, ``U&'...'``, as a string literal."""
-    escape = node.args.get("escape") or exp.Literal.string("\\")
-    text, rest = "", str(node.this)
-    while rest:
-        before, mark, rest = rest.partition(escape.name)
-        text += before
-        if rest.startswith(escape.name):
-            text, rest = text + mark, rest[1:]
-        elif mark:
-            code = _CODE.match(rest)
-            if code is None:
-                rule = f"in U&'...' four hexadecimal digits must follow {escape.name}"
-                raise sql_error(node, rule, str(node.this))
-            text, rest = text + chr(int(code[0], 16)), rest[4:]
+    escape = (node.args.get("escape") or exp.Literal.string("\\")).name
+
+    def decode(found: re.Match[str]) -> str:
+        if found[1] == escape:
+            return escape
+        if found[1] is None:
+            rule = f"in U&'...' four hexadecimal digits must follow {escape}"
+            raise sql_error(node, rule, str(node.this))
+        return chr(int(found[1], 16))
+
+    mark = re.escape(escape)
+    text = re.sub(f"{mark}({mark}|[0-9A-Fa-f]{{4}})?", decode, str(node.this))
     try:  # characters beyond 16 bits are surrogate pairs
         return exp.Literal.string(text.encode("utf-16", "surrogatepass").decode("utf-16"))
     except UnicodeDecodeError as error:

@@ -35,7 +35,6 @@ _ZONE = (
     "is in UTC over Arrow tables: give the time as timestamp('us', 'UTC'), or query in a Spark "
     "session of that zone"
 )
-_DATE_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY")
 _CLOCK_UNITS = ("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 
 
@@ -61,12 +60,16 @@ _EPOCH_OF_DATE = template("(CAST(UNIX_DATE(a) AS BIGINT) * 86400)")
 
 def _extract(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
     unit, of = arguments[0].name, arguments[1]
-    if types[1] == DATE and unit in _CLOCK_UNITS:
-        raise UnsupportedCallError(f"of a DATE takes no {unit}: a date has no time of day")
+    _check_unit(unit, types[1])
     if types[1] in (TEXT, INTEGER):
         raise UnsupportedCallError("takes a time or a DATE: cast it before")
     make = _EPOCH_OF_DATE if unit == "EPOCH" and types[1] == DATE else FIELDS[unit]
     return make(of), INTEGER
+
+
+def _check_unit(unit: str, kind: str | None) -> None:
+    if kind == DATE and unit in _CLOCK_UNITS:
+        raise UnsupportedCallError(f"of a DATE takes no {unit}: a date has no time of day")
 
 
 def _format(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
@@ -95,8 +98,7 @@ def _to_clock_time(of: exp.Expr) -> exp.Expr:
 
 def _floor(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
     unit, of, kind = arguments[0].name, arguments[1], types[1]
-    if kind == DATE and unit not in _DATE_UNITS:
-        raise UnsupportedCallError(f"of a DATE takes no {unit}: a date has no time of day")
+    _check_unit(unit, kind)
     if kind == DATE and unit == "DAY":
         return of, DATE
     return _round_down(unit, of, kind), kind or TIMESTAMP

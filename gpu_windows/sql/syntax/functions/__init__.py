@@ -4,7 +4,3 @@ Functions without an entry are refused. Results are compared with values recorde
 (`tests/sql/recorded_values.json`). On Arrow tables these expressions are evaluated by
 `gpu_windows.expressions`.
 """
-
-from gpu_windows.sql.syntax.functions.table import FUNCTIONS, SPECIAL
-
-__all__ = ["FUNCTIONS", "SPECIAL"]

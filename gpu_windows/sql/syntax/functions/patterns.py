@@ -117,18 +117,15 @@ def escape(node: exp.Escape) -> exp.Expr:
 
 
 def _escape_pattern(node: exp.Expr, pattern: str, escape: str) -> str:
-    found, rest = "", pattern
-    while rest:
-        one, rest = rest[0], rest[1:]
-        if one != escape:
-            found += "\\\\" if one == "\\" else one
-            continue
-        if not rest or rest[0] not in ("%", "_", escape):
+    def convert(found: re.Match[str]) -> str:
+        if found[0][0] != escape:
+            return "\\\\"  # a backslash, which is an ordinary character
+        if found[1] not in ("%", "_", escape):
             rule = f"in this pattern {escape}, the ESCAPE, must precede %, _ or itself"
             raise sql_error(node, rule, pattern)
-        found += "\\\\" if rest[0] == "\\" else rest[0] if rest[0] == escape else f"\\{rest[0]}"
-        rest = rest[1:]
-    return found
+        return found[1] if found[1] == escape != "\\" else f"\\{found[1]}"
+
+    return re.sub(rf"{re.escape(escape)}(.)?|\\", convert, pattern, flags=re.DOTALL)
 
 
 def _with_pattern(node: exp.Like, pattern: exp.Expr) -> exp.Expr:
