@@ -15,15 +15,11 @@ _READ_ARGUMENTS: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Interval: frozenset(("this", "unit")),
     exp.Between: frozenset(("this", "low", "high", "negate")),
     exp.In: frozenset(("this", "expressions", "negate")),
-    exp.Like: frozenset(("this", "expression", "negate")),
-    exp.Is: frozenset(("this", "expression", "negate")),
     exp.Case: frozenset(("this", "ifs", "default")),
     exp.If: frozenset(("this", "true", "false")),
     exp.Coalesce: frozenset(("this", "expressions")),
     exp.Cast: frozenset(("this", "to")),
     exp.Concat: frozenset(("expressions", "safe")),
-    exp.DPipe: frozenset(("this", "expression", "safe")),
-    exp.Div: frozenset(("this", "expression", "typed", "safe")),
     exp.Anonymous: frozenset(("this", "expressions")),
     exp.TryCast: frozenset(("this", "to", "safe")),
     exp.MakeInterval: frozenset(exp.MakeInterval.arg_types),
@@ -31,7 +27,7 @@ _READ_ARGUMENTS: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Chr: frozenset(("expressions",)),
     exp.Trim: frozenset(("this", "expression", "position")),
 }
-_BINARY = frozenset(("this", "expression"))
+_BINARY = frozenset(("this", "expression", "negate", "typed", "safe"))
 
 
 def check_arguments(node: exp.Expr) -> None:

@@ -198,8 +198,24 @@ class Evaluator:
 
     def _case(self, node: exp.Case, guard: Guard) -> Value:
         of = None if node.this is None else self.evaluate(node.this, guard)
+        return self._first_true(node, of, node.args["ifs"], node.args.get("default"), guard)
+
+    def _if(self, node: exp.If, guard: Guard) -> Value:
+        if node.args.get("false") is None:
+            raise sql_error(node, "IF takes a condition and two values")
+        return self._first_true(node, None, [node], node.args["false"], guard)
+
+    def _first_true(
+        self,
+        node: exp.Expr,
+        of: Value | None,
+        branches: Sequence[exp.If],
+        default: exp.Expr | None,
+        guard: Guard,
+    ) -> Value:
+        """Return the value of the first branch whose condition is true, or the default."""
         conditions, results = [], []
-        for branch in node.args["ifs"]:
+        for branch in branches:
             if of is None:
                 condition = self._boolean_value(branch.this, guard)
             else:
@@ -208,16 +224,8 @@ class Evaluator:
             conditions.append(condition)
             results.append(self.evaluate(branch.args["true"], guard.where(condition)))
             guard = guard.unless(condition)
-        results.append(self.evaluate(node.args.get("default") or exp.Null(), guard))
+        results.append(self.evaluate(default or exp.Null(), guard))
         return choose(node, conditions, results)
-
-    def _if(self, node: exp.If, guard: Guard) -> Value:
-        if node.args.get("false") is None:
-            raise sql_error(node, "IF takes a condition and two values")
-        condition = self._boolean_value(node.this, guard)
-        one = self.evaluate(node.args["true"], guard.where(condition))
-        other = self.evaluate(node.args["false"], guard.unless(condition))
-        return choose(node, [condition], [one, other])
 
     def _coalesce(self, node: exp.Coalesce, guard: Guard) -> Value:
         each = []

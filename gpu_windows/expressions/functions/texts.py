@@ -19,10 +19,10 @@ from gpu_windows.expressions.arrays import (
     find_missing,
     map_distinct,
     map_distinct_rows,
+    slice_characters,
     whole_numbers,
 )
 from gpu_windows.expressions.functions.call import UNLIMITED, ArrowFunction, Call
-from gpu_windows.expressions.functions.characters import slice_characters
 from gpu_windows.expressions.functions.lists import reverse_lists
 from gpu_windows.expressions.sql_text import sql_error
 
