@@ -95,28 +95,22 @@ def check_arguments(
     return decorate
 
 
-def check_methods(kind: type) -> None:
-    """Make public methods and factories of a class of this package check names of arguments."""
-    _check_members(kind, functions=True)
+def check_factories(kind: _Kind, *, methods: bool = False) -> _Kind:
+    """Make public factories of a class of this package check names of arguments.
 
-
-def check_factories(kind: _Kind) -> _Kind:
-    """Make public factories alone check them: methods may be called for each row."""
-    _check_members(kind, functions=False)
-    return kind
-
-
-def _check_members(kind: type, *, functions: bool) -> None:
+    ``methods``: public methods, too, which may be called for each row.
+    """
     if not kind.__module__.startswith("gpu_windows."):
-        return
+        return kind
     check = check_arguments({})
     for name, member in [*vars(kind).items()]:
         if name.startswith("_"):
             continue
         if isinstance(member, classmethod):
             setattr(kind, name, classmethod(check(member.__func__)))
-        elif isinstance(member, FunctionType) and functions and not hasattr(member, "__wrapped__"):
+        elif isinstance(member, FunctionType) and methods and not hasattr(member, "__wrapped__"):
             setattr(kind, name, check(member))
+    return kind
 
 
 def _unknown_rule(call: str, name: str, parameters: list[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
-from gpu_windows.arguments import check_methods
+from gpu_windows.arguments import check_factories
 from gpu_windows.errors import MissingStepError, did_you_mean
 from gpu_windows.html_text import table_html, table_text
 from gpu_windows.runners.outputs import Outputs, Source
@@ -98,7 +98,7 @@ class Step:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        check_methods(cls)
+        check_factories(cls, methods=True)
         cls.__repr__ = Step.__repr__  # type: ignore[method-assign] # that of a dataclass is long
 
     @staticmethod

@@ -64,15 +64,20 @@ class ArrowSource(Source):
 
     Parameters
     ----------
-    data : pyarrow.Table or RowStream
+    rows : pyarrow.Table or RowStream
         Rows in order of arrival.
     as_declared : bool
         Whether columns are nullable as the table says, not as its rows are.
     """
 
-    def __init__(self, data: pa.Table | RowStream, *, as_declared: bool = False) -> None:
-        self._data: Any = data  # a property of `CudfSource`
+    def __init__(self, rows: pa.Table | RowStream, *, as_declared: bool = False) -> None:
+        self._rows: Any = rows
         self._as_declared = as_declared
+
+    @property
+    def _data(self) -> Any:
+        """The rows, with logical types."""
+        return self._rows
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {', '.join(self.schema.names)}>"
@@ -100,9 +105,8 @@ class ArrowSource(Source):
         dtype = self.schema.field(column).type
         if types.is_int64(dtype):
             # Neither rows that can be read once nor those on a device are looked at.
-            rows = self._rows if isinstance(self, PhysicalSource) else vars(self).get("_data")
-            if role == "event time" and isinstance(rows, pa.Table):
-                warn_of_unit(rows.column(column), column)
+            if role == "event time" and isinstance(self._rows, pa.Table):
+                warn_of_unit(self._rows.column(column), column)
             return self
         if dtype.unit != "ns":
             return self
@@ -131,7 +135,7 @@ class ArrowSource(Source):
     @property
     def readers(self) -> tuple[object, ...]:
         """Readers of the rows; a table has none."""
-        return () if isinstance(self._data, pa.Table) else self._data.readers
+        return () if isinstance(self._rows, pa.Table) else self._rows.readers
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
@@ -139,7 +143,7 @@ class ArrowSource(Source):
 
     def without_rows(self) -> Source:
         """Return the columns of this source; nothing is read."""
-        if isinstance(self._data, RowStream):
+        if isinstance(self._rows, RowStream):
             return ArrowSource(self._data.without_rows())
         return ArrowSource(self.schema.empty_table(), as_declared=True)
 
@@ -240,9 +244,8 @@ class PhysicalSource(ArrowSource):
     """
 
     def __init__(self, rows: pa.Table | RowStream, clipped: frozenset[str] = frozenset()) -> None:
-        self._rows = rows
+        super().__init__(rows)
         self._clipped = clipped
-        self._as_declared = False
 
     @cached_property
     def _data(self) -> Any:
@@ -261,17 +264,6 @@ class PhysicalSource(ArrowSource):
         fields = ArrowSource(self._rows).schema
         nullable = [f.with_nullable(f.nullable or hides_nulls(f.type)) for f in fields]
         return logical_schema(pa.schema(nullable))
-
-    @property
-    def readers(self) -> tuple[object, ...]:
-        """Readers of the rows; a table has none."""
-        return ArrowSource(self._rows).readers
-
-    def without_rows(self) -> Source:
-        """Return the columns of this source; nothing is read."""
-        if isinstance(self._rows, RowStream):
-            return super().without_rows()
-        return ArrowSource(self.schema.empty_table(), as_declared=True)
 
     def convert_time(self, column: str, role: str) -> Source:
         """Return this source with times in microseconds; what is finer is refused."""

@@ -53,8 +53,8 @@ class CudfSource(ArrowSource):
     readers = ()
 
     def __init__(self, frame: Any) -> None:
+        super().__init__(frame)
         self.frame = frame
-        self._as_declared = False
 
     @cached_property
     def _data(self) -> pa.Table:

@@ -39,21 +39,20 @@ class ScanSource(ArrowSource):
     """
 
     def __init__(self, rows: ScannedRows) -> None:
-        super().__init__(rows.schema.empty_table(), as_declared=True)
-        self._rows = rows
-        self._data = self.read(rows.schema.names)
+        self._scanned = rows
+        super().__init__(self.read(rows.schema.names))
 
     @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the columns."""
-        return self._rows.schema
+        return self._scanned.schema
 
     def read(self, columns: Collection[str]) -> RowStream:
         """Return the rows with some of their columns; they may be read again."""
-        schema = pa.schema([field for field in self._rows.schema if field.name in columns])
+        schema = pa.schema([field for field in self._scanned.schema if field.name in columns])
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for part in self._rows.parts:
+            for part in self._scanned.parts:
                 for file in part.scan.files:
                     whole = Split(file, 0, file.length)
                     for batch in part.read(whole, schema.names, threads=cores() > 1):
@@ -90,7 +89,7 @@ class ScanSource(ArrowSource):
         return self._then(AddLastTicks(name, column))
 
     def _then(self, change: RowChange) -> Source:
-        return ScanSource(self._rows.then(change))
+        return ScanSource(self._scanned.then(change))
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""
