@@ -36,7 +36,7 @@ from gpu_windows.functions.co_group import (
 )
 from gpu_windows.functions.join import WindowJoin
 from gpu_windows.functions.join_function import WindowPairs
-from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
+from gpu_windows.functions.two_inputs import HERE, SIDE
 from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.functions.window import Aggregates, WindowFunction
 from gpu_windows.planning.kinds.window import WindowQuery
@@ -164,7 +164,7 @@ class _WindowedInputs(Windowed[R]):
     def _outputs(self, merged: MergedInputs, function: WindowFunction) -> Outputs:
         query = WindowQuery(
             schema=merged.source.schema,
-            time=TIME,
+            time=merged.time,
             watermarks=merged.watermarks,
             keys=merged.keys,
             assigner=self.assigner,
