@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -43,7 +44,8 @@ def select(
     selection = _compute(source, selected, unchanged)
     outputs = _outputs(rows, selection)
     if rows.time not in (NO_TIME, *selection.columns.values()):
-        outputs.in_time = _with_time(rows, selection)
+        columns_in_time = {**selection.columns, rows.time: rows.time}
+        outputs.in_time = partial(_outputs, rows, replace(selection, columns=columns_in_time))
     return outputs
 
 
@@ -97,13 +99,3 @@ def _outputs(rows: Input, selection: _Columns) -> Outputs:
         expressions=selection.expressions,
     )
     return source.outputs(query)
-
-
-def _with_time(rows: Input, selection: _Columns) -> Callable[[], Outputs]:
-    """Return what makes the same outputs with the event time of each row, for a later stage."""
-
-    def in_time() -> Outputs:
-        columns = {**selection.columns, rows.time: rows.time}
-        return _outputs(rows, replace(selection, columns=columns))
-
-    return in_time
