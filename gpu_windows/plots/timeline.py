@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from gpu_windows.plots.days import FAINT, INK, KEY_COLOURS, RULE, SHADE, STYLE
+from gpu_windows.plots.style import FAINT, INK, KEY_COLOURS, RULE, SHADE, STYLE
 from gpu_windows.runners.firings import Key, Trace
 
 #: Colours of firings by timing: Okabe and Ito's.

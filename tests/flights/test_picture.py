@@ -16,8 +16,8 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from examples.flights import days as plots
 from examples.flights import picture
-from gpu_windows.plots import days as plots
 
 ZONE = "America/New_York"
 
