@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 from uuid import uuid4
 
 from gpu_windows.errors import InvalidOptionError
@@ -46,29 +46,13 @@ _MAGIC = b"gpbc"
 Ranges = Sequence[tuple[int, int]]
 
 
-class Blocks(Protocol):
-    """Blocks by their keys."""
-
-    @property
-    def max_read(self) -> int:
-        """Maximum bytes to read at once through the cache; larger reads bypass it."""
-
-    def has(self, key: str) -> bool:
-        """Whether a block exists; it may be damaged."""
-
-    def read(self, key: str) -> bytes | None:
-        """Return a block; None if it is missing or damaged."""
-
-    def write(self, key: str, data: bytes) -> None:
-        """Store a block, if it fits."""
-
-
 class MemoryBlocks:
     """Blocks in memory, if a machine has no disk for them; the oldest are evicted first.
 
     Blocks are not pickled.
     """
 
+    #: Maximum bytes to read at once through the cache; larger reads bypass it.
     max_read = _MAX_READ_OF_MEMORY
 
     def __init__(self) -> None:
@@ -174,6 +158,9 @@ class BlockCache:
         return self._folder / hashlib.sha256(key.encode()).hexdigest()
 
 
+Blocks: TypeAlias = MemoryBlocks | BlockCache
+
+
 def find_missing(cache: Blocks, file: str, ranges: Ranges) -> list[tuple[int, int]]:
     """Return the offset and length of each block that ranges need and the cache lacks."""
     numbers = {number for span in _spans(ranges) for number in span}
@@ -210,10 +197,10 @@ def read_through(
     blocks = {number: block for number, block in cached.items() if block is not None}
     misses = [number for number in numbers if number not in blocks]
     if misses:
-        contents = fetch([(number * BLOCK, BLOCK) for number in misses])
-        for number, block in zip(misses, contents, strict=True):
-            cache.write(f"{file}/{number}", block)
-            blocks[number] = block
+        missing = [(number * BLOCK, BLOCK) for number in misses]
+        contents = fetch(missing)
+        store_blocks(cache, file, missing, contents)
+        blocks.update(zip(misses, contents, strict=True))
     pieces = []
     for (offset, length), span in zip(ranges, spans, strict=True):
         begin = offset - span.start * BLOCK

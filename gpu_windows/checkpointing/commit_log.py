@@ -159,7 +159,7 @@ class CommitLog:
 
     def state_file(self, sequence: int, stage: int, shard: int, attempt: str) -> str:
         """Return the name of a state file; ``attempt``: hex digits unique to this attempt."""
-        return f"{_state_folder(stage, shard)}/{sequence:012}-{attempt}"
+        return f"{_STATE}/{stage:02}-{shard:05}/{sequence:012}-{attempt}"
 
     def results_file(self, sequence: int, attempt: str) -> str:
         """Return the name of a file of staged results; ``attempt``: see `state_file`."""
@@ -187,9 +187,7 @@ class CommitLog:
         dropped = [self._cached_files.pop(name) for name in old]
         unneeded = frozenset[str]().union(*dropped)
         for needed in self._cached_files.values():
-            unneeded = (
-                unneeded - needed
-            )  # most are in the first one, so later differences are small
+            unneeded -= needed  # most are in the first one, so later differences are small
         # Before the commits, so that a crash in between leaves no orphans.
         self._delete(unneeded.union(_mark(_sequence(name)) for name in old))
         self._delete(old)
@@ -241,10 +239,6 @@ _check_store = lru_cache(maxsize=16)(_check_commits)
 
 def _name(sequence: int) -> str:
     return f"{_COMMITS}/{sequence:012}"
-
-
-def _state_folder(stage: int, shard: int) -> str:
-    return f"{_STATE}/{stage:02}-{shard:05}"
 
 
 def _mark(sequence: int) -> str:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Self
+from typing import BinaryIO, ClassVar, Self
 
 #: The folder of this package in a checkpoint.
 FOLDER = "gpu_windows"
@@ -31,6 +31,8 @@ class CheckpointFiles(ABC):
     """
 
     root: str
+    #: Whether requests are slow, so that several ranges should be read by one.
+    is_remote: ClassVar[bool] = False
 
     def below(self, folder: str) -> Self:
         """Return the files below a folder of this one."""
@@ -92,11 +94,6 @@ class CheckpointFiles(ABC):
         OSError
             `FileNotFoundError` if there is none.
         """
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether requests are slow, so that several ranges should be read by one."""
-        return False
 
     def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         """Load ranges of state files that are read next; disks do nothing.

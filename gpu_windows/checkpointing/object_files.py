@@ -36,6 +36,7 @@ from gpu_windows.checkpointing.object_stores import (
     parse_url,
     store_errors,
 )
+from gpu_windows.checkpointing.range_reader import RangeReader
 from gpu_windows.errors import CheckpointError
 
 #: Prefixes of names of cached files: those that are written once and read often.
@@ -187,7 +188,12 @@ class ObjectFiles(CheckpointFiles):
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
         """Open a file to read it in pieces; reading raises if it is missing."""
-        with io.BufferedReader(_Reader(self, name), _READ_AHEAD) as file:
+
+        def read(begin: int, length: int) -> bytes:
+            return self.read_ranges(name, [(begin, length)])[0]
+
+        reader = RangeReader(read, partial(self._size, name))
+        with io.BufferedReader(reader, _READ_AHEAD) as file:
             yield file
 
     def exists(self, name: str) -> bool:
@@ -320,41 +326,6 @@ class ObjectFiles(CheckpointFiles):
     def _key(self, name: str) -> str:
         """Return a key that is unique among the files of all stores."""
         return f"{dict(self.options).get('endpoint', '')} {self.root}/{name}"
-
-
-class _Reader(io.RawIOBase):
-    """A file object that reads by ranges; it requests the size only if needed."""
-
-    def __init__(self, files: ObjectFiles, name: str) -> None:
-        self._files, self._name = files, name
-        self._place = 0
-        self._size: int | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        if whence == io.SEEK_END and self._size is None:
-            self._size = self._files._size(self._name)
-        begins = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size or 0}
-        self._place = begins[whence] + offset
-        return self._place
-
-    def tell(self) -> int:
-        return self._place
-
-    def readinto(self, target: Any, /) -> int:
-        if self._size is not None and self._place >= self._size:
-            return 0
-        (content,) = self._files.read_ranges(self._name, [(self._place, len(target))])
-        target[: len(content)] = content
-        self._place += len(content)
-        if len(content) < len(target):
-            self._size = self._place
-        return len(content)
 
 
 def _is_cached(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -135,7 +135,7 @@ def _open_store(
     del process  # connections and threads do not outlive a fork
     url, config = ObjectUrl(scheme, place, ""), dict[str, Any](options)
     with store_errors(f"{scheme}://{place}", options):
-        return _MAKERS[scheme](url, config, _connection(config.get("endpoint"), retries))
+        return _make_store(url, config, _connection(config.get("endpoint"), retries))
 
 
 def _connection(endpoint: str | None, retries: int) -> dict[str, Any]:
@@ -147,30 +147,16 @@ def _connection(endpoint: str | None, retries: int) -> dict[str, Any]:
     return arguments
 
 
-def _make_s3(url: ObjectUrl, config: dict[str, Any], connection: dict[str, Any]) -> ObjectStore:
-    return import_obstore().store.S3Store(url.bucket, config=config, **connection)
-
-
-def _make_gcs(url: ObjectUrl, config: dict[str, Any], connection: dict[str, Any]) -> ObjectStore:
-    return import_obstore().store.GCSStore(url.bucket, config=config, **connection)
-
-
-def _make_azure(url: ObjectUrl, config: dict[str, Any], connection: dict[str, Any]) -> ObjectStore:
-    account, _, domain = url.host.partition(".")
-    config.setdefault("account_name", account)
-    if domain != _PUBLIC_AZURE:
-        config.setdefault("endpoint", f"https://{account}.{domain.replace('dfs.', 'blob.', 1)}")
-    return import_obstore().store.AzureStore(url.bucket, config=config, **connection)
-
-
-_Maker = Callable[[ObjectUrl, dict[str, Any], dict[str, Any]], ObjectStore]
-_MAKERS: dict[str, _Maker] = {
-    "s3": _make_s3,
-    "s3a": _make_s3,
-    "gs": _make_gcs,
-    "abfss": _make_azure,
-    "abfs": _make_azure,
-}
+def _make_store(url: ObjectUrl, config: dict[str, Any], connection: dict[str, Any]) -> ObjectStore:
+    stores = import_obstore().store
+    kinds = {"s3": stores.S3Store, "gs": stores.GCSStore, "abfss": stores.AzureStore}
+    if url.store == "abfss":
+        account, _, domain = url.host.partition(".")
+        config.setdefault("account_name", account)
+        if domain != _PUBLIC_AZURE:
+            endpoint = f"https://{account}.{domain.replace('dfs.', 'blob.', 1)}"
+            config.setdefault("endpoint", endpoint)
+    return kinds[url.store](url.bucket, config=config, **connection)
 
 
 # ---- errors

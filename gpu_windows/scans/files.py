@@ -20,9 +20,9 @@ from gpu_windows.checkpointing.object_stores import (
     parse_url,
     store_errors,
 )
+from gpu_windows.checkpointing.range_reader import RangeReader
 from gpu_windows.checkpointing.store_options import Setting, find_options
 from gpu_windows.errors import ScanError
-from gpu_windows.scans.object_reader import ObjectReader
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 #: Concurrent requests of a listing.
@@ -180,7 +180,12 @@ def _store(url: str, options: Options) -> tuple[ObjectStore, str]:
 def _open(file: ScannedFile, options: Options) -> Any:
     if is_object(file.path):
         store, key = _store(file.path, options)
-        return pa.PythonFile(ObjectReader(store, key, file.length, file.path, options), "r")
+
+        def read(begin: int, length: int) -> Any:
+            with store_errors(file.path, options):
+                return store.get_range(key, start=begin, length=length)
+
+        return pa.PythonFile(RangeReader(read, file.length), "r")
     try:
         return pa.OSFile(file.path)
     except OSError as error:
