@@ -130,9 +130,9 @@ def state(
 
     Exit status: 0, or 2 if it cannot be read.
     """
-    from gpu_windows.checkpoints.command import run
+    from gpu_windows.checkpoints.commands import run_state
 
-    raise typer.Exit(run(checkpoint, stage=stage, details=details, json=json))
+    raise typer.Exit(run_state(checkpoint, stage=stage, details=details, json=json))
 
 
 @checkpoint_app.command("list")
@@ -146,7 +146,7 @@ def list_commits(
 
     Exit status: 0, or 2 if it cannot be read.
     """
-    from gpu_windows.checkpoints.commit_commands import run_list
+    from gpu_windows.checkpoints.commands import run_list
 
     raise typer.Exit(run_list(path, json=json))
 
@@ -169,7 +169,7 @@ def go_back(
 
     Exit status: 0, or 2 if it is refused.
     """
-    from gpu_windows.checkpoints.commit_commands import run_back
+    from gpu_windows.checkpoints.commands import run_back
 
     raise typer.Exit(run_back(path, sequence, output=output, again=again))
 
@@ -186,7 +186,7 @@ def copy(
 
     Exit status: 0, or 2 if it is refused.
     """
-    from gpu_windows.checkpoints.commit_commands import run_copy
+    from gpu_windows.checkpoints.commands import run_copy
 
     raise typer.Exit(run_copy(path, sequence, to))
 

@@ -7,9 +7,15 @@ from os import PathLike
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpointing.locations import open_checkpoint
+from gpu_windows.checkpointing.state_commit import StageState, StateCommit
 from gpu_windows.checkpoints.commits import CommitSummary, read_commits
 from gpu_windows.checkpoints.copies import copy_checkpoint
-from gpu_windows.checkpoints.last_commit import CommittedStage, find_stage, read_last_commit
+from gpu_windows.checkpoints.last_commit import (
+    describe_stage,
+    earlier_stages,
+    find_stage,
+    read_last_commit,
+)
 from gpu_windows.checkpoints.open_files import open_all
 from gpu_windows.checkpoints.rollback import roll_back
 from gpu_windows.checkpoints.summary import (
@@ -20,6 +26,7 @@ from gpu_windows.checkpoints.summary import (
     read_shards,
 )
 from gpu_windows.errors import CheckpointError, StateError
+from gpu_windows.spark_glue.contract.times import to_ticks
 
 __all__ = [
     "CheckpointState",
@@ -69,17 +76,17 @@ def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> 
     """
     files = open_checkpoint(checkpoint)
     try:
-        found, shards = _read(files, stage)
+        commit, found, shards = _read(files, stage)
     except OSError as error:
         rule = f"the files of a checkpoint must be readable: {error.strerror}"
         raise CheckpointError(rule, value=error.filename or files.root) from error
     return CheckpointState(
         checkpoint=files.root,
-        query=found.description,
-        batch=found.batch,
+        query=describe_stage(commit, found.name),
+        batch=None if commit.number < 0 else commit.number,
         watermark=found.watermark,
-        next_call=found.next_call,
-        stages=found.earlier,
+        next_call=None if commit.next_call_ms is None else to_ticks(commit.next_call_ms),
+        stages=earlier_stages(commit),
         tables=add_up_tables(shards),
         shards=shards,
     )
@@ -87,16 +94,16 @@ def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> 
 
 def _read(
     checkpoint: CheckpointFiles, stage: str | None
-) -> tuple[CommittedStage, tuple[ShardState, ...]]:
+) -> tuple[StateCommit, StageState, tuple[ShardState, ...]]:
     log = CommitLog(checkpoint.below(FOLDER))
     failure: Exception | None = None
     for _ in range(_ATTEMPTS):
         commit = read_last_commit(log, checkpoint)
         found = find_stage(commit, stage)
-        names = (name for shard in found.state.shards for name in shard.files)
+        names = (name for shard in found.shards for name in shard.files)
         try:
             with open_all(log.files, names) as files:
-                return found, read_shards(files, found.state.shards)
+                return commit, found, read_shards(files, found.shards)
         except (StateError, OSError) as error:
             if read_last_commit(log, checkpoint).identity == commit.identity:
                 raise

@@ -15,8 +15,7 @@ from gpu_windows.checkpoints.last_commit import read_last_commit
 from gpu_windows.checkpoints.spark_part import SparkPart
 from gpu_windows.errors import CheckpointError
 from gpu_windows.monitoring.progress import BatchMetrics
-
-_TICKS_A_MS = 1_000
+from gpu_windows.spark_glue.contract.times import to_ticks
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def _summarize(
         sequence=commit.sequence,
         lineage=commit.lineage,
         batch=None if is_first else commit.number,
-        planned=None if is_first else commit.planned_ms * _TICKS_A_MS,
+        planned=None if is_first else to_ticks(commit.planned_ms),
         rows=commit.rows,
         result_files=len(commit.results),
         result_bytes=sum(size for each in commit.results for _, size in each.sizes),

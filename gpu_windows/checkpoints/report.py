@@ -1,4 +1,4 @@
-"""Reports the contents of a checkpoint as tables or JSON."""
+"""Reports the contents of a checkpoint, and its commits, as tables or JSON."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from gpu_windows.checkpoints.commits import CommitSummary
 from gpu_windows.checkpoints.summary import CheckpointState, Holding, ShardState
 
 #: The parts of a query that come first; the others follow.
@@ -21,11 +22,19 @@ _FIRST = (
     "window", "time", "key", "trigger", "evictor", "lateness", "function", "strategy", "shards",
 )  # fmt: skip
 #: Fields that JSON has as times.
-_TIMES = {"watermark", "next_call", "start", "end"}
+_TIMES = {"watermark", "next_call", "start", "end", "planned"}
 _NONE = "–"
+#: Columns of text, and those that are wrapped where a terminal is narrow.
+_TEXTS = {"table", "holds", "from, to", "planned", "delivered", "lineage", "back"}
+_WRAPPED = {"from, to", "planned"}
+#: Columns of every table of state.
+_HOLDINGS = ("keys", "holds", "size", "from, to")
+#: Mark of the newest commit, and how much of a lineage is shown.
+_LAST, _LINEAGE_LETTERS = "→", 8
+_SECOND = 1_000_000
 
 
-def show(console: Console, state: CheckpointState, *, details: bool) -> None:
+def show_state(console: Console, state: CheckpointState, *, details: bool) -> None:
     """Write tables: the query and its progress, then the tables of its state.
 
     Parameters
@@ -45,7 +54,7 @@ def show(console: Console, state: CheckpointState, *, details: bool) -> None:
         console.print(_shards(state.shards))
 
 
-def as_json(state: CheckpointState, *, details: bool) -> str:
+def state_as_json(state: CheckpointState, *, details: bool) -> str:
     """Return a JSON object: the fields of `CheckpointState`, times as text in UTC.
 
     Parameters
@@ -58,6 +67,17 @@ def as_json(state: CheckpointState, *, details: bool) -> str:
     if not details:
         del fields["shards"]
     return json.dumps(_with_times(fields), indent=2)
+
+
+def commits_as_json(commits: Sequence[CommitSummary]) -> str:
+    """Return a JSON list of objects: the fields of `CommitSummary`, times as text in UTC."""
+    return json.dumps(_with_times(list(map(asdict, commits))), indent=2)
+
+
+def commits_as_table(commits: Sequence[CommitSummary]) -> Table:
+    """Return a table with a line for each commit, the newest one marked."""
+    lines = [_commit_cells(each) for each in commits]
+    return _table([*lines[0]], [[*each.values()] for each in lines])
 
 
 def show_time(ticks: int | None) -> str:
@@ -102,7 +122,7 @@ def _tables(tables: Sequence[Holding]) -> Table:
     lines = [
         [each.table, f"{each.shards:,}", f"{each.runs:,}", *_holding_cells(each)] for each in tables
     ]
-    return _table("State", ("table", "shards", "runs"), lines)
+    return _table(("table", "shards", "runs", *_HOLDINGS), lines, "State")
 
 
 def _shards(shards: Sequence[ShardState]) -> Table:
@@ -112,11 +132,11 @@ def _shards(shards: Sequence[ShardState]) -> Table:
         found = [[each.table, f"{each.runs:,}", *_holding_cells(each)] for each in shard.tables]
         numbers = [str(shard.shard), *[""] * (len(found) - 1)]
         lines += [[number, *line] for number, line in zip(numbers, found, strict=True)]
-    return _table("Shards", ("shard", "table", "runs"), lines)
+    return _table(("shard", "table", "runs", *_HOLDINGS), lines, "Shards")
 
 
 def _holding_cells(holding: Holding) -> list[str]:
-    """Return the cells of `_COLUMNS`; tables show milliseconds."""
+    """Return the cells of `_HOLDINGS`; tables show milliseconds."""
     counts = [f"{name} {count:,}" for name, count in sorted(holding.counts.items())]
     keys = _NONE if holding.keys is None else f"{holding.keys:,}"
     times = [
@@ -125,9 +145,20 @@ def _holding_cells(holding: Holding) -> list[str]:
     return [keys, _lines(counts), decimal(holding.size), _lines(map(show_time, times))]
 
 
-_TIME = "from, to"
-_COLUMNS = ("keys", "holds", "size", _TIME)
-_NUMBERS = {"shard", "shards", "runs", "keys", "size"}
+def _commit_cells(commit: CommitSummary) -> dict[str, str]:
+    """Return the cells of a commit by column; files are shown as ``count: bytes``."""
+    planned = commit.planned
+    return {
+        "commit": f"{_LAST} {commit.sequence}" if commit.is_last else str(commit.sequence),
+        "batch": _NONE if commit.batch is None else str(commit.batch),
+        "planned": show_time(None if planned is None else planned // _SECOND * _SECOND),
+        "rows": f"{commit.rows:,}",
+        "results": f"{commit.result_files:,}: {decimal(commit.result_bytes)}",
+        "delivered": "yes" if commit.is_delivered else "no",
+        "state": f"{commit.state_files:,}: {decimal(commit.state_bytes)}",
+        "lineage": commit.lineage[:_LINEAGE_LETTERS],
+        "back": "yes" if commit.can_resume else "no",
+    }
 
 
 def _lines(cells: Iterable[str]) -> str:
@@ -135,12 +166,14 @@ def _lines(cells: Iterable[str]) -> str:
     return "\n".join(dict.fromkeys(cells))
 
 
-def _table(title: str, first: Sequence[str], lines: Iterable[Sequence[str]]) -> Table:
-    """Return a table of columns ``first`` and `_COLUMNS`, for a terminal of 80 columns."""
+def _table(
+    columns: Sequence[str], lines: Iterable[Sequence[str]], title: str | None = None
+) -> Table:
+    """Return a table for a terminal of 80 columns."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in (*first, *_COLUMNS):
-        justify: JustifyMethod = "right" if name in _NUMBERS else "left"
-        table.add_column(name, justify=justify, no_wrap=name != _TIME, overflow="fold")
+    for name in columns:
+        justify: JustifyMethod = "left" if name in _TEXTS else "right"
+        table.add_column(name, justify=justify, no_wrap=name not in _WRAPPED, overflow="fold")
     for line in lines:
         table.add_row(*map(Text, line))
     return table
