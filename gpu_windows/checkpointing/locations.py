@@ -32,13 +32,8 @@ _REFUSED = {
 _OTHER = f"take a path, or a URL that begins with {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
 
 
-def _no_setting(name: str) -> None:
-    """Return the value of a setting where there is no session."""
-    del name
-
-
 def open_checkpoint(
-    checkpoint: str | PathLike[str], setting: Setting = _no_setting
+    checkpoint: str | PathLike[str], setting: Setting | None = None
 ) -> CheckpointFiles:
     """Return the files of a checkpoint. Nothing is read or written yet.
 
@@ -62,7 +57,7 @@ def open_checkpoint(
     if scheme in SCHEMES:
         url = parse_url(text)
         import_obstore()
-        return ObjectFiles(str(url), find_options(url, setting))
+        return ObjectFiles(str(url), find_options(url, setting or (lambda name: None)))
     if scheme not in ("", "file"):
         advice = _REFUSED.get(scheme, _OTHER)
         raise CheckpointError(f"{_RULE}: {advice}", value=text)

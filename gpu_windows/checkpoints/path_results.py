@@ -11,7 +11,7 @@ from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.locations import open_checkpoint
 from gpu_windows.commits.marker_files import MARKER, number_of, numbered_folders, read_markers
-from gpu_windows.commits.records import BLOCK, COMMITS, OWNERS, Owner
+from gpu_windows.commits.records import BLOCK, COMMITS, OWNERS, Owner, read_owners
 from gpu_windows.errors import CheckpointError, OutputError
 
 
@@ -48,10 +48,7 @@ class PathResults:
             for folder in numbered_folders(files, OWNERS)
             for text in read_markers(files, folder)
         )
-        by_number = {
-            each.generation: each for each in map(Owner.from_text, sorted(texts, reverse=True))
-        }
-        owners = tuple(by_number[number] for number in sorted(by_number))
+        owners = tuple(read_owners(texts))
         if not owners or owners[-1].query not in lineages:
             rule = "the output must be the path to which the query of the checkpoint writes"
             raise OutputError(rule, value=files.root)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePosixPath
 from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from gpu_windows.commits.records import BLOCK, COMMITS, OWNERS, Commit
+from gpu_windows.checkpointing.local_files import LocalFiles
+from gpu_windows.commits.completeness import select_files
+from gpu_windows.commits.marker_files import HIDDEN, numbered_folders, read_markers
+from gpu_windows.commits.records import BLOCK, COMMITS, OWNERS, RESULT, Commit, Owner
 from gpu_windows.errors import OutputError
 
 #: A generation and the number of a micro-batch.
@@ -114,7 +118,7 @@ class PathLog:
         """Return the record in a folder, the first of several; None before it is written."""
         texts = []
         for info in self._list_infos(folder):
-            if not info.base_name.startswith(("_", ".")):
+            if not info.base_name.startswith(HIDDEN):
                 with self._system[0].open_input_file(info.path) as file:
                     texts.append(file.read().decode())
         return min(filter(None, texts), default=None)
@@ -131,3 +135,36 @@ def file_system(uri: str) -> tuple[fs.FileSystem, str]:
     scheme, separator, rest = quote(uri, safe=_ASCII).partition(":")
     system, path = fs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}{separator}{rest}")
     return system, path.rstrip("/")
+
+
+def committed_files(path: str) -> list[str]:
+    """Return the Parquet files of complete micro-batches, or of the last complete write.
+
+    Parameters
+    ----------
+    path : str
+        Of results, on a local disk.
+
+    Raises
+    ------
+    OutputError
+        If no write is complete, or a file is missing.
+    """
+    files, log = LocalFiles(path), PathLog(path)
+    commits = list(log.between(NOTHING))
+    newest = read_markers(files, numbered_folders(files, OWNERS)[-1])
+    last = [Owner.from_text(text) for text in newest]
+    if last[0].is_bounded:
+        if not commits:
+            raise OutputError("no write to the path is complete: write it again", value=path)
+        commits = commits[-1:]
+    found: list[str] = []
+    for commit in commits:
+        part = commit.outputs.get(RESULT)
+        if part is not None:
+            rows = log.rows_of_files(part.folder)
+            names = {PurePosixPath(file).name: count for file, count in rows.items()}
+            there = part.choose_files(names)
+            readable = select_files(path, commit, RESULT, there, "raise")
+            found += [f"{path}/{part.folder}/{name}" for name in readable]
+    return found

@@ -103,6 +103,16 @@ class Owner:
             return cls(found["generation"], found["query"], found["schemas"], bounded)
 
 
+def read_owners(texts: Iterable[str]) -> list[Owner]:
+    """Return owners by their records, in order of their generations.
+
+    If two claimed the same generation at once, the order of their records decides; the other gets
+    an error when it writes.
+    """
+    found = {each.generation: each for each in map(Owner.from_text, sorted(texts, reverse=True))}
+    return [found[generation] for generation in sorted(found)]
+
+
 @dataclass(frozen=True)
 class Part:
     """One output of a micro-batch.

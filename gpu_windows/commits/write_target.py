@@ -80,7 +80,7 @@ class WriteTarget:
             If it is in a store that is not supported.
         """
         with path_errors_of_results():
-            return open_checkpoint(self.path, *([] if setting is None else [setting]))
+            return open_checkpoint(self.path, setting)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
-from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from
+from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from, read_owners
 from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkQuery
 from gpu_windows.spark_glue.files.marker_files import (
@@ -27,14 +27,8 @@ _DATA_FILES = ("avro", "csv", "gz", "json", "jsonl", "orc", "parquet", "txt")
 
 
 def owners(session: SparkSession, path: str) -> list[Owner]:
-    """Return the queries that wrote to a path; the last one owns it.
-
-    If two claimed the same generation at once, the order of their records decides; the other gets
-    an error when it writes.
-    """
-    texts = sorted(read_markers(session, f"{literal(path)}/{OWNERS}"), reverse=True)
-    found = {owner.generation: owner for owner in map(Owner.from_text, texts)}
-    return [found[generation] for generation in sorted(found)]
+    """Return the queries that wrote to a path; the last one owns it."""
+    return read_owners(read_markers(session, f"{literal(path)}/{OWNERS}"))
 
 
 def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:

@@ -9,7 +9,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.dataset as ds
 import pyarrow.json as pa_json
 
-from gpu_windows.commits.path_files import committed_files
+from gpu_windows.commits.path_log import committed_files
 from gpu_windows.commits.records import OWNERS
 from gpu_windows.errors import QueryError
 from gpu_windows.sql.scripts.formats import Format
