@@ -15,8 +15,6 @@ from gpu_windows.runners.stages import is_of_stage, of_stage
 
 #: Positional arguments of a function.
 _GIVEN = ("results", "late rows", "number")
-#: Keyword arguments, if a function has such parameters.
-PLANNED_MS = "planned_ms"
 
 
 @dataclass(frozen=True)
@@ -41,12 +39,10 @@ class FunctionSink(Sink, SinkWriter):
     function: Callable[..., None]
 
     def __post_init__(self) -> None:
-        sides: dict[str, Any] = {"sides": {}}
-        stages: dict[str, Any] = {"stages": {}}
-        planned = planned_argument(self.function, None)
-        more = (sides, stages, sides | stages)
-        if not any(_takes(self.function, *_GIVEN, **each, **planned) for each in more):
-            check_takes(self.function, *_GIVEN, **planned)
+        wanted = _wanted(self.function, stages={}, planned_ms=None)
+        with_sides = _takes(self.function, *_GIVEN, sides={}, **wanted)
+        if not with_sides and not _takes(self.function, *_GIVEN, **wanted):
+            check_takes(self.function, *_GIVEN, **planned_argument(self.function, None))
 
     def check(self, plan: Plan) -> None:
         """Raise `QueryError` if a function and the query differ in having side outputs.
@@ -56,12 +52,9 @@ class FunctionSink(Sink, SinkWriter):
         QueryError
         """
         sides = tuple(plan.query.side_outputs)
-        stages: dict[str, object] = (
-            {"stages": {}} if _has_parameter(self.function, "stages") else {}
-        )
-        planned = planned_argument(self.function, None)
         given = {"sides": sides} if sides else {}
-        check_takes(self.function, *_GIVEN, **given, **stages, **planned)
+        wanted = _wanted(self.function, stages={}, planned_ms=None)
+        check_takes(self.function, *_GIVEN, **given, **wanted)
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return the sink itself: it needs nothing of a query."""
@@ -73,17 +66,15 @@ class FunctionSink(Sink, SinkWriter):
         outputs = batch.outputs
         prefix = side_name("")
         sides = {n.removeprefix(prefix): f for n, f in outputs.items() if n.startswith(prefix)}
-        options = {"sides": sides} if sides else {}
-        if _has_parameter(self.function, "stages"):
-            options["stages"] = {of_stage(n): f for n, f in outputs.items() if is_of_stage(n)}
-        planned = planned_argument(self.function, batch.planned_ms)
-        self.function(outputs[RESULT], outputs[LATE], batch.number, **options, **planned)
+        given = {"sides": sides} if sides else {}
+        stages = {of_stage(n): f for n, f in outputs.items() if is_of_stage(n)}
+        wanted = _wanted(self.function, stages=stages, planned_ms=batch.planned_ms)
+        self.function(outputs[RESULT], outputs[LATE], batch.number, **given, **wanted)
 
 
 def planned_argument(function: Any, planned_ms: int | None) -> dict[str, Any]:
     """Return the keyword argument with the plan time, if a function has such a parameter."""
-    has_it = callable(function) and _has_parameter(function, PLANNED_MS)
-    return {PLANNED_MS: planned_ms} if has_it else {}
+    return _wanted(function, planned_ms=planned_ms)
 
 
 def check_takes(function: Any, *arguments: str, **options: object) -> None:
@@ -110,11 +101,13 @@ def _takes(function: Any, *arguments: str, **options: object) -> bool:
     return True
 
 
-def _has_parameter(function: Callable[..., None], name: str) -> bool:
+def _wanted(function: Any, **values: object) -> dict[str, Any]:
+    """Return the keyword arguments for which a function has parameters."""
     try:
-        return name in signature(function).parameters
-    except ValueError:  # builtins have no signature
-        return False
+        parameters = signature(function).parameters
+    except (ValueError, TypeError):  # builtins have no signature, others cannot be called
+        return {}
+    return {name: value for name, value in values.items() if name in parameters}
 
 
 def _is_class_of_sinks(function: Any) -> bool:

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from gpu_windows.commits.records import RESULT
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.top_changes import Change
-from gpu_windows.planning.plan import Plan
-from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
-from gpu_windows.sinks.modes import (
-    Mode,
-    check_is_mode,
-    check_mode,
-    check_places,
-    check_sides,
-    copy_mapping,
-    latest,
-    output_places,
-)
+from gpu_windows.runners.sink import SinkBatch, SinkQuery, SinkWriter
+from gpu_windows.sinks.modes import Mode, Replacement
+from gpu_windows.sinks.placed import PlacedSink, check_places, copy_mapping, output_places
 from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
@@ -33,7 +24,7 @@ _DELETED = Change.DELETE.name.lower()
 
 
 @dataclass(frozen=True)
-class KafkaSink(Sink):
+class KafkaSink(PlacedSink):
     """A sink that writes to topics of Kafka.
 
     Spark writes to Kafka at least once: an interrupted micro-batch is repeated, and records that it
@@ -87,9 +78,8 @@ class KafkaSink(Sink):
     value: Callable[[Column], Column] | None = None
 
     def __post_init__(self) -> None:
-        check_is_mode(self.mode)
+        super().__post_init__()
         object.__setattr__(self, "options", copy_mapping("options", self.options))
-        object.__setattr__(self, "sides", copy_mapping("sides", self.sides))
         if _SERVERS not in self.options:
             rule = f"options of a KafkaSink name {_SERVERS}"
             raise QueryError(rule, value=", ".join(self.options) or "none")
@@ -106,56 +96,31 @@ class KafkaSink(Sink):
         """Names of the outputs that are written, to their topics."""
         return output_places(self.topic, self.late, self.sides)
 
-    def check(self, plan: Plan) -> None:
-        """Raise for results that cannot replace each other, and for side outputs without a topic.
-
-        Raises
-        ------
-        QueryError, UnsupportedQueryError
-        """
-        check_mode(plan, self.mode)
-        check_sides(plan, self.sides)
-
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return a writer that knows the columns of record keys."""
-        computed = query.plan.query
-        upserts = self.mode == "upsert"
-        change = computed.change_column if upserts else None
-        fires = upserts and computed.has_windows
-        return KafkaWriter(self, query.row_columns, query.key_columns, change, fires=fires)
+        replacement = Replacement.of(query)
+        if self.mode == "append":
+            replacement = replace(replacement, change=None, fires=False)
+        return KafkaWriter(self, replacement, query.key_columns)
 
 
+@dataclass
 class KafkaWriter(SinkWriter):
     """Writes the outputs of a query to topics.
 
     Parameters
     ----------
     sink : KafkaSink
-    on : tuple of str
-        Names of the columns that identify results.
+    replacement : Replacement
+        Of results; those that are appended have no deleted rows, and all firings count.
     keys : tuple of str
         Names of the key columns, which late rows and side outputs have.
-    change : str, optional
-        The column that marks deleted rows.
-    fires : bool
-        Whether the last firing of a window in a micro-batch counts.
     """
 
-    def __init__(
-        self,
-        sink: KafkaSink,
-        on: tuple[str, ...],
-        keys: tuple[str, ...],
-        change: str | None,
-        *,
-        fires: bool,
-    ) -> None:
-        self._sink = sink
-        self._on = on
-        self._keys = keys
-        self._change = change
-        self._fires = fires
-        self._query = ""
+    sink: KafkaSink
+    replacement: Replacement
+    keys: tuple[str, ...]
+    _query: str = field(default="", init=False)
 
     def begin(self, query: SinkQuery) -> None:
         """Store the identity of the checkpoint."""
@@ -163,27 +128,26 @@ class KafkaWriter(SinkWriter):
 
     def write(self, batch: SinkBatch) -> None:
         """Write the records of a micro-batch."""
-        for output, topic in self._sink.topics.items():
+        for output, topic in self.sink.topics.items():
             if batch.sizes[output]:
                 rows = batch.read(output, None)
                 made = self._of_results if output == RESULT else self._of_others
                 write = made(rows, batch).write.format("kafka")
-                write.options(**self._sink.options).option("topic", topic).save()
+                write.options(**self.sink.options).option("topic", topic).save()
 
     def _of_results(self, rows: DataFrame, batch: SinkBatch) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-        rows = latest(rows, self._on) if self._fires else rows
-        change = self._change
+        change = self.replacement.change
         gone = None if change is None else F.col(quote_name(change)) == _DELETED
-        made, planned_ms = self._records(self._on, change), batch.planned_ms
-        return made(rows, self._query, batch.number, gone, planned_ms=planned_ms)
+        made, rows = self._records(self.replacement.on, change), self.replacement.latest(rows)
+        return made(rows, self._query, batch.number, gone, planned_ms=batch.planned_ms)
 
     def _of_others(self, rows: DataFrame, batch: SinkBatch) -> DataFrame:
-        made, planned_ms = self._records(self._keys), batch.planned_ms
-        return made(rows, self._query, batch.number, planned_ms=planned_ms)
+        made = self._records(self.keys)
+        return made(rows, self._query, batch.number, planned_ms=batch.planned_ms)
 
     def _records(self, key: tuple[str, ...], without: str | None = None) -> Records:
         from gpu_windows.spark_glue.files.kafka_records import Records, as_json
 
-        return Records(key, without, self._sink.key or as_json, self._sink.value or as_json)
+        return Records(key, without, self.sink.key or as_json, self.sink.value or as_json)

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
-from gpu_windows.sinks.modes import check_takes_over
+from gpu_windows.sinks.placed import check_takes_over
 
 #: The beginning of the URL of a database.
 _DATABASE = re.compile(r"jdbc:\w+:|postgres(?:ql)?://|mysql://")

@@ -9,7 +9,7 @@ from gpu_windows.commits.records import LATE, RESULT
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.sinks.function import check_takes, planned_argument
-from gpu_windows.sinks.modes import check_can_upsert, latest
+from gpu_windows.sinks.modes import Replacement, check_can_upsert
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Upsert(Sink):
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return a writer that knows the columns which identify rows."""
-        return UpsertWriter(self, query.row_columns, fires=query.plan.query.has_windows)
+        return UpsertWriter(self, Replacement.of(query))
 
 
 @dataclass(frozen=True)
@@ -61,24 +61,19 @@ class UpsertWriter(SinkWriter):
     Parameters
     ----------
     sink : Upsert
-    on : tuple of str
-        Names of the columns that identify rows.
-    fires : bool
-        Whether results are firings of windows: then the last one in a micro-batch counts. Other
-        results occur once in a micro-batch.
+    replacement : Replacement
+        Of results.
     """
 
     sink: Upsert
-    on: tuple[str, ...]
-    fires: bool = True
+    replacement: Replacement
 
     def write(self, batch: SinkBatch) -> None:
         """Merge the last firing of each window, and pass on the late rows."""
         outputs = batch.outputs
-        results = outputs[RESULT]
-        rows = latest(results, self.on) if self.fires else results
+        rows = self.replacement.latest(outputs[RESULT])
         merge, late = self.sink.merge, self.sink.late
-        merge(rows, self.on, batch.number, **planned_argument(merge, batch.planned_ms))
+        merge(rows, self.replacement.on, batch.number, **planned_argument(merge, batch.planned_ms))
         if late is not None:
             late(outputs[LATE], batch.number, **planned_argument(late, batch.planned_ms))
 

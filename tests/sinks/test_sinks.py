@@ -13,6 +13,7 @@ from gpu_windows import errors
 from gpu_windows.planning.own_columns import REASON
 from gpu_windows.runners.sink import SinkBatch
 from gpu_windows.sinks.function import FunctionSink
+from gpu_windows.sinks.modes import Replacement
 from gpu_windows.sinks.upsert import UpsertWriter
 from gpu_windows.spark_glue.session.settings import SETTINGS
 from tests.spark_glue.stream_runs import ASSIGNERS, batches, expected, files, streamed, windowed
@@ -281,8 +282,10 @@ def test_functions_are_told_when_a_micro_batch_was_planned() -> None:
     planned = keyed.window(ASSIGNERS["tumbling"]).with_outputs().aggregate(n=gw.count()).plan
     FunctionSink(sink).check(planned)
     FunctionSink(sink).write(batch)
-    UpsertWriter(gw.upsert(merge, late=late), ("k",), fires=False).write(batch)
-    UpsertWriter(gw.upsert(lambda *given: told.append(given)), ("k",), fires=False).write(batch)
+    UpsertWriter(gw.upsert(merge, late=late), Replacement(("k",), fires=False)).write(batch)
+    UpsertWriter(
+        gw.upsert(lambda *given: told.append(given)), Replacement(("k",), fires=False)
+    ).write(batch)
     assert told == [
         ("result", "late", 7, 1_000),
         ("result", ("k",), 7, 1_000),

@@ -274,4 +274,4 @@ def test_a_merge_bounds_times_without_a_zone(
 def test_a_writer_goes_to_another_process() -> None:
     """On Spark Connect."""
     writer = TableWriter(IcebergTables(), {"result": "t"}, {}, None, takes_over=True)
-    assert pickle.loads(pickle.dumps(writer))._places == {"result": "t"}  # noqa: S301
+    assert pickle.loads(pickle.dumps(writer)).places == {"result": "t"}  # noqa: S301

@@ -7,6 +7,7 @@ from typing import Any
 
 from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkBatch
+from gpu_windows.sinks.placed import is_written
 from gpu_windows.sinks.postgres.statements import TableName
 
 #: The name of the table.
@@ -106,17 +107,9 @@ class TableCommits:
             rule = "another query has taken over the table (takes_over=True)"
             raise OutputError(rule, value=self.table.sql)
         number, rows, planned_ms = found
-        if number is None or number < batch.number:
-            return False
-        if number > batch.number or not batch.is_again(rows, planned_ms):
-            rule = (
-                f"the checkpoint continues with micro-batch {batch.number} of {batch.rows} rows, "
-                f"and the table holds micro-batch {number} of {rows} rows: either the checkpoint "
-                "is an older copy, or what comes before gw.stream has changed. Write to another "
-                "table"
-            )
-            raise OutputError(rule, value=self.table.sql)
-        return True
+        return number is not None and is_written(
+            batch, number, rows, planned_ms, holder="the table", table=self.table.sql
+        )
 
     def record(self, cursor: Any, batch: SinkBatch) -> None:
         """Record a micro-batch."""

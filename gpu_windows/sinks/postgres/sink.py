@@ -11,17 +11,9 @@ from gpu_windows.commits.records import RESULT
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.own_columns import FIRING
 from gpu_windows.planning.plan import Plan
-from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
-from gpu_windows.sinks.modes import (
-    Mode,
-    check_is_mode,
-    check_mode,
-    check_places,
-    check_sides,
-    check_takes_over,
-    copy_mapping,
-    output_places,
-)
+from gpu_windows.runners.sink import SinkQuery, SinkWriter
+from gpu_windows.sinks.modes import Mode, Replacement
+from gpu_windows.sinks.placed import PlacedSink, check_places, output_places
 from gpu_windows.sinks.postgres.commits import COMMITS
 from gpu_windows.sinks.postgres.statements import TableName
 from gpu_windows.sinks.postgres.url import check_url
@@ -31,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PostgresSink(Sink):
+class PostgresSink(PlacedSink):
     """A sink that writes to tables of PostgreSQL, each micro-batch once.
 
     The rows of a micro-batch, of all outputs, and its number are one transaction: a repeated
@@ -89,11 +81,9 @@ class PostgresSink(Sink):
     takes_over: bool = False
 
     def __post_init__(self) -> None:
-        check_is_mode(self.mode)
+        super().__post_init__()
         check_url(self.url)
-        check_takes_over(self.takes_over)
         object.__setattr__(self, "key", _key_names(self.key, self.mode))
-        object.__setattr__(self, "sides", copy_mapping("sides", self.sides))
         check_places({output: name.sql for output, name in self.places.items()})
         if any(table.name == COMMITS for table in self.places.values()):
             raise QueryError("this table is the sink's own: write to another one", value=COMMITS)
@@ -104,16 +94,9 @@ class PostgresSink(Sink):
         tables = output_places(self.table, self.late, self.sides)
         return {output: TableName.parse(table) for output, table in tables.items()}
 
-    def check(self, plan: Plan) -> None:
-        """Raise for results that cannot be merged, and for side outputs without a table.
-
-        Raises
-        ------
-        QueryError, UnsupportedQueryError
-        """
+    def _check_mode(self, plan: Plan) -> None:
         if not self.key:
-            check_mode(plan, self.mode)
-        check_sides(plan, self.sides)
+            super()._check_mode(plan)
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return a writer to the tables, which are the query's from `SinkWriter.begin` on.
@@ -131,7 +114,7 @@ class PostgresSink(Sink):
             reached, or refuses a statement.
         """
         from gpu_windows.sinks.postgres.columns import check_columns
-        from gpu_windows.sinks.postgres.writer import PostgresWriter, Upsert
+        from gpu_windows.sinks.postgres.writer import PostgresWriter
         from gpu_windows.spark_glue.columns.types import to_arrow_schema
 
         schemas: dict[str, StructType] = {name: query.schemas[name] for name in self.places}
@@ -150,7 +133,7 @@ class PostgresSink(Sink):
             *query.key_columns,
             *query.window_columns,
         }
-        upsert = Upsert(on, computed.change_column, fires=computed.has_windows and fires)
+        upsert = Replacement(on, computed.change_column, computed.has_windows and fires)
         writer = PostgresWriter(
             self.url,
             self.places,

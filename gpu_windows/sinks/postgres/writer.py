@@ -13,7 +13,8 @@ import pyarrow as pa
 from gpu_windows.commits.records import RESULT
 from gpu_windows.errors import OutputError, require_extra
 from gpu_windows.runners.sink import SinkBatch, SinkQuery, SinkWriter
-from gpu_windows.sinks.modes import check_places
+from gpu_windows.sinks.modes import Replacement
+from gpu_windows.sinks.placed import check_places
 from gpu_windows.sinks.postgres import statements
 from gpu_windows.sinks.postgres.columns import check_table
 from gpu_windows.sinks.postgres.commits import TableCommits, begin
@@ -31,25 +32,6 @@ _ROWS_SQL = f"pg_temp.{_ROWS}"
 
 
 @dataclass(frozen=True)
-class Upsert:
-    """How results replace earlier ones.
-
-    Parameters
-    ----------
-    on : tuple of str
-        Names of the columns that identify rows.
-    change : str, optional
-        The column that marks deleted rows, which the table does not have.
-    fires : bool
-        Whether results are firings of windows: then the last one in a micro-batch counts.
-    """
-
-    on: tuple[str, ...]
-    change: str | None
-    fires: bool
-
-
-@dataclass(frozen=True)
 class PostgresWriter(SinkWriter):
     """Writes the outputs of a query to tables that it owns.
 
@@ -62,7 +44,7 @@ class PostgresWriter(SinkWriter):
         Of the outputs.
     query : str
         The identity of the checkpoint.
-    upsert : Upsert, optional
+    upsert : Replacement, optional
         None: results are appended.
     takes_over : bool
     """
@@ -71,7 +53,7 @@ class PostgresWriter(SinkWriter):
     places: Mapping[str, TableName]
     schemas: Mapping[str, pa.Schema]
     query: str
-    upsert: Upsert | None
+    upsert: Replacement | None
     takes_over: bool
 
     def begin(self, query: SinkQuery) -> None:
@@ -172,7 +154,7 @@ class PostgresWriter(SinkWriter):
         for statement in made:
             cursor.execute(statement)
 
-    def _upsert_of(self, output: str) -> Upsert | None:
+    def _upsert_of(self, output: str) -> Replacement | None:
         return self.upsert if output == RESULT else None
 
     def _read(self, batch: SinkBatch, output: str) -> pa.Table | pa.RecordBatchReader:

@@ -55,12 +55,8 @@ class TableOwner:
         return cls(int(generation), query)
 
     @classmethod
-    def next(
-        cls, session: SparkSession, identifier: str, query: str | None, *, takes_over: bool
-    ) -> int:
-        """Return the generation in which a query may write to an existing table.
-
-        ``query``: None if it is new.
+    def next(cls, session: SparkSession, identifier: str, query: str, *, takes_over: bool) -> Self:
+        """Return a query as the owner of an existing table to which it may write.
 
         Raises
         ------
@@ -69,16 +65,16 @@ class TableOwner:
         """
         last = cls.of(session, identifier)
         if last is None:
-            return 0
+            return cls(0, query)
         if last.query == query:
-            return last.generation
+            return last
         if not takes_over:
             rule = (
                 "the table holds results of a query with another checkpoint: write to another "
                 "table, or take it over with takes_over=True, after which that query may not"
             )
             raise OutputError(rule, value=identifier)
-        return last.generation + 1
+        return cls(last.generation + 1, query)
 
     def check(self, session: SparkSession, identifier: str) -> None:
         """Raise `OutputError` if the table is another query's now."""

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gpu_windows.errors import QueryError
-from gpu_windows.planning.plan import Plan
-from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
-from gpu_windows.sinks.modes import (
-    Mode,
-    check_is_mode,
-    check_mode,
-    check_places,
-    check_sides,
-    check_takes_over,
-    copy_mapping,
-    output_places,
-)
+from gpu_windows.runners.sink import SinkQuery, SinkWriter
+from gpu_windows.sinks.modes import Mode
+from gpu_windows.sinks.placed import PlacedSink, check_places, output_places
 from gpu_windows.sinks.tables.formats import DeltaTables, IcebergTables, TableFormat
 
 if TYPE_CHECKING:
@@ -31,7 +21,7 @@ Table = str | PathLike[str]
 
 
 @dataclass(frozen=True)
-class TableSink(Sink):
+class TableSink(PlacedSink):
     """Writes the outputs of a query to tables of a format: see `DeltaSink`, `IcebergSink`.
 
     Parameters
@@ -48,17 +38,12 @@ class TableSink(Sink):
     late: Table | None = None
     sides: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
     takes_over: bool = False
+    #: The format of the tables.
+    format: ClassVar[TableFormat]
 
     def __post_init__(self) -> None:
-        check_is_mode(self.mode)
-        check_takes_over(self.takes_over)
-        object.__setattr__(self, "sides", copy_mapping("sides", self.sides))
+        super().__post_init__()
         check_places(self.places)
-
-    @property
-    @abstractmethod
-    def format(self) -> TableFormat:
-        """The format of the tables."""
 
     @property
     def places(self) -> Mapping[str, str]:
@@ -74,16 +59,6 @@ class TableSink(Sink):
         is_path = not isinstance(table, str) and "/" not in text
         return self.format.identifier(f"./{text}" if is_path else text.rstrip("/") or text)
 
-    def check(self, plan: Plan) -> None:
-        """Raise for results that cannot be merged, and for side outputs without a table.
-
-        Raises
-        ------
-        QueryError, UnsupportedQueryError
-        """
-        check_mode(plan, self.mode)
-        check_sides(plan, self.sides)
-
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return a writer to the tables, which are the query's from `SinkWriter.begin` on.
 
@@ -94,8 +69,7 @@ class TableSink(Sink):
         """
         from gpu_windows.sinks.tables.writer import Merge, TableWriter
 
-        upserts = self.mode == "upsert"
-        merge = Merge.of(query) if upserts else None
+        merge = Merge.of(query) if self.mode == "upsert" else None
         change = None if merge is None else merge.change
         schemas = {name: self._table_schema(query.schemas[name], change) for name in self.places}
         writer = TableWriter(self.format, self.places, schemas, merge, takes_over=self.takes_over)
@@ -155,10 +129,7 @@ class DeltaSink(TableSink):
     ('/lake/minutes', 'upsert')
     """
 
-    @property
-    def format(self) -> TableFormat:
-        """Delta's."""
-        return DeltaTables()
+    format = DeltaTables()
 
 
 @dataclass(frozen=True)
@@ -192,7 +163,4 @@ class IcebergSink(TableSink):
     ('lake.db.minutes', 'upsert')
     """
 
-    @property
-    def format(self) -> TableFormat:
-        """Iceberg's."""
-        return IcebergTables()
+    format = IcebergTables()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from gpu_windows.commits.records import RESULT
-from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkBatch, SinkQuery, SinkWriter
-from gpu_windows.sinks.modes import latest
+from gpu_windows.sinks.modes import Replacement
+from gpu_windows.sinks.placed import is_written
 from gpu_windows.sinks.tables import statements
 from gpu_windows.sinks.tables.expired_history import is_written_by_record
 from gpu_windows.sinks.tables.formats import Stamp, TableFormat
@@ -21,39 +21,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Merge:
-    """How results replace earlier ones.
+class Merge(Replacement):
+    """How results replace earlier ones in a table.
 
     Parameters
     ----------
-    on : tuple of str
-        Names of the columns that identify rows.
+    on, change, fires
+        See `Replacement`.
     within : tuple of str
-        Those of them that are bounds of windows, if any.
-    fires : bool
-        Whether results are firings of windows: then the last one in a micro-batch counts.
-    change : str, optional
-        The column that marks deleted rows.
+        Those of ``on`` that are bounds of windows, if any.
     """
 
-    on: tuple[str, ...]
-    within: tuple[str, ...]
-    fires: bool
-    change: str | None
+    within: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, query: SinkQuery) -> Self:
         """Return how the results of a query are merged."""
-        computed = query.plan.query
-        change = computed.change_column
-        return cls(query.row_columns, query.window_columns, computed.has_windows, change)
+        return replace(super().of(query), within=query.window_columns)
 
     def __call__(self, results: DataFrame, identifier: str) -> None:
         """Merge results into a table."""
-        rows = latest(results, self.on) if self.fires else results
+        rows = self.latest(results)
         statements.merge(rows, identifier, self.on, change=self.change, within=self.within)
 
 
+@dataclass
 class TableWriter(SinkWriter):
     """Writes the outputs of a query to tables that it owns.
 
@@ -69,25 +61,16 @@ class TableWriter(SinkWriter):
     takes_over : bool
     """
 
-    def __init__(
-        self,
-        format: TableFormat,  # noqa: A002 - as everyone calls it
-        places: Mapping[str, str],
-        schemas: Mapping[str, StructType],
-        merge: Merge | None,
-        *,
-        takes_over: bool,
-    ) -> None:
-        self._format = format
-        self._places = places
-        self._schemas = schemas
-        self._merge = merge
-        self._takes_over = takes_over
-        self._owners: dict[str, TableOwner] = {}
-        self._session: str | None = None  # the user's, if it has an identity (Spark Connect)
-        self._checked: set[str] = (
-            set()
-        )  # outputs whose last micro-batch this run has written or checked
+    format: TableFormat
+    places: Mapping[str, str]
+    schemas: Mapping[str, StructType]
+    merge: Merge | None
+    takes_over: bool
+    _owners: dict[str, TableOwner] = field(default_factory=dict, init=False)
+    #: The user's, if it has an identity (Spark Connect).
+    _session: str | None = field(default=None, init=False)
+    #: Outputs whose last micro-batch this run has written or checked.
+    _checked: set[str] = field(default_factory=set, init=False)
 
     def check_tables(self, query: SinkQuery) -> None:
         """Raise for tables that are another query's, or have other columns; change nothing.
@@ -96,12 +79,9 @@ class TableWriter(SinkWriter):
         ------
         OutputError
         """
-        session, identity = query.session, query.identity
-        for output, table in self._places.items():
-            if statements.exists(session, table):
-                self._format.refresh(session, table)
-                TableOwner.next(session, table, identity, takes_over=self._takes_over)
-                statements.check_columns(session, table, self._schemas[output])
+        for output, table in self.places.items():
+            if statements.exists(query.session, table):
+                self._find_owner(query, output, table)
 
     def begin(self, query: SinkQuery) -> None:
         """Create missing tables, and make the query the owner of all of them.
@@ -111,17 +91,22 @@ class TableWriter(SinkWriter):
         OutputError
             If another query has claimed one.
         """
-        session, identity = query.session, query.identity
+        session = query.session
         self._session = _id_of(session)
-        for output, table in self._places.items():
-            statements.create(session, table, self._schemas[output], self._format.name)
-            self._format.refresh(session, table)
-            generation = TableOwner.next(session, table, identity, takes_over=self._takes_over)
-            owner = self._owners[output] = TableOwner(generation, identity)
-            statements.check_columns(session, table, self._schemas[output])
+        for output, table in self.places.items():
+            statements.create(session, table, self.schemas[output], self.format.name)
+            owner = self._owners[output] = self._find_owner(query, output, table)
             if TableOwner.of(session, table) != owner:
                 statements.set_property(session, table, OWNER, owner.text)
                 owner.check(session, table)
+
+    def _find_owner(self, query: SinkQuery, output: str, table: str) -> TableOwner:
+        """Return the query as the owner of an existing table, which it may become."""
+        session, identity = query.session, query.identity
+        self.format.refresh(session, table)
+        owner = TableOwner.next(session, table, identity, takes_over=self.takes_over)
+        statements.check_columns(session, table, self.schemas[output])
+        return owner
 
     def write(self, batch: SinkBatch) -> None:
         """Write a micro-batch unless it was written before; outputs without rows are skipped.
@@ -131,13 +116,13 @@ class TableWriter(SinkWriter):
         OutputError
             If a table is another query's now, or the checkpoint an older copy.
         """
-        for output, table in self._places.items():
+        for output, table in self.places.items():
             if batch.sizes[output]:
                 self._write(batch, output, table)
 
     def _write(self, batch: SinkBatch, output: str, table: str) -> None:
         session, owner = batch.session, self._owners[output]
-        self._format.refresh(session, table)
+        self.format.refresh(session, table)
         owner.check(session, table)
         stamp = Stamp(f"{owner.query}-{output}", batch.number, batch.rows, batch.planned_ms)
         if output not in self._checked and self._is_written(batch, output, stamp):
@@ -145,15 +130,15 @@ class TableWriter(SinkWriter):
         rows = batch.read(output, None)
         if self._merges(output):
             with self._stamping(rows.sparkSession, stamp):
-                assert self._merge is not None
-                self._merge(rows, table)
+                assert self.merge is not None
+                self.merge(rows, table)
         else:
-            statements.append(rows, table, self._format.options(stamp))
+            statements.append(rows, table, self.format.options(stamp))
         self._checked.add(output)
 
     def _merges(self, output: str) -> bool:
         """Whether an output is merged; others are appended."""
-        return output == RESULT and self._merge is not None
+        return output == RESULT and self.merge is not None
 
     def _stamping(self, session: SparkSession, stamp: Stamp) -> AbstractContextManager[None]:
         """Stamp commits of merges, but not in the user's session.
@@ -164,25 +149,17 @@ class TableWriter(SinkWriter):
         """
         if _id_of(session) is not None and _id_of(session) == self._session:
             return nullcontext()
-        return self._format.stamping(session, stamp)
+        return self.format.stamping(session, stamp)
 
     def _is_written(self, batch: SinkBatch, output: str, stamp: Stamp) -> bool:
         """Whether an earlier run wrote the micro-batch."""
-        session, table = batch.session, self._places[output]
-        last = self._format.last_written(session, table, stamp.query)
-        if last is None and self._format.forgets and not self._merges(output):
+        session, table = batch.session, self.places[output]
+        last = self.format.last_written(session, table, stamp.query)
+        if last is None and self.format.forgets and not self._merges(output):
             return is_written_by_record(session, table, stamp.query, stamp.number)
-        if last is None or last.number < stamp.number:
-            return False
-        if last.number > stamp.number or not batch.is_again(last.rows, last.planned_ms):
-            rule = (
-                f"the checkpoint continues with micro-batch {stamp.number} of {stamp.rows} rows, "
-                f"and {table} holds micro-batch {last.number} of {last.rows} rows: either the "
-                "checkpoint is an older copy, or what comes before gw.stream has changed. Write to "
-                "another table"
-            )
-            raise OutputError(rule, value=table)
-        return True
+        return last is not None and is_written(
+            batch, last.number, last.rows, last.planned_ms, holder=table, table=table
+        )
 
 
 def _id_of(session: SparkSession) -> str | None:
