@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from gpu_windows.datastream.window_join import WindowedJoin as WindowedJoin
     from gpu_windows.datastream.windowed import WindowedStream as WindowedStream
     from gpu_windows.functions.broadcast import BroadcastContext as BroadcastContext
-    from gpu_windows.functions.broadcast import ReadOnlyBroadcastState as ReadOnlyBroadcastState
     from gpu_windows.functions.broadcast import ReadOnlyContext as ReadOnlyContext
     from gpu_windows.functions.broadcast import ReadOnlyTimerContext as ReadOnlyTimerContext
     from gpu_windows.functions.co_group import CoGroupBatch as CoGroupBatch
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from gpu_windows.functions.keyed_state import AppendingState as AppendingState
     from gpu_windows.functions.keyed_state import ListState as ListState
     from gpu_windows.functions.keyed_state import MapState as MapState
+    from gpu_windows.functions.keyed_state import ReadOnlyBroadcastState as ReadOnlyBroadcastState
     from gpu_windows.functions.keyed_state import ValueState as ValueState
     from gpu_windows.functions.process import ProcessContext as ProcessContext
     from gpu_windows.functions.state_descriptors import StateDescriptor as StateDescriptor
@@ -84,13 +84,13 @@ _NAMES = LazyNames(
         "datastream.timed_stream": "TimedStream",
         "datastream.time_joins": "IntervalJoin IntervalJoined TemporalJoin",
         "datastream.windowed": "WindowedStream",
-        "functions.broadcast": (
-            "BroadcastContext ReadOnlyBroadcastState ReadOnlyContext ReadOnlyTimerContext"
-        ),
+        "functions.broadcast": ("BroadcastContext ReadOnlyContext ReadOnlyTimerContext"),
         "functions.co_group": "CoGroupBatch WindowContext",
         "functions.join_function": "IntervalPairContext WindowPairContext",
         "functions.keyed_process": "KeyedContext OpenContext TimerContext",
-        "functions.keyed_state": "AppendingState ListState MapState ValueState",
+        "functions.keyed_state": (
+            "AppendingState ListState MapState ReadOnlyBroadcastState ValueState"
+        ),
         "functions.process": "ProcessContext",
         "functions.state_descriptors": "StateDescriptor",
         "functions.vector_process": "RowsBatch TimersBatch",

@@ -21,7 +21,7 @@ from gpu_windows.datastream.two_inputs import (
     prefix_names,
 )
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess, KeyedBroadcastProcessFunction
-from gpu_windows.functions.checks import check_function
+from gpu_windows.functions.declarations import check_function
 from gpu_windows.functions.keyed_process import (
     KeyedCoProcess,
     KeyedCoProcessFunction,

@@ -22,7 +22,7 @@ from gpu_windows.datastream.two_inputs import (
     prefix_names,
 )
 from gpu_windows.errors import QueryError
-from gpu_windows.functions.checks import check_function
+from gpu_windows.functions.declarations import check_function
 from gpu_windows.functions.join import (
     LEFT_ALONE,
     JoinType,

@@ -26,7 +26,6 @@ from gpu_windows.datastream.two_inputs import (
 )
 from gpu_windows.datastream.window_settings import Windowed
 from gpu_windows.errors import InvalidFunctionError, QueryError, UnsupportedQueryError
-from gpu_windows.functions.checks import RowsAs, check_function
 from gpu_windows.functions.co_group import (
     CoGroupFunction,
     CollectSides,
@@ -34,6 +33,7 @@ from gpu_windows.functions.co_group import (
     VectorCoGroupFunction,
     WindowByWindow,
 )
+from gpu_windows.functions.declarations import RowsAs, check_function
 from gpu_windows.functions.join import WindowJoin
 from gpu_windows.functions.join_function import WindowPairs
 from gpu_windows.functions.two_inputs import HERE, SIDE

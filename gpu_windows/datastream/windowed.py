@@ -14,7 +14,7 @@ from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.top import window_top
 from gpu_windows.datastream.window_settings import Windowed
 from gpu_windows.errors import QueryError
-from gpu_windows.functions.checks import RowsAs, check_function
+from gpu_windows.functions.declarations import RowsAs, check_function
 from gpu_windows.functions.process import Process, ProcessWindowFunction
 from gpu_windows.functions.top import Ranking, check_count, check_number, directions
 from gpu_windows.functions.vector_window import VectorWindowFunction

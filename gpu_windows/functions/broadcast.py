@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Protocol
@@ -21,53 +21,11 @@ from gpu_windows.functions.keyed_process import (
     TimerContext,
     dicts,
 )
-from gpu_windows.functions.keyed_state import MapState
+from gpu_windows.functions.keyed_state import MapState, ReadOnlyBroadcastState
 from gpu_windows.functions.state_descriptors import MapStateDescriptor, check_states
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.vocabulary.rich_functions import declaration
 from gpu_windows.vocabulary.triggers.base import Row
-
-
-class ReadOnlyBroadcastState(Protocol):
-    """A map that rows of the broadcast stream fill (Flink: ReadOnlyBroadcastState).
-
-    Examples
-    --------
-    >>> class Sizes(gw.functions.KeyedBroadcastProcessFunction):
-    ...     broadcast_state = {"rules": gw.functions.MapStateDescriptor(pa.string(), pa.int64())}
-    ...
-    ...     def process_broadcast_element(self, row, context):
-    ...         context.broadcast_state("rules").put(row["rule"], row["limit"])
-    ...
-    ...     def process_element(self, row, context):
-    ...         rules = context.broadcast_state("rules")
-    ...         return [{"rules": ", ".join(rules.keys()), "limits": sum(rules.values())}]
-    >>> users = gw.stream(pa.table({"user": ["ann"]})).key_by("user")
-    >>> rules = gw.stream(pa.table({"rule": ["clicks", "logins"], "limit": [100, 5]}))
-    >>> both = users.connect(rules.broadcast())
-    >>> both.process(
-    ...     Sizes(), broadcast=["rule", "limit"], output="rules STRING, limits BIGINT"
-    ... ).to_pylist()
-    [{'user': 'ann', 'rules': 'clicks, logins', 'limits': 105}]
-    """
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return the value of an entry, or ``default`` without one."""
-
-    def contains(self, key: Any) -> bool:
-        """Return whether there is an entry."""
-
-    def keys(self) -> KeysView[Any]:
-        """Return the keys, in the order in which they were first put."""
-
-    def values(self) -> ValuesView[Any]:
-        """Return the values."""
-
-    def items(self) -> ItemsView[Any, Any]:
-        """Return keys and values."""
-
-    def is_empty(self) -> bool:
-        """Return whether there is no entry."""
 
 
 class ReadOnlyContext(KeyedContext, Protocol):
@@ -207,6 +165,7 @@ class KeyedBroadcastProcess(RowProcess):
         Names that the function is given, and columns of the united inputs.
     """
 
+    function: KeyedBroadcastProcessFunction
     keyed: tuple[tuple[str, str], ...] = ()
     broadcast: tuple[tuple[str, str], ...] = ()
     kind = KeyedBroadcastProcessFunction
@@ -225,12 +184,7 @@ class KeyedBroadcastProcess(RowProcess):
     @property
     def broadcast_state(self) -> Mapping[str, MapStateDescriptor]:
         """The maps that the function declares."""
-        return self._user.broadcast_state
-
-    @property
-    def _user(self) -> KeyedBroadcastProcessFunction:
-        assert isinstance(self.function, KeyedBroadcastProcessFunction)
-        return self.function
+        return self.function.broadcast_state
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -240,12 +194,12 @@ class KeyedBroadcastProcess(RowProcess):
     def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
         """Yield the handler and each row of the keyed side."""
         rows = dicts(batch, dict(self.keyed))
-        return zip(repeat(self._user.process_element), rows, strict=False)
+        return zip(repeat(self.function.process_element), rows, strict=False)
 
     def broadcast_rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
         """Yield the handler and each row of the broadcast side."""
         rows = dicts(batch, dict(self.broadcast))
-        return zip(repeat(self._user.process_broadcast_element), rows, strict=False)
+        return zip(repeat(self.function.process_broadcast_element), rows, strict=False)
 
     def describe(self) -> str:
         """Return a description for ``explain()``."""

@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.checked_results import checked_rows
-from gpu_windows.functions.checks import RowsAs, check_declaration
 from gpu_windows.functions.counts import Counts
+from gpu_windows.functions.declarations import RowsAs, check_declaration
 from gpu_windows.functions.failures import describe_pane, errors_located
 from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.functions.two_inputs import Sides

@@ -1,14 +1,33 @@
-"""The declarations of process functions, over single rows or batches."""
+"""What users' functions declare, and its checks: their class, results, state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
-from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.errors import InvalidFunctionError, QueryError
 from gpu_windows.vocabulary.rich_functions import Closable, HasSideOutputs, declaration
+
+#: How a user's function is given rows: as a pyarrow.Table or a pandas.DataFrame.
+RowsAs: TypeAlias = Literal["arrow", "pandas"]
+
+
+def check_function(function: Any, *kinds: type) -> None:
+    """Raise `QueryError` if a function is not of one of these kinds."""
+    if not isinstance(function, kinds):
+        names = " or ".join(f"a {kind.__name__}" for kind in kinds)
+        raise QueryError(f"process takes {names}", value=repr(function))
+
+
+def check_declaration(output: Any, rows: Any = "arrow") -> None:
+    """Raise `QueryError` unless ``output`` is a schema, and ``rows`` one of `RowsAs`."""
+    if not isinstance(output, pa.Schema):
+        rule = "output= is a pyarrow.Schema, such as pa.schema([('total', pa.float64())])"
+        raise QueryError(rule, value=repr(output))
+    if rows not in get_args(RowsAs):
+        raise QueryError(f"rows= is one of {', '.join(get_args(RowsAs))}", value=repr(rows))
 
 
 def check_state_types(types: Any, owner: str, what: str = "state") -> None:

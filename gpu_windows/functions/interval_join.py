@@ -8,7 +8,13 @@ from typing import Literal
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.functions.join import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, Pair
+from gpu_windows.functions.join import (
+    KEEPS_LEFT,
+    KEEPS_RIGHT,
+    LEFT_ALONE,
+    Pair,
+    describe_target,
+)
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -117,9 +123,7 @@ class IntervalJoinSpec:
     def describe(self) -> str:
         """Return a description for ``explain()``."""
         bounds = f"between {show_ticks(self.lower)} and {show_ticks(self.upper)}"
-        extra = "" if self.pair.condition is None else f" where {self.pair.condition}"
-        extra += ", null keys too" if self.pair.null_safe else ""
         which = "right rows" if self.nearest is None else f"the nearest right row ({self.nearest})"
         late = ", late ones too" if self.joins_late else ""
-        pairs_to = "" if self.process is None else f", pairs for {self.process.describe()}"
-        return f"{self.pair.how} join, {which} {bounds} from left ones{extra}{late}{pairs_to}"
+        extra = f"{self.pair.describe_terms()}{late}{describe_target(self.process)}"
+        return f"{self.pair.how} join, {which} {bounds} from left ones{extra}"

@@ -103,12 +103,22 @@ class Pair:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_condition_text", str(self.condition))
 
+    def describe_terms(self) -> str:
+        """Describe what pairs must meet, other than equal keys."""
+        where = "" if self.condition is None else f" where {self.condition}"
+        return f"{where}{', null keys too' if self.null_safe else ''}"
+
     def table(self, left: pa.Table, at_left: Any, right: pa.Table, at_right: Any) -> pa.Table:
         """Return pairs by the row indices of each side, null for no row."""
         lefts = left.select(self.left).take(at_left)
         rights = right.select(self.right).take(at_right)
         names = [*self.left, *self.right]
         return pa.Table.from_arrays([*lefts.columns, *rights.columns], names=names)
+
+
+def describe_target(process: PairProcess | None) -> str:
+    """Describe the user's function that pairs go to, if there is one."""
+    return "" if process is None else f", pairs for {process.describe()}"
 
 
 @dataclass(frozen=True)
@@ -137,11 +147,8 @@ class WindowJoin(BatchFunction):
 
     def describe(self) -> str:
         """Return a description for ``explain()``."""
-        condition = self.pair.condition
-        where = "" if condition is None else f" where {condition}"
-        where += ", null keys too" if self.pair.null_safe else ""
-        pairs_to = "" if self.process is None else f", pairs for {self.process.describe()}"
-        return f"{self.pair.how} join{where}({', '.join(self.columns)}){pairs_to}"
+        columns, pairs_to = ", ".join(self.columns), describe_target(self.process)
+        return f"{self.pair.how} join{self.pair.describe_terms()}({columns}){pairs_to}"
 
     @property
     def compared_columns(self) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
-from gpu_windows.functions.checks import check_declaration, check_function
 from gpu_windows.functions.co_group import WindowContext
+from gpu_windows.functions.declarations import check_declaration, check_function
 from gpu_windows.functions.keyed_process import Given
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction

@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.column_types.time_units import python_values
-from gpu_windows.functions.checks import check_declaration, check_function
-from gpu_windows.functions.declarations import ProcessDeclarations
+from gpu_windows.functions.declarations import (
+    ProcessDeclarations,
+    check_declaration,
+    check_function,
+)
 from gpu_windows.functions.keyed_state import AppendingState, ListState, MapState, ValueState
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.state_descriptors import StateDescriptor, check_states
@@ -332,6 +335,7 @@ class KeyedProcess(RowProcess):
         The names by which it is given them.
     """
 
+    function: KeyedProcessFunction
     seen: tuple[str, ...] = ()
     display_names: tuple[str, ...] = ()
     kind = KeyedProcessFunction
@@ -343,7 +347,6 @@ class KeyedProcess(RowProcess):
 
     def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
         """Yield the handler and each row."""
-        assert isinstance(self.function, KeyedProcessFunction)
         names = dict(zip(self.display_names, self.seen, strict=True))
         return zip(repeat(self.function.process_element), dicts(batch, names), strict=False)
 
@@ -360,6 +363,7 @@ class KeyedCoProcess(RowProcess):
         Names that the function is given, and columns of the united inputs.
     """
 
+    function: KeyedCoProcessFunction
     left: tuple[tuple[str, str], ...] = ()
     right: tuple[tuple[str, str], ...] = ()
     kind = KeyedCoProcessFunction
@@ -371,12 +375,10 @@ class KeyedCoProcess(RowProcess):
 
     def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
         """Yield the handler of its side and each row."""
-        function = self.function
-        assert isinstance(function, KeyedCoProcessFunction)
         is_left = batch.column(SIDE)
         lefts = dicts(batch.filter(is_left), dict(self.left))
         rights = dicts(batch.filter(pc.invert(is_left)), dict(self.right))
-        one, two = function.process_element1, function.process_element2
+        one, two = self.function.process_element1, self.function.process_element2
         return ((one, next(lefts)) if left else (two, next(rights)) for left in is_left.to_pylist())
 
 

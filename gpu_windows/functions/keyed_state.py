@@ -66,7 +66,49 @@ class ListState(Protocol):
         """Remove all elements."""
 
 
-class MapState(Protocol):
+class ReadOnlyBroadcastState(Protocol):
+    """A map that rows of the broadcast stream fill (Flink: ReadOnlyBroadcastState).
+
+    Examples
+    --------
+    >>> class Sizes(gw.functions.KeyedBroadcastProcessFunction):
+    ...     broadcast_state = {"rules": gw.functions.MapStateDescriptor(pa.string(), pa.int64())}
+    ...
+    ...     def process_broadcast_element(self, row, context):
+    ...         context.broadcast_state("rules").put(row["rule"], row["limit"])
+    ...
+    ...     def process_element(self, row, context):
+    ...         rules = context.broadcast_state("rules")
+    ...         return [{"rules": ", ".join(rules.keys()), "limits": sum(rules.values())}]
+    >>> users = gw.stream(pa.table({"user": ["ann"]})).key_by("user")
+    >>> rules = gw.stream(pa.table({"rule": ["clicks", "logins"], "limit": [100, 5]}))
+    >>> both = users.connect(rules.broadcast())
+    >>> both.process(
+    ...     Sizes(), broadcast=["rule", "limit"], output="rules STRING, limits BIGINT"
+    ... ).to_pylist()
+    [{'user': 'ann', 'rules': 'clicks, logins', 'limits': 105}]
+    """
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of an entry, or ``default`` without one."""
+
+    def contains(self, key: Any) -> bool:
+        """Return whether there is an entry."""
+
+    def keys(self) -> KeysView[Any]:
+        """Return the keys, in the order in which they were first put."""
+
+    def values(self) -> ValuesView[Any]:
+        """Return the values."""
+
+    def items(self) -> ItemsView[Any, Any]:
+        """Return keys and values."""
+
+    def is_empty(self) -> bool:
+        """Return whether there is no entry."""
+
+
+class MapState(ReadOnlyBroadcastState, Protocol):
     """A map of the current key (Flink: MapState). All NaN are one key, and -0.0 is 0.0.
 
     Examples
@@ -85,9 +127,6 @@ class MapState(Protocol):
     [1, 1, 2]
     """
 
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return the value of an entry, or ``default`` without one."""
-
     def put(self, key: Any, value: Any) -> None:
         """Set an entry; its value may be None, its key may not."""
 
@@ -96,21 +135,6 @@ class MapState(Protocol):
 
     def remove(self, key: Any) -> None:
         """Remove an entry."""
-
-    def contains(self, key: Any) -> bool:
-        """Return whether there is an entry."""
-
-    def keys(self) -> KeysView[Any]:
-        """Return the keys, in the order in which they were first put."""
-
-    def values(self) -> ValuesView[Any]:
-        """Return the values."""
-
-    def items(self) -> ItemsView[Any, Any]:
-        """Return keys and values."""
-
-    def is_empty(self) -> bool:
-        """Return whether there is no entry."""
 
     def clear(self) -> None:
         """Remove all entries."""

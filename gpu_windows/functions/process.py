@@ -11,8 +11,12 @@ import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.errors import InvalidFunctionError, QueryError
-from gpu_windows.functions.checks import RowsAs, check_declaration, check_function
-from gpu_windows.functions.declarations import check_state_types
+from gpu_windows.functions.declarations import (
+    RowsAs,
+    check_declaration,
+    check_function,
+    check_state_types,
+)
 from gpu_windows.functions.window import Aggregates, Reduce, WindowFunction
 from gpu_windows.vocabulary.rich_functions import FunctionContext, RichFunction, declaration
 from gpu_windows.vocabulary.triggers.base import AnyWindow, Row

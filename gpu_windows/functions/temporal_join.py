@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.functions.join import Pair
+from gpu_windows.functions.join import Pair, describe_target
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.vocabulary.options import show_ticks
@@ -72,11 +72,8 @@ class TemporalJoinSpec:
 
     def describe(self) -> str:
         """Return a description for ``explain()``."""
-        extra = "" if self.pair.condition is None else f" where {self.pair.condition}"
-        extra += ", null keys too" if self.pair.null_safe else ""
+        extra = self.pair.describe_terms()
         extra += "" if self.deleted is None else ", unless it is deleted"
         extra += "" if self.valid_for is None else f", valid for {show_ticks(self.valid_for)}"
-        pairs_to = "" if self.process is None else f", pairs for {self.process.describe()}"
-        return (
-            f"{self.pair.how} join, the version of the right side at the left time{extra}{pairs_to}"
-        )
+        extra += describe_target(self.process)
+        return f"{self.pair.how} join, the version of the right side at the left time{extra}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,11 @@ from gpu_windows.column_types.logical import is_comparable
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, QueryError
 from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.vocabulary.options import is_whole
+
+
+def describe_order(by: Iterable[tuple[str, bool]]) -> str:
+    """Describe an order: names of columns, and whether it descends."""
+    return ", ".join(f"{name}{' descending' if descends else ''}" for name, descends in by)
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,6 @@ class Top(BatchFunction):
     by: tuple[tuple[int, bool], ...]
     columns: tuple[str, ...]
     output: pa.Schema
-    #: Results are fewer than the rows.
-    in_pieces = False
     why_rows = (
         "top needs rows; where windows fire once, without an evictor, those are left out that "
         "cannot be among the first"
@@ -64,9 +67,7 @@ class Top(BatchFunction):
 
     def describe(self) -> str:
         """Return a description for ``explain()``."""
-        order = ", ".join(
-            f"{self.columns[i]}{' descending' if descending else ''}" for i, descending in self.by
-        )
+        order = describe_order((self.columns[i], descending) for i, descending in self.by)
         return f"top {self.count} by {order}({', '.join(self.columns[: self.carried_count])})"
 
 
@@ -95,7 +96,7 @@ class Ranking:
 
     def describe(self) -> str:
         """Return a description for ``explain()``."""
-        order = ", ".join(f"{name}{' descending' if down else ''}" for name, down in self.by)
+        order = describe_order(self.by)
         of = ", ".join(("a window", *self.per))
         return f"the first {self.count} keys of {of} by {order}"
 

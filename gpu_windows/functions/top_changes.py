@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.functions.top import describe_order
 from gpu_windows.vocabulary.options import show_ticks
 
 
@@ -71,16 +72,14 @@ class TopChanges:
     @property
     def fields(self) -> tuple[pa.Field, ...]:
         """The result columns after the keys."""
-        numbers = (
-            () if self.number is None else (pa.field(self.number, pa.int64(), nullable=False),)
-        )
-        return (*self.carried, *numbers, pa.field(self.change, pa.string(), nullable=False))
+        fields = [*self.carried]
+        if self.number is not None:
+            fields.append(pa.field(self.number, pa.int64(), nullable=False))
+        return (*fields, pa.field(self.change, pa.string(), nullable=False))
 
     def describe(self) -> str:
         """Return a description for ``explain()``."""
-        order = ", ".join(
-            f"{self.columns[i]}{' descending' if descending else ''}" for i, descending in self.by
-        )
+        order = describe_order((self.columns[i], descending) for i, descending in self.by)
         ttl = self.time_to_live
         expiry = "" if ttl is None else f", forgotten after {show_ticks(ttl)} without rows"
         ties = "" if self.first else ", the last of equal ones"

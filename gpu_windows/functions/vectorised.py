@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.functions.checks import check_declaration, check_function
+from gpu_windows.functions.declarations import check_declaration, check_function
 from gpu_windows.functions.failures import failure
 from gpu_windows.functions.vector_results import Piece, checked_piece
 from gpu_windows.functions.vector_window import VectorWindowFunction, WindowBatch
@@ -30,11 +30,8 @@ class BatchFunction(WindowFunction):
     #: It is called with the rows that kernels emit.
     why_in_python = None
     takes_rows = True
-
-    @property
-    @abstractmethod
-    def in_pieces(self) -> bool:
-        """Whether its results may be too many for one batch."""
+    #: Whether its results may be too many for one batch.
+    in_pieces: ClassVar[bool] = False
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return the declared columns."""
@@ -60,8 +57,6 @@ class Vectorised(BatchFunction):
     output: pa.Schema
     #: Values are passed on.
     compared_columns = ()
-    #: It returns its results at once.
-    in_pieces = False
 
     def __post_init__(self) -> None:
         check_function(self.function, VectorWindowFunction)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import pyarrow as pa
 
@@ -33,6 +33,8 @@ class WindowFunction(ABC):
     """
 
     columns: tuple[str, ...]
+    #: Whether each window that fires has one result.
+    has_one_result: ClassVar[bool] = False
 
     @property
     def read_columns(self) -> tuple[str, ...]:
@@ -57,11 +59,6 @@ class WindowFunction(ABC):
     def why_rows(self) -> str | None:
         """Reason why partial aggregates are not enough; None if they are."""
         return f"{self.kind} needs the rows, not partial aggregates"
-
-    @property
-    def has_one_result(self) -> bool:
-        """Whether each window that fires has one result."""
-        return False
 
     @property
     def result_time(self) -> str | None:

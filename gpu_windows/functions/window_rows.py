@@ -82,20 +82,18 @@ def windows_of(times: Ints, assigner: SlicedAssigner) -> tuple[Ints, Ints, Ints]
 class InWindows(VectorProcess):
     """`WindowRows`, and the columns that it is given; see `VectorProcess`."""
 
+    function: WindowRows
     result_time: ClassVar[str | None] = WINDOW_COLUMNS[2]
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
         """The times whose windows fit int64 ticks."""
-        function = self.function
-        assert isinstance(function, WindowRows)
-        return function.assigner.usable_ticks
+        return self.function.assigner.usable_ticks
 
     def describe(self) -> str:
         """Return a description of the windows and the columns of rows."""
-        function = self.function
-        assert isinstance(function, WindowRows)
-        return f"rows in windows, {function.assigner.describe()}: {', '.join(self.display_names)}"
+        windows = self.function.assigner.describe()
+        return f"rows in windows, {windows}: {', '.join(self.display_names)}"
 
 
 @dataclass(frozen=True)

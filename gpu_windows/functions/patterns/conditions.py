@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial, reduce
 from math import ceil, floor
 from typing import Any
 
@@ -31,6 +32,7 @@ from gpu_windows.functions.patterns.operands import (
     Columns,
     Constants,
     Operand,
+    apply,
     as_float,
     check_number,
     is_literal,
@@ -126,7 +128,7 @@ class Compiler:
     def _negate(self, node: exp.Expr) -> Operand:
         plain = node.copy()
         plain.set("negate", False)
-        return Operand([*self._compile(plain).code, Instruction(layout.NOT)], BOOLEAN)
+        return apply(layout.NOT, BOOLEAN, self._compile(plain))
 
     # ---- values
 
@@ -187,9 +189,9 @@ class Compiler:
         if bounded is not None:
             return bounded
         one, other = self._constants.unify(node, one, other)
-        first, second = (other, one) if swapped else (one, other)
-        code = [*first.code, *second.code, Instruction(does, 0, int(one.type.is_float))]
-        return Operand([*code, Instruction(layout.NOT)] if inverted else code, BOOLEAN)
+        pair = (other, one) if swapped else (one, other)
+        found = apply(does, BOOLEAN, *pair, second=int(one.type.is_float))
+        return apply(layout.NOT, BOOLEAN, found) if inverted else found
 
     def _compare_to_decimal(
         self, comparison: type[exp.Expr], one: Operand, other: Operand
@@ -204,14 +206,12 @@ class Compiler:
         if value == int(value) or not is_long(Decimal(floor(value))):
             return None
         if comparison in (exp.EQ, exp.NEQ):  # never equal, and null where the other is
-            code = [*one.code, *one.code, Instruction(layout.EQUAL)]
-            negation = [] if comparison is exp.NEQ else [Instruction(layout.NOT)]
-            return Operand([*code, *negation], BOOLEAN)
+            same = apply(layout.EQUAL, BOOLEAN, one, one)
+            return same if comparison is exp.NEQ else apply(layout.NOT, BOOLEAN, same)
         whole = floor(value) if comparison in (exp.LTE, exp.GT) else ceil(value)
         bound = self._constants.push(whole, 0.0, LONG)
         does, swapped, _ = COMPARISONS[comparison]
-        first, second = (bound, one) if swapped else (one, bound)
-        return Operand([*first.code, *second.code, Instruction(does)], BOOLEAN)
+        return apply(does, BOOLEAN, *((bound, one) if swapped else (one, bound)))
 
     def _between(self, node: exp.Between) -> Operand:
         low = exp.GTE(this=node.this, expression=node.args["low"])
@@ -219,12 +219,9 @@ class Compiler:
         return self._compile(exp.And(this=low, expression=high))
 
     def _connector(self, node: exp.Connector) -> Operand:
-        parts = [self._boolean_operand(each) for each in node.flatten()]
         does = layout.AND if isinstance(node, exp.And) else layout.OR
-        code = [*parts[0].code]
-        for each in parts[1:]:
-            code += [*each.code, Instruction(does)]
-        return Operand(code, BOOLEAN)
+        parts = map(self._boolean_operand, node.flatten())
+        return reduce(partial(apply, does, BOOLEAN), parts)
 
     def _boolean_operand(self, node: exp.Expr) -> Operand:
         compiled = self._compile(node)
@@ -235,19 +232,16 @@ class Compiler:
         return compiled
 
     def _not(self, node: exp.Not) -> Operand:
-        return Operand([*self._boolean_operand(node.this).code, Instruction(layout.NOT)], BOOLEAN)
+        return apply(layout.NOT, BOOLEAN, self._boolean_operand(node.this))
 
     def _is(self, node: exp.Is) -> Operand:
         if isinstance(node.expression, exp.Null):
-            return Operand([*self._compile(node.this).code, Instruction(layout.IS_NULL)], BOOLEAN)
+            return apply(layout.IS_NULL, BOOLEAN, self._compile(node.this))
         if isinstance(node.expression, exp.Boolean):
             truth = self._boolean_operand(node.this)
             no = self._constants.push(0, 0.0, BOOLEAN)
-            yes = truth if node.expression.this else Operand(
-                [*truth.code, Instruction(layout.NOT)], BOOLEAN
-            )  # fmt: skip
-            code = [*truth.code, Instruction(layout.IS_NULL), *no.code, *yes.code]
-            return Operand([*code, Instruction(layout.CHOOSE)], BOOLEAN)
+            yes = truth if node.expression.this else apply(layout.NOT, BOOLEAN, truth)
+            return apply(layout.CHOOSE, BOOLEAN, apply(layout.IS_NULL, BOOLEAN, truth), no, yes)
         raise sql_error(node, "IS takes NULL, TRUE or FALSE")
 
     def _case(self, node: exp.Case) -> Operand:
@@ -265,8 +259,7 @@ class Compiler:
         found = self._compile(node.this)
         for each in node.expressions:
             found, other = self._constants.unify(node, found, self._compile(each))
-            code = [*found.code, *other.code, Instruction(layout.FILL)]
-            found = Operand(code, wider_type(found.type, other.type))
+            found = apply(layout.FILL, wider_type(found.type, other.type), found, other)
         return found
 
     def _choose(
@@ -276,8 +269,7 @@ class Compiler:
         for condition, result in reversed(branches):
             truth = self._boolean_operand(condition)
             yes, found = self._constants.unify(node, self._compile(result), found)
-            code = [*truth.code, *yes.code, *found.code, Instruction(layout.CHOOSE)]
-            found = Operand(code, wider_type(yes.type, found.type))
+            found = apply(layout.CHOOSE, wider_type(yes.type, found.type), truth, yes, found)
         return found
 
     # ---- numbers
@@ -298,20 +290,15 @@ class Compiler:
         if does == layout.DIVIDE or one.type.is_float or other.type.is_float:
             if does == layout.QUOTIENT:
                 raise sql_error(node, "DIV takes integers")
-            one, other = as_float(one), as_float(other)
-            return Operand([*one.code, *other.code, Instruction(does, 0, 1)], DOUBLE)
+            return apply(does, DOUBLE, as_float(one), as_float(other), second=1)
         bits = 64 if does == layout.QUOTIENT else max(one.type.bits, other.type.bits)
-        code = [*one.code, *other.code, Instruction(does, bits)]
-        return Operand(code, ValueType(TypeClass.INTEGER, bits))
+        return apply(does, ValueType(TypeClass.INTEGER, bits), one, other, first=bits)
 
     def _negative(self, node: exp.Neg) -> Operand:
         compiled = self._compile(node.this)
         check_number(node, compiled.type)
-        code = [
-            *compiled.code,
-            Instruction(layout.NEGATE, compiled.type.bits, int(compiled.type.is_float)),
-        ]
-        return Operand(code, compiled.type)
+        bits, is_float = compiled.type.bits, int(compiled.type.is_float)
+        return apply(layout.NEGATE, compiled.type, compiled, first=bits, second=is_float)
 
     # ---- aggregates
 
@@ -360,9 +347,9 @@ class Compiler:
         )
         zero = self._constants.push(0, 0.0, LONG)
         null = self._constants.push(0, 0.0, DOUBLE, is_null=True)
-        mean = [*found.code, *as_float(count).code, Instruction(layout.DIVIDE, 0, 1)]
-        is_none = [*count.code, *zero.code, Instruction(layout.EQUAL)]
-        return Operand([*is_none, *null.code, *mean, Instruction(layout.CHOOSE)], DOUBLE)
+        mean = apply(layout.DIVIDE, DOUBLE, found, as_float(count), second=1)
+        is_none = apply(layout.EQUAL, BOOLEAN, count, zero)
+        return apply(layout.CHOOSE, DOUBLE, is_none, null, mean)
 
     def _running_aggregate(self, aggregate: RunningAggregate, operand_type: ValueType) -> Operand:
         number = self._running.setdefault(aggregate, len(self._running))

@@ -99,9 +99,11 @@ class Navigation:
         SqlError
             If it references a variable that does not exist.
         """
+        if any(map(is_aggregate, node.walk())):
+            return None
         rows: set[RowReference] = set()
         of = self._over_one_row(node, rows)
-        if of is None or len(rows) > 1:
+        if len(rows) > 1:
             return None
         current = EVERY if candidate is None else candidate
         is_there = rows <= {RowReference(EVERY), RowReference(current)}
@@ -109,10 +111,8 @@ class Navigation:
             return None
         return RowExpression(next(iter(rows), None), of)
 
-    def _over_one_row(self, node: exp.Expr, rows: set[RowReference]) -> exp.Expr | None:
+    def _over_one_row(self, node: exp.Expr, rows: set[RowReference]) -> exp.Expr:
         """Return an expression over the columns of a row; add its references to ``rows``."""
-        if has_aggregate(node):
-            return None
 
         def over_row(each: exp.Expr) -> exp.Expr:
             if is_navigation(each):
@@ -195,21 +195,11 @@ class Navigation:
         """Return the one variable of a part, and the part over the columns of a row."""
         if any(is_navigation(each) or is_aggregate(each) for each in inner.walk()):
             raise sql_error(node, "FIRST, LAST and aggregates cannot be nested")
-        variables = set()
-
-        def over_row(each: exp.Expr) -> exp.Expr:
-            if is_rowtime(each):
-                variables.add(EVERY)
-                return column_of(self._time)
-            if isinstance(each, exp.Column):
-                variables.add(self._variable(each))
-                return column_of(each.name)
-            return each
-
-        of = replace_parts(inner.copy(), over_row)
-        if len(variables) > 1:
+        rows: set[RowReference] = set()
+        of = self._over_one_row(inner, rows)
+        if len(rows) > 1:
             raise sql_error(node, "this can take the rows of one variable")
-        return next(iter(variables), EVERY), of
+        return next(iter(rows), RowReference(EVERY)).variable, of
 
     def _variable(self, column: exp.Column) -> int:
         if not column.table:
@@ -277,11 +267,6 @@ def is_aggregate(node: exp.Expr) -> bool:
     """Whether it is an aggregate; FIRST and LAST are not."""
     kinds = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
     return isinstance(node, kinds) and not is_navigation(node)
-
-
-def has_aggregate(node: exp.Expr) -> bool:
-    """Whether there is an aggregate in an expression."""
-    return any(map(is_aggregate, node.walk()))
 
 
 def check_expression(node: exp.Expr) -> None:

@@ -86,6 +86,14 @@ class Operand:
     constant: Decimal | None = None
 
 
+def apply(
+    does: int, operand_type: ValueType, *operands: Operand, first: int = 0, second: int = 0
+) -> Operand:
+    """Return the value that an instruction computes of operands, which are pushed before it."""
+    code = [each for operand in operands for each in operand.code]
+    return Operand([*code, Instruction(does, first, second)], operand_type)
+
+
 class Columns(Protocol):
     """Columns of the input, to which expressions over a row are added."""
 
@@ -178,7 +186,7 @@ def as_float(operand: Operand) -> Operand:
     """Convert an operand to a float."""
     if operand.type.is_float:
         return operand
-    return Operand([*operand.code, Instruction(layout.TO_FLOAT)], DOUBLE)
+    return apply(layout.TO_FLOAT, DOUBLE, operand)
 
 
 def check_number(node: exp.Expr, operand_type: ValueType) -> None:
@@ -215,5 +223,4 @@ def time_arithmetic(node: exp.Binary, one: Operand, other: Operand) -> Operand |
     else:
         names = f"{one.type.describe()} and {other.type.describe()}"
         raise sql_error(node, f"these cannot be added or subtracted: {names}")
-    does = ARITHMETIC[type(node)]
-    return Operand([*one.code, *other.code, Instruction(does, 64)], operand_type)
+    return apply(ARITHMETIC[type(node)], operand_type, one, other, first=64)
