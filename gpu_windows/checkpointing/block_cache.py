@@ -235,17 +235,20 @@ class BlockWriter:
 
     Parameters
     ----------
-    cache : Blocks
+    cache : Blocks, optional
+        None: nothing is cached.
     file : str
         A key unique among all files.
     """
 
-    def __init__(self, cache: Blocks, file: str) -> None:
+    def __init__(self, cache: Blocks | None, file: str) -> None:
         self._cache, self._file = cache, file
         self._rest, self._end, self._size = bytearray(), b"", 0
 
     def add(self, part: bytes) -> None:
         """Add the next bytes."""
+        if self._cache is None:
+            return
         self._end = (self._end + part[-END:])[-END:]
         if self._size > self._cache.max_read:
             return
@@ -257,8 +260,16 @@ class BlockWriter:
             del self._rest[:BLOCK]
             number += 1
 
+    def add_all(self, parts: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the next bytes, and add them."""
+        for part in parts:
+            self.add(part)
+            yield part
+
     def finish(self) -> None:
         """Store the last block and the end of the file."""
+        if self._cache is None:
+            return
         if self._rest and self._size <= self._cache.max_read:
             self._cache.write(f"{self._file}/{self._size // BLOCK}", bytes(self._rest))
         self._cache.write(f"{self._file}/end", self._end)

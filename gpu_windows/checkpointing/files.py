@@ -9,17 +9,19 @@ its name; an object store supports the condition in its request.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import BinaryIO, ClassVar, Self
+
+from gpu_windows.operators.state.files import StateFiles
 
 #: The folder of this package in a checkpoint.
 FOLDER = "gpu_windows"
 
 
 @dataclass(frozen=True)
-class CheckpointFiles(ABC):
+class CheckpointFiles(StateFiles, ABC):
     """The files below a folder, by their names relative to it (``state/0003/17-ab``).
 
     It can be pickled for Spark tasks.
@@ -93,47 +95,6 @@ class CheckpointFiles(ABC):
         ------
         OSError
             `FileNotFoundError` if there is none.
-        """
-
-    def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-        """Load ranges of state files that are read next; disks do nothing.
-
-        Parameters
-        ----------
-        ranges : mapping
-            File to offsets and lengths, in bytes.
-
-        Raises
-        ------
-        OSError
-            `FileNotFoundError` if one of the files is not there.
-        """
-        del ranges
-
-    @abstractmethod
-    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return ranges of bytes of a file, in their order.
-
-        Parameters
-        ----------
-        name : str
-        ranges : sequence of (int, int)
-            Offset and length of each, in bytes. Bytes after the end of the file are left out.
-
-        Raises
-        ------
-        OSError
-            `FileNotFoundError` if there is no such file.
-        """
-
-    @abstractmethod
-    def read_end(self, name: str, length: int) -> bytes:
-        """Return the last bytes of a file: ``length`` of them, or all if it has fewer.
-
-        Raises
-        ------
-        OSError
-            `FileNotFoundError` if there is no such file.
         """
 
     @abstractmethod

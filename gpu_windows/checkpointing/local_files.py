@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +74,9 @@ class LocalFiles(CheckpointFiles):
     def read(self, name: str) -> bytes:
         """Return a file."""
         return self._path(name).read_bytes()
+
+    def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Do nothing: a disk is read at once."""
 
     def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Return ranges of bytes of a file, which is opened once."""

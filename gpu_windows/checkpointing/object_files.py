@@ -132,19 +132,16 @@ class ObjectFiles(CheckpointFiles):
         A small file fails if there is another file of its name.
         """
         first, rest = _take(iter(parts), _PART)
-        cache = find_cache() if _is_cached(name) else None
-        writer = None if cache is None else BlockWriter(cache, self._key(name))
+        writer = BlockWriter(find_cache() if _is_cached(name) else None, self._key(name))
         if rest is not None:
             with self._request(name) as (obstore, store, path):
-                every = _add_to_cache(chain([first], rest), writer)
+                every = writer.add_all(chain([first], rest))
                 obstore.put(store, path, every, chunk_size=_PART, max_concurrency=_PARTS)
         elif self.create(name, first):
-            if writer is not None:
-                writer.add(first)
+            writer.add(first)
         else:
             raise FileExistsError(EEXIST, "another file of this name is there", name)
-        if writer is not None:
-            writer.finish()
+        writer.finish()
 
     def read(self, name: str) -> bytes:
         """Return a file."""
@@ -330,14 +327,6 @@ class ObjectFiles(CheckpointFiles):
 
 def _is_cached(name: str) -> bool:
     return name.startswith(_CACHED)
-
-
-def _add_to_cache(parts: Iterable[bytes], writer: BlockWriter | None) -> Iterator[bytes]:
-    """Yield parts of a file, and add them to the cache."""
-    for part in parts:
-        if writer is not None:
-            writer.add(part)
-        yield part
 
 
 def _take(parts: Iterator[bytes], limit: int) -> tuple[bytes, Iterator[bytes] | None]:

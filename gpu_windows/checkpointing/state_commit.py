@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 from uuid import uuid4
 
@@ -143,6 +143,18 @@ class StateCommit:
         shards = (shard for stage in self.stages for shard in stage.shards)
         state = (file for shard in shards for file in shard.files)
         return frozenset((*state, *(each.name for each in self.results)))
+
+    def begin_lineage(self, *, sequence: int, parent: str = "") -> Self:
+        """Return a commit of the same state that begins another lineage: results were delivered."""
+        identity, lineage = uuid4().hex, uuid4().hex
+        return replace(
+            self,
+            sequence=sequence,
+            lineage=lineage,
+            was_delivered=True,
+            identity=identity,
+            parent=parent,
+        )
 
     @property
     def as_bytes(self) -> bytes:

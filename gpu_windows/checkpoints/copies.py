@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from errno import ENOENT
 from os import PathLike
 from uuid import uuid4
@@ -91,9 +90,7 @@ def _copy(log: CommitLog, commit: StateCommit, spark: SparkPart, to: CheckpointF
             to.write(name, [data])
         for name in sorted(commit.files):
             own.write(name, _read_blocks(files, name))
-    first = replace(
-        commit, lineage=uuid4().hex, was_delivered=True, identity=uuid4().hex, parent=""
-    )
+    first = commit.begin_lineage(sequence=commit.sequence)
     CommitLog(own).mark_delivered(first)
     if not own.create(log.name(first), first.as_bytes):
         raise _target_error(to)

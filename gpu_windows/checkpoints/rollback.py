@@ -14,9 +14,8 @@ Until the mark exists, a start is refused with the advice to run the rollback ag
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
-from uuid import uuid4
 
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles
@@ -149,14 +148,7 @@ def _plan(log: CommitLog, commits: list[StateCommit], sequence: int, spark: Spar
     spark.check_can_resume(target)
     spark.check_inputs(target.number)
     spark.later_files(target.number)
-    commit = replace(
-        target,
-        sequence=last.sequence + 1,
-        lineage=uuid4().hex,
-        was_delivered=True,
-        identity=uuid4().hex,
-        parent=last.identity,
-    )
+    commit = target.begin_lineage(sequence=last.sequence + 1, parent=last.identity)
     return _Plan(log, spark, target, commit)
 
 

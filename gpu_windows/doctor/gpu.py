@@ -11,7 +11,6 @@ from importlib import metadata
 
 from gpu_windows.doctor.finding import (
     Finding,
-    Version,
     fail,
     installed_version,
     ok,
@@ -102,15 +101,14 @@ def check_gpu(driver: Driver | str, visible: str | None) -> Finding:
     limits = "" if visible is None else f"; CUDA_VISIBLE_DEVICES={visible!r}"
     if isinstance(driver, str):
         found = f"none: {driver}{limits}"
-        if visible is not None and not driver.startswith("no NVIDIA"):
+        if driver.startswith("no NVIDIA"):
+            return ok("GPU", found)
+        if visible is not None:
             return warn("GPU", found, "unset CUDA_VISIBLE_DEVICES, or name a device in it")
-        if not driver.startswith("no NVIDIA"):
-            return warn("GPU", found, "nvidia-smi says what the driver lacks")
-        return ok("GPU", found)
+        return warn("GPU", found, "nvidia-smi says what the driver lacks")
     if not driver.devices:
-        return warn(
-            "GPU", f"no device{limits}", "unset CUDA_VISIBLE_DEVICES, or look at nvidia-smi"
-        )
+        mend = "unset CUDA_VISIBLE_DEVICES, or look at nvidia-smi"
+        return warn("GPU", f"no device{limits}", mend)
     devices = ", ".join(
         f"{device.name} (sm_{device.capability[0]}{device.capability[1]}, "
         f"{device.memory / 2**30:.0f} GiB)"
@@ -178,7 +176,7 @@ def check_nvvm(compilers: Mapping[str, str], driver: Driver | str) -> Finding:
         mend = f"pip install 'numba-cuda[cu{driver.cuda[0]}]'"
         return warn("NVVM", "no package has it; a CUDA toolkit may", mend)
     for package, version in compilers.items():
-        if _minor(parse_version(version)) > driver.cuda:
+        if (*parse_version(version), 0, 0)[:2] > driver.cuda:
             mend = f"pip install '{package}=={limit}.*'"
             found = f"{found}, newer than the driver's CUDA {limit}, which may refuse its PTX"
             return warn("NVVM", found, mend)
@@ -216,10 +214,6 @@ def _why_too_old(package: str, version: str) -> str | None:
     from gpu_windows.kernels.cuda.library import why_too_old
 
     return why_too_old(version) if _NAME_OF_MAJOR.sub("", package) == "cupy" else None
-
-
-def _minor(version: Version) -> tuple[int, int]:
-    return (*version, 0, 0)[0], (*version, 0, 0)[1]
 
 
 def _join(majors: set[int]) -> str:

@@ -73,8 +73,7 @@ def _cuts(dtype: pa.DataType) -> Cuts | None:
         is_finest = getattr(dtype, "unit", None) == "ns"
         return _has_fraction if is_finest else _is_finer
     if types.is_struct(dtype):
-        fields = [dtype.field(i) for i in range(dtype.num_fields)]
-        return _any_part([(i, field.name, field.type) for i, field in enumerate(fields)])
+        return _any_part([(i, field.name, field.type) for i, field in enumerate(dtype)])
     if types.is_map(dtype):
         parts = _any_part([(0, "key", dtype.key_type), (1, "value", dtype.item_type)])
         return parts and (

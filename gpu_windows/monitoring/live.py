@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -178,32 +178,38 @@ def _table(metrics: QueryMetrics) -> Table:
 
 
 def _lines(metrics: QueryMetrics, last: BatchMetrics) -> Iterator[tuple[str, str, str]]:
-    both = (last.counters, metrics.counters)
-    rejected = [c.null_timestamp + c.out_of_range_timestamp for c in both]
-    yield _row_of("rows", [c.rows for c in both])
-    yield _row_of("rows/s", [last.rows_per_second, metrics.rows_per_second])
-    yield _row_of("late", [c.late for c in both])
-    yield _row_of("in a gap", [c.gap for c in both])
-    yield _row_of("without a usable time", rejected)
-    yield _row_of("too far ahead", [c.future_timestamp for c in both])
-    yield _row_of("with an invalid gap", [c.invalid_session_gap for c in both])
-    yield _row_of("locally aggregated", [c.locally_aggregated for c in both])
-    yield _row_of("windows fired", [c.fired for c in both])
-    yield _row_of("state, entries", [last.state_rows, metrics.state_rows])
-    yield "state, bytes", decimal(last.state_bytes), decimal(metrics.state_bytes)
-    yield _row_of("kernels, ms", [last.kernel_ms, metrics.kernel_ms])
-    yield _row_of("state, ms", [last.state_ms, metrics.state_ms])
-    yield "micro-batch, s", f"{last.seconds:.2f}", f"{metrics.seconds:.2f}"
-    yield _row_of("device fallbacks", [c.device_fallbacks for c in both])
+    for label, read in _SUMS.items():
+        yield label, _show(read(last)), _show(read(metrics))
     yield "device", last.device or "-", ""
     yield "watermark", _time(last), ""
     if last.held is not None:
         yield "", str(last.held), ""
 
 
-def _row_of(label: str, values: Sequence[float]) -> tuple[str, str, str]:
-    last, total = (f"{value:,.0f}" for value in values)
-    return label, last, total
+#: Lines of the table that are of a micro-batch, and of all of them.
+_SUMS: Mapping[str, Callable[[BatchMetrics | QueryMetrics], float | str]] = {
+    "rows": lambda m: m.counters.rows,
+    "rows/s": lambda m: m.rows_per_second,
+    "late": lambda m: m.counters.late,
+    "in a gap": lambda m: m.counters.gap,
+    "without a usable time": lambda m: (
+        m.counters.null_timestamp + m.counters.out_of_range_timestamp
+    ),
+    "too far ahead": lambda m: m.counters.future_timestamp,
+    "with an invalid gap": lambda m: m.counters.invalid_session_gap,
+    "locally aggregated": lambda m: m.counters.locally_aggregated,
+    "windows fired": lambda m: m.counters.fired,
+    "state, entries": lambda m: m.state_rows,
+    "state, bytes": lambda m: decimal(m.state_bytes),
+    "kernels, ms": lambda m: m.kernel_ms,
+    "state, ms": lambda m: m.state_ms,
+    "micro-batch, s": lambda m: f"{m.seconds:.2f}",
+    "device fallbacks": lambda m: m.counters.device_fallbacks,
+}
+
+
+def _show(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:,.0f}"
 
 
 def _time(batch: BatchMetrics) -> str:

@@ -1,10 +1,10 @@
-"""Metrics of streaming queries in the form of Prometheus."""
+"""Metrics of streaming queries in the form of Prometheus, and a server of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from gpu_windows.errors import require_extra
 from gpu_windows.monitoring.progress import QueryMetrics
@@ -193,6 +193,49 @@ class QueryCollector:
                         further = [value] if family.label else []
                         metric.add_metric([query, target, *further], float(amount))
             yield metric
+
+
+class MetricsServer:
+    """A server of metrics, until it is closed: what `MetricsListener.serve` returns.
+
+    Parameters
+    ----------
+    listener : MetricsListener
+    port : int
+    address : str
+
+    Attributes
+    ----------
+    port : int
+        Where it listens.
+
+    Raises
+    ------
+    MissingExtraError
+        If the extra ``prometheus`` is not installed.
+    OSError
+        If the port is taken.
+    """
+
+    def __init__(self, listener: HasQueries, port: int, address: str) -> None:
+        client = import_client()
+        registry = client.CollectorRegistry()
+        registry.register(QueryCollector(listener))
+        self._server: Any
+        self._server, self._thread = client.start_http_server(port, address, registry)
+        self.port: int = self._server.server_port
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
 
 def _targets_of(metrics: QueryMetrics) -> Iterator[tuple[str, QueryMetrics]]:

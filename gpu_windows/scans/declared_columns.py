@@ -90,10 +90,9 @@ def _why_not_nested(found: pa.DataType, wanted: pa.DataType, *, is_instant: bool
     if not types.is_struct(found):
         pairs = [(found.field(n), wanted.field(n)) for n in range(found.num_fields)]
     else:
-        names = [found.field(n).name for n in range(found.num_fields)]
+        names = [field.name for field in found]
         lower, pairs = [name.lower() for name in names], []
-        for n in range(wanted.num_fields):
-            field = wanted.field(n)
+        for field in wanted:
             if lower.count(field.name.lower()) != names.count(field.name):
                 return f"its field {field.name} has another name there: {', '.join(names)}"
             if field.name in names:

@@ -100,9 +100,8 @@ class ParquetFile:
         )
 
     def _declared_type(self, field: pa.Field) -> pa.DataType:
-        if self._has_int96(field.name):
-            return _instants(logical_type(field.type))
-        return logical_type(field.type)
+        dtype = logical_type(field.type)
+        return _instants(dtype) if self._has_int96(field.name) else dtype
 
     def check(self, wanted: Sequence[pa.Field]) -> None:
         """Raise `ScanError` if a column of the file cannot be cast to its declared type."""
@@ -268,8 +267,7 @@ def _instants(dtype: pa.DataType) -> pa.DataType:
     if types.is_timestamp(dtype) and dtype.tz is None:
         return pa.timestamp(dtype.unit, "UTC")
     if types.is_struct(dtype):
-        fields = [dtype.field(n) for n in range(dtype.num_fields)]
-        return pa.struct([field.with_type(_instants(field.type)) for field in fields])
+        return pa.struct([field.with_type(_instants(field.type)) for field in dtype])
     if types.is_map(dtype):
         return pa.map_(_instants(dtype.key_type), _instants(dtype.item_type))
     if types.is_list(dtype):

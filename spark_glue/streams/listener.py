@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from gpu_windows.errors import QueryError
-from gpu_windows.monitoring.metrics_server import MetricsServer
+from gpu_windows.monitoring.prometheus import MetricsServer
 from gpu_windows.monitoring.progress import QueryMetrics
 from gpu_windows.monitoring.queries import read_metrics
 
@@ -87,7 +87,7 @@ class MetricsListener(StreamingQueryListener):
 
         Returns
         -------
-        gpu_windows.monitoring.metrics_server.MetricsServer
+        gpu_windows.monitoring.prometheus.MetricsServer
             With ``port`` and ``close()``; or in ``with``.
 
         Raises

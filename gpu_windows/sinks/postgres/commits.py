@@ -78,16 +78,13 @@ class TableCommits:
                 "table, or continue with takes_over=True, which keeps its rows"
             )
             raise OutputError(rule, value=self.table.sql)
-        cursor.execute(  # `is_written` of the owner holds its row until it has written
-            f"SELECT FROM {self._commits} WHERE target = $1 FOR UPDATE",
-            parameters=(self.table.name,),
+        # `is_written` of the owner holds its row until it has written.
+        self._run(cursor, "SELECT FROM {} WHERE target = $1 FOR UPDATE")
+        insert = (
+            f"INSERT INTO {{}} (target, query, generation) VALUES ($1, $2, {generation + 1}) "
+            "ON CONFLICT (target, query) DO UPDATE SET generation = EXCLUDED.generation"
         )
-        cursor.execute(
-            f"INSERT INTO {self._commits} (target, query, generation) "
-            f"VALUES ($1, $2, {generation + 1}) ON CONFLICT (target, query) "
-            "DO UPDATE SET generation = EXCLUDED.generation",
-            parameters=(self.table.name, self.query),
-        )
+        self._run(cursor, insert, self.query)
 
     def is_written(self, cursor: Any, batch: SinkBatch) -> bool:
         """Whether an earlier run wrote a micro-batch; locks the table for other runs.
@@ -97,11 +94,8 @@ class TableCommits:
         OutputError
             If the table is another query's now, or the checkpoint an older copy.
         """
-        cursor.execute(
-            f"SELECT number, rows, planned_ms FROM {self._commits} "
-            "WHERE target = $1 AND query = $2 FOR UPDATE",
-            parameters=(self.table.name, self.query),
-        )
+        own = "WHERE target = $1 AND query = $2 FOR UPDATE"
+        self._run(cursor, f"SELECT number, rows, planned_ms FROM {{}} {own}", self.query)
         found = cursor.fetchone()
         if found is None or self._owner(cursor)[0] != self.query:
             rule = "another query has taken over the table (takes_over=True)"
@@ -115,11 +109,8 @@ class TableCommits:
         """Record a micro-batch."""
         planned = "NULL" if batch.planned_ms is None else int(batch.planned_ms)
         values = f"number = {batch.number:d}, rows = {batch.rows:d}, planned_ms = {planned}"
-        where = "WHERE target = $1 AND query = $2"
-        cursor.execute(
-            f"UPDATE {self._commits} SET {values} {where}",
-            parameters=(self.table.name, self.query),
-        )
+        update = f"UPDATE {{}} SET {values} WHERE target = $1 AND query = $2"
+        self._run(cursor, update, self.query)
 
     def _forget(self, cursor: Any) -> None:
         """Delete the commits to a table that was dropped.
@@ -129,11 +120,9 @@ class TableCommits:
         OutputError
             If this query has written to it.
         """
-        where = f"FROM {self._commits} WHERE target = $1"
-        cursor.execute(
-            f"SELECT number {where} AND query = $2 AND number IS NOT NULL",
-            parameters=(self.table.name, self.query),
-        )
+        where = "FROM {} WHERE target = $1"
+        own = f"SELECT number {where} AND query = $2 AND number IS NOT NULL"
+        self._run(cursor, own, self.query)
         written = cursor.fetchone()
         if written is not None:
             rule = (
@@ -142,14 +131,16 @@ class TableCommits:
                 f"{self._commits}, which continues in a new table"
             )
             raise OutputError(rule, value=self.table.sql)
-        cursor.execute(f"DELETE {where}", parameters=(self.table.name,))
+        self._run(cursor, f"DELETE {where}")
 
     def _owner(self, cursor: Any) -> tuple[str | None, int]:
         """Return the query that owns the table, with the number of its generation."""
-        cursor.execute(
-            f"SELECT query, generation FROM {self._commits} WHERE target = $1 "
-            "ORDER BY generation DESC LIMIT 1",
-            parameters=(self.table.name,),
-        )
+        newest = "WHERE target = $1 ORDER BY generation DESC LIMIT 1"
+        self._run(cursor, f"SELECT query, generation FROM {{}} {newest}")
         owner: tuple[str | None, int] = cursor.fetchone() or (None, 0)
         return owner
+
+    def _run(self, cursor: Any, statement: str, *more: str) -> None:
+        """Run a statement on the commits, ``{}``; $1 is the table, more parameters follow."""
+        parameters = (self.table.name, *more)
+        cursor.execute(statement.format(self._commits), parameters=parameters)
