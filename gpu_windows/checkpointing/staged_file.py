@@ -9,11 +9,11 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 
-from gpu_windows.checkpointing.file_format import FileFormat
 from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.errors import StateCorruptedError, StateVersionError
 
-FORMAT = FileFormat("a file of staged results", b"gpsr", 1)
-_FRAME = struct.Struct("<iQI")
+_MAGIC, _VERSION = b"gpsr", 1
+_HEADER, _FRAME = struct.Struct("<4sI"), struct.Struct("<iQI")
 
 #: A kind of rows, and an Arrow IPC stream of them.
 Blob = tuple[int, bytes]
@@ -31,7 +31,7 @@ def write_staged_file(files: CheckpointFiles, name: str, blobs: Iterable[Blob]) 
     sizes: dict[int, int] = {}
 
     def parts() -> Iterator[bytes]:
-        yield FORMAT.header
+        yield _HEADER.pack(_MAGIC, _VERSION)
         for kind, blob in blobs:
             sizes[kind] = sizes.get(kind, 0) + len(blob)
             yield _FRAME.pack(kind, len(blob), zlib.crc32(blob))
@@ -51,13 +51,26 @@ def read_staged_file(files: CheckpointFiles, name: str, kind: int) -> Iterator[b
     StateVersionError
         If it has another format.
     """
-    with FORMAT.open(files, name) as file:
-        while frame := file.read(_FRAME.size):
-            found, length, crc = _FRAME.unpack(frame)
-            if found != kind:
-                file.seek(length, 1)
-                continue
-            blob = file.read(length)
-            if len(blob) != length or zlib.crc32(blob) != crc:
-                raise FORMAT.damage_error(name)
-            yield blob
+    damage = StateCorruptedError("a file of staged results is damaged", value=name)
+    try:
+        with files.open(name) as file:
+            magic, version = _HEADER.unpack(file.read(_HEADER.size))
+            if magic != _MAGIC:
+                raise damage
+            if version != _VERSION:
+                rule = f"a file of staged results of version {_VERSION} can be read: "
+                raise StateVersionError(f"{rule}{name} is another", value=version)
+            while frame := file.read(_FRAME.size):
+                found, length, crc = _FRAME.unpack(frame)
+                if found != kind:
+                    file.seek(length, 1)
+                    continue
+                blob = file.read(length)
+                if len(blob) != length or zlib.crc32(blob) != crc:
+                    raise damage
+                yield blob
+    except FileNotFoundError as error:
+        rule = "a file of staged results that the last commit needs must be there"
+        raise StateCorruptedError(rule, value=name) from error
+    except struct.error as error:
+        raise damage from error

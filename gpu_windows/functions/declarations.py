@@ -36,11 +36,16 @@ def check_state_types(types: Any, owner: str, what: str = "state") -> None:
     ``what``: the attribute of the owner that declares it.
     """
     rule = f"{owner}.{what} maps names of columns to Arrow types, such as pa.int64()"
-    if not isinstance(types, Mapping):
-        raise InvalidFunctionError(rule, value=repr(types))
-    for name, dtype in types.items():
-        if not isinstance(name, str) or not isinstance(dtype, pa.DataType):
-            raise InvalidFunctionError(rule, value=f"{name!r}: {dtype!r}")
+    check_names(types, pa.DataType, rule)
+
+
+def check_names(given: Any, kind: type, rule: str) -> None:
+    """Raise `InvalidFunctionError` by a rule unless strings are mapped to values of a kind."""
+    if not isinstance(given, Mapping):
+        raise InvalidFunctionError(rule, value=repr(given))
+    for name, value in given.items():
+        if not (isinstance(name, str) and isinstance(value, kind)):
+            raise InvalidFunctionError(rule, value=f"{name!r}: {value!r}")
 
 
 class ProcessDeclarations(Closable, HasSideOutputs):

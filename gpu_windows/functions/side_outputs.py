@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.checked_results import check_row, checked_column
+from gpu_windows.functions.declarations import check_names
 from gpu_windows.user_values import copy_values
 
 _TAG = re.compile(r"[A-Za-z0-9_-]+")
@@ -22,11 +23,8 @@ Origin = TypeVar("Origin")
 def check_side_outputs(schemas: Any, owner: str) -> None:
     """Raise `InvalidFunctionError` unless tags are mapped to Arrow schemas."""
     rule = f"{owner}.side_outputs maps tags to pyarrow schemas"
-    if not isinstance(schemas, Mapping):
-        raise InvalidFunctionError(rule, value=repr(schemas))
-    for tag, schema in schemas.items():
-        if not (isinstance(tag, str) and isinstance(schema, pa.Schema)):
-            raise InvalidFunctionError(rule, value=f"{tag!r}: {schema!r}")
+    check_names(schemas, pa.Schema, rule)
+    for tag in schemas:
         if not _TAG.fullmatch(tag):
             rule = "a tag of a side output has letters, digits, _ and -: it names a folder"
             raise InvalidFunctionError(rule, value=repr(tag))

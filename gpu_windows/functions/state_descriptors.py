@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from pyarrow import types
 
 from gpu_windows.aggregates.user import AggregateFunction
 from gpu_windows.errors import InvalidDurationError, InvalidFunctionError
+from gpu_windows.functions.declarations import check_names
 from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
 
 
@@ -266,11 +267,6 @@ def check_states(descriptors: Any, owner: str, what: str = "state") -> None:
 
     ``what``: the attribute of the owner that declares it.
     """
-    if not isinstance(descriptors, Mapping):
-        rule = f"{owner}.{what} maps names to state descriptors"
-        raise InvalidFunctionError(rule, value=repr(descriptors))
+    check_names(descriptors, StateDescriptor, f"{owner}.{what} maps names to state descriptors")
     for name, descriptor in descriptors.items():
-        if not isinstance(name, str) or not isinstance(descriptor, StateDescriptor):
-            rule = f"{owner}.{what} maps names to state descriptors"
-            raise InvalidFunctionError(rule, value=f"{name!r}: {descriptor!r}")
         descriptor.check(name, owner)

@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from gpu_windows.errors import GpuWindowsError
 from gpu_windows.functions.declarations import check_declaration, check_function
-from gpu_windows.functions.failures import failure
+from gpu_windows.functions.failures import call_user
 from gpu_windows.functions.vector_results import Piece, checked_piece
 from gpu_windows.functions.vector_window import VectorWindowFunction, WindowBatch
 from gpu_windows.functions.window import WindowFunction
@@ -84,13 +83,8 @@ class Vectorised(BatchFunction):
         """
         user_function = self.function.user_function
         owner = type(user_function).__name__
-        try:
-            returned = self.function.process(batch)
-        except GpuWindowsError:  # it says where
-            raise
-        except Exception as error:
-            at = f"a batch of {len(batch)} windows, {len(batch.rows)} rows"
-            raise failure(error, f"{owner}, at {at}") from error
+        at = f"a batch of {len(batch)} windows, {len(batch.rows)} rows"
+        returned = call_user(self.function.process, lambda: f"{owner}, at {at}", batch)
         return checked_piece(returned, len(batch), self.output, user_function.side_outputs, owner)
 
     @property
