@@ -25,7 +25,7 @@ from gpu_windows.checkpointing.block_cache import (
     read_through,
     store_blocks,
 )
-from gpu_windows.checkpointing.byte_ranges import cut_range, merge_ranges
+from gpu_windows.checkpointing.byte_ranges import RangeReader, cut_range, merge_ranges
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.object_stores import (
     ObjectStore,
@@ -36,7 +36,6 @@ from gpu_windows.checkpointing.object_stores import (
     parse_url,
     store_errors,
 )
-from gpu_windows.checkpointing.range_reader import RangeReader
 from gpu_windows.errors import CheckpointError
 
 #: Prefixes of names of cached files: those that are written once and read often.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from gpu_windows.doctor.finding import Finding, Status, installed_version
+from gpu_windows.doctor.finding import Finding, Status, as_json, installed_version, show
 from gpu_windows.doctor.gpu import gpu_findings
 from gpu_windows.doctor.host import host_findings
-from gpu_windows.doctor.report import as_json, show
 from gpu_windows.doctor.spark import probe_spark, spark_findings
 
 __all__ = ["Finding", "Status", "examine", "run"]

@@ -1,12 +1,17 @@
-"""Findings of checks, and functions that checks share."""
+"""Findings of checks, functions that checks share, and reports of findings."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib import metadata
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 #: A version, to its leading numbers: ``"13.4.92"`` is ``(13, 4, 92)``.
 Version = tuple[int, ...]
@@ -89,3 +94,36 @@ def first_line(error: BaseException) -> str:
 def show_versions(versions: Mapping[str, str]) -> str:
     """Write names and versions on one line."""
     return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+# ---- reports
+
+_MARKS = {
+    Status.OK: Text("ok", "green"),
+    Status.WARN: Text("warn", "yellow"),
+    Status.FAIL: Text("fail", "bold red"),
+}
+#: Columns that the longest mark takes.
+_WIDTH = max(map(len, _MARKS.values()))
+
+
+def show(console: Console, findings: Sequence[Finding]) -> None:
+    """Write each finding, and under it how to mend it: in a line that can be copied as it is."""
+    longest = max((len(finding.name) for finding in findings), default=0)
+    for finding in findings:
+        table = Table(show_header=False, box=None, pad_edge=False)
+        table.add_column(no_wrap=True, width=_WIDTH)
+        table.add_column(no_wrap=True, style="bold", width=longest)
+        table.add_column(overflow="fold")
+        table.add_row(_MARKS[finding.status], finding.name, Text(finding.found))
+        console.print(table)
+        if finding.mend:
+            indent = " " * (_WIDTH + 2)
+            console.print(Text(f"{indent}→ {finding.mend}", "cyan"), soft_wrap=True)
+    counts = {status: sum(f.status is status for f in findings) for status in Status}
+    console.print(", ".join(f"{count} {status}" for status, count in counts.items()))
+
+
+def as_json(findings: Sequence[Finding]) -> str:
+    """Return the findings as a JSON list of objects: name, status, found, mend."""
+    return json.dumps([asdict(finding) for finding in findings], indent=2)

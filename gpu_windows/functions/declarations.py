@@ -1,4 +1,4 @@
-"""What users' functions declare, and its checks: their class, results, state."""
+"""Declarations of users' functions, and checks of them: their class, results and state."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
 
+from gpu_windows.checkpointing.byte_ranges import RangeReader
 from gpu_windows.checkpointing.object_stores import (
     SCHEMES,
     ObjectStore,
@@ -20,7 +21,6 @@ from gpu_windows.checkpointing.object_stores import (
     parse_url,
     store_errors,
 )
-from gpu_windows.checkpointing.range_reader import RangeReader
 from gpu_windows.checkpointing.store_options import Setting, find_options
 from gpu_windows.errors import ScanError
 

@@ -39,7 +39,7 @@ class FunctionSink(Sink, SinkWriter):
     function: Callable[..., None]
 
     def __post_init__(self) -> None:
-        wanted = _wanted(self.function, stages={}, planned_ms=None)
+        wanted = _optional_arguments(self.function, stages={}, planned_ms=None)
         with_sides = _takes(self.function, *_GIVEN, sides={}, **wanted)
         if not with_sides and not _takes(self.function, *_GIVEN, **wanted):
             check_takes(self.function, *_GIVEN, **planned_argument(self.function, None))
@@ -53,7 +53,7 @@ class FunctionSink(Sink, SinkWriter):
         """
         sides = tuple(plan.query.side_outputs)
         given = {"sides": sides} if sides else {}
-        wanted = _wanted(self.function, stages={}, planned_ms=None)
+        wanted = _optional_arguments(self.function, stages={}, planned_ms=None)
         check_takes(self.function, *_GIVEN, **given, **wanted)
 
     def open(self, query: SinkQuery) -> SinkWriter:
@@ -68,13 +68,13 @@ class FunctionSink(Sink, SinkWriter):
         sides = {n.removeprefix(prefix): f for n, f in outputs.items() if n.startswith(prefix)}
         given = {"sides": sides} if sides else {}
         stages = {of_stage(n): f for n, f in outputs.items() if is_of_stage(n)}
-        wanted = _wanted(self.function, stages=stages, planned_ms=batch.planned_ms)
+        wanted = _optional_arguments(self.function, stages=stages, planned_ms=batch.planned_ms)
         self.function(outputs[RESULT], outputs[LATE], batch.number, **given, **wanted)
 
 
 def planned_argument(function: Any, planned_ms: int | None) -> dict[str, Any]:
     """Return the keyword argument with the plan time, if a function has such a parameter."""
-    return _wanted(function, planned_ms=planned_ms)
+    return _optional_arguments(function, planned_ms=planned_ms)
 
 
 def check_takes(function: Any, *arguments: str, **options: object) -> None:
@@ -101,7 +101,7 @@ def _takes(function: Any, *arguments: str, **options: object) -> bool:
     return True
 
 
-def _wanted(function: Any, **values: object) -> dict[str, Any]:
+def _optional_arguments(function: Any, **values: object) -> dict[str, Any]:
     """Return the keyword arguments for which a function has parameters."""
     try:
         parameters = signature(function).parameters

@@ -127,18 +127,17 @@ class TableWriter(SinkWriter):
         stamp = Stamp(f"{owner.query}-{output}", batch.number, batch.rows, batch.planned_ms)
         if output not in self._checked and self._is_written(batch, output, stamp):
             return
-        rows = batch.read(output, None)
-        if self._merges(output):
-            with self._stamping(rows.sparkSession, stamp):
-                assert self.merge is not None
-                self.merge(rows, table)
-        else:
+        rows, merge = batch.read(output, None), self._merge_of(output)
+        if merge is None:
             statements.append(rows, table, self.format.options(stamp))
+        else:
+            with self._stamping(rows.sparkSession, stamp):
+                merge(rows, table)
         self._checked.add(output)
 
-    def _merges(self, output: str) -> bool:
-        """Whether an output is merged; others are appended."""
-        return output == RESULT and self.merge is not None
+    def _merge_of(self, output: str) -> Merge | None:
+        """Return how an output is merged; others are appended."""
+        return self.merge if output == RESULT else None
 
     def _stamping(self, session: SparkSession, stamp: Stamp) -> AbstractContextManager[None]:
         """Stamp commits of merges, but not in the user's session.
@@ -155,7 +154,7 @@ class TableWriter(SinkWriter):
         """Whether an earlier run wrote the micro-batch."""
         session, table = batch.session, self.places[output]
         last = self.format.last_written(session, table, stamp.query)
-        if last is None and self.format.forgets and not self._merges(output):
+        if last is None and self.format.forgets and self._merge_of(output) is None:
             return is_written_by_record(session, table, stamp.query, stamp.number)
         return last is not None and is_written(
             batch, last.number, last.rows, last.planned_ms, holder=table, table=table
