@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from gpu_windows.checkpointing.object_stores import ObjectUrl, Options
 
@@ -58,7 +58,8 @@ def _s3_options(bucket: str, setting: Setting) -> Iterator[tuple[str, str]]:
 
     values = {option: get(name) for name, option in _S3.items()}
     if not (values["access_key_id"] and values["secret_access_key"]):
-        values |= _environment_keys(os.environ)
+        # Those of the driver, which executors may not have in their environment.
+        values |= {option: os.environ.get(name) for name, option in _S3_ENVIRONMENT.items()}
     endpoint = get("endpoint")
     if endpoint and "://" not in endpoint:
         scheme = "http" if get("connection.ssl.enabled") == "false" else "https"
@@ -74,11 +75,6 @@ def _s3_options(bucket: str, setting: Setting) -> Iterator[tuple[str, str]]:
     if _ANONYMOUS in (get("aws.credentials.provider") or ""):
         yield "skip_signature", "true"
     yield from ((option, value) for option, value in values.items() if value)
-
-
-def _environment_keys(environment: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the driver's credentials, which executors may not have in their environment."""
-    return {option: environment.get(name) for name, option in _S3_ENVIRONMENT.items()}
 
 
 def _azure_options(host: str, setting: Setting) -> Iterator[tuple[str, str]]:

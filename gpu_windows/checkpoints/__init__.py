@@ -8,7 +8,7 @@ from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpointing.locations import open_checkpoint
 from gpu_windows.checkpointing.state_commit import StageState, StateCommit
-from gpu_windows.checkpoints.commits import CommitSummary, read_commits
+from gpu_windows.checkpoints.commits import CommitSummary, read_commits, report_errors_of
 from gpu_windows.checkpoints.copies import copy_checkpoint
 from gpu_windows.checkpoints.last_commit import (
     describe_stage,
@@ -75,11 +75,8 @@ def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> 
     ...     print(table.table, table.keys, table.size)
     """
     files = open_checkpoint(checkpoint)
-    try:
+    with report_errors_of(files, "readable"):
         commit, found, shards = _read(files, stage)
-    except OSError as error:
-        rule = f"the files of a checkpoint must be readable: {error.strerror}"
-        raise CheckpointError(rule, value=error.filename or files.root) from error
     return CheckpointState(
         checkpoint=files.root,
         query=describe_stage(commit, found.name),

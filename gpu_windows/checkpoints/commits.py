@@ -133,12 +133,12 @@ def find_commit(commits: list[StateCommit], sequence: int) -> StateCommit:
 
 
 @contextmanager
-def report_errors_of(checkpoint: CheckpointFiles) -> Iterator[None]:
-    """Raise `CheckpointError` for files that this process cannot read or change."""
+def report_errors_of(checkpoint: CheckpointFiles, must: str = "accessible") -> Iterator[None]:
+    """Raise `CheckpointError` for files that this process cannot read or change: they must be."""
     try:
         yield
     except OSError as error:
-        rule = f"the files of a checkpoint must be accessible: {error.strerror}"
+        rule = f"the files of a checkpoint must be {must}: {error.strerror}"
         raise CheckpointError(rule, value=error.filename or checkpoint.root) from error
 
 

@@ -169,13 +169,10 @@ class Over:
         return tuple(
             column.describe()
             for column in self.columns
-            if not column.frame.in_time or _picks(column.bound)
+            if not column.frame.in_time
+            or any(partial.combine is Combine.PICK for partial in column.bound.partials)
         )
 
     def describe(self) -> str:
         """Return a description for ``explain()``."""
         return ", ".join(column.describe() for column in self.columns)
-
-
-def _picks(bound: BoundAggregate) -> bool:
-    return any(partial.combine is Combine.PICK for partial in bound.partials)

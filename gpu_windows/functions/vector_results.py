@@ -126,17 +126,15 @@ def checked_piece(
     InvalidFunctionError
         If it is not as declared; the error names ``owner``.
     """
+    checks = _Checks(count, "windows", owner)
     result = returned if isinstance(returned, VectorResult) else VectorResult(rows=returned)
     misplaced = [name for name in _OF_KEYS if getattr(result, name) is not None]
     if misplaced:
         rule = f"{owner} is given windows, which have neither state nor timers of its own"
         raise InvalidFunctionError(rule, value=", ".join(misplaced))
-    rows = _rows if result is returned else checked_table  # None is no table
-    return Piece(
-        *rows(result.rows, count, output, owner, "windows"),
-        _sides(result.sides, count, sides, owner, "windows"),
-        _counts(result.counts, owner),
-    )
+    rows = checks.rows if result is returned else checks.table  # None is no table
+    found = rows(result.rows, output)
+    return Piece(*found, checks.sides(result.sides, sides), checks.counts(result.counts))
 
 
 #: Parts of a `VectorResult` that only keys may have.
@@ -158,80 +156,85 @@ def checked_result(
     if not isinstance(result, VectorResult):
         rule = f"{owner} must return a VectorResult or None"
         raise InvalidFunctionError(rule, value=type(returned).__name__)
-    timers = _CheckedTimers(count, owner, in_processing_time=function.uses_processing_time)
+    checks = _Checks(count, "keys", owner)
+    set_timers = (result.event_timers, result.processing_timers)
+    deleted_timers = (result.deleted_event_timers, result.deleted_processing_timers)
     return CheckedResult(
-        _rows(result.rows, count, output, owner),
-        _state(result.state, count, function, owner),
-        timers.both(result.event_timers, result.processing_timers),
-        timers.both(result.deleted_event_timers, result.deleted_processing_timers),
-        _sides(result.sides, count, function.side_outputs, owner, "keys"),
-        _counts(result.counts, owner),
+        checks.rows(result.rows, output),
+        checks.state(result.state, function),
+        checks.timers(set_timers, function),
+        checks.timers(deleted_timers, function),
+        checks.sides(result.sides, function.side_outputs),
+        checks.counts(result.counts),
     )
-
-
-def _rows(
-    returned: Any, count: int, output: pa.Schema, owner: str, of: str = "keys"
-) -> tuple[pa.Table, Ints]:
-    if returned is None:
-        return output.empty_table(), np.empty(0, np.int64)
-    return checked_table(returned, count, output, owner, of)
-
-
-def _state(returned: Any, count: int, function: ProcessDeclarations, owner: str) -> pa.Table | None:
-    if returned is None:
-        return None
-    if not function.state:
-        rule = f"{owner} must declare its state; it declared none"
-        raise InvalidFunctionError(rule, value=type(returned).__name__)
-    what = f"{owner}, as state,"
-    table, _ = checked_table(
-        _alone(returned, what), count, pa.schema(function.state), what, of="keys"
-    )
-    return table
-
-
-def _alone(returned: Any, what: str) -> Any:
-    if isinstance(returned, tuple):
-        raise InvalidFunctionError(f"{what} must return a row for each key", value="a tuple")
-    return returned
-
-
-def _sides(
-    returned: Any, count: int, schemas: Mapping[str, pa.Schema], owner: str, of: str
-) -> dict[str, tuple[pa.Table, Ints]]:
-    if not isinstance(returned, Mapping):
-        rule = f"{owner} must return its side outputs by tag"
-        raise InvalidFunctionError(rule, value=type(returned).__name__)
-    for tag in returned:
-        check_tag(tag, schemas, owner)
-    what = {tag: f"{owner}, to the side output {tag!r}," for tag in schemas}
-    return {
-        tag: _rows(returned.get(tag), count, schema, what[tag], of)
-        for tag, schema in schemas.items()
-    }
-
-
-def _counts(returned: Any, owner: str) -> dict[str, int]:
-    if not isinstance(returned, Mapping):
-        rule = f"{owner} must count by names and integers"
-        raise InvalidFunctionError(rule, value=type(returned).__name__)
-    return {name: checked_count(name, by, owner) for name, by in returned.items()}
 
 
 @dataclass(frozen=True)
-class _CheckedTimers:
-    """Checks timers of ``count`` keys."""
+class _Checks:
+    """Checks of what a function returned.
+
+    Parameters
+    ----------
+    count : int
+        How many keys or windows the function was given.
+    of : {"keys", "windows"}
+    owner : str
+        The name of the function for errors.
+    """
 
     count: int
+    of: str
     owner: str
-    in_processing_time: bool
 
-    def both(self, event: Any, processing: Any) -> list[Timers]:
+    def rows(self, returned: Any, output: pa.Schema, what: str = "") -> tuple[pa.Table, Ints]:
+        """Return rows and the places of each; none for None. ``what``: follows the name."""
+        if returned is None:
+            return output.empty_table(), np.empty(0, np.int64)
+        return self.table(returned, output, what)
+
+    def table(self, returned: Any, output: pa.Schema, what: str = "") -> tuple[pa.Table, Ints]:
+        """Return rows and the places of each."""
+        return checked_table(returned, self.count, output, f"{self.owner}{what}", self.of)
+
+    def state(self, returned: Any, function: ProcessDeclarations) -> pa.Table | None:
+        """Return the state of all keys; None if it stays as it is."""
+        if returned is None:
+            return None
+        if not function.state:
+            rule = f"{self.owner} must declare its state; it declared none"
+            raise InvalidFunctionError(rule, value=type(returned).__name__)
+        if isinstance(returned, tuple):
+            rule = f"{self.owner}, as state, must return a row for each key"
+            raise InvalidFunctionError(rule, value="a tuple")
+        return self.table(returned, pa.schema(function.state), ", as state,")[0]
+
+    def sides(
+        self, returned: Any, schemas: Mapping[str, pa.Schema]
+    ) -> dict[str, tuple[pa.Table, Ints]]:
+        """Return the rows of all side outputs and the places of each, by tag."""
+        if not isinstance(returned, Mapping):
+            rule = f"{self.owner} must return its side outputs by tag"
+            raise InvalidFunctionError(rule, value=type(returned).__name__)
+        for tag in returned:
+            check_tag(tag, schemas, self.owner)
+        return {
+            tag: self.rows(returned.get(tag), schema, f", to the side output {tag!r},")
+            for tag, schema in schemas.items()
+        }
+
+    def counts(self, returned: Any) -> dict[str, int]:
+        """Return the amounts to add to counters."""
+        if not isinstance(returned, Mapping):
+            rule = f"{self.owner} must count by names and integers"
+            raise InvalidFunctionError(rule, value=type(returned).__name__)
+        return {name: checked_count(name, by, self.owner) for name, by in returned.items()}
+
+    def timers(self, returned: tuple[Any, Any], function: ProcessDeclarations) -> list[Timers]:
         """Return timers of event time and of processing time."""
-        if processing is not None and not self.in_processing_time:
+        if returned[1] is not None and not function.uses_processing_time:
             rule = f"{self.owner} must declare uses_processing_time = True to set such timers"
             raise InvalidFunctionError(rule, value="timers of processing time")
-        return [self._timers(event), self._timers(processing)]
+        return [self._timers(each) for each in returned]
 
     def _timers(self, returned: Any) -> Timers:
         if returned is None:
