@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import IO, Any
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -38,20 +38,9 @@ class ParquetEncoding:
     int96: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
 
-    def write(self, tables: Iterable[pa.Table], schema: pa.Schema, sink: IO[bytes] | Any) -> None:
-        """Write tables as row groups of one file."""
-        for _ in self._write(tables, schema, sink):
-            pass
-
     def encode(self, tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[bytes]:
         """Yield the bytes of a file that has tables as its row groups."""
         sink = _Pieces()
-        for _ in self._write(tables, schema, sink):
-            yield from sink.take()
-        yield from sink.take()
-
-    def _write(self, tables: Iterable[pa.Table], schema: pa.Schema, sink: Any) -> Iterator[None]:
-        """Write tables; yield after each of them."""
         with pq.ParquetWriter(
             sink,
             schema,
@@ -61,8 +50,9 @@ class ParquetEncoding:
         ) as writer:
             for table in tables:
                 writer.write_table(table)
-                yield
+                yield from sink.take()
             writer.add_key_value_metadata({**self.notes})
+        yield from sink.take()
 
 
 class _Pieces:
@@ -114,11 +104,18 @@ def write_parquet_file(
     OutputError
         If the disk or the store does not take it.
     """
-    source = _CountedTables(gather_row_groups(tables))
-    first = next(source, None)
-    if first is None:
-        return None
-    name, size = f"part-{number:05}-{uuid4().hex[:12]}.parquet", 0
+    name = f"part-{number:05}-{uuid4().hex[:12]}.parquet"
+    rows, size, of_results = 0, 0, list[Exception]()
+
+    def groups() -> Iterator[pa.Table]:
+        nonlocal rows
+        try:
+            for table in gather_row_groups(tables):
+                rows += len(table)
+                yield table
+        except Exception as error:
+            of_results.append(error)
+            raise
 
     def pieces() -> Iterator[bytes]:
         nonlocal size
@@ -126,39 +123,20 @@ def write_parquet_file(
             size += len(piece)
             yield piece
 
+    source = groups()
+    first = next(source, None)
+    if first is None:
+        return None
     try:
         files.write(name, pieces())
     except BaseException as error:
         with suppress(OSError):  # what is left has a name that nobody refers to
             files.delete(name)
-        if isinstance(error, OSError) and error is not source.error:
+        if isinstance(error, OSError) and error not in of_results:
             rule = f"results cannot be written: {error}"
             raise OutputError(rule, value=f"{files.root}/{name}") from error
         raise
-    return WrittenFile(name, source.rows, size)
-
-
-class _CountedTables:
-    """Tables that are read once, with a count of their rows and the error that ended them."""
-
-    def __init__(self, tables: Iterable[pa.Table]) -> None:
-        self._tables = iter(tables)
-        self.rows = 0
-        self.error: Exception | None = None
-
-    def __iter__(self) -> Iterator[pa.Table]:
-        return self
-
-    def __next__(self) -> pa.Table:
-        try:
-            table = next(self._tables)
-        except StopIteration:
-            raise
-        except Exception as error:
-            self.error = error
-            raise
-        self.rows += len(table)
-        return table
+    return WrittenFile(name, rows, size)
 
 
 def gather_row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:

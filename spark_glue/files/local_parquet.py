@@ -135,6 +135,6 @@ class LocalParquet:
 
     def _write_file(self, schema: spark.StructType, table: pa.Table, path: Path) -> None:
         with path.open("xb") as opened:
-            self.encoding(schema).write([table], table.schema, opened)
+            opened.writelines(self.encoding(schema).encode([table], table.schema))
             opened.flush()
             os.fsync(opened.fileno())

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from gpu_windows.errors import QueryError
-from gpu_windows.monitoring.prometheus import MetricsServer
 from gpu_windows.monitoring.progress import QueryMetrics
+from gpu_windows.monitoring.prometheus import MetricsServer
 from gpu_windows.monitoring.queries import read_metrics
 
 if TYPE_CHECKING:
