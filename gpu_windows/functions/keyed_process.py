@@ -18,7 +18,6 @@ from gpu_windows.functions.declarations import (
     check_declaration,
     check_function,
 )
-from gpu_windows.functions.keyed_state import AppendingState, ListState, MapState, ValueState
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.state_descriptors import StateDescriptor, check_states
 from gpu_windows.functions.two_inputs import SIDE
@@ -31,8 +30,6 @@ from gpu_windows.vocabulary.triggers.base import Row
 Given: TypeAlias = Iterable[Mapping[str, object]] | None
 #: A method that takes a row and the context.
 Handler: TypeAlias = Callable[[Row, Any], Given]
-#: State that a function declares.
-AnyState: TypeAlias = ValueState | ListState | MapState | AppendingState
 
 
 class OpenContext(RuntimeContext, Protocol):

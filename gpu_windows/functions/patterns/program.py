@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu_windows.rules.pattern_matching.layout import EVERY
-
 
 @dataclass(frozen=True)
 class RowReference:
@@ -23,11 +21,6 @@ class RowReference:
     variable: int
     from_first: bool = False
     offset: int = 0
-
-    def describe(self, names: tuple[str, ...]) -> str:
-        """Return the reference in SQL, without the column."""
-        name = "*" if self.variable == EVERY else names[self.variable]
-        return f"{'FIRST' if self.from_first else 'LAST'}({name}, {self.offset})"
 
 
 @dataclass(frozen=True)
