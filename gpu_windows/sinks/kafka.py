@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from gpu_windows.spark_glue.columns.names import quote_name
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column, DataFrame
-    from gpu_windows.spark_glue.files.kafka_records import Records
 
 _SERVERS = "kafka.bootstrap.servers"
 _DELETED = Change.DELETE.name.lower()
@@ -98,10 +97,10 @@ class KafkaSink(PlacedSink):
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return a writer that knows the columns of record keys."""
-        replacement = Replacement.of(query)
+        results, others = Replacement.of(query), Replacement(query.key_columns, fires=False)
         if self.mode == "append":
-            replacement = replace(replacement, change=None, fires=False)
-        return KafkaWriter(self, replacement, query.key_columns)
+            results = Replacement(results.on, fires=False)
+        return KafkaWriter(self, results, others)
 
 
 @dataclass
@@ -111,15 +110,14 @@ class KafkaWriter(SinkWriter):
     Parameters
     ----------
     sink : KafkaSink
-    replacement : Replacement
-        Of results; those that are appended have no deleted rows, and all firings count.
-    keys : tuple of str
-        Names of the key columns, which late rows and side outputs have.
+    results, others : Replacement
+        Of results; and of late rows and side outputs, which the keys identify. Those that are
+        appended have no deleted rows, and all firings count.
     """
 
     sink: KafkaSink
-    replacement: Replacement
-    keys: tuple[str, ...]
+    results: Replacement
+    others: Replacement
     _query: str = field(default="", init=False)
 
     def begin(self, query: SinkQuery) -> None:
@@ -130,24 +128,18 @@ class KafkaWriter(SinkWriter):
         """Write the records of a micro-batch."""
         for output, topic in self.sink.topics.items():
             if batch.sizes[output]:
-                rows = batch.read(output, None)
-                made = self._of_results if output == RESULT else self._of_others
-                write = made(rows, batch).write.format("kafka")
-                write.options(**self.sink.options).option("topic", topic).save()
+                replacement = self.results if output == RESULT else self.others
+                write = self._records(batch.read(output, None), batch, replacement).write
+                options = {**self.sink.options, "topic": topic}
+                write.format("kafka").options(**options).save()
 
-    def _of_results(self, rows: DataFrame, batch: SinkBatch) -> DataFrame:
+    def _records(self, rows: DataFrame, batch: SinkBatch, replacement: Replacement) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-        change = self.replacement.change
-        gone = None if change is None else F.col(quote_name(change)) == _DELETED
-        made, rows = self._records(self.replacement.on, change), self.replacement.latest(rows)
-        return made(rows, self._query, batch.number, gone, planned_ms=batch.planned_ms)
-
-    def _of_others(self, rows: DataFrame, batch: SinkBatch) -> DataFrame:
-        made = self._records(self.keys)
-        return made(rows, self._query, batch.number, planned_ms=batch.planned_ms)
-
-    def _records(self, key: tuple[str, ...], without: str | None = None) -> Records:
         from gpu_windows.spark_glue.files.kafka_records import Records, as_json
 
-        return Records(key, without, self.sink.key or as_json, self.sink.value or as_json)
+        change, latest = replacement.change, replacement.latest(rows)
+        gone = None if change is None else F.col(quote_name(change)) == _DELETED
+        encode_key, encode_value = self.sink.key or as_json, self.sink.value or as_json
+        make = Records(replacement.on, change, encode_key, encode_value)
+        return make(latest, self._query, batch.number, gone, planned_ms=batch.planned_ms)
