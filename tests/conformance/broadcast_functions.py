@@ -13,10 +13,9 @@ import pyarrow as pa
 from gpu_windows.functions.broadcast import (
     BroadcastContext,
     KeyedBroadcastProcessFunction,
-    ReadOnlyBroadcastState,
     ReadOnlyContext,
 )
-from gpu_windows.functions.keyed_state import MapState
+from gpu_windows.functions.keyed_state import MapState, ReadOnlyBroadcastState
 from gpu_windows.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
 from gpu_windows.vocabulary.triggers import Row
 from tests.conformance.process_base import DOUBLE, LONG, TEXT, Found, OfScenario
