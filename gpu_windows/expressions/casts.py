@@ -25,6 +25,7 @@ _SECOND = 1_000_000
 _MAX_SECONDS = (2**63 - 1) // _SECOND
 #: Characters that Spark trims from a string before it casts it.
 _BLANKS = "".join(map(chr, [*range(0x21), 0x7F]))
+_TypeTest = Callable[[pa.DataType], bool]
 
 
 def cast(node: exp.Expr, of: Value, to: pa.DataType, guard: Guard) -> Value:
@@ -212,37 +213,26 @@ def _float_to_decimal(of: Value, to: pa.DataType) -> Value:
     return Value(map_arrays(lambda values: float_decimals(values, to), of.rows))
 
 
-def _is_short_decimal(dtype: pa.DataType) -> bool:
-    """Whether a float has all its digits in a decimal of the type."""
-    return bool(types.is_decimal128(dtype) and 0 <= dtype.scale <= MAX_SCALE)
-
-
-def _is_plain_decimal(dtype: pa.DataType) -> bool:
-    """Whether Arrow formats all decimals of the type without an exponent."""
-    return bool(types.is_decimal128(dtype) and 0 <= dtype.scale <= 6)
-
-
-def _is_float_or_decimal(dtype: pa.DataType) -> bool:
-    return bool(types.is_floating(dtype) or types.is_decimal128(dtype))
+def _is_decimal(max_scale: int) -> _TypeTest:
+    return lambda dtype: bool(types.is_decimal128(dtype) and 0 <= dtype.scale <= max_scale)
 
 
 def _is_integer_or_decimal(dtype: pa.DataType) -> bool:
     return is_number(dtype) and not types.is_floating(dtype)
 
 
-_TypeTest = Callable[[pa.DataType], bool]
 #: The casts: type before, type after, function. Missing: times to strings, because Java prints
 #: others.
 _CASTS: tuple[tuple[_TypeTest, _TypeTest, Callable[[Value, pa.DataType], Value]], ...] = (
     (types.is_integer, types.is_integer, Value.cast),
     (is_number, types.is_floating, widen),
     (_is_integer_or_decimal, types.is_decimal, _to_decimal),
-    (types.is_floating, _is_short_decimal, _float_to_decimal),
+    (types.is_floating, _is_decimal(MAX_SCALE), _float_to_decimal),  # with all its digits
     (is_number, types.is_integer, _to_integer),
     (is_number, types.is_boolean, _to_boolean),
     (types.is_integer, types.is_string, Value.cast),
-    (_is_plain_decimal, types.is_string, Value.cast),
-    (_is_float_or_decimal, types.is_string, _number_to_string),
+    (_is_decimal(6), types.is_string, Value.cast),  # Arrow writes no exponent
+    (is_number, types.is_string, _number_to_string),
     (types.is_boolean, types.is_string, Value.cast),
     (types.is_boolean, is_number, _from_boolean),
     (types.is_integer, INSTANT.equals, _from_seconds),

@@ -119,16 +119,16 @@ def compact_lists(lists: pa.Array) -> pa.Array:
     return _take(lists, np.flatnonzero(pc.list_flatten(lists).is_valid()))
 
 
+def _concat(call: Call) -> pa.Array:
+    return _concatenate(_common(call, *call.arrays))
+
+
 def _concatenate(lists: Sequence[pa.Array]) -> pa.Array:
     """Return the elements of several lists of each row, in their order."""
     owners = np.concatenate([list_owners(each) for each in lists])
     elements = pa.concat_arrays([pc.list_flatten(each) for each in lists])
     order = np.argsort(owners, kind="stable")
     return make_lists(elements.take(pa.array(order)), owners[order], find_missing(*lists))
-
-
-def _concat(call: Call) -> pa.Array:
-    return _concatenate(_common(call, *call.arrays))
 
 
 def _add(*, at_end: bool) -> Callable[[Call], pa.Array]:
@@ -149,10 +149,6 @@ def _first_of_each(owners: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def _distinct(lists: pa.Array) -> pa.Array:
     [codes] = _codes(pc.list_flatten(lists))
     return _take(lists, _first_of_each(list_owners(lists), codes))
-
-
-def _union(call: Call) -> pa.Array:
-    return _distinct(_concatenate(_common(call, *call.arrays)))
 
 
 def _choose(*, is_in_other: bool) -> Callable[[Call], pa.Array]:
@@ -337,7 +333,7 @@ LISTS: Mapping[str, ArrowFunction] = {
     "ARRAY_PREPEND": ArrowFunction(_WITH_VALUE, _add(at_end=False)),
     "ARRAY_COMPACT": _of_lists(compact_lists),
     "ARRAY_DISTINCT": _of_lists(_distinct),
-    "ARRAY_UNION": ArrowFunction(_LISTS, _union),
+    "ARRAY_UNION": ArrowFunction(_LISTS, lambda call: _distinct(_concat(call))),
     "ARRAY_EXCEPT": ArrowFunction(_LISTS, _choose(is_in_other=False)),
     "ARRAY_INTERSECT": ArrowFunction(_LISTS, _choose(is_in_other=True)),
     "ARRAY_SORT": _of_lists(partial(_sort, descending=False, nulls_first=False)),

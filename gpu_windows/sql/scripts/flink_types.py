@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from gpu_windows.sql.scripts.lexer import Cursor, error_at
+from gpu_windows.expressions.sql_text import error_at
+from gpu_windows.sql.scripts.lexer import Cursor
 
 _MAX_DIGITS = 6
 

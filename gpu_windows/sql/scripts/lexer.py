@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gpu_windows.errors import SqlError
+from gpu_windows.expressions.sql_text import error_at
 
 _TOKEN = re.compile(
     r"(?P<skipped>\s+|--[^\n]*|/\*(?!\+).*?\*/|\ufeff)"
@@ -201,12 +202,6 @@ class Cursor:
     def error(self, rule: str) -> SqlError:
         """Return an error at the next token."""
         return self.token.error(rule)
-
-
-def error_at(script: str, offset: int, rule: str, value: str) -> SqlError:
-    """Return an error with the position of an offset."""
-    line, before = script.count("\n", 0, offset) + 1, script.rfind("\n", 0, offset)
-    return SqlError(rule, value=value, line=line, position=offset - before)
 
 
 def split_statements(script: str) -> Iterator[Cursor]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gpu_windows.errors import QueryError, SqlError, did_you_mean
+from gpu_windows.expressions.sql_text import error_at
 from gpu_windows.sql.scripts.definitions import TableDefinition
 from gpu_windows.sql.scripts.formats import Format, read_format
-from gpu_windows.sql.scripts.lexer import error_at
 
 _N = TypeVar("_N", int, float)
 #: Options that are followed, or that change how Flink runs a table and not its rows; those that

@@ -11,7 +11,6 @@ from gpu_windows.sql.syntax.functions.building import (
     UNLIMITED,
     Function,
     UnsupportedCallError,
-    in_parentheses,
     integer_literal,
     null_if_any,
     number,
@@ -23,10 +22,6 @@ from gpu_windows.sql.syntax.functions.building import (
 
 #: Maximum number of digits that numbers are truncated to.
 MAX_DIGITS = 15
-
-
-def _remainder(one: exp.Expr, other: exp.Expr) -> exp.Expr:
-    return exp.Paren(this=exp.Mod(this=in_parentheses(one), expression=in_parentheses(other)))
 
 
 def _logarithm(name: str) -> Callable[..., exp.Expr]:
@@ -70,7 +65,7 @@ def _variadic(kind: Any) -> Callable[..., exp.Expr]:
 NUMBERS: Mapping[str, Function] = {
     "ABS": Function(1, 1, _unary(exp.Abs)),
     "CEILING": Function(1, 1, _unary(exp.Ceil)),
-    "MOD": Function(2, 2, _remainder),
+    "MOD": Function(2, 2, template("(a % b)")),
     "COALESCE": Function(1, UNLIMITED, _variadic(exp.Coalesce)),
     "IFNULL": Function(2, 2, _variadic(exp.Coalesce)),
     "NULLIF": Function(2, 2, lambda a, b: exp.Nullif(this=a, expression=b)),

@@ -183,16 +183,13 @@ def _is_all(letters: str) -> Function:
     return Function(1, 1, template(f"COALESCE(REGEXP_LIKE(a, '\\\\A{letters}+\\\\z'), FALSE)"))
 
 
-_LOWER_LETTERS, _UPPER_LETTERS = string(ascii_lowercase), string(ascii_uppercase)
-_WORD = "CONCAT(TRANSLATE(LEFT(w, 1), b, c), TRANSLATE(SUBSTRING(w, 2), c, b))"
-_WORDS = template(f"ARRAY_JOIN(TRANSFORM(SPLIT(a, '(?<=[^A-Za-z0-9])'), w -> {_WORD}), '')")
-
-
-def _initcap(of: exp.Expr) -> exp.Expr:
-    """Return words of ASCII letters and digits with an upper case letter first."""
-    return _WORDS(of, _LOWER_LETTERS.copy(), _UPPER_LETTERS.copy())
-
-
+_LOWER, _UPPER = f"'{ascii_lowercase}'", f"'{ascii_uppercase}'"
+_WORD = (
+    f"CONCAT(TRANSLATE(LEFT(w, 1), {_LOWER}, {_UPPER}), "
+    f"TRANSLATE(SUBSTRING(w, 2), {_UPPER}, {_LOWER}))"
+)
+#: Words of ASCII letters and digits with an upper case letter first.
+_INITCAP = template(f"ARRAY_JOIN(TRANSFORM(SPLIT(a, '(?<=[^A-Za-z0-9])'), w -> {_WORD}), '')")
 _LENGTH = Function(1, 1, lambda of: exp.Length(this=of))
 
 #: The functions by name.
@@ -204,7 +201,7 @@ TEXTS: Mapping[str, Function] = {
     "CONCAT_WS": Function(2, UNLIMITED, spark_function("CONCAT_WS")),
     **spark_functions(1, "REVERSE MD5 SHA1 HEX BIN CHR URL_ENCODE UNHEX"),
     **spark_functions(2, "LEFT RIGHT REPEAT STARTSWITH ENDSWITH INSTR"),
-    "INITCAP": Function(1, 1, _initcap, on_arrow="FLINK_INITCAP"),
+    "INITCAP": Function(1, 1, _INITCAP, on_arrow="FLINK_INITCAP"),
     "SUBSTR": Function(2, 3, substring),
     "LPAD": _pad("LPAD"),
     "RPAD": _pad("RPAD"),

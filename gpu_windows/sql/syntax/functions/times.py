@@ -93,10 +93,6 @@ def floor_or_ceil_time(node: exp.Floor | exp.Ceil) -> exp.Expr:
     return typed_call(name, string(unit), node.this)
 
 
-def _format(of: exp.Expr, pattern: exp.Expr) -> exp.Expr:
-    return typed_call("DATE_FORMAT", of, string(_checked_format(pattern)))
-
-
 def _checked_format(pattern: exp.Expr) -> str:
     text = text_literal(pattern)
     if text is None or not _FORMAT.fullmatch(text):
@@ -190,24 +186,24 @@ def seconds_interval(seconds: exp.Expr) -> exp.Expr:
     return spark_function("MAKE_INTERVAL")(*(number(0) for _ in range(6)), seconds)
 
 
-def _difference(unit: exp.Expr, start: exp.Expr, end: exp.Expr) -> exp.Expr:
-    return typed_call("TIMESTAMPDIFF", string(_unit(unit)), start, end)
-
-
-def _add(unit: exp.Expr, count: exp.Expr, of: exp.Expr) -> exp.Expr:
-    return typed_call("TIMESTAMPADD", string(_unit(unit)), count, of)
+def _with_unit(name: str) -> Function:
+    return Function(
+        3, 3, lambda unit, one, other: typed_call(name, string(_unit(unit)), one, other)
+    )
 
 
 #: The functions by name.
 TIMES: Mapping[str, Function] = {
     **{name: Function(1, 1, _make_extract(unit)) for name, unit in _SHORT.items()},
-    "DATE_FORMAT": Function(2, 2, _format),
+    "DATE_FORMAT": Function(
+        2, 2, lambda of, form: typed_call("DATE_FORMAT", of, string(_checked_format(form)))
+    ),
     "FROM_UNIXTIME": Function(1, 2, _from_unixtime),
     "TO_TIMESTAMP": Function(1, 2, _read_time),
     "TO_DATE": Function(1, 2, _read_date),
     "UNIX_TIMESTAMP": Function(1, 2, _unix_timestamp),
     "TO_TIMESTAMP_LTZ": Function(1, 2, _to_timestamp_ltz),
     "CONVERT_TZ": Function(3, 3, _convert),
-    "TIMESTAMPDIFF": Function(3, 3, _difference),
-    "TIMESTAMPADD": Function(3, 3, _add),
+    "TIMESTAMPDIFF": _with_unit("TIMESTAMPDIFF"),
+    "TIMESTAMPADD": _with_unit("TIMESTAMPADD"),
 }
