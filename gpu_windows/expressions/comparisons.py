@@ -14,8 +14,7 @@ from gpu_windows.column_types.widening import common_decimal
 from gpu_windows.expressions.functions.time_formats import parse_time
 from gpu_windows.expressions.numbers import is_number, widen
 from gpu_windows.expressions.sql_text import sql_error
-from gpu_windows.expressions.type_names import flink_name
-from gpu_windows.expressions.types import INSTANT
+from gpu_windows.expressions.types import INSTANT, flink_name
 from gpu_windows.expressions.values import Value, call, null
 
 

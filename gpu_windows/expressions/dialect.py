@@ -390,5 +390,5 @@ def double_quote(text: str) -> int | None:
 
 
 def blank_text(part: str) -> str:
-    """Return as many spaces as a text has characters, and its line ends."""
+    """Return spaces of the length of a text, with its line ends."""
     return re.sub(r"[^\n]", " ", part)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.expressions.type_names import flink_name
+from gpu_windows.expressions.types import flink_name
 from gpu_windows.sql.scripts.flink_types import read_type
 from gpu_windows.sql.scripts.lexer import Cursor, Excerpt, Token
 

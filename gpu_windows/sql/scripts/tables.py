@@ -15,7 +15,7 @@ from gpu_windows.datastream.timed_stream import TimedStream
 from gpu_windows.errors import QueryError, SqlError
 from gpu_windows.expressions.intervals import interval_ticks
 from gpu_windows.expressions.sql_text import errors_at, sql_error
-from gpu_windows.expressions.type_names import flink_name
+from gpu_windows.expressions.types import flink_name
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.scripts.definitions import Column, TableDefinition
 from gpu_windows.sql.scripts.lexer import Excerpt

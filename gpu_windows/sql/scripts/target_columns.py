@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
-from gpu_windows.expressions.type_names import flink_name
+from gpu_windows.expressions.types import flink_name
 from gpu_windows.sql.scripts.catalog import InsertTask
 from gpu_windows.sql.scripts.definitions import Column, TableDefinition
 from gpu_windows.sql.scripts.row_errors import fail_where
