@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import ParseError, SqlglotError
 
 from gpu_windows.errors import SqlError
-from gpu_windows.expressions.sql_text import parse_ddl, sql_error
+from gpu_windows.expressions.sql_text import shorten, sql_error
 from gpu_windows.expressions.types import TYPES, type_with_parts
 
 #: Types that casts over Arrow tables do not cover.
@@ -23,14 +24,30 @@ def read_ddl(text: str) -> pa.Schema:
     SqlError
         If the text cannot be parsed or names an unknown type, with the position in it.
     """
-    columns = parse_ddl(text)
+    columns = _parse(text) if text.strip() else []
     if not columns:
         raise SqlError("DDL needs at least one column: 'total DOUBLE'", value=text)
     try:
         return pa.schema([_field(column) for column in columns])
     except SqlError as error:
-        line = None if error.line is None else error.line - 1  # `parse_ddl` adds a line before
+        line = None if error.line is None else error.line - 1  # `_parse` adds a line before
         raise SqlError(error.rule, value=error.value, line=line, position=error.position) from None
+
+
+def _parse(text: str) -> list[exp.Expr]:
+    """Parse columns as the fields of a struct, which may have colons and comments, too."""
+    rule = "output= as a string must be DDL, such as 'total DOUBLE, n INT'"
+    try:
+        tree = parse_one(f"CAST(output AS STRUCT<\n{text}\n>)", dialect="spark")
+    except ParseError as error:
+        found = error.errors[0] if error.errors else {}
+        value, line = found.get("highlight") or shorten(text), (found.get("line") or 2) - 1
+        raise SqlError(rule, value=value, line=line, position=found.get("col")) from None
+    except (SqlglotError, ValueError, RecursionError):
+        raise SqlError(rule, value=shorten(text)) from None
+    if not isinstance(tree, exp.Cast) or text.rstrip().endswith(","):
+        raise SqlError(rule, value=shorten(text))
+    return list(tree.args["to"].expressions)
 
 
 def _field(column: exp.Expr) -> pa.Field:

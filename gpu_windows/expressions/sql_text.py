@@ -44,34 +44,6 @@ def parse_expression(text: str) -> exp.Expr:
     return fold_literals(_parse(text, exp.Condition, ExpressionDialect))
 
 
-def parse_ddl(text: str) -> list[exp.Expr]:
-    """Parse columns in Spark's DDL: ``total DOUBLE, n INT NOT NULL``.
-
-    Raises
-    ------
-    SqlError
-        If the text cannot be parsed.
-    """
-    _require_sqlglot()
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import ParseError, SqlglotError
-
-    rule = "output= as a string must be DDL, such as 'total DOUBLE, n INT'"
-    if not text.strip():
-        return []
-    try:  # the fields of a struct, which may have colons and comments as columns have
-        tree = parse_one(f"CAST(output AS STRUCT<\n{text}\n>)", dialect="spark")
-    except ParseError as error:
-        found = error.errors[0] if error.errors else {}
-        value, line = found.get("highlight") or _shorten(text), (found.get("line") or 2) - 1
-        raise SqlError(rule, value=value, line=line, position=found.get("col")) from None
-    except (SqlglotError, ValueError, RecursionError):
-        raise SqlError(rule, value=_shorten(text)) from None
-    if not isinstance(tree, exp.Cast) or text.rstrip().endswith(","):
-        raise SqlError(rule, value=_shorten(text))
-    return list(tree.args["to"].expressions)
-
-
 def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -> exp.Expr:
     if not isinstance(text, str) or not text.strip():
         raise SqlError("SQL must be a string that is not empty", value=repr(text))
@@ -99,10 +71,10 @@ def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -
                 rule += missing_sign(text, word, line, position)
         raise SqlError(rule, value=word or None, line=line, position=position) from None
     except (SqlglotError, ValueError, RecursionError) as error:
-        raise SqlError("the SQL cannot be parsed", value=_shorten(text)) from error
+        raise SqlError("the SQL cannot be parsed", value=shorten(text)) from error
     trees = [tree for tree in found if tree is not None]
     if len(trees) != 1:
-        raise SqlError("SQL must be one statement", value=_shorten(text))
+        raise SqlError("SQL must be one statement", value=shorten(text))
     _check_whole(trees[0])
     upper_keywords(trees[0])
     return trees[0]
@@ -152,7 +124,7 @@ def errors_at(node: exp.Expr) -> Iterator[None]:
 
 def excerpt(node: exp.Expr) -> str:
     """Return the SQL of a node for a message, shortened to one line."""
-    return _shorten(written_text(node))
+    return shorten(written_text(node))
 
 
 def written_text(node: exp.Expr) -> str:
@@ -192,7 +164,8 @@ def to_spark_sql(node: exp.Expr) -> str:
         raise sql_error(node, f"Spark has no such expression: {error}") from None
 
 
-def _shorten(text: str) -> str:
+def shorten(text: str) -> str:
+    """Return a text on one line, of a length for messages."""
     line = " ".join(text.split())
     return line if len(line) <= _MAX_EXCERPT else f"{line[: _MAX_EXCERPT - 3]}..."
 
