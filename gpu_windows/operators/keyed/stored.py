@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.keyed.backend import KeyedBackend
 from gpu_windows.operators.keyed.values import stored_column
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.keyed_table import HASH, KeyedTable
@@ -25,56 +25,12 @@ _OWNER = "keys"
 _NUMBERS = ("watermark", "clock", "next event timer", "next processing timer")
 
 
-class Numbered(Protocol):
-    """A set of timers that numbers them in the order in which they are set."""
-
-    next_number: int
-
-
-class KeyedStateBackend(Protocol):
-    """Keyed state of an operator in memory, and its entries: a row each, with the key's columns.
-
-    Attributes
-    ----------
-    watermark, processing_time : int
-        In ticks.
-    """
-
-    watermark: int
-    processing_time: int
-
-    @property
-    def event_timers(self) -> Numbered:
-        """Timers of event time."""
-
-    @property
-    def processing_timers(self) -> Numbered:
-        """Timers of processing time."""
-
-    @property
-    def types(self) -> Mapping[str, pa.DataType]:
-        """The columns of entries, and their types."""
-
-    @property
-    def key_columns(self) -> list[str]:
-        """The key columns of entries."""
-
-    def entries(self) -> pa.Table:
-        """Return the entries of all keys in memory."""
-
-    def restore(self, entries: pa.Table) -> None:
-        """Load entries of keys that have none in memory."""
-
-    def counts(self, entries: pa.Table) -> Counter[str]:
-        """Return the number of entries of each kind in a table."""
-
-
 class StoredKeyedState:
     """Keyed state of which some keys are in memory and all others in a log.
 
     Parameters
     ----------
-    backend : KeyedStateBackend
+    backend : KeyedBackend
         Empty; the keys that calls need are loaded into it.
     log : StateLog
 
@@ -84,7 +40,7 @@ class StoredKeyedState:
         If the log has the state of another operator.
     """
 
-    def __init__(self, backend: KeyedStateBackend, log: StateLog) -> None:
+    def __init__(self, backend: KeyedBackend, log: StateLog) -> None:
         self._backend, self._log = backend, log
         self._table = KeyedTable(log, KEYED, lambda each: backend.counts(each.table))
         numbers = log.numbers(_OWNER, _NUMBERS)

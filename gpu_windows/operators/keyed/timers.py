@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Hashable, Iterator
 from heapq import heappop, heappush
 from operator import itemgetter
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from gpu_windows.vocabulary.windows import Window
 
@@ -18,6 +18,8 @@ class Pane(NamedTuple):
     window: Window
 
 
+#: Time domain of a timer.
+Domain: TypeAlias = Literal["event_time", "processing_time"]
 #: Owner of a timer: a pane or a key.
 Owner = TypeVar("Owner", bound=Hashable)
 

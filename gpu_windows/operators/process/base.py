@@ -4,45 +4,40 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pyarrow as pa
 
 from gpu_windows import rules
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.functions.failures import failure
-from gpu_windows.operators import open_functions
-from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
-from gpu_windows.operators.keyed.stored import KeyedStateBackend, StoredKeyedState
-from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.keyed.backend import KeyedBackend
+from gpu_windows.operators.keyed.operator import KeyedOperator
+from gpu_windows.operators.keyed.timers import Domain
 from gpu_windows.planning.kinds.process import ProcessPlan
 
 #: Counter of pending timers of processing time when a bounded input ends.
 TIMERS_LEFT = "processing_time_timers_left"
 
 
-class SizedStateBackend(KeyedStateBackend, Protocol):
-    """State and timers of keys, and their size."""
-
-    def size(self) -> Mapping[str, int]:
-        """Return the number of entries of each kind."""
-
-
-class FunctionOperator(StatefulOperator[StoredKeyedState]):
+class FunctionOperator(KeyedOperator):
     """Calls a user function with rows and timers.
 
     Parameters
     ----------
     plan : ProcessPlan
-    keyed : SizedStateBackend
+    keyed : KeyedBackend
         Empty.
     """
 
-    def __init__(self, plan: ProcessPlan, keyed: SizedStateBackend) -> None:
-        self._plan, self._backend = plan, keyed
+    _plan: ProcessPlan
+
+    def __init__(self, plan: ProcessPlan, keyed: KeyedBackend) -> None:
+        super().__init__(plan, keyed)
         if plan.bounded:  # functions may read the clock, though no timer fires
             keyed.processing_time = time.time_ns() // 1_000
 
@@ -65,19 +60,21 @@ class FunctionOperator(StatefulOperator[StoredKeyedState]):
     def _process_rows(self, batch: pa.Table) -> Iterator[Emission]:
         """Process rows, which have a time if the query needs one."""
 
-    def state_size(self) -> dict[str, int]:
-        """Return the number of entries of each kind, in memory and in the store."""
-        in_memory = self._backend.size()
-        stored = {} if self._stored is None else self._stored.size()
-        return {name: count + stored.get(name, 0) for name, count in in_memory.items()}
+    def _fire_timers(self, domain: Domain, until: int) -> Iterator[Emission]:
+        """Call the timers up to ``until`` in time order, including timers that they set."""
+        yield from self._call_timers(domain, until)
+        at_end = domain == "event_time" and until == rules.LONG_MAX and self._plan.bounded
+        if at_end and (left := len(self._keyed.processing_timers)):
+            none = self._plan.result_schema.empty_table()
+            yield Emission(none, pa.table({}), Counters(user=((TIMERS_LEFT, left),)))
+
+    @abstractmethod
+    def _call_timers(self, domain: Domain, until: int) -> Iterator[Emission]:
+        """Call the timers up to ``until``."""
 
     def forget_watermark(self) -> None:
         """Reset the watermark, as a job of Flink does that begins from a savepoint."""
-        self._backend.watermark = rules.LONG_MIN
-
-    def close(self) -> None:
-        """Close the function."""
-        open_functions.close(self._plan.query.token)
+        self._keyed.watermark = rules.LONG_MIN
 
     def _failure(self, error: Exception, handler: Callable[..., Any], at: str) -> GpuWindowsError:
         """Return an error that names the failed function and its input.
@@ -90,17 +87,3 @@ class FunctionOperator(StatefulOperator[StoredKeyedState]):
             error.add_note(f"closing the function failed, too: {other!r}")
         where = f"{self._plan.query.process.name}.{handler.__name__}, at {at}"
         return failure(error, where, handler)
-
-    # ---- in a log
-
-    def _restore_state(self, log: StateLog) -> StoredKeyedState:
-        """Open the stored keys; they are read when their rows or timers come."""
-        return StoredKeyedState(self._backend, log)
-
-    def _save(self, stored: StoredKeyedState) -> None:
-        """Write the keys that were loaded."""
-        stored.save()
-
-    def _next_timers(self, stored: StoredKeyedState) -> Timers:
-        """Return the times of the earliest timers."""
-        return stored.next_timers()

@@ -10,8 +10,9 @@ from typing import Any
 from gpu_windows.column_types.time_units import FIRST_CERTAIN
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.checked_results import checked_tick
+from gpu_windows.operators.keyed.backend import Key
 from gpu_windows.operators.keyed.values import UserKey
-from gpu_windows.operators.process.keyed_state import Key, KeyedState
+from gpu_windows.operators.process.keyed_state import KeyedState
 from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.planning.kinds.process import ProcessQuery

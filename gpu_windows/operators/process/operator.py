@@ -8,7 +8,7 @@ State in memory is in `gpu_windows.operators.process.keyed_state`, in a log in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
@@ -16,17 +16,17 @@ from gpu_windows.errors import GpuWindowsError, StateError
 from gpu_windows.functions.checked_results import as_rows
 from gpu_windows.functions.failures import describe_key, describe_row, describe_time
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.keyed.timers import TimerQueue
+from gpu_windows.operators.keyed.backend import Key
+from gpu_windows.operators.keyed.timers import Domain
 from gpu_windows.operators.keyed.values import UserKey, key_parts
 from gpu_windows.operators.open_functions import open_for
-from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
+from gpu_windows.operators.process.base import FunctionOperator
 from gpu_windows.operators.process.context import ProcessFunctionContext
 from gpu_windows.operators.process.garbage import few_collections
-from gpu_windows.operators.process.keyed_state import Key, KeyedState
+from gpu_windows.operators.process.keyed_state import KeyedState
 from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.process.output import ELEMENT, ProcessOutput
 from gpu_windows.planning.kinds.process import ProcessPlan
-from gpu_windows.rules import LONG_MAX
 
 #: Rows after which it is looked whether there is enough to be handed over.
 _LOOKS = 64
@@ -47,13 +47,14 @@ class ProcessOperator(FunctionOperator):
     co.KeyedCoProcessOperator.
     """
 
+    _keyed: KeyedState
     #: Class of the opened function.
     _opens: ClassVar[type[OpenedFunction]] = OpenedFunction
 
     def __init__(self, plan: ProcessPlan, *, trace: bool = False) -> None:
         query = plan.query
         self._function = open_for(query, self._opens)
-        self._keyed = KeyedState(query, self._function)
+        super().__init__(plan, KeyedState(query, self._function))
         self._output = ProcessOutput(
             plan.result_schema,
             query.declared_sides,
@@ -64,32 +65,6 @@ class ProcessOperator(FunctionOperator):
             timed=query.gives_times,
         )
         self._context = ProcessFunctionContext(query, self._function, self._keyed, self._output)
-        super().__init__(plan, self._keyed)
-
-    # ---- interface of an operator
-
-    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Call the timers up to ``watermark`` in time order, including timers that they set."""
-        if watermark <= self._keyed.watermark:
-            return
-        if self._stored is not None:
-            self._stored.load_due(watermark)
-        self._keyed.watermark = watermark
-        with few_collections():
-            yield from self._timers("event_time", self._keyed.event_timers, watermark)
-        if watermark == LONG_MAX and self._plan.bounded:
-            left = len(self._keyed.processing_timers)
-            self._output.counts.update({TIMERS_LEFT: left} if left else {})
-        yield from self._output.rest()
-
-    def advance_processing_time(self, time: int) -> Iterator[Emission]:
-        """Set processing time and call its timers up to ``time`` in time order."""
-        self._keyed.processing_time = time
-        if self._stored is not None:
-            self._stored.load_due(time, in_processing_time=True)
-        with few_collections():
-            yield from self._timers("processing_time", self._keyed.processing_timers, time)
-        yield from self._output.rest()
 
     # ---- rows and timers
 
@@ -123,10 +98,15 @@ class ProcessOperator(FunctionOperator):
                 yield output.take()
                 self._bind_state()
 
-    def _timers(self, domain: str, queue: TimerQueue[Key], until: int) -> Iterator[Emission]:
-        """Call the timers of a time up to ``until``."""
+    def _call_timers(self, domain: Domain, until: int) -> Iterator[Emission]:
+        with few_collections():
+            yield from self._each_timer(domain, until)
+        yield from self._output.rest()
+
+    def _each_timer(self, domain: Domain, until: int) -> Iterator[Emission]:
         output, context, now = self._output, self._context, self._function.now
-        on_timer: Any = self._function.process.function.on_timer
+        keyed, on_timer = self._keyed, cast(Any, self._function.process.function).on_timer
+        queue = keyed.event_timers if domain == "event_time" else keyed.processing_timers
         context.time_domain = domain
         self._bind_state()
         while (timer := queue.pop_due(until)) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -12,10 +12,10 @@ from gpu_windows.functions.failures import describe_key, describe_time, line_of
 from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.keyed.backend import Key
 from gpu_windows.operators.keyed.values import UserKey, keyed_table
 from gpu_windows.operators.results import TRACE
 
-Key: TypeAlias = tuple[Hashable, ...]
 #: What a row is emitted for: key, time, the handler that gives it, and `TRACE`'s name of the cause.
 Origin: TypeAlias = tuple[Key, int | None, Callable[..., Any], str]
 #: The cause of what is given for a row; that for a timer is its time domain.

@@ -6,9 +6,8 @@ element has expired once its time to live has passed (Flink: ``stamp + ttl <= no
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
 from pyarrow import types
@@ -47,53 +46,42 @@ class Now:
         self.time = 0
 
 
-class StateCell(ABC, Generic[Contents]):
+class StateCell(Generic[Contents]):
     """Storage of one declared state, by key.
 
     Attributes
     ----------
     by_key : dict
         Key to the contents of its state, which are never empty.
+    fields : mapping of str to pyarrow.DataType
+        Names and types of the columns of entries.
     """
 
     def __init__(self, descriptor: StateDescriptor) -> None:
         self.dtypes = tuple(map(plain_type, descriptor.dtypes))
+        self.fields: Mapping[str, pa.DataType] = {WHAT: self._stored_type}
         self.by_key: dict[Key, Contents] = {}
 
     @property
-    @abstractmethod
-    def fields(self) -> Mapping[str, pa.DataType]:
-        """Names and types of the columns of entries."""
+    def _stored_type(self) -> pa.DataType:
+        return self.dtypes[0]
 
-    @abstractmethod
     def entry(self, contents: Contents) -> Sequence[Any]:
         """Return the contents of a key as values of `fields`."""
+        return (contents,)
 
-    @abstractmethod
     def load(self, key: Key, entry: Sequence[Any]) -> None:
         """Load the `entry` of a key."""
+        (self.by_key[key],) = entry
 
-    def expiry(self, contents: Contents) -> int:
+    def expiry(self, entry: Sequence[Any]) -> int:
         """Return the processing time at which the first element expires; LONG_MAX: never."""
-        del contents
+        del entry
         return LONG_MAX
 
 
 class ValueCell(StateCell[Any]):
     """A value of each key."""
-
-    @property
-    def fields(self) -> Mapping[str, pa.DataType]:
-        """The value."""
-        return {WHAT: self.dtypes[0]}
-
-    def entry(self, contents: Any) -> Sequence[Any]:
-        """Return the value."""
-        return (contents,)
-
-    def load(self, key: Key, entry: Sequence[Any]) -> None:
-        """Load a value."""
-        (self.by_key[key],) = entry
 
     def get(self, key: Key) -> Any:
         """Return the value of a key, or None."""
@@ -108,17 +96,8 @@ class ListCell(StateCell[list[Any]]):
     """A list of each key."""
 
     @property
-    def fields(self) -> Mapping[str, pa.DataType]:
-        """The elements."""
-        return {WHAT: pa.list_(self.dtypes[0])}
-
-    def entry(self, contents: list[Any]) -> Sequence[Any]:
-        """Return the elements."""
-        return (contents,)
-
-    def load(self, key: Key, entry: Sequence[Any]) -> None:
-        """Load elements."""
-        (self.by_key[key],) = entry
+    def _stored_type(self) -> pa.DataType:
+        return pa.list_(self.dtypes[0])
 
     def get(self, key: Key) -> list[Any]:
         """Return a copy of the list of elements."""
@@ -138,9 +117,8 @@ class MapCell(StateCell[dict[Any, Any]]):
         self._is_floating = types.is_floating(self.dtypes[0])
 
     @property
-    def fields(self) -> Mapping[str, pa.DataType]:
-        """Keys and values."""
-        return {WHAT: pa.map_(*self.dtypes)}
+    def _stored_type(self) -> pa.DataType:
+        return pa.map_(*self.dtypes)
 
     def entry(self, contents: dict[Any, Any]) -> Sequence[Any]:
         """Return the pairs."""
@@ -203,26 +181,24 @@ class _Stamps:
 class _Expiring(StateCell[Contents]):
     """A cell whose elements have the time at which they were written."""
 
+    #: Type of these times.
+    _written: ClassVar[pa.DataType] = pa.list_(pa.int64())
+
     def __init__(self, descriptor: StateDescriptor, stamps: _Stamps) -> None:
         super().__init__(descriptor)
         self._stamps = stamps
+        self.fields = {**self.fields, WRITTEN: self._written}
 
-    @abstractmethod
-    def _write_times(self, contents: Contents) -> Iterable[int]:
-        """Return when each element was written."""
-
-    def expiry(self, contents: Contents) -> int:
+    def expiry(self, entry: Sequence[Any]) -> int:
         """Return when the first element expires."""
-        return self._stamps.ends(min(self._write_times(contents)))
+        _, written = entry
+        return self._stamps.ends(min(written))
 
 
 class ExpiringValueCell(_Expiring[Any], ValueCell):
     """A value of each key, and when it was written."""
 
-    @property
-    def fields(self) -> Mapping[str, pa.DataType]:
-        """The value and its time."""
-        return {**super().fields, WRITTEN: pa.int64()}
+    _written = pa.int64()
 
     def entry(self, contents: tuple[Any, int]) -> Sequence[Any]:
         """Return value and time."""
@@ -234,8 +210,10 @@ class ExpiringValueCell(_Expiring[Any], ValueCell):
         if not self._stamps.is_expired(stamp):
             self.by_key[key] = (value, stamp)
 
-    def _write_times(self, contents: tuple[Any, int]) -> Iterable[int]:
-        return (contents[1],)
+    def expiry(self, entry: Sequence[Any]) -> int:
+        """Return when the value expires."""
+        _, written = entry
+        return self._stamps.ends(written)
 
     def get(self, key: Key) -> Any:
         """Return the value of a key; None if it is not set or has expired."""
@@ -258,11 +236,6 @@ class ExpiringValueCell(_Expiring[Any], ValueCell):
 class ExpiringListCell(_Expiring[list[Any]], ListCell):
     """A list of each key, of (element, when it was written)."""
 
-    @property
-    def fields(self) -> Mapping[str, pa.DataType]:
-        """The elements and their times."""
-        return {**super().fields, WRITTEN: pa.list_(pa.int64())}
-
     def entry(self, contents: list[Any]) -> Sequence[Any]:
         """Return elements and times."""
         return [value for value, _ in contents], [stamp for _, stamp in contents]
@@ -272,9 +245,6 @@ class ExpiringListCell(_Expiring[list[Any]], ListCell):
         alive = self._drop_expired(zip(*entry, strict=True))
         if alive:
             self.by_key[key] = alive
-
-    def _write_times(self, contents: list[Any]) -> Iterable[int]:
-        return (stamp for _, stamp in contents)
 
     def get(self, key: Key) -> list[Any]:
         """Return the elements that have not expired."""
@@ -296,11 +266,6 @@ class ExpiringListCell(_Expiring[list[Any]], ListCell):
 class ExpiringMapCell(_Expiring[dict[Any, Any]], MapCell):
     """A map of each key, to (value, when it was written)."""
 
-    @property
-    def fields(self) -> Mapping[str, pa.DataType]:
-        """Keys and values, and the times of the entries."""
-        return {**super().fields, WRITTEN: pa.list_(pa.int64())}
-
     def entry(self, contents: dict[Any, Any]) -> Sequence[Any]:
         """Return pairs and times."""
         pairs = [(of, value) for of, (value, _) in contents.items()]
@@ -314,9 +279,6 @@ class ExpiringMapCell(_Expiring[dict[Any, Any]], MapCell):
             for (of, v), stamp in zip(self._normalize_keys(pairs), stamps, strict=True)
         }
         self._put_alive(key, found)
-
-    def _write_times(self, contents: dict[Any, Any]) -> Iterable[int]:
-        return (stamp for _, stamp in contents.values())
 
     def get(self, key: Key) -> dict[Any, Any]:
         """Return the entries that have not expired."""

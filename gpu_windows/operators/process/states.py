@@ -79,13 +79,23 @@ def key_as(dtype: pa.DataType, what: str) -> Checked:
     return lambda key: key_part(checked(key))
 
 
-class Value:
-    """A `gpu_windows.functions.keyed_state.ValueState`: frequent, so it must be fast."""
+class Handle:
+    """The handle of a state: it accesses the contents of the current key."""
 
     __slots__ = ("_cell", "_checked", "_now")
 
-    def __init__(self, cell: ValueCell, now: Now, checked: Checked) -> None:
+    def __init__(self, cell: Any, now: Now, checked: Checked) -> None:
         self._cell, self._now, self._checked = cell, now, checked
+
+    def clear(self) -> None:
+        """Remove the contents."""
+        self._cell.by_key.pop(self._now.key, None)
+
+
+class Value(Handle):
+    """A `gpu_windows.functions.keyed_state.ValueState`: frequent, so it must be fast."""
+
+    __slots__ = ()
 
     def value(self, default: Any = None) -> Any:
         """Return the value; ``default`` if it is not set."""
@@ -98,18 +108,19 @@ class Value:
         else:
             self._cell.by_key[self._now.key] = self._checked(value)
 
-    def clear(self) -> None:
-        """Remove it."""
-        self._cell.by_key.pop(self._now.key, None)
 
+class ConvertedValue(Value):
+    """A `Value` that expires, or that is mutable, so the function gets a copy."""
 
-class ExpiringValue(Value):
-    """A `Value` that expires."""
+    def __init__(self, cell: ValueCell, now: Now, checked: Checked, to_user: ToUser) -> None:
+        super().__init__(cell, now, checked)
+        self._to_user = to_user
 
     def value(self, default: Any = None) -> Any:
         """Return the value; ``default`` if it is not set or has expired."""
         found = self._cell.get(self._now.key)
-        return default if found is None else found
+        value = default if found is None else found
+        return value if self._to_user is None else self._to_user(value)
 
     def update(self, value: Any) -> None:
         """Set the value; None clears."""
@@ -119,27 +130,12 @@ class ExpiringValue(Value):
             self._cell.put(self._now.key, self._checked(value))
 
 
-class OwnValue(Value):
-    """A `Value` that is mutable, so the function gets a copy."""
-
-    def value(self, default: Any = None) -> Any:
-        """Return a copy of the value; ``default`` if it is not set."""
-        return copy_value(super().value(default))
-
-
-class OwnExpiringValue(ExpiringValue):
-    """A `Value` that is mutable and expires."""
-
-    def value(self, default: Any = None) -> Any:
-        """Return a copy of the value; ``default`` if it is not set or has expired."""
-        return copy_value(super().value(default))
-
-
-class Elementwise:
+class Elementwise(Handle):
     """A `gpu_windows.functions.keyed_state.ListState`."""
 
     def __init__(self, cell: ListCell, now: Now, checked: Checked, to_user: ToUser) -> None:
-        self._cell, self._now, self._checked, self._to_user = cell, now, checked, to_user
+        super().__init__(cell, now, checked)
+        self._to_user = to_user
 
     def get(self) -> list[Any]:
         """Return the elements."""
@@ -160,17 +156,13 @@ class Elementwise:
         self.clear()
         self._cell.append(self._now.key, elements)
 
-    def clear(self) -> None:
-        """Remove the elements."""
-        self._cell.by_key.pop(self._now.key, None)
-
     def _element(self, value: Any) -> Any:
         if value is None:
             raise InvalidFunctionError("a list in state must not contain None", value=value)
         return self._checked(value)
 
 
-class Mapped:
+class Mapped(Handle):
     """A `gpu_windows.functions.keyed_state.MapState`.
 
     Parameters
@@ -184,9 +176,9 @@ class Mapped:
     """
 
     def __init__(self, cell: MapCell, now: Now, dtypes: tuple[pa.DataType, ...], what: str) -> None:
-        self._cell, self._now, self._what = cell, now, what
         of_key, of_value = dtypes
-        self._keys, self._values = key_as(of_key, what), checked_as(of_value, what)
+        super().__init__(cell, now, checked_as(of_value, what))
+        self._what, self._keys = what, key_as(of_key, what)
         self._to_user: ToUser = copy_value if types.is_nested(of_value) else None
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -200,7 +192,7 @@ class Mapped:
             raise InvalidFunctionError(
                 f"{self._what} is a map: its keys must not be None", value=key
             )
-        checked = None if value is None else self._values(value)
+        checked = None if value is None else self._checked(value)
         self._cell.put(self._now.key, self._keys(key), checked)
 
     def put_all(self, entries: Mapping[Any, Any]) -> None:
@@ -236,15 +228,11 @@ class Mapped:
         """Return whether there are no entries."""
         return not self._cell.get(self._now.key)
 
-    def clear(self) -> None:
-        """Remove all entries."""
-        self._cell.by_key.pop(self._now.key, None)
-
 
 _ABSENT = object()
 
 
-class Appending:
+class Appending(Handle):
     """A `gpu_windows.functions.keyed_state.AppendingState`.
 
     Parameters
@@ -270,7 +258,7 @@ class Appending:
         result: Callable[[Any], Any],
         to_user: ToUser,
     ) -> None:
-        self._cell, self._now, self._checked = cell, now, checked
+        super().__init__(cell, now, checked)
         self._add, self._result, self._to_user = add, result, to_user
 
     def get(self) -> Any:
@@ -285,19 +273,6 @@ class Appending:
         """Add a value."""
         made = self._add(self._cell.get(self._now.key), value)
         self._cell.put(self._now.key, self._checked(made))
-
-    def clear(self) -> None:
-        """Remove it."""
-        self._cell.by_key.pop(self._now.key, None)
-
-
-#: Handles of single values, by whether they expire and whether they are mutable.
-_VALUES: Mapping[tuple[bool, bool], type[Value]] = {
-    (False, False): Value,
-    (True, False): ExpiringValue,
-    (False, True): OwnValue,
-    (True, True): OwnExpiringValue,
-}
 
 
 def make_state(descriptor: StateDescriptor, what: str, cell: StateCell[Any], now: Now) -> Any:
@@ -338,5 +313,7 @@ def make_state(descriptor: StateDescriptor, what: str, cell: StateCell[Any], now
 
             return Appending(cell, now, first, add_next, result, to_user)
         case _, ValueCell():
-            return _VALUES[descriptor.ttl is not None, to_user is not None](cell, now, first)
+            if descriptor.ttl is None and to_user is None:
+                return Value(cell, now, first)
+            return ConvertedValue(cell, now, first, to_user)
     raise AssertionError(f"unknown state: {descriptor}")

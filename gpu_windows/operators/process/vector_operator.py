@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,15 +25,14 @@ from gpu_windows.functions.vector_results import CheckedResult, VectorResult
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.numeric import one_chunk
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.keyed.timers import Domain
 from gpu_windows.operators.open_functions import call_close, call_open, open_for
-from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
+from gpu_windows.operators.process.base import FunctionOperator
 from gpu_windows.operators.process.keyed_arrays import KeyedArrays
 from gpu_windows.operators.results import add_trace
 from gpu_windows.planning.kinds.process import ProcessPlan, ProcessQuery
-from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
-Domain = Literal["event_time", "processing_time"]
 
 
 class OpenedVectorFunction:
@@ -68,32 +67,12 @@ class VectorProcessOperator(FunctionOperator):
         call may be for several timers.
     """
 
+    _keyed: KeyedArrays
+
     def __init__(self, plan: ProcessPlan, *, trace: bool = False) -> None:
         self._process = open_for(plan.query, OpenedVectorFunction).process
-        self._keyed = KeyedArrays(plan.query)
         self._trace = trace
-        super().__init__(plan, self._keyed)
-
-    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Call the timers up to ``watermark``, then those that they set."""
-        keyed = self._keyed
-        if watermark <= keyed.watermark:
-            return
-        if self._stored is not None:
-            self._stored.load_due(watermark)
-        keyed.watermark = watermark
-        yield from self._fire("event_time", watermark)
-        left = len(keyed.processing_timers)
-        if watermark == LONG_MAX and self._plan.bounded and left:
-            none = self._plan.result_schema.empty_table()
-            yield Emission(none, pa.table({}), Counters(user=((TIMERS_LEFT, left),)))
-
-    def advance_processing_time(self, time: int) -> Iterator[Emission]:
-        """Set processing time and call its timers up to ``time``, then those that they set."""
-        self._keyed.processing_time = time
-        if self._stored is not None:
-            self._stored.load_due(time, in_processing_time=True)
-        yield from self._fire("processing_time", time)
+        super().__init__(plan, KeyedArrays(plan.query))
 
     # ---- calls of the function
 
@@ -111,7 +90,7 @@ class VectorProcessOperator(FunctionOperator):
         given = RowsBatch(*self._batch_of_keys(keys, offsets), rows, times)
         yield from self._call(self._process.function.process_batch, given, keys, "element")
 
-    def _fire(self, domain: Domain, until: int) -> Iterator[Emission]:
+    def _call_timers(self, domain: Domain, until: int) -> Iterator[Emission]:
         timers = self._keyed.timers[domain == "processing_time"]
         while len((due := timers.pop_due(until))[0]):
             codes, times = due

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from gpu_windows.errors import InvalidTriggerError
 from gpu_windows.functions.checked_results import checked_tick
 from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.process import WindowState
 from gpu_windows.functions.side_outputs import GatheredSides
+from gpu_windows.operators.keyed.backend import Key
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.row_at_a_time.cleanup import Cleanup
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import is_user_code
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.windows import Window
-
-Key: TypeAlias = tuple[Hashable, ...]
 
 
 class PaneContext:

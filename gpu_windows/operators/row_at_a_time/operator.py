@@ -11,7 +11,7 @@ contexts of user code (`gpu_windows.operators.row_at_a_time.context`), state in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -20,14 +20,14 @@ from gpu_windows.errors import FunctionFailedError, InvalidTriggerError, QueryEr
 from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.failures import call_user, describe_pane
 from gpu_windows.functions.side_outputs import GatheredSides
-from gpu_windows.operators import open_functions
-from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.row_status import status_of_rows
-from gpu_windows.operators.keyed.stored import StoredKeyedState
-from gpu_windows.operators.keyed.timers import Pane
+from gpu_windows.operators.keyed.backend import Key
+from gpu_windows.operators.keyed.operator import KeyedOperator
+from gpu_windows.operators.keyed.timers import Domain, Pane
 from gpu_windows.operators.keyed.values import UserKey
 from gpu_windows.operators.row_at_a_time.cleanup import Cleanup
-from gpu_windows.operators.row_at_a_time.context import FunctionPaneContext, Key, PaneContext
+from gpu_windows.operators.row_at_a_time.context import FunctionPaneContext, PaneContext
 from gpu_windows.operators.row_at_a_time.functions import (
     Contents,
     StoredRow,
@@ -41,14 +41,13 @@ from gpu_windows.operators.row_at_a_time.output import Firing, Output, sides_of
 from gpu_windows.operators.row_at_a_time.rows import rows_of
 from gpu_windows.operators.row_at_a_time.user_parts import Evict, UserParts, checked_window
 from gpu_windows.operators.row_at_a_time.window_state import WindowState
-from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, REASONS
 from gpu_windows.vocabulary.triggers import TriggerResult
 from gpu_windows.vocabulary.windows import MergingWindowAssigner, TimeWindow, Window
 
 
-class ReferenceOperator(StatefulOperator[StoredKeyedState]):
+class ReferenceOperator(KeyedOperator):
     """Evaluates a plan row at a time, by Flink's algorithm.
 
     The order of arrival is the order of the rows in the calls of `process`; a runner that
@@ -68,18 +67,19 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
     EvictingWindowOperator.
     """
 
+    _plan: WindowPlan
+    _keyed: WindowState
+
     def __init__(self, plan: WindowPlan, *, trace: bool = False) -> None:
         query = plan.query
+        super().__init__(plan, WindowState(query))
         # ---- configuration
-        self._plan = plan
         self._trace = trace
         self._assigner, self._trigger, self._evictor = query.assigner, query.trigger, query.evictor
         self._parts = UserParts(query)
         self._new_contents = contents_of(query)
         self._processor = processor_of(query)
-        # ---- state
-        self.state = WindowState(query)
-        self._cleanup = Cleanup(query, self.state)
+        self._cleanup = Cleanup(query, self._keyed)
         # ---- state that a restart may lose
         self.user_counts = Counts()
         self._of_function, self._of_evictor = self._asides = [
@@ -107,60 +107,23 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
                 yield output.take()
         yield from output.rest()
 
-    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Fire the timers up to ``watermark`` in time order; see the base class. To be drained."""
-        if watermark <= self.state.watermark:
-            return
-        if self._stored is not None:
-            self._stored.load_due(watermark)
-        self.state.watermark = watermark
+    def _fire_timers(self, domain: Domain, until: int) -> Iterator[Emission]:
+        """Fire the timers up to ``until`` in time order. To be drained."""
+        state, is_event_time = self._keyed, domain == "event_time"
+        timers = state.event_timers if is_event_time else state.processing_timers
         output = self._output(self._no_rows)
-        while (timer := self.state.event_timers.pop_due(watermark)) is not None:
-            self._timer("event_time", timer, output)
+        while (timer := timers.pop_due(until)) is not None:
+            self._timer(domain, timer, output)
             if output.is_full:
                 yield output.take()
-        if watermark == LONG_MAX and self._plan.query.ends_with_time:
+        if is_event_time and until == LONG_MAX and self._plan.query.ends_with_time:
             self._end()
         yield from output.rest()
-
-    def advance_processing_time(self, time: int) -> Iterator[Emission]:
-        """Set processing time and fire its timers up to ``time`` in time order. To be drained."""
-        if self._stored is not None:
-            self._stored.load_due(time, in_processing_time=True)
-        self.state.processing_time = time
-        output = self._output(self._no_rows)
-        while (timer := self.state.processing_timers.pop_due(time)) is not None:
-            self._timer("processing_time", timer, output)
-            if output.is_full:
-                yield output.take()
-        yield from output.rest()
-
-    def close(self) -> None:
-        """Close the functions of the query."""
-        open_functions.close(self._plan.query.token)
 
     @property
     def current_processing_time(self) -> int:
         """Processing time, in ticks; part of `AssignerContext`."""
-        return self.state.processing_time
-
-    def state_size(self) -> dict[str, int]:
-        """Return the number of entries of each kind of state, in memory and in the log."""
-        in_memory = self.state.size()
-        stored = {} if self._stored is None else self._stored.size()
-        return {name: count + stored.get(name, 0) for name, count in in_memory.items()}
-
-    def _restore_state(self, log: StateLog) -> StoredKeyedState:
-        """Resume from the log: keys are loaded when their rows arrive or their timers are due."""
-        return StoredKeyedState(self.state, log)
-
-    def _save(self, stored: StoredKeyedState) -> None:
-        """Write the state of the loaded keys."""
-        stored.save()
-
-    def _next_timers(self, stored: StoredKeyedState) -> Timers:
-        """Return the times of the earliest timers."""
-        return stored.next_timers()
+        return self._keyed.processing_time
 
     def _output(self, batch: pa.Table) -> Output:
         return Output(self._plan, batch, self.user_counts, self._asides, trace=self._trace)
@@ -170,7 +133,7 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
     def _usable_rows(self, batch: pa.Table) -> Iterator[str | tuple[Key, StoredRow]]:
         """Yield key and row of every row in order, or the reason if its values are not usable."""
         query = self._plan.query
-        status = status_of_rows(query, batch, self.state.processing_time)
+        status = status_of_rows(query, batch, self._keyed.processing_time)
         if status.any():
             batch = batch.filter(pa.array(status == ACCEPTED))
         rows = rows_of(query, batch)
@@ -183,9 +146,7 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
             return "late"
         return self._add_to_windows(key, element, output)
 
-    def _add_to_windows(
-        self, key: tuple[Hashable, ...], element: StoredRow, output: Output
-    ) -> str | None:
+    def _add_to_windows(self, key: Key, element: StoredRow, output: Output) -> str | None:
         """Put a row into its windows; return "late" or "gap" if it is in none."""
         skipped = True
         for assigned in self._parts.windows(element, self):
@@ -195,10 +156,10 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
                 self._retire(pane)
                 continue
             skipped = False
-            contents = self.state.state_pane(pane)
-            if contents not in self.state.contents:
-                self.state.contents[contents] = self._locate(pane, self._new_contents)
-            self._locate(pane, self.state.contents[contents].add, element, window)
+            contents = self._keyed.state_pane(pane)
+            if contents not in self._keyed.contents:
+                self._keyed.contents[contents] = self._locate(pane, self._new_contents)
+            self._locate(pane, self._keyed.contents[contents].add, element, window)
             on_element, seen = self._trigger.on_element, self._parts.row(element)
             result = self._trigger_result(on_element, pane, seen, element.timestamp, window)
             self._follow(result, pane, output, "element", None)
@@ -208,12 +169,12 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
 
     # ---- windows that merge
 
-    def _merge(self, key: tuple[Hashable, ...], window: Window) -> Window:
+    def _merge(self, key: Key, window: Window) -> Window:
         """Merge a row's own window with others; return the window that contains it."""
         if not isinstance(self._assigner, MergingWindowAssigner):
             return window
         assert isinstance(window, TimeWindow), "only time windows merge"
-        windows = self.state.merging.setdefault(key, MergingWindows(self._assigner))
+        windows = self._keyed.merging.setdefault(key, MergingWindows(self._assigner))
 
         def on_merge(
             whole: TimeWindow,
@@ -227,8 +188,8 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
             for part in parts:
                 self._clear_trigger(Pane(key, part))
                 self._cleanup.delete(Pane(key, part))
-                self.state.firings[Pane(key, whole)] += self.state.firings.pop(Pane(key, part), 0)
-            self.state.emitted.merge(pane, [Pane(key, part) for part in parts])
+                self._keyed.firings[Pane(key, whole)] += self._keyed.firings.pop(Pane(key, part), 0)
+            self._keyed.emitted.merge(pane, [Pane(key, part) for part in parts])
             for other in moved:
                 self._absorb(Pane(key, stays), Pane(key, other))
 
@@ -237,35 +198,35 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
     def _check_merge(self, whole: TimeWindow) -> None:
         """Reject a merged window that is already closed, as Flink does (user code may make one)."""
         checked_window(whole, f"{type(self._assigner).__name__}.merge_windows")
-        now, end = self.state.processing_time, whole.max_timestamp
+        now, end = self._keyed.processing_time, whole.max_timestamp
         is_closed = self._cleanup.is_closed(whole) if self._assigner.is_event_time else end <= now
         if is_closed:
             rule = "a window that others are merged into must not be closed"
             raise QueryError(rule, value=whole)
 
     def _absorb(self, target: Pane, source: Pane) -> None:
-        contents = self.state.contents.pop(source, None)
+        contents = self._keyed.contents.pop(source, None)
         if contents is None:
             return
-        if target in self.state.contents:
-            self._locate(target, self.state.contents[target].absorb, contents)
+        if target in self._keyed.contents:
+            self._locate(target, self._keyed.contents[target].absorb, contents)
         else:
-            self.state.contents[target] = contents
+            self._keyed.contents[target] = contents
 
     def _exists(self, pane: Pane) -> bool:
         """Whether a window still exists: one that was merged into another does not."""
         if not isinstance(self._assigner, MergingWindowAssigner):
             return True
-        windows = self.state.merging.get(pane.key)
+        windows = self._keyed.merging.get(pane.key)
         return windows is not None and windows.state_window(pane.window) is not None
 
     def _retire(self, pane: Pane) -> None:
-        windows = self.state.merging.get(pane.key)
-        self.state.emitted.drop(pane)
+        windows = self._keyed.merging.get(pane.key)
+        self._keyed.emitted.drop(pane)
         if windows is not None:
             windows.retire(pane.window)
             if not windows:
-                del self.state.merging[pane.key]
+                del self._keyed.merging[pane.key]
 
     # ---- timers
 
@@ -288,11 +249,11 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
 
     def _clear(self, pane: Pane) -> None:
         """Drop a window and all of its state."""
-        self.state.contents.pop(self.state.state_pane(pane), None)
+        self._keyed.contents.pop(self._keyed.state_pane(pane), None)
         self._clear_trigger(pane)
         if self._processor is not None:
             self._processor.clear(pane.key, self._function_context(pane, self._of_function))
-        self.state.firings.pop(pane, None)
+        self._keyed.firings.pop(pane, None)
         self._retire(pane)
 
     def _end(self) -> None:
@@ -304,8 +265,8 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
     def _panes(self) -> list[Pane]:
         """Return the windows that have state."""
         if isinstance(self._assigner, MergingWindowAssigner):
-            return [Pane(key, w) for key, windows in self.state.merging.items() for w in windows]
-        state = self.state
+            return [Pane(key, w) for key, windows in self._keyed.merging.items() for w in windows]
+        state = self._keyed
         every = (state.contents, state.trigger_state, state.window_state, state.firings)
         return list(dict.fromkeys(pane for panes in every for pane in panes))
 
@@ -355,17 +316,17 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         self, result: TriggerResult, pane: Pane, output: Output, fired: str, time: int | None
     ) -> None:
         """Fire or purge a window as the trigger says; one without contents emits nothing."""
-        contents = self.state.contents.get(self.state.state_pane(pane))
+        contents = self._keyed.contents.get(self._keyed.state_pane(pane))
         if result.fires and contents is not None and contents.is_changed:
             self._fire(contents, pane, output, self._firing(pane, fired, time))
         if result.purges:
-            self.state.contents.pop(self.state.state_pane(pane), None)
+            self._keyed.contents.pop(self._keyed.state_pane(pane), None)
 
     def _firing(self, pane: Pane, fired: str, time: int | None) -> Firing:
         """Count a firing of a window; return it with its timing: early, on time or late."""
-        number = self.state.firings[pane]
-        self.state.firings[pane] += 1
-        now = self.state.watermark if self._assigner.is_event_time else self.state.processing_time
+        number = self._keyed.firings[pane]
+        self._keyed.firings[pane] += 1
+        now = self._keyed.watermark if self._assigner.is_event_time else self._keyed.processing_time
         return Firing.at(fired, time, number, now=now, end=pane.window.max_timestamp)
 
     def _fire(self, contents: Contents, pane: Pane, output: Output, firing: Firing) -> None:
@@ -376,7 +337,7 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         self._emit(self._locate(pane, contents.values), pane, output, firing)
         contents.rows = self._evict(self._evictor.evict_after, contents.rows, pane)
         if not contents.rows:
-            del self.state.contents[self.state.state_pane(pane)]
+            del self._keyed.contents[self._keyed.state_pane(pane)]
 
     def _evict(self, evict: Evict, rows: list[StoredRow], pane: Pane) -> list[StoredRow]:
         """Return the rows that an evictor retains."""
@@ -388,7 +349,7 @@ class ReferenceOperator(StatefulOperator[StoredKeyedState]):
         if self._processor is not None:
             context = self._function_context(pane, self._of_function)
             rows = self._processor.rows(pane.key, values, context)
-        gone, change, rows = self.state.emitted.fire(pane, rows, self._describe)
+        gone, change, rows = self._keyed.emitted.fire(pane, rows, self._describe)
         output.retract(gone, firing)
         for row in rows:
             output.emit(pane, row, firing, change)

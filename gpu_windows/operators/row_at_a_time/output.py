@@ -15,10 +15,10 @@ from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.functions.top_changes import Change
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.keyed.backend import Key
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.keyed.values import UserKey, arrow_array, keyed_table
 from gpu_windows.operators.results import TRACE
-from gpu_windows.operators.row_at_a_time.context import Key
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.own_columns import REASON
 from gpu_windows.user_values import copy_values

@@ -3,49 +3,52 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.process import Process
-from gpu_windows.operators.keyed.entries import key_column
+from gpu_windows.operators.keyed.backend import Key, KeyedBackend, select
 from gpu_windows.operators.keyed.state import StateTable
 from gpu_windows.operators.keyed.timers import Pane, Timer, TimerQueue
-from gpu_windows.operators.keyed.values import key_part
 from gpu_windows.operators.row_at_a_time.changes import EmittedWindows
 from gpu_windows.operators.row_at_a_time.contents import ContentsFormat
-from gpu_windows.operators.row_at_a_time.entries import (
-    EMITTED,
-    KINDS,
-    TIMES,
-    counts_of,
-    entries_of,
-    select,
-    state_column,
-    types_of,
-)
 from gpu_windows.operators.row_at_a_time.functions import Contents
 from gpu_windows.operators.row_at_a_time.merging import MergingWindows
+from gpu_windows.operators.state.keyed_table import TIMERS
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.rules import LONG_MIN
 from gpu_windows.vocabulary.windows import GlobalWindow, MergingWindowAssigner, TimeWindow, Window
+
+#: Kinds of entries. State stores their index, so new ones go to the end.
+KINDS = (
+    "contents", "firings", "merging", "event_timers", "processing_timers",
+    "trigger_state", "window_state", "key_state", "emitted",
+)  # fmt: skip
+#: Kinds that are timers, and the column of their times.
+_TIMES = {"event_timers": TIMERS[0], "processing_timers": TIMERS[1]}
+#: Kinds that are declared state.
+_STATES = ("trigger_state", "window_state", "key_state")
+#: Names of the counts of some kinds; those of others are their own.
+_COUNTED = {"contents": "windows", "merging": "merging_windows"}
+#: Column of the rows in a window.
+_ROWS = "rows"
+#: Columns of the bounds of windows: of their own, of state windows, and of windows that have a row
+#: in the result table of a changelog.
+_BOUNDS, _MERGING = ("start", "end"), ("state_start", "state_end")
+_EMITTED = ("emitted_start", "emitted_end")
 
 #: Panes, and the other columns of their entries.
 PaneEntries = tuple[Sequence[Pane], Mapping[str, Sequence[Any]]]
-Key = tuple[Hashable, ...]
 
 
-class WindowState:
+class WindowState(KeyedBackend):
     """The state of a `gpu_windows.operators.row_at_a_time.operator.ReferenceOperator`.
 
     Attributes
     ----------
-    watermark, processing_time : int
-        In ticks.
-    event_timers, processing_timers : TimerQueue
     trigger_state, window_state, key_state : StateTable
         Of the trigger, and of a process function.
     contents : dict of Pane to Contents
@@ -58,14 +61,16 @@ class WindowState:
         Windows that have a row in the result table of a changelog.
     """
 
+    _query: WindowQuery
+    event_timers: TimerQueue[Pane]
+    processing_timers: TimerQueue[Pane]
+
     def __init__(self, query: WindowQuery) -> None:
-        self._query = query
+        super().__init__(query, [_COUNTED.get(kind, kind) for kind in KINDS])
         function = query.function
         user_function = function.function if isinstance(function, Process) else None
         name = type(user_function).__name__
-        self.watermark, self.processing_time = LONG_MIN, 0
-        self.event_timers: TimerQueue[Pane] = TimerQueue()
-        self.processing_timers: TimerQueue[Pane] = TimerQueue()
+        self.event_timers, self.processing_timers = TimerQueue(), TimerQueue()
         self.trigger_state = StateTable(type(query.trigger).__name__, query.trigger.state)
         self.window_state = StateTable(name, user_function.window_state if user_function else {})
         self.key_state = StateTable(name, user_function.key_state if user_function else {})
@@ -97,76 +102,64 @@ class WindowState:
     # ---- as entries
 
     def entries(self) -> pa.Table:
-        """Return the entries of all keys; see `gpu_windows.operators.row_at_a_time.entries`.
-
-        Raises
-        ------
-        InvalidFunctionError
-            If state of user code is not of its declared type.
-        """
-        found = zip(KINDS, self._collect_entries(), strict=True)
-        tables = [self._table(kind, *of_kind) for kind, of_kind in found if of_kind[0]]
-        return pa.concat_tables([pa.schema(self.types.items()).empty_table(), *tables])
+        """Return the entries of all keys: of a key, and usually of one of its windows."""
+        found = enumerate(self._collect_entries())
+        return self._concat(self._pane_entries(kind, *of) for kind, of in found if of[0])
 
     def counts(self, entries: pa.Table) -> Counter[str]:
         """Return the number of entries of each kind, and of the rows in windows."""
-        return counts_of(entries)
+        counts = super().counts(entries)
+        if _ROWS in entries.column_names:
+            lengths = pc.list_value_length(entries.column(_ROWS))
+            counts[_ROWS] = pc.sum(lengths, min_count=0).as_py()
+        return counts
 
     def restore(self, entries: pa.Table) -> None:
         """Load entries of keys that have none in memory."""
-        loads = (
-            self._load_contents,
-            self._load_firings,
-            self._load_merging,
-            self._load_timers,
-            self._load_timers,
-            *(self._load_state for _ in self._states),
-            self._load_emitted,
-        )
-        for kind, load in zip(KINDS, loads, strict=True):
-            some = select(entries, kind)
-            if len(some):
-                load(kind, self._panes(some), some)
+        loads: dict[str, Callable[[list[Pane], pa.Table], None]] = {
+            "contents": self._load_contents,
+            "firings": self._load_firings,
+            "merging": self._load_merging,
+            **{kind: partial(self._load_timers, kind) for kind in _TIMES},
+            **{kind: partial(self._load_state, kind) for kind in _STATES},
+            "emitted": self._load_emitted,
+        }
+        for number, kind in enumerate(KINDS):
+            some = select(entries, number)
+            if len(some):  # state of a key has no window, so it gets any
+                panes = [*map(Pane, self._keys_of(some), _windows(some, _BOUNDS))]
+                loads[kind](panes, some)
 
     @property
     def _states(self) -> dict[str, StateTable]:
-        return {name: getattr(self, name) for name in KINDS if name.endswith("state")}
+        return {name: getattr(self, name) for name in _STATES}
 
     @cached_property
     def _format(self) -> ContentsFormat:
         return ContentsFormat(self._query)
 
-    @cached_property
-    def types(self) -> dict[str, pa.DataType]:
-        """The columns of entries, and their types."""
-        return types_of(self._query, self._states)
-
     @property
-    def key_columns(self) -> list[str]:
-        """The columns of keys."""
-        return [key_column(number) for number in range(len(self._query.keys))]
+    def _columns(self) -> Mapping[str, pa.DataType]:
+        merging = _MERGING if self._query.merges else ()
+        emitted = _EMITTED if self._query.changes else ()
+        longs = (*_BOUNDS, "count", "number", *merging, *emitted)
+        return {
+            **dict.fromkeys(longs, pa.int64()),
+            "silent": pa.bool_(),
+            **self._format.fields,
+            **{
+                f"{kind} {name}": dtype
+                for kind, state in self._states.items()
+                for name, dtype in state.fields.items()
+            },
+        }
 
-    def _table(
-        self, kind: str, panes: Sequence[Pane], columns: Mapping[str, Sequence[Any]]
+    def _pane_entries(
+        self, kind: int, panes: Sequence[Pane], columns: Mapping[str, Sequence[Any]]
     ) -> pa.Table:
         """Return the entries of a kind."""
-        keys = {name: [p.key[i] for p in panes] for i, name in enumerate(self.key_columns)}
-        bounds = {name: [getattr(p.window, name) for p in panes] for name in ("start", "end")}
-        try:
-            arrays = {
-                name: pa.array(values, self.types[name])
-                for name, values in {**keys, **bounds, **columns}.items()
-            }
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            rule = f"state of user code must have its declared types: {error}"
-            raise InvalidFunctionError(rule, value=kind) from error
-        return entries_of(kind, arrays, self.types)
-
-    def _panes(self, entries: pa.Table) -> list[Pane]:
-        """Return the panes of entries; state of a key has no window, so it gets any."""
-        columns = (map(key_part, entries.column(name).to_pylist()) for name in self.key_columns)
-        windows = _windows(entries, ("start", "end"))
-        return [*map(Pane, zip(*columns, strict=True), windows)]
+        bounds = _bounds_of(_BOUNDS, [p.window for p in panes])
+        return self._table_of(kind, KINDS[kind], [p.key for p in panes], {**bounds, **columns})
 
     # ---- kinds of entries
 
@@ -177,15 +170,15 @@ class WindowState:
         yield [*self.contents], {name: [each[name] for each in contents] for name in fields}
         yield [*self.firings], {"count": [*self.firings.values()]}
         yield self._merging_entries()
-        for kind in TIMES:
+        for kind, at in _TIMES.items():
             timers = [*getattr(self, kind)]
             columns = {name: [getattr(t, name) for t in timers] for name in ("number", "silent")}
-            yield [t.pane for t in timers], {TIMES[kind]: [t.time for t in timers], **columns}
+            yield [t.pane for t in timers], {at: [t.time for t in timers], **columns}
         for kind, state in self._states.items():
             entries = [state.entry(where) for where in state]
             yield (
-                [where if isinstance(where, Pane) else _of_key(where) for where in state],
-                {state_column(kind, name): [e[name] for e in entries] for name in state.fields},
+                [w if isinstance(w, Pane) else Pane(w, GlobalWindow()) for w in state],
+                {f"{kind} {name}": [e[name] for e in entries] for name in state.fields},
             )
         yield self._emitted_entries()
 
@@ -197,61 +190,52 @@ class WindowState:
                 assert state is not None, "a window has contents"
                 panes.append(Pane(key, window))
                 states.append(state)
-        if not self._query.merges:
-            return panes, {}
-        return panes, {
-            "state_start": [window.start for window in states],
-            "state_end": [window.end for window in states],
-        }
+        return panes, _bounds_of(_MERGING, states) if self._query.merges else {}
 
     def _emitted_entries(self) -> PaneEntries:
         pairs = [*self.emitted]
-        bounds = ([window.start for _, window in pairs], [window.end for _, window in pairs])
-        columns = dict(zip(EMITTED, bounds, strict=True)) if self._query.changes else {}
-        return [pane for pane, _ in pairs], columns
+        columns = _bounds_of(_EMITTED, [window for _, window in pairs])
+        return [pane for pane, _ in pairs], columns if self._query.changes else {}
 
-    def _load_emitted(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
-        del kind
-        for pane, window in zip(panes, _windows(entries, EMITTED), strict=True):
+    def _load_emitted(self, panes: list[Pane], entries: pa.Table) -> None:
+        for pane, window in zip(panes, _windows(entries, _EMITTED), strict=True):
             self.emitted.load(pane, window)
 
-    def _load_contents(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
-        del kind
+    def _load_contents(self, panes: list[Pane], entries: pa.Table) -> None:
         rows = entries.select(list(self._format.fields)).to_pylist()
         for pane, row in zip(panes, rows, strict=True):
             self.contents[pane] = self._format.contents(row)
 
-    def _load_firings(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
-        del kind
+    def _load_firings(self, panes: list[Pane], entries: pa.Table) -> None:
         self.firings.update(dict(zip(panes, entries.column("count").to_pylist(), strict=True)))
 
-    def _load_merging(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
-        del kind
+    def _load_merging(self, panes: list[Pane], entries: pa.Table) -> None:
         assigner = self._query.assigner
         assert isinstance(assigner, MergingWindowAssigner)
-        states = (entries.column(name).to_pylist() for name in ("state_start", "state_end"))
-        for (key, window), *state in zip(panes, *states, strict=True):
+        for (key, window), state in zip(panes, _windows(entries, _MERGING), strict=True):
             assert isinstance(window, TimeWindow)
-            windows = self.merging.setdefault(key, MergingWindows(assigner))
-            windows.load(window, TimeWindow(*state))
+            assert isinstance(state, TimeWindow)
+            self.merging.setdefault(key, MergingWindows(assigner)).load(window, state)
 
     def _load_timers(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
         queue: TimerQueue[Pane] = getattr(self, kind)
-        names = (TIMES[kind], "number", "silent")
+        names = (_TIMES[kind], "number", "silent")
         times, numbers, silent = (entries.column(name).to_pylist() for name in names)
         for timer in map(Timer, times, panes, numbers, silent):
             queue.load(timer)
 
     def _load_state(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
         state: StateTable = getattr(self, kind)
-        stored = {state_column(kind, name): name for name in state.fields}
+        stored = {f"{kind} {name}": name for name in state.fields}
         rows = entries.select(list(stored)).rename_columns(list(stored.values())).to_pylist()
         for pane, row in zip(panes, rows, strict=True):
             state.load(pane.key if kind == "key_state" else pane, row)
 
 
-def _of_key(key: Key) -> Pane:
-    return Pane(key, GlobalWindow())
+def _bounds_of(names: tuple[str, str], windows: Sequence[Window]) -> dict[str, list[int | None]]:
+    """Return the bounds of windows, by the names of their columns."""
+    start, end = names
+    return {start: [w.start for w in windows], end: [w.end for w in windows]}
 
 
 def _windows(entries: pa.Table, bounds: tuple[str, str]) -> Iterator[Window]:

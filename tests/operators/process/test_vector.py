@@ -16,7 +16,7 @@ from gpu_windows.operators.base import Operator
 from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.base import TIMERS_LEFT
-from gpu_windows.operators.process.timer_arrays import TimerArrays
+from gpu_windows.operators.process.keyed_arrays import TimerArrays
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan

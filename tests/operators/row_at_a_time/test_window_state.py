@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from gpu_windows.functions.window import Collect
-from gpu_windows.operators.row_at_a_time.entries import KINDS
-from gpu_windows.operators.row_at_a_time.window_state import WindowState
+from gpu_windows.operators.row_at_a_time.window_state import KINDS, WindowState
 from gpu_windows.vocabulary.triggers import ContinuousProcessingTimeTrigger
 from gpu_windows.vocabulary.windows import TumblingProcessingTimeWindows
 from tests.planning.queries import query
