@@ -12,19 +12,14 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.functions.join import LEFT_ALONE
-from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.functions.two_inputs import TIME
+from gpu_windows.operators.base import Emission, Timers
 from gpu_windows.operators.columns.numeric import to_numeric
-from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins import pairs as join_pairs
-from gpu_windows.operators.joins.join_index import NULLS, JoinIndex
-from gpu_windows.operators.joins.matching import Matching
-from gpu_windows.operators.joins.nearest import Nearest
-from gpu_windows.operators.joins.results import PairResults
+from gpu_windows.operators.joins.base import JoinOperator
 from gpu_windows.operators.joins.rows import JoinRows
-from gpu_windows.operators.joins.side import Side
 from gpu_windows.operators.joins.stored_side import KINDS, Needs
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.pairs import IntervalJoinPlan, planned_join
@@ -38,7 +33,7 @@ _OWNER, _NUMBERS = "join", ("watermark", *(f"next {kind}" for kind in KINDS))
 _DIRECTIONS = {"before": rules.BEFORE, "after": rules.AFTER, "either": rules.EITHER}
 
 
-class IntervalJoinOperator(StatefulOperator[StateLog]):
+class IntervalJoinOperator(JoinOperator):
     """Pairs of two inputs within bounds of time.
 
     Parameters
@@ -60,53 +55,32 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
         trace: bool = False,
         in_order: bool = True,
     ) -> None:
-        # configuration
-        self._join = join = planned_join(plan)
-        self._keys = plan.query.keys
-        self._kernels = kernels
-        self._matching = Matching(kernels, join.lower, join.upper)
-        self._in_order = in_order
-        self._results = PairResults(plan, trace=trace)
-        self._columns = [
-            (*self._keys, TIME, *columns) for columns in (join.pair.left, join.pair.right)
-        ]
-        # state
-        encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
-        self._indexes = [
-            JoinIndex(
-                self._keys,
-                encoder,
-                self._matching,
-                None if join.pair.null_safe else null,
-                plan.lacking_of(columns),
-            )
-            for null, columns in zip(NULLS, self._columns, strict=True)
-        ]
-        self._left, self._right = self._sides = [self._make_side(number) for number in range(2)]
-        self._watermark = join.clock(LONG_MIN)
-
-    def _make_side(self, number: int) -> Side:
+        self._join, self._in_order = planned_join(plan), in_order
         join = self._join
-        is_probed = join.nearest is None or number == 1  # else only left rows probe right ones
-        needs = Needs(join.tracks[number], join.emits_at_end[number], is_probed)
-        return Side(number, join.retention[number], needs, self._indexes[number])
+        probed = (join.nearest is None, True)  # else only left rows probe right ones
+        super().__init__(
+            plan,
+            join,
+            kernels,
+            upper=join.upper,
+            right=join.pair.right,
+            retention=join.retention,
+            needs=[*map(Needs, join.tracks, join.emits_at_end, probed)],
+            trace=trace,
+        )
+        self._watermark = join.clock(LONG_MIN)
 
     # ---- interface of an operator
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Process rows of both sides; emit their pairs."""
-        times = to_numeric(batch.column(TIME))
-        first, last = self._join.usable_ticks
-        status = np.zeros(len(batch), np.int8)
+        status = self._status_of(batch)
         if not self._join.joins_late:
-            status[times.values < self._watermark] = rules.LATE
-        status[(times.values < first) | (times.values > last)] = rules.OUT_OF_RANGE
-        if len(times.valid):
-            status[~times.valid] = rules.NULL
-        is_left = batch.column(SIDE).to_numpy()
+            is_late = to_numeric(batch.column(TIME)).values < self._watermark
+            status[(status == rules.ACCEPTED) & is_late] = rules.LATE
         left, right = (
-            self._select_new(batch, np.flatnonzero((status == 0) & (is_left == side)), side=side)
-            for side in (True, False)
+            self._select_new(batch, places, side)
+            for side, places in enumerate(self._find_places(batch, status))
         )
         late: Iterator[tuple[Emission, Ints]] = iter(())
         if self._join.joins_late:
@@ -117,9 +91,7 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
         yield from self._sort_emissions(emissions) if self._in_order else (e for e, _ in emissions)
         self._left.add(left)
         self._right.add(right)
-        rejected = Rejected.of(status)
-        counters = rejected.counts() + self._kernels.take_counters()
-        yield Emission(self._results.nothing, rejected_rows(batch, rejected), counters)
+        yield self._acknowledge(batch, status)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Drop the rows that can no longer match; emit the unmatched ones of outer joins."""
@@ -135,31 +107,26 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
     def _emit_expired(self, rows: JoinRows) -> Iterator[Emission]:
         """Yield the results of expired rows."""
         if self._join.nearest is None:
-            yield self._results.make_emission(
-                self._results.fill_unmatched(rows.by_time()), "event_time"
-            )
+            yield self._make_emission(self._fill_unmatched(rows.by_time()), "event_time")
             return
         places = rows.places_of(np.ones(len(rows), np.bool_))
         for begin in range(0, len(rows), join_pairs.PAIRS):
             part = rows.take(places[begin : begin + join_pairs.PAIRS])
             table = self._add_nearest(part)
             if len(table):
-                yield self._results.make_emission(table, "event_time")
+                yield self._make_emission(table, "event_time")
 
     def _add_nearest(self, left: JoinRows) -> pa.Table:
         """Return left rows with the nearest right row of each."""
-        best = Nearest(left.ts, _DIRECTIONS[self._join.nearest or "either"])
         bounds = self._join.lower, self._join.upper
-        for right in () if self._join.is_empty else self._right.find_candidates(left, *bounds):
-            best.offer(right, self._matching.find_nearest(left, right, best.direction))
+        right = () if self._join.is_empty else self._right.find_candidates(left, *bounds)
+        best = self._find_nearest(left, right, _DIRECTIONS[self._join.nearest or "either"])
         found = best.has_match
-        i = left.places_of(found | (self._join.pair.how == "left"))
+        i = left.places_of(found | (self._pair.how == "left"))
         if not found.any():
-            return self._results.fill_unmatched(left.take(i).by_time())
-        right_rows, places = best.rows(self._join.pair.right)
-        return self._results.side_by_side(
-            left, i, right_rows.take(pa.array(places[i], mask=~found[i]))
-        )
+            return self._fill_unmatched(left.take(i).by_time())
+        right_rows, places = best.rows(self._pair.right)
+        return self._side_by_side(left, i, right_rows.take(pa.array(places[i], mask=~found[i])))
 
     def _restore_state(self, log: StateLog) -> StateLog:
         """Open the stored rows; they are read when rows of their keys and times come."""
@@ -179,16 +146,11 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
         first = min(side.next_end for side in self._sides)
         return None if first == LONG_MAX else first, None
 
-    def state_size(self) -> dict[str, int]:
-        """Return the number of stored rows of each side."""
-        return {side.kind: len(side) for side in self._sides}
-
     # ---- rows
 
-    def _select_new(self, batch: pa.Table, places: Ints, *, side: bool) -> JoinRows:
-        table = batch.select(self._columns[not side]).take(pa.array(places)).combine_chunks()
-        matched = np.zeros(len(places), np.bool_)
-        return self._indexes[not side].make_rows(table, matched, arrival=places)
+    def _select_new(self, batch: pa.Table, places: Ints, side: int) -> JoinRows:
+        table, matched = self._select(batch, places, side), np.zeros(len(places), np.bool_)
+        return self._indexes[side].make_rows(table, matched, arrival=places)
 
     # ---- pairs
 
@@ -217,7 +179,7 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
                 status[alone.arrival[alone.ts < self._watermark]] = rules.LATE
             elif len(alone):
                 yield (
-                    self._results.make_emission(self._results.fill_unmatched(alone), "element"),
+                    self._make_emission(self._fill_unmatched(alone), "element"),
                     alone.arrival,
                 )
 
@@ -248,7 +210,7 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
         """
         if not len(left) or not len(right) or self._join.is_empty:
             return
-        pair, before = self._join.pair, left.matched.copy()
+        pair, before = self._pair, left.matched.copy()
         alone = pair.how in LEFT_ALONE and pair.condition is None and second is None
         if alone:
             left.matched[:] |= self._matching.find_matched(left, right)
@@ -265,9 +227,7 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
             if pair.how not in LEFT_ALONE and len(i):
                 later = np.maximum(left.arrival[i], right.arrival[j])
                 yield (
-                    self._results.make_emission(
-                        self._results.pair_rows(left, i, right, j), "element"
-                    ),
+                    self._make_emission(self._pair_rows(left, i, right, j), "element"),
                     later,
                 )
         if pair.how == "semi":
@@ -275,10 +235,10 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
             later = np.maximum(left.arrival[fresh], int(right.arrival.max()))
             names = [*self._keys, *pair.left]
             alone = left.table.select(names).take(pa.array(fresh))
-            yield self._results.make_emission(alone, "element"), later
+            yield self._make_emission(alone, "element"), later
 
     def _find_holding(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> Ints | None:
-        pair = self._join.pair
+        pair = self._pair
         if pair.condition is None:
             return None
         pairs = pair.table(left.table, pa.array(i), right.table, pa.array(j))

@@ -94,55 +94,44 @@ class JoinRows:
         places = self.places_of(np.ones(len(self), np.bool_))
         return self.take(places[np.argsort(self.ts[places], kind="stable")])
 
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The first and the last time; there is a row."""
+        return int(self.ts.min()), int(self.ts.max())
+
     def bounds(self, lower: int, upper: int) -> tuple[int, int]:
         """Return the first and the last time of possible matches."""
-        return add_saturating(int(self.ts.min()), lower), add_saturating(int(self.ts.max()), upper)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A run of rows, with their first and last time."""
-
-    rows: JoinRows
-    first: int
-    last: int
-
-    @classmethod
-    def of(cls, rows: JoinRows) -> _Run:
-        return cls(rows, int(rows.ts.min()), int(rows.ts.max()))
+        first, last = self.span
+        return add_saturating(first, lower), add_saturating(last, upper)
 
 
 class Runs:
     """Rows of a side in memory that may still be matched."""
 
     def __init__(self) -> None:
-        self._runs: list[_Run] = []
+        self._runs: list[JoinRows] = []
 
     def __len__(self) -> int:
-        return sum(len(run.rows) for run in self._runs)
+        return sum(map(len, self._runs))
 
     def __iter__(self) -> Iterator[JoinRows]:
-        return (run.rows for run in self._runs)
-
-    @property
-    def bounds(self) -> Iterator[tuple[int, int]]:
-        """The first and the last time of every run."""
-        return ((run.first, run.last) for run in self._runs)
+        return iter(self._runs)
 
     def within(self, first: int, last: int) -> Iterator[JoinRows]:
         """Yield the runs with rows of these times, in order of arrival."""
         for run in self._runs:
-            if run.first <= last and first <= run.last:
-                yield run.rows
+            begin, end = run.span
+            if begin <= last and first <= end:
+                yield run
 
     def add(self, rows: JoinRows) -> None:
         """Add rows; runs of about the same size are merged."""
         if not len(rows):
             return
-        self._runs.append(_Run.of(replace(rows, arrival=np.full(len(rows), -1))))
-        while len(self._runs) > 1 and _are_alike(*(run.rows for run in self._runs[-2:])):
+        self._runs.append(replace(rows, arrival=np.full(len(rows), -1)))
+        while len(self._runs) > 1 and _are_alike(*self._runs[-2:]):
             last, previous = self._runs.pop(), self._runs.pop()
-            self._runs.append(_Run.of(_merge([previous.rows, last.rows])))
+            self._runs.append(_merge([previous, last]))
 
     def expire(self, limit: int, *, emits_unmatched: bool) -> Iterator[JoinRows]:
         """Drop the rows up to a time; yield the unmatched ones.
@@ -151,14 +140,15 @@ class Runs:
         """
         remaining = []
         for run in self._runs:
-            if run.first > limit:
+            first, last = run.span
+            if first > limit:
                 remaining.append(run)
                 continue
-            rows, has_expired = run.rows, run.rows.ts <= limit
+            has_expired = run.ts <= limit
             if emits_unmatched:
-                yield rows.take(np.flatnonzero(has_expired & ~rows.matched))
-            if run.last > limit:
-                remaining.append(_Run.of(rows.take(np.flatnonzero(~has_expired))))
+                yield run.take(np.flatnonzero(has_expired & ~run.matched))
+            if last > limit:
+                remaining.append(run.take(np.flatnonzero(~has_expired)))
         self._runs = remaining
 
     def clear(self) -> None:

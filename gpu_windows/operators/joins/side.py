@@ -58,7 +58,7 @@ class Side:
     def next_end(self) -> int:
         """The next watermark that expires rows, or LONG_MAX."""
         which = 0 if self._needs.emits_at_end else 1
-        ends = [bounds[which] for bounds in self._runs.bounds]
+        ends = [run.span[which] for run in self._runs]
         if self._stored is not None:
             ends += self._stored.ends
         return min((add_saturating(time, self._retention) for time in ends), default=LONG_MAX)

@@ -10,20 +10,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows import rules
-from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.numeric import to_numeric
-from gpu_windows.operators.counters import Rejected, rejected_rows
+from gpu_windows.operators.base import Emission, Timers
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins import pairs as join_pairs
-from gpu_windows.operators.joins.join_index import NULLS, JoinIndex, are_keys
+from gpu_windows.operators.joins.base import JoinOperator
+from gpu_windows.operators.joins.join_index import are_keys
 from gpu_windows.operators.joins.match_flags import NUMBER
-from gpu_windows.operators.joins.matching import Matching
-from gpu_windows.operators.joins.nearest import Nearest
-from gpu_windows.operators.joins.results import PairResults
 from gpu_windows.operators.joins.rows import Flags, JoinRows
-from gpu_windows.operators.joins.side import Side
 from gpu_windows.operators.joins.stored_side import Needs
 from gpu_windows.operators.joins.versions import VERSIONS, Versions, codes_of
 from gpu_windows.operators.state.hashes import without
@@ -40,7 +33,7 @@ _OWNER, _NUMBERS = "temporal join", ("watermark", "next row")
 _NEEDS = Needs(tracks=False, emits_at_end=True, is_probed=False)
 
 
-class TemporalJoinOperator(StatefulOperator[StateLog]):
+class TemporalJoinOperator(JoinOperator):
     """Left rows with the version of their key at their time.
 
     Rows of both sides are buffered until the watermark reaches their time. Then left rows are
@@ -71,28 +64,17 @@ class TemporalJoinOperator(StatefulOperator[StateLog]):
         trace: bool = False,
         in_order: bool = True,
     ) -> None:
-        # configuration
-        self._join = join = plan.query.join
-        self._kernels, self._in_order = kernels, in_order
-        self._matching = Matching(kernels, join.lower, 0)
-        self._results = PairResults(plan, trace=trace)
-        keys = plan.query.keys
-        self._columns = [(*keys, TIME, *columns) for columns in (join.pair.left, join.right)]
-        # state
-        encoder = KeyEncoder([plan.query.schema.field(name).type for name in keys])
-        self._indexes = [
-            JoinIndex(
-                keys,
-                encoder,
-                self._matching,
-                None if join.pair.null_safe else null,
-                plan.lacking_of(columns),
-            )
-            for null, columns in zip(NULLS, self._columns, strict=True)
-        ]
-        self._left, self._right = self._sides = [
-            Side(number, 0, _NEEDS, self._indexes[number]) for number in range(2)
-        ]
+        self._join, self._in_order = plan.query.join, in_order
+        super().__init__(
+            plan,
+            self._join,
+            kernels,
+            upper=0,
+            right=self._join.right,
+            retention=(0, 0),
+            needs=(_NEEDS, _NEEDS),
+            trace=trace,
+        )
         self._versions = self._open_versions(MemoryLog())
         self._watermark, self._next = LONG_MIN, 0
 
@@ -103,23 +85,14 @@ class TemporalJoinOperator(StatefulOperator[StateLog]):
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Buffer rows of both sides; none of them is late."""
-        times = to_numeric(batch.column(TIME))
-        first, last = self._join.usable_ticks
-        status = np.zeros(len(batch), np.int8)
-        status[(times.values < first) | (times.values > last)] = rules.OUT_OF_RANGE
-        if len(times.valid):
-            status[~times.valid] = rules.NULL
-        is_left = batch.column(SIDE).to_numpy()
-        for number, side in enumerate(self._sides):
-            places = np.flatnonzero((status == 0) & (is_left == (number == 0)))
-            side.add(self._select_new(batch, places, number))
-        rejected = Rejected.of(status)
-        counters = rejected.counts() + self._kernels.take_counters()
-        yield Emission(self._results.nothing, rejected_rows(batch, rejected), counters)
+        status = self._status_of(batch)
+        for number, places in enumerate(self._find_places(batch, status)):
+            self._sides[number].add(self._select_new(batch, places, number))
+        yield self._acknowledge(batch, status)
 
     def _select_new(self, batch: pa.Table, places: Ints, side: int) -> JoinRows:
         """Return the rows of a side; left ones are numbered, versions with null keys dropped."""
-        table = batch.select(self._columns[side]).take(pa.array(places)).combine_chunks()
+        table = self._select(batch, places, side)
         if side == 0:
             table = table.append_column(NUMBER, pa.array(self._next + np.arange(len(table))))
             self._next += len(table)
@@ -154,7 +127,7 @@ class TemporalJoinOperator(StatefulOperator[StateLog]):
         )
         for table, _ in _sort_emissions(found) if self._in_order else found:
             if len(table):
-                yield self._results.make_emission(table, "event_time")
+                yield self._make_emission(table, "event_time")
 
     def _find_stored(self, left: JoinRows, keys: Ints) -> list[JoinRows]:
         """Return the stored versions of left rows, except those of ``keys``."""
@@ -165,24 +138,22 @@ class TemporalJoinOperator(StatefulOperator[StateLog]):
 
         ``versions``: in order of arrival.
         """
-        best = Nearest(left.ts, rules.BEFORE)
-        for rows in versions:
-            best.offer(rows, self._matching.find_nearest(left, rows, best.direction))
+        best = self._find_nearest(left, versions, rules.BEFORE)
         found = best.has_match
         if found.any():
             right_rows, places = best.rows(self._join.right)
             self._drop_unfit(found, left, right_rows, places)
-        i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found)
+        i = np.arange(len(left)) if self._pair.how == "left" else np.flatnonzero(found)
         numbers = left.table.column(NUMBER).to_numpy()[i]
         if not found.any():
-            return self._results.fill_unmatched(left.take(i)), numbers
+            return self._fill_unmatched(left.take(i)), numbers
         of_each = pa.array(places[i], mask=~found[i])
-        versions_of_rows = right_rows.select(self._join.pair.right).take(of_each)
-        return self._results.side_by_side(left, i, versions_of_rows), numbers
+        versions_of_rows = right_rows.select(self._pair.right).take(of_each)
+        return self._side_by_side(left, i, versions_of_rows), numbers
 
     def _drop_unfit(self, found: Flags, left: JoinRows, right_rows: pa.Table, places: Ints) -> None:
         """Unset ``found`` of left rows whose version is deleted or fails the condition."""
-        pair, deleted = self._join.pair, self._join.deleted
+        pair, deleted = self._pair, self._join.deleted
         if deleted is not None:
             is_deleted = pc.fill_null(right_rows.column(deleted), fill_value=False).to_numpy()
             found[found] = ~is_deleted[places[found]]
@@ -195,7 +166,7 @@ class TemporalJoinOperator(StatefulOperator[StateLog]):
 
     def state_size(self) -> dict[str, int]:
         """Return the number of buffered rows of each side, and of stored versions."""
-        return {**{side.kind: len(side) for side in self._sides}, VERSIONS: len(self._versions)}
+        return {**super().state_size(), VERSIONS: len(self._versions)}
 
     # ---- between calls
 

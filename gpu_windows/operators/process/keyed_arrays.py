@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-
+from gpu_windows.kernels.cpu.grouping import group, order_of
 from gpu_windows.kernels.cpu.keys import Encoder
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import one_chunk
