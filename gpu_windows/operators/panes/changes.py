@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.functions.top_changes import Change, change_names
 from gpu_windows.operators.columns.ranges import offsets
-from gpu_windows.operators.panes.emitted import EmittedWindows
-from gpu_windows.operators.panes.state import PaneState
+from gpu_windows.operators.panes.state import EmittedWindows, PaneState
 from gpu_windows.rules.window_operator.layout import REST, Events
 
 Ints = NDArray[np.int64]

@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 from gpu_windows.operators.base import Emission, Timers
 from gpu_windows.operators.columns.key_groups import groups_of_rows
 from gpu_windows.operators.columns.numeric import to_numeric
-from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import PaneFinder
 from gpu_windows.operators.panes.fire_at_end_machine import FireAtEndMachine
 from gpu_windows.operators.panes.operator import MachineOperator
 from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER
@@ -55,24 +53,17 @@ class StoredBuffer:
 class FireAtEndOperator(MachineOperator[StoredBuffer]):
     """Operator of event-time windows that fire once, at their end, and need their rows then.
 
-    Parameters
-    ----------
-    plan : WindowPlan
-    kernels : Kernels
-    trace : bool
-        Whether results carry `gpu_windows.operators.results.TRACE`.
-    in_order : bool
-        Whether results come in order of firing.
+    Parameters: see `MachineOperator`.
     """
 
     _machine: FireAtEndMachine
 
-    def __init__(
-        self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
-    ) -> None:
-        machine = FireAtEndMachine(plan, kernels, trace=trace)
-        super().__init__(plan, kernels, machine, in_order=in_order)
-        self._finder = PaneFinder(plan)
+    def _make_machine(self) -> FireAtEndMachine:
+        return FireAtEndMachine(self._plan, self._kernels, trace=self._trace)
+
+    @property
+    def _finder(self) -> PaneFinder:
+        return self._machine.finder
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Buffer rows; results come with the watermark."""

@@ -121,10 +121,10 @@ class FireAtEndMachine(PaneMachine):
         if settings.advance != EVENT_TIMER:
             return False
         first, last = self._due_windows(settings)
-        return any(self._finder.are_in(p.places, first, last).any() for p in self._buffered)
+        return any(self.finder.are_in(p.places, first, last).any() for p in self._buffered)
 
     def _prepare_work(self, settings: Settings) -> Work:
-        buffered, finder = self._buffered, self._finder
+        buffered, finder = self._buffered, self.finder
         first, last = self._due_windows(settings)
         due = [piece.filter(finder.are_in(piece.places, first, last)) for piece in buffered]
         own = (piece for piece in buffered if not piece.is_from_store)
@@ -135,7 +135,7 @@ class FireAtEndMachine(PaneMachine):
 
     def _due_windows(self, settings: Settings) -> tuple[int, int]:
         """Return the numbers of the first and the last window that is due."""
-        return self._finder.first_open(settings.watermark), self._finder.last_due(settings.until)
+        return self.finder.first_open(settings.watermark), self.finder.last_due(settings.until)
 
 
 def _sort_by_arrival(rows: pa.Table, arrived: NewRows) -> tuple[pa.Table, NewRows]:

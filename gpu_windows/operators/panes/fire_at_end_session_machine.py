@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.key_groups import GROUP, groups_of
 from gpu_windows.operators.columns.numeric import to_numeric
-from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.columns.ranges import join_ranges, offsets, ranges
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.merging import SessionMachine, list_as_elements
 from gpu_windows.operators.panes.runner import Ints
@@ -71,8 +71,7 @@ class FireAtEndSessionMachine(SessionMachine):
 
     def to_tables(self) -> tuple[pa.Table, pa.Table]:
         """Return the sessions, without rows."""
-        nodes = len(self._program.thresholds)
-        return to_table(self._state, self._keys, (), nodes), pa.table({})
+        return to_table(self._state, self._keys, (), self._nodes), pa.table({})
 
     def drain_rows(self) -> pa.Table | None:
         """Return the new rows, and empty their list; None if there are none.
@@ -101,11 +100,9 @@ class FireAtEndSessionMachine(SessionMachine):
         session = np.repeat(np.arange(len(state)), lengths)[rank]
         counts = np.bincount(session, minlength=len(state))
         self._retained = [rows.take(pa.array(order)).combine_chunks()]
-        begins = offsets(np.where(ends, counts, state.lengths))
-        lists = np.empty(int(begins[-1]), np.int64)
-        lists[ranges(begins[:-1], counts)] = np.arange(len(rows))
         others = np.where(ends, 0, state.lengths)
-        lists[ranges(begins[:-1], others)] = state.rows[ranges(state.begins[:-1], others)]
+        other_pieces = state.rows[ranges(state.begins[:-1], others)]
+        begins, _, lists = join_ranges(np.arange(len(rows)), counts, other_pieces, others)
         self._state = replace(state, begins=begins, rows=lists)
 
     # ---- a call
@@ -137,8 +134,7 @@ class FireAtEndSessionMachine(SessionMachine):
             rows = rows.append_column(PIECE, pa.array(pieces[is_row]))
             rows = rows.append_column(PLACE, pa.array(hash_prefixes(hashes), pa.int32()))
             self._new.append(rows.append_column(GROUP, pa.array(groups_of(hashes), pa.uint16())))
-        whole = PaneState.concat([rest, stored], ())
-        self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
+        self._state = self._concat([rest, stored])
         self._retained, self._before = [], self._no_panes()
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.numeric import to_numeric
-from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.fire_at_end_session_machine import (
     PIECE,
     PLACE,
@@ -28,7 +27,6 @@ from gpu_windows.operators.state.buffer_spec import BufferSpec, KeyColumns
 from gpu_windows.operators.state.entries import LISTS, Entries
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import Settings
 
@@ -130,12 +128,6 @@ class FireAtEndSessionsOperator(BufferOperator):
 
     Without a log they retain their rows in memory. Parameters: see `BufferOperator`.
     """
-
-    def __init__(
-        self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
-    ) -> None:
-        super().__init__(plan, kernels, trace=trace, in_order=in_order)
-        self._trace = trace
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire the sessions that end up to ``watermark``, in order of their ends."""

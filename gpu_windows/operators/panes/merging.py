@@ -14,14 +14,13 @@ from gpu_windows.kernels.cpu import merging
 from gpu_windows.kernels.cpu.merging import Spans
 from gpu_windows.operators.columns.keys import order_by_code, present
 from gpu_windows.operators.columns.numeric import to_numeric
-from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.columns.ranges import join_ranges, offsets, ranges
 from gpu_windows.operators.columns.row_status import session_ends, status_of_rows
 from gpu_windows.operators.panes.changes import Windows, repeat_codes
-from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.outcome import Outcome
 from gpu_windows.operators.panes.results import Call
 from gpu_windows.operators.panes.runner import CHUNK_ELEMENTS, Ints, Machine, Work
-from gpu_windows.operators.panes.state import PaneState, create_panes
+from gpu_windows.operators.panes.state import EmittedWindows, PaneState, create_panes
 from gpu_windows.rules.window_operator.layout import Elements, Panes, Settings, Units
 from gpu_windows.vocabulary.windows import EventTimeSessionWindows
 
@@ -129,23 +128,20 @@ class SessionMachine(Machine):
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
     ) -> tuple[Iterable[Outcome], PaneState]:
         keys: _Keys = work.special
-        nodes = len(self._program.thresholds)
         sessions = self._select(work.panes, np.arange(keys.sessions[begin], keys.sessions[end]))
         counts, new = np.diff(keys.sessions[begin : end + 1]), np.diff(keys.news[begin : end + 1])
         stored = np.diff(sessions.begins[keys.sessions[begin : end + 1] - keys.sessions[begin]])
-        begins = offsets(stored + new)
-        rows = np.empty(int(begins[-1]), np.int64)
-        rows[ranges(begins[:-1], stored)] = sessions.rows
-        rows[ranges(begins[:-1] + stored, new)] = keys.order[keys.news[begin] : keys.news[end]]
+        new_rows = keys.order[keys.news[begin] : keys.news[end]]
+        begins, news, rows = join_ranges(sessions.rows, stored, new_rows, new)
         elements = Elements(rows, np.empty_like(rows), work.ts, work.delta_values)
         pane_begins = offsets(counts + new)
         places = ranges(pane_begins[:-1], counts)
-        panes = _spread_panes(sessions.panes, places, int(pane_begins[-1]), nodes)
+        panes = _spread_panes(sessions.panes, places, int(pane_begins[-1]), self._nodes)
         firsts, stops = np.zeros((2, int(pane_begins[-1])), np.int64)
         shift = np.repeat(begins[:-1] - (np.cumsum(stored) - stored), counts)
         firsts[places] = sessions.begins[:-1] + shift
         stops[places] = sessions.begins[1:] + shift
-        units = Units(pane_begins, counts, begins[:-1] + stored, begins[1:].copy(), firsts, stops)
+        units = Units(pane_begins, counts, news, begins[1:].copy(), firsts, stops)
         done = merging.run(self._program, settings, panes, elements, units, keys.spans)
         before = PaneState(
             np.repeat(keys.codes[begin:end], counts + new),

@@ -9,6 +9,7 @@ Sessions of a key run together.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 
@@ -49,23 +50,27 @@ class MachineOperator(StatefulOperator[Stored]):
     ----------
     plan : WindowPlan
     kernels : Kernels
-    machine : Machine
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
         Whether results come in order of firing.
     """
 
     def __init__(
-        self, plan: WindowPlan, kernels: Kernels, machine: Machine, *, in_order: bool
+        self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
         # configuration
-        self._plan = plan
-        self._kernels = kernels
+        self._plan, self._kernels, self._trace = plan, kernels, trace
         self._in_order = in_order or plan.query.changes
         self._settings = settings_of(plan.query)
         # state
-        self._machine = machine
+        self._machine = self._make_machine()
         self._watermark = LONG_MIN
         self._processing_time = 0
+
+    @abstractmethod
+    def _make_machine(self) -> Machine:
+        """Return an empty machine."""
 
     def close(self) -> None:
         """Close the user functions of the query."""
@@ -121,22 +126,12 @@ class MachineOperator(StatefulOperator[Stored]):
 class BufferOperator(MachineOperator[StoredWindows]):
     """Windows whose contents are updated as rows come, because rows may make them fire.
 
-    Parameters
-    ----------
-    plan : WindowPlan
-    kernels : Kernels
-    trace : bool
-        Whether results carry `gpu_windows.operators.results.TRACE`.
-    in_order : bool
-        Whether results come in order of firing.
+    Parameters: see `MachineOperator`.
     """
 
-    def __init__(
-        self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
-    ) -> None:
-        kind = SessionMachine if plan.query.merges else PaneMachine
-        super().__init__(plan, kernels, kind(plan, kernels, trace=trace), in_order=in_order)
-        self._trigger_can_wait = fires_only_at_end(plan.query.trigger)
+    def _make_machine(self) -> Machine:
+        kind = SessionMachine if self._plan.query.merges else PaneMachine
+        return kind(self._plan, self._kernels, trace=self._trace)
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Process rows in order of arrival; fire the windows that they make fire, in that order."""
@@ -155,7 +150,7 @@ class BufferOperator(MachineOperator[StoredWindows]):
         in_time = query.assigner.is_event_time and not (query.merges or query.allowed_lateness)
         if query.is_global:
             in_time = self._watermark < LONG_MAX
-        return self._trigger_can_wait and (in_time or self._watermark == LONG_MIN)
+        return fires_only_at_end(query.trigger) and (in_time or self._watermark == LONG_MIN)
 
     @property
     def _is_buffer_full(self) -> bool:

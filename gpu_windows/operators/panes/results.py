@@ -21,7 +21,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.columns.partials import PartialColumn, State, entries_within
 from gpu_windows.operators.columns.picked_rows import PickedColumn
-from gpu_windows.operators.columns.ranges import ranges
+from gpu_windows.operators.columns.ranges import ranges, split
 from gpu_windows.operators.columns.reducing import reduce_lists, reduce_states
 from gpu_windows.operators.panes.changes import StepChanges, Windows
 from gpu_windows.operators.panes.function_results import (
@@ -120,9 +120,8 @@ class PaneResults:
         query = plan.query
         self._query = query
         self._trace = trace
-        self._schema = plan.result_schema
-        if trace:
-            self._schema = pa.schema([*self._schema, *TRACE])
+        #: Schema of the results.
+        self.schema = pa.schema([*plan.result_schema, *(TRACE if trace else ())])
         # in here, the order of arrival is the order in which rows came
         aggregated = query.function.built_in
         self._columns = partial_columns(replace(plan, order=(ARRIVAL,))) if aggregated else []
@@ -133,16 +132,8 @@ class PaneResults:
         self._evaluator = None if function is None else evaluator_of(function)
         #: Whether windows keep rows; else partials.
         self.keeps_rows = query.why_rows is not None
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Schema of the results."""
-        return self._schema
-
-    @property
-    def stored_columns(self) -> Sequence[PartialColumn]:
-        """The partials of every window; empty if windows retain rows."""
-        return [] if self.keeps_rows else self._columns
+        #: The partials of every window; empty if windows retain rows.
+        self.stored_columns: Sequence[PartialColumn] = [] if self.keeps_rows else self._columns
 
     def make(
         self, backend: Backend, call: Call, before: PaneState, elements: Elements, done: Run,
@@ -163,29 +154,28 @@ class PaneResults:
         emitted : Windows, optional
             Windows with a row in the result table, of sessions that emit changes.
         """
-        if emitted is None:
-            return self._make_outcomes(backend, call, before, elements, done, None)
-        changes = StepChanges.of(emitted, before.codes[done.events.pane], done.events)
-        outcomes, live = self._make_outcomes(backend, call, before, elements, done, changes)
-        return outcomes, changes.keep(live)
-
-    def _make_outcomes(
-        self, backend: Backend, call: Call, before: PaneState, elements: Elements, done: Run,
-        changes: StepChanges | None,
-    ) -> tuple[Iterable[Outcome], PaneState]:  # fmt: skip
-        """Return the results, and the panes that remain, without their emitted windows."""
-        events, after = done.events, done.panes
+        events = done.events
         rows = elements.rows[events.elements]
         lengths = np.diff(events.begin, append=len(events.elements))
         codes = before.codes[events.pane]
+        changes = None if emitted is None else StepChanges.of(emitted, codes, events)
         step = _Step(backend, call, codes, elements, events, rows, lengths, changes)
+        outcomes, live = self._make_outcomes(step, before, done.panes)
+        return outcomes, live if changes is None else changes.keep(live)
+
+    def _make_outcomes(
+        self, step: _Step, before: PaneState, after: Panes
+    ) -> tuple[Iterable[Outcome], PaneState]:
+        """Return the results, and the panes that remain, without their emitted windows."""
+        events, lengths = step.events, step.lengths
         at = np.flatnonzero(events.cause != REST)
         if not (self.keeps_rows or self._query.merges):
             states, live = self._fold_partials(step, before, after)
             return [self._make_outcome(step, at, self._result_columns(states))], live
-        pieces = _split_events(
-            at, lengths, call.table, entries_within(self.stored_columns, PIECE_BYTES)
-        )
+        table, most = step.call.table, entries_within(self.stored_columns, PIECE_BYTES)
+        bytes_a_row = max(table.nbytes // max(len(table), 1), 1)
+        limit = min(PIECE_ELEMENTS, max(PIECE_BYTES // bytes_a_row, 1))
+        pieces = (at[slice(*part)] for part in split(lengths[at], limit, most))
         if not self.keeps_rows:
             outcomes = (
                 self._make_outcome(
@@ -194,7 +184,7 @@ class PaneResults:
                 for piece in pieces
             )
             return list(outcomes), self._keep_merged(step, before, after)
-        live = keep_lists(before, after, events, rows, lengths)
+        live = keep_lists(before, after, events, step.rows, lengths)
         outcomes = (each for piece in pieces for each in self._evaluate_lists(step, piece))
         return outcomes if self._in_pieces else list(outcomes), live
 
@@ -228,10 +218,10 @@ class PaneResults:
         keys = step.call.keys.decode(step.codes[at])
         none = np.empty(0, np.int64)
         if step.changes is None:
-            results = result_table(self._schema, keys, len(at), fired, columns)
+            results = result_table(self.schema, keys, len(at), fired, columns)
             return Outcome(_to_fired_rows(step, at, results), none)
         fired = replace(fired, change=step.changes.words(at))
-        results = result_table(self._schema, keys, len(at), fired, columns)
+        results = result_table(self.schema, keys, len(at), fired, columns)
         gone, by = self._make_deletions(step, step.changes, at)
         order = np.argsort(np.concatenate([by, at]), kind="stable")  # deletions come first
         rows = pa.concat_tables([gone, results]).take(pa.array(order))
@@ -249,7 +239,7 @@ class PaneResults:
         fields = self._query.function.output_fields(self._query.schema)
         columns = [pa.nulls(len(by), field.type) for field in fields]
         keys = step.call.keys.decode(windows.codes)
-        return result_table(self._schema, keys, len(by), fired, columns), by
+        return result_table(self.schema, keys, len(by), fired, columns), by
 
     def _make_side_outputs(self, step: _Step, at: Ints, piece: Piece) -> dict[str, FiredRows]:
         """Return the side outputs of a function for the events ``at``."""
@@ -357,23 +347,6 @@ class PaneResults:
         when = pa.array(time, mask=by_row)
         number, causes = events.fired[at], _CAUSES[cause]
         return replace(fired, number=number, timing=timing, cause=causes, time=when)
-
-
-def _split_events(at: Ints, lengths: Ints, table: pa.Table, events: int) -> Iterator[Ints]:
-    """Split events into pieces whose lists fit `PIECE_ELEMENTS` and `PIECE_BYTES`.
-
-    ``events``: maximum number of events in a piece.
-    """
-    bytes_a_row = max(table.nbytes // max(len(table), 1), 1)
-    limit = min(PIECE_ELEMENTS, max(PIECE_BYTES // bytes_a_row, 1))
-    ends = np.cumsum(lengths[at])
-    begin = 0
-    while begin < len(at):
-        before = ends[begin - 1] if begin else 0
-        end = max(int(np.searchsorted(ends, before + limit, side="right")), begin + 1)
-        end = min(end, begin + events)
-        yield at[begin:end]
-        begin = end
 
 
 def _to_fired_rows(step: _Step, at: Ints, rows: pa.Table) -> FiredRows:

@@ -17,6 +17,7 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import entries_within
+from gpu_windows.operators.columns.ranges import split
 from gpu_windows.operators.counters import Rejected
 from gpu_windows.operators.device import Kernels, Map, encode_keys
 from gpu_windows.operators.panes.outcome import Outcome
@@ -71,16 +72,9 @@ class Work:
 
     def chunks(self, threads: int, max_elements: int) -> Iterator[tuple[int, int]]:
         """Yield ranges of units for one task each, in order; several tasks per thread."""
-        ends = np.cumsum(self.elements + _UNIT_ELEMENTS)
-        total = int(ends[-1]) if len(ends) else 0
-        size = min(max(total // (2 * threads), _MIN_ELEMENTS), CHUNK_ELEMENTS, max_elements)
-        begin = 0
-        while begin < len(ends):
-            before = ends[begin - 1] if begin else 0
-            end = int(np.searchsorted(ends, before + size, side="right"))
-            end = max(end, begin + 1)
-            yield begin, end
-            begin = end
+        lengths = self.elements + _UNIT_ELEMENTS
+        size = max(int(lengths.sum()) // (2 * threads), _MIN_ELEMENTS)
+        yield from split(lengths, min(size, CHUNK_ELEMENTS, max_elements), len(lengths))
 
 
 @dataclass(frozen=True)
@@ -137,7 +131,12 @@ class Machine(ABC):
         self._kernels = kernels
         self._program = program_of(query)
         self._delta_columns = delta_columns(query)
+        self._nodes = len(self._program.thresholds)
         self._results = PaneResults(plan, trace=trace)
+        #: Schema of the results.
+        self.schema = self._results.schema
+        #: Whether windows retain rows, instead of partials.
+        self.keeps_rows = self._results.keeps_rows
         self._used = [*dict.fromkeys([query.time, *query.used_columns])]
         # ---- state
         self._keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
@@ -151,19 +150,9 @@ class Machine(ABC):
     def _max_elements(self) -> int:
         return entries_within(self._results.stored_columns, _CHUNK_BYTES)
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Schema of the results."""
-        return self._results.schema
-
     def size(self) -> dict[str, int]:
         """Return the number of entries of each kind of state."""
         return {**self._state.size(), "rows": sum(map(len, self._retained)) + self.buffered_count}
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether windows retain rows, instead of partials."""
-        return self._results.keeps_rows
 
     @property
     def buffered_count(self) -> int:
@@ -252,16 +241,13 @@ class Machine(ABC):
 
     def to_tables(self) -> tuple[pa.Table, pa.Table]:
         """Return the windows and their retained rows; no rows may be buffered."""
-        nodes = len(self._program.thresholds)
-        state = self._state
-        none = pa.table({})
-        rows = (
-            pa.concat_tables(self._retained, promote_options="default") if self._retained else none
-        )
+        state, rows = self._state, pa.table({})
+        if self._retained:
+            rows = pa.concat_tables(self._retained, promote_options="default")
         ordered = np.sort(state.rows, kind="stable")  # it is in runs, which are merged
         used = ordered[np.diff(ordered, prepend=-1) > 0]
         state = replace(state, rows=np.searchsorted(used, state.rows))
-        windows = to_table(state, self._keys, self._results.stored_columns, nodes)
+        windows = to_table(state, self._keys, self._results.stored_columns, self._nodes)
         return windows, rows.take(pa.array(used)) if len(used) else rows.slice(0, 0)
 
     def restore(self, windows: pa.Table, rows: pa.Table | None) -> None:
@@ -271,8 +257,7 @@ class Machine(ABC):
         state = replace(state, rows=state.rows + base)
         if rows is not None:
             self._retained.append(rows)
-        whole = PaneState.concat([self._state, state], columns)
-        self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
+        self._state = self._concat([self._state, state])
 
     def _check(self) -> None:
         if self._running:
@@ -332,9 +317,19 @@ class Machine(ABC):
         return pa.schema([*fields, pa.field(ARRIVAL, pa.int64())]).empty_table()
 
     def _no_panes(self) -> PaneState:
-        none = np.empty(0, np.int64)
-        nodes = len(self._program.thresholds)
-        return PaneState.create(none, none, none, none, self._results.stored_columns, nodes)
+        return self._create_panes(*[np.empty(0, np.int64)] * 4)
+
+    def _create_panes(self, codes: Ints, numbers: Ints, start: Ints, last: Ints) -> PaneState:
+        """Return windows without contents."""
+        columns = self._results.stored_columns
+        return PaneState.create(codes, numbers, start, last, columns, self._nodes)
+
+    def _concat(self, parts: list[PaneState]) -> PaneState:
+        """Return windows, sorted; ``parts`` is emptied."""
+        columns = self._results.stored_columns
+        whole = PaneState.concat(parts, columns)
+        parts.clear()
+        return whole.sort(columns)
 
     def _select(self, state: PaneState, index: Ints) -> PaneState:
         return state.take(index, self._results.stored_columns)
@@ -361,10 +356,8 @@ class Machine(ABC):
 
     def _keep(self, table: pa.Table, parts: list[PaneState]) -> None:
         """Store the windows of a run, and the rows that they retain."""
-        whole = PaneState.concat(parts, self._results.stored_columns)
-        parts.clear()
-        state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
-        if not self._results.keeps_rows:
+        state = self._concat(parts)
+        if not self.keeps_rows:
             self._state, self._retained = state, [table.schema.empty_table()]
             return
         is_used = np.zeros(len(table), np.bool_)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.cpu import panes
-from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.columns.ranges import join_ranges
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import Found, PaneFinder
 from gpu_windows.operators.panes.outcome import Outcome
@@ -37,16 +37,16 @@ class PaneMachine(Machine):
 
     def __init__(self, plan: WindowPlan, kernels: Kernels, *, trace: bool) -> None:
         super().__init__(plan, kernels, trace=trace)
-        self._finder = PaneFinder(plan)
+        self.finder = PaneFinder(plan)
 
     def _classify(
         self, backend: Backend, batch: pa.Table, watermark: int, processing_time: int
     ) -> tuple[Ints, NDArray[np.int8]]:
-        return self._finder.classify(backend, batch, watermark, processing_time)
+        return self.finder.classify(backend, batch, watermark, processing_time)
 
     def _prepare_work(self, settings: Settings) -> Work:
         table, arrived = self._drain_buffer()
-        found = self._find_windows(arrived, self._finder.first_open(settings.watermark))
+        found = self._find_windows(arrived, self.finder.first_open(settings.watermark))
         return self._on_new(table, arrived, found, settings)
 
     def _on_new(self, table: pa.Table, arrived: NewRows, found: Found, settings: Settings) -> Work:
@@ -75,7 +75,7 @@ class PaneMachine(Machine):
         codes, places, count = arrived.codes, arrived.places, self._keys.count
         return self._kernels.run(
             len(codes),
-            lambda backend, _: self._finder.find(backend, codes, places, count, first, last),
+            lambda backend, _: self.finder.find(backend, codes, places, count, first, last),
         )
 
     def _add_panes(self, found: Found) -> tuple[Ints, PaneState]:
@@ -93,15 +93,11 @@ class PaneMachine(Machine):
         fresh = which[is_new] - count
         if len(fresh) == 0:
             return place[count:], old
-        new = self._create_panes(found.codes[fresh], found.numbers[fresh])
+        numbers = found.numbers[fresh]
+        new = self._create_panes(found.codes[fresh], numbers, *self.finder.bounds(numbers))
         whole = PaneState.concat([old, new], self._results.stored_columns)
         which[is_new] = count + np.arange(len(fresh))
         return place[count:], self._select(whole, which)
-
-    def _create_panes(self, codes: Ints, numbers: Ints) -> PaneState:
-        bounds = self._finder.bounds(numbers)
-        nodes = len(self._program.thresholds)
-        return PaneState.create(codes, numbers, *bounds, self._results.stored_columns, nodes)
 
     def _run_units(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
@@ -109,11 +105,7 @@ class PaneMachine(Machine):
         state, new = self._select(work.panes, np.arange(begin, end)), work.special
         counts = new.counts[begin:end]
         fresh = panes.members(new.order, new.firsts[begin:end], counts)
-        begins = state.begins + offsets(counts)
-        news = begins[:-1] + state.lengths
-        rows = np.empty(int(begins[-1]), np.int64)
-        rows[ranges(begins[:-1], state.lengths)] = state.rows
-        rows[ranges(news, counts)] = fresh
+        begins, news, rows = join_ranges(state.rows, state.lengths, fresh, counts)
         elements = Elements(rows, np.empty_like(rows), work.ts, work.delta_values)
         done = panes.run(self._program, settings, state.panes, elements, begins, news)
         call = Call(self._keys, work.table, (), settings)

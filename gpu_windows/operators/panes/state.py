@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets, ranges
-from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import (
     CLEANUP,
@@ -33,6 +32,42 @@ Ints = NDArray[np.int64]
 
 #: Fields of `Panes` with a value for each node of the program.
 WIDE = frozenset({"values", "references", "marks"})
+
+
+@dataclass(frozen=True)
+class EmittedWindows:
+    """Windows with a row in the result table, by the live session that contains them.
+
+    Parameters
+    ----------
+    begins : int64[s + 1]
+        Where the windows of every session begin.
+    start, last : int64[e]
+        Their first and last ticks.
+    """
+
+    begins: Ints
+    start: Ints
+    last: Ints
+
+    @classmethod
+    def nothing(cls, sessions: int) -> Self:
+        """Return no windows, for sessions that have not fired."""
+        none = np.empty(0, np.int64)
+        return cls(np.zeros(sessions + 1, np.int64), none, none)
+
+    def take(self, index: Ints) -> Self:
+        """Return the windows of some sessions."""
+        lengths = np.diff(self.begins)[index]
+        at = ranges(self.begins[index], lengths)
+        return type(self)(offsets(lengths), self.start[at], self.last[at])
+
+    @classmethod
+    def concat(cls, parts: Sequence[Self]) -> Self:
+        """Concatenate the windows of sessions."""
+        lengths = np.concatenate([np.diff(part.begins) for part in parts])
+        start = np.concatenate([part.start for part in parts])
+        return cls(offsets(lengths), start, np.concatenate([part.last for part in parts]))
 
 
 @dataclass(frozen=True)
@@ -98,6 +133,10 @@ class PaneState:
             tuple(column.take(state, index) for column, state in pairs),
             None if self.emitted is None else self.emitted.take(index),
         )
+
+    def sort(self, columns: Sequence[PartialColumn]) -> Self:
+        """Return the windows by (code, number)."""
+        return self.take(np.lexsort((self.numbers, self.codes)), columns)
 
     @classmethod
     def concat(cls, parts: Sequence[Self], columns: Sequence[PartialColumn]) -> Self:

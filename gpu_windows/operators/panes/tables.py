@@ -13,8 +13,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
-from gpu_windows.operators.panes.emitted import EmittedWindows
-from gpu_windows.operators.panes.state import WIDE, PaneState
+from gpu_windows.operators.panes.state import WIDE, EmittedWindows, PaneState
 from gpu_windows.rules.window_operator.layout import Panes
 
 Ints = NDArray[np.int64]
@@ -135,7 +134,7 @@ def from_table(
         tuple(partials),
         _read_emitted(table),
     )
-    return state.take(np.lexsort((state.numbers, state.codes)), columns)
+    return state.sort(columns)
 
 
 def _read_partial(table: pa.Table, column: PartialColumn, *, keeps_rows: bool) -> State:

@@ -33,20 +33,30 @@ _DISTANCES = {
     "abs_diff": layout.ABS_DIFF,
 }
 
-#: Whether no row makes the trigger itself, without its parts, fire before its window has ended.
-_PASSIVE: Mapping[type[Trigger], bool] = {
-    EventTimeTrigger: True,
-    EndOfStreamTrigger: True,
-    ContinuousEventTimeTrigger: True,
-    PurgingTrigger: True,
-    EarlyAndLateTrigger: True,
-    NeverTrigger: True,
-    CountTrigger: False,
-    DeltaTrigger: False,
-    ContinuousProcessingTimeTrigger: False,
-    ProcessingTimeTrigger: False,
-    ProcessingTimeoutTrigger: False,
+#: The kind of the node of a trigger.
+_KINDS: Mapping[type[Trigger], int] = {
+    EventTimeTrigger: triggers.EVENT_TIME,
+    EndOfStreamTrigger: triggers.END_OF_STREAM,
+    ProcessingTimeTrigger: triggers.PROCESSING_TIME,
+    ContinuousEventTimeTrigger: triggers.CONTINUOUS_EVENT_TIME,
+    ContinuousProcessingTimeTrigger: triggers.CONTINUOUS_PROCESSING_TIME,
+    CountTrigger: triggers.COUNT,
+    DeltaTrigger: triggers.DELTA,
+    NeverTrigger: triggers.NEVER,
+    PurgingTrigger: triggers.PURGING,
+    EarlyAndLateTrigger: triggers.EARLY_AND_LATE,
+    ProcessingTimeoutTrigger: triggers.TIMEOUT,
 }
+#: Triggers that a row may make fire before their window has ended: by themselves, without parts.
+_ACTIVE = frozenset(
+    {
+        triggers.COUNT,
+        triggers.DELTA,
+        triggers.CONTINUOUS_PROCESSING_TIME,
+        triggers.PROCESSING_TIME,
+        triggers.TIMEOUT,
+    }
+)
 
 
 def delta_columns(query: WindowQuery) -> tuple[str, ...]:
@@ -58,7 +68,7 @@ def delta_columns(query: WindowQuery) -> tuple[str, ...]:
 
 def fires_only_at_end(trigger: Trigger) -> bool:
     """Whether no row makes a trigger fire before its window has ended."""
-    return all(_PASSIVE[type(part)] for part in trigger.walk())
+    return not any(_KINDS[type(part)] in _ACTIVE for part in trigger.walk())
 
 
 def program_of(query: WindowQuery) -> Program:
@@ -70,10 +80,10 @@ def program_of(query: WindowQuery) -> Program:
     def add(trigger: Trigger, timeout: int | None = None) -> int:
         """Append a trigger; ``timeout``: the node of a timeout that it is within."""
         at = len(nodes)
-        kind, first, second, threshold = _leaf(trigger, columns)
+        first, second, threshold = _numbers_of(trigger, columns)
         times_out = isinstance(trigger, ProcessingTimeoutTrigger)
         keeper = timeout if times_out and timeout is not None else at
-        nodes.append([kind, 0, first, second, keeper])
+        nodes.append([_KINDS[type(trigger)], 0, first, second, keeper])
         thresholds.append(threshold)
         if isinstance(trigger, EarlyAndLateTrigger):
             for place, part in ((layout.FIRST, trigger.early), (layout.SECOND, trigger.late)):
@@ -89,35 +99,20 @@ def program_of(query: WindowQuery) -> Program:
     return Program(np.array(nodes, np.int64).reshape(-1), np.array(thresholds, np.float64))
 
 
-def _leaf(trigger: Trigger, columns: Sequence[str]) -> tuple[int, int, int, float]:
-    """Return the kind of a node, two numbers of its own, and a threshold."""
+def _numbers_of(trigger: Trigger, columns: Sequence[str]) -> tuple[int, int, float]:
+    """Return two numbers of a node, and a threshold."""
     match trigger:
-        case EventTimeTrigger():
-            return triggers.EVENT_TIME, 0, 0, 0.0
-        case EndOfStreamTrigger():
-            return triggers.END_OF_STREAM, 0, 0, 0.0
-        case ProcessingTimeTrigger():
-            return triggers.PROCESSING_TIME, 0, 0, 0.0
-        case ContinuousEventTimeTrigger(interval):
-            return triggers.CONTINUOUS_EVENT_TIME, interval, 0, 0.0
-        case ContinuousProcessingTimeTrigger(interval):
-            return triggers.CONTINUOUS_PROCESSING_TIME, interval, 0, 0.0
+        case ContinuousEventTimeTrigger(ticks) | ContinuousProcessingTimeTrigger(ticks):
+            return ticks, 0, 0.0
         case CountTrigger(limit):
-            return triggers.COUNT, limit, 0, 0.0
+            return limit, 0, 0.0
         case DeltaTrigger(threshold, delta):
-            column, distance = columns.index(delta.column), _DISTANCES[delta.kind]
-            return triggers.DELTA, column, distance, float(threshold)
-        case NeverTrigger():
-            return triggers.NEVER, 0, 0, 0.0
-        case PurgingTrigger():
-            return triggers.PURGING, 0, 0, 0.0
+            return columns.index(delta.column), _DISTANCES[delta.kind], float(threshold)
         case EarlyAndLateTrigger():
-            return triggers.EARLY_AND_LATE, -1, -1, 0.0
+            return -1, -1, 0.0
         case ProcessingTimeoutTrigger(_, timeout, resets, clears):
-            flags = triggers.RESETS * resets | triggers.CLEARS * clears
-            return triggers.TIMEOUT, timeout, flags, 0.0
-        case _:
-            raise AssertionError(f"{type(trigger).__name__} is not a built-in trigger")
+            return timeout, triggers.RESETS * resets | triggers.CLEARS * clears, 0.0
+    return 0, 0, 0.0
 
 
 def settings_of(query: WindowQuery) -> Settings:
