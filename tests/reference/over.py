@@ -19,7 +19,6 @@ from gpu_windows.functions.over import Lateness, Over
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
-from gpu_windows.operators.keyed.values import arrow_array
 from gpu_windows.operators.results import TRACE, add_trace
 from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
 from gpu_windows.planning.kinds.over import OverPlan
@@ -208,7 +207,7 @@ class ReferenceOverOperator(Operator):
         carried = [[kept.row[name] for kept, _ in due] for name in names]
         made = zip(*(values for _, values in due), strict=True)
         columns = zip([*carried, *made], schema, strict=True)
-        arrays = [arrow_array([*values], each.type) for values, each in columns]
+        arrays = [pa.array([*values], each.type) for values, each in columns]
         table = pa.Table.from_arrays(arrays, schema=schema)
         if not self._trace:
             return table

@@ -15,8 +15,7 @@ from gpu_windows.operators.columns.numeric import from_numeric, one_chunk, to_nu
 from gpu_windows.operators.gaps.gaps import NONE, Windows
 from gpu_windows.operators.gaps.numbering import WindowNumbers
 from gpu_windows.operators.results import TRACE, Fired, result_table
-from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
-from gpu_windows.operators.row_at_a_time.user_accumulator import UserAccumulator
+from gpu_windows.operators.row_at_a_time.accumulators import UserAccumulator, accumulator_of
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.vocabulary.gap_filling import GapFilling

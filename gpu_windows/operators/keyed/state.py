@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -27,64 +27,34 @@ class StateTable:
     """
 
     def __init__(self, owner: str, types: Mapping[str, pa.DataType]) -> None:
-        self._owner = owner
-        self._types = dict(types)
-        self._values: dict[Hashable, dict[str, Any]] = {}
+        self.owner = owner
+        self.types = dict(types)
+        self.values: dict[Hashable, dict[str, Any]] = {}
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.values)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._values)
+        return iter(self.values)
 
     @property
     def fields(self) -> dict[str, pa.DataType]:
         """Name to type of what `entry` returns: a list of the one value, or null."""
-        return {_STATE + name: pa.list_(dtype) for name, dtype in self._types.items()}
+        return {_STATE + name: pa.list_(dtype) for name, dtype in self.types.items()}
 
     def entry(self, pane: Hashable) -> dict[str, Any]:
         """Return the state of a pane as values of `fields`."""
-        values = self._values[pane]
-        return {_STATE + n: [values[n]] if n in values else None for n in self._types}
+        values = self.values[pane]
+        return {_STATE + n: [values[n]] if n in values else None for n in self.types}
 
     def load(self, pane: Hashable, entry: Mapping[str, Any]) -> None:
         """Load the state of a pane from an entry."""
-        found = {name: entry[_STATE + name] for name in self._types}
-        self._values[pane] = {name: each[0] for name, each in found.items() if each is not None}
+        found = {name: entry[_STATE + name] for name in self.types}
+        self.values[pane] = {name: each[0] for name, each in found.items() if each is not None}
 
     def of(self, pane: Hashable) -> NamedState:
         """Return the state of a pane."""
         return NamedState(self, pane)
-
-    def get(self, pane: Hashable, name: str, default: Any) -> Any:
-        """Return a copy of a value, which callers may change."""
-        self._check(name)
-        return copy_value(self._values.get(pane, {}).get(name, default))
-
-    def put(self, pane: Hashable, name: str, value: Any) -> None:
-        """Set a value."""
-        self._check(name)
-        try:
-            stored = as_array([value], self._types[name])[0].as_py()
-        except CONVERSION_ERRORS as error:
-            rule = f"{self._owner} declared its state {name!r} as {self._types[name]}"
-            raise InvalidFunctionError(rule, value=repr(value)) from error
-        self._values.setdefault(pane, {})[name] = stored
-
-    def remove(self, pane: Hashable, name: str) -> None:
-        """Remove a value."""
-        self._check(name)
-        values = self._values.get(pane, {})
-        values.pop(name, None)
-        if not values:
-            self._values.pop(pane, None)
-
-    def _check(self, name: str) -> None:
-        if name not in self._types:
-            names = ", ".join(self._types) or "none"
-            raise InvalidFunctionError(
-                f"{self._owner} must declare its state; it declared {names}", value=repr(name)
-            )
 
 
 class NamedState:
@@ -95,13 +65,39 @@ class NamedState:
         self._pane = pane
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the value of ``name``."""
-        return self._table.get(self._pane, name, default)
+        """Return a copy of the value of ``name``, which callers may change."""
+        self._type_of(name)
+        return copy_value(self._table.values.get(self._pane, {}).get(name, default))
 
     def put(self, name: str, value: Any) -> None:
         """Set a value of the declared type."""
-        self._table.put(self._pane, name, value)
+        dtype = self._type_of(name)
+        try:
+            stored = as_array([value], dtype)[0].as_py()
+        except CONVERSION_ERRORS as error:
+            rule = f"{self._table.owner} declared its state {name!r} as {dtype}"
+            raise InvalidFunctionError(rule, value=repr(value)) from error
+        self._table.values.setdefault(self._pane, {})[name] = stored
 
     def remove(self, name: str) -> None:
         """Remove the value of ``name``."""
-        self._table.remove(self._pane, name)
+        self._type_of(name)
+        values = self._table.values.get(self._pane, {})
+        values.pop(name, None)
+        if not values:
+            self._table.values.pop(self._pane, None)
+
+    def _type_of(self, name: str) -> pa.DataType:
+        types = self._table.types
+        if name not in types:
+            raise undeclared(self._table.owner, name, types)
+        return types[name]
+
+
+def undeclared(
+    owner: str, name: str, declared: Iterable[str], what: str = "state"
+) -> InvalidFunctionError:
+    """Return the error for a state that a function has not declared."""
+    names = ", ".join(declared) or "none"
+    rule = f"{owner} must declare its {what}; it declared {names}"
+    return InvalidFunctionError(rule, value=repr(name))

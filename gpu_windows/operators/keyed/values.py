@@ -28,7 +28,7 @@ def stored_column(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
 
 def stored_type(dtype: pa.DataType) -> pa.DataType:
     """Return the type of what `stored_column` returns."""
-    if not _is_stored_as_integer(dtype):
+    if types.is_interval(dtype) or not types.is_temporal(dtype):
         return dtype
     return pa.int64() if dtype.bit_width == 64 else pa.int32()
 
@@ -47,11 +47,6 @@ def plain_type(dtype: pa.DataType) -> pa.DataType:
     return dtype
 
 
-def arrow_array(values: Sequence[object], dtype: pa.DataType) -> pa.Array:
-    """Build a column from values as `stored_values` (or Arrow's ``to_pylist``) returns them."""
-    return pa.array(values, dtype)
-
-
 def keyed_table(schema: pa.Schema, keys: Sequence[Sequence[object]], rows: pa.Table) -> pa.Table:
     """Return rows with their key columns in front.
 
@@ -64,7 +59,7 @@ def keyed_table(schema: pa.Schema, keys: Sequence[Sequence[object]], rows: pa.Ta
     rows : pyarrow.Table
     """
     parts: Sequence[Sequence[object]] = [*zip(*keys, strict=True)]
-    columns = [arrow_array(parts[i] if parts else [], f.type) for i, f in enumerate(schema)]
+    columns = [pa.array(parts[i] if parts else [], f.type) for i, f in enumerate(schema)]
     whole = pa.schema([*schema, *rows.schema])
     return pa.Table.from_arrays([*columns, *rows.columns], schema=whole)
 
@@ -73,7 +68,7 @@ def key_part(value: object) -> Hashable:
     """Return a key value so that equal keys are equal and hashable.
 
     All NaN are one key, -0.0 is 0.0, null is a key of its own; a struct becomes the tuple of
-    its fields, which `arrow_array` takes as well.
+    its fields, which `pyarrow.array` takes as well.
     """
     if isinstance(value, float):
         return _NAN if value != value else value + 0.0  # noqa: PLR0124 - NaN
@@ -119,12 +114,3 @@ class UserKey:
 
 #: The one NaN: dicts find it by identity.
 _NAN = float("nan")
-
-
-def _is_stored_as_integer(dtype: pa.DataType) -> bool:
-    return bool(
-        types.is_timestamp(dtype)
-        or types.is_date(dtype)
-        or types.is_time(dtype)
-        or types.is_duration(dtype)
-    )

@@ -7,8 +7,8 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_process import RowProcess
+from gpu_windows.operators.keyed.state import undeclared
 from gpu_windows.operators.open_functions import call_close, call_open
 from gpu_windows.operators.process.state_cells import Now, StateCell, make_cell
 from gpu_windows.operators.process.states import make_state
@@ -70,9 +70,7 @@ class OpenedFunction:
         """
         found = self._states.get(name)
         if found is None:
-            names = ", ".join(self._states) or "none"
-            rule = f"{self.process.name} must declare its state; it declared {names}"
-            raise InvalidFunctionError(rule, value=repr(name))
+            raise undeclared(self.process.name, name, self._states)
         return found
 
     def bind(self, contents: Mapping[str, dict[Any, Any]], time: int) -> None:

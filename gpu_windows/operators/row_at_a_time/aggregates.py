@@ -140,11 +140,11 @@ class DecimalSum(OfValues):
     def to_decimal(self, unscaled: int) -> Decimal:
         """Return an unscaled result as a decimal of the result type."""
         dtype: pa.DataType = self.bound.result_type
+        value = Decimal(unscaled).scaleb(-dtype.scale, _DECIMALS)
         if abs(unscaled) >= 10**dtype.precision:
             rule = f"a sum of decimals must fit {dtype}"
-            value = Decimal(unscaled).scaleb(-dtype.scale, _DECIMALS)
             raise ArithmeticOverflowError(rule, value=value, column=self.column)
-        return Decimal(unscaled).scaleb(-dtype.scale, _DECIMALS)
+        return value
 
 
 class DecimalMean(DecimalSum):
@@ -303,18 +303,16 @@ def _precedes(left: Value, right: Value, *, descending: bool) -> bool:
     return bool(left < right)
 
 
-class CollectList(Accumulator):
+class CollectList(OfValues):
     """The values that are not null."""
 
     def __init__(self, bound: BoundAggregate) -> None:
         super().__init__(bound)
         self.values: list[Value] = []
 
-    def add(self, row: Row) -> None:
+    def add_value(self, value: Value) -> None:
         """Append the value."""
-        value = row[str(self.column)]
-        if value is not None:
-            self.values.append(value)
+        self.values.append(value)
 
     def result(self) -> Value:
         """Return the list."""

@@ -12,7 +12,11 @@ import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.operators.keyed.values import stored_type
-from gpu_windows.operators.row_at_a_time.accumulators import Filtered
+from gpu_windows.operators.row_at_a_time.accumulators import (
+    Filtered,
+    MergingAccumulator,
+    UserAccumulator,
+)
 from gpu_windows.operators.row_at_a_time.aggregates import (
     Accumulator,
     ArgExtreme,
@@ -27,15 +31,15 @@ from gpu_windows.operators.row_at_a_time.aggregates import (
 from gpu_windows.operators.row_at_a_time.functions import (
     Accumulators,
     Contents,
-    MergingAccumulator,
     Reduced,
     StoredRow,
     StoredRows,
     contents_of,
 )
-from gpu_windows.operators.row_at_a_time.user_accumulator import UserAccumulator
 from gpu_windows.planning.kinds.window import WindowQuery
 
+#: The attribute of accumulators whose state is that of one attribute.
+_VALUES: Mapping[type, str] = {UserAccumulator: "value", MergingAccumulator: "rows"}
 #: Type of Python's integers in accumulators: no possible number of int64 values overflows it.
 _INTEGER = pa.decimal128(38)
 
@@ -120,26 +124,17 @@ class ContentsFormat:
                 return pa.struct(list(self._attributes(part).items()))
 
     def _values_of(self, part: Any) -> Any:
-        match part:
-            case UserAccumulator():
-                return part.value
-            case MergingAccumulator():
-                return part.rows
-            case _:
-                values = {name: getattr(part, name) for name in self._attributes(part)}
-                dtypes = self._attributes(part)
-                return {n: Decimal(v) if dtypes[n] == _INTEGER else v for n, v in values.items()}
+        if type(part) in _VALUES:
+            return getattr(part, _VALUES[type(part)])
+        values = ((n, dtype, getattr(part, n)) for n, dtype in self._attributes(part).items())
+        return {n: Decimal(v) if dtype == _INTEGER else v for n, dtype, v in values}
 
     def _load(self, part: Any, value: Any) -> None:
-        match part:
-            case UserAccumulator():
-                part.value = value
-            case MergingAccumulator():
-                part.rows = value
-            case _:
-                for name, dtype in self._attributes(part).items():
-                    found = value[name]
-                    setattr(part, name, int(found) if dtype == _INTEGER else found)
+        if type(part) in _VALUES:
+            setattr(part, _VALUES[type(part)], value)
+            return
+        for name, dtype in self._attributes(part).items():
+            setattr(part, name, int(value[name]) if dtype == _INTEGER else value[name])
 
     def _attributes(self, part: Accumulator) -> dict[str, pa.DataType]:
         """Return name and type of the attributes that are the state of a built-in accumulator."""

@@ -11,6 +11,7 @@ from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.process import WindowState
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators.keyed.backend import Key
+from gpu_windows.operators.keyed.state import NamedState
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.row_at_a_time.cleanup import Cleanup
 from gpu_windows.planning.kinds.window import WindowQuery
@@ -19,8 +20,8 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.windows import Window
 
 
-class PaneContext:
-    """A `gpu_windows.vocabulary.triggers.TriggerContext` of one pane.
+class PaneContext(NamedState):
+    """A `gpu_windows.vocabulary.triggers.TriggerContext` of one pane, with the trigger's state.
 
     Parameters
     ----------
@@ -34,6 +35,8 @@ class PaneContext:
         The windows that were merged into the pane's, during ``on_merge``.
     """
 
+    _pane: Pane
+
     def __init__(
         self,
         query: WindowQuery,
@@ -42,12 +45,9 @@ class PaneContext:
         pane: Pane,
         merged: Sequence[Window] = (),
     ) -> None:
-        self._query = query
-        self._cleanup = cleanup
-        self._state = cleanup.state
-        self._counts = counts
-        self._pane = pane
-        self._merged = merged
+        super().__init__(cleanup.state.trigger_state, pane)
+        self._query, self._counts, self._merged = query, counts, merged
+        self._cleanup, self._state = cleanup, cleanup.state
 
     # ---- times
 
@@ -106,27 +106,15 @@ class PaneContext:
 
     # ---- state of the trigger
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return the value of ``name``."""
-        return self._state.trigger_state.get(self._pane, name, default)
-
-    def put(self, name: str, value: Any) -> None:
-        """Set a value."""
-        self._state.trigger_state.put(self._pane, name, value)
-
-    def remove(self, name: str) -> None:
-        """Remove the value of ``name``."""
-        self._state.trigger_state.remove(self._pane, name)
-
     def merge(self, name: str, combine: Callable[[Any, Any], Any]) -> None:
         """Combine the values of the merged windows, in their order."""
-        state, value = self._state.trigger_state, self.get(name)
+        value = self.get(name)
         for window in self._merged:
-            pane = Pane(self._pane.key, window)
-            found = state.get(pane, name, None)
+            state = self._table.of(Pane(self._pane.key, window))
+            found = state.get(name)
             if found is not None:
                 value = found if value is None else combine(value, found)
-                state.remove(pane, name)
+                state.remove(name)
         if value is not None:
             self.put(name, value)
 

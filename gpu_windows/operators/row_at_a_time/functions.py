@@ -22,10 +22,8 @@ from gpu_windows.functions.vector_window import WindowBatch
 from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.functions.window import Aggregates, Collect, Reduce, WindowFunction
 from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
-from gpu_windows.operators.keyed.values import UserKey, arrow_array
-from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
-from gpu_windows.operators.row_at_a_time.aggregates import Accumulator
-from gpu_windows.operators.row_at_a_time.user_accumulator import UserAccumulator
+from gpu_windows.operators.keyed.values import UserKey
+from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of, window_accumulator
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.rules import TICKS, Units, unit_of
 from gpu_windows.user_values import copy_value
@@ -89,7 +87,9 @@ class Accumulators(Contents):
         last: int | None = None,
         units: Units = TICKS,
     ) -> None:
-        self.parts = [_accumulator(bound, display_name, merges=merges) for bound in function.bound]
+        self.parts = [
+            window_accumulator(bound, display_name, merges=merges) for bound in function.bound
+        ]
         self._recents = [_recent_of(bound) for bound in function.bound]
         self._changes, self._units = last is not None, units
         if last is not None:  # how many rows are in the last slide, which is this long
@@ -247,36 +247,6 @@ def _recent_of(bound: BoundAggregate | BoundUserAggregate) -> int | None:
     return bound.aggregate.recent if isinstance(bound, BoundAggregate) else None
 
 
-class MergingAccumulator:
-    """A built-in aggregate of merging windows: over the rows of both, in the order of merging."""
-
-    def __init__(self, bound: BoundAggregate) -> None:
-        self._bound = bound
-        self.rows: list[Row] = []
-
-    def add(self, row: Row) -> None:
-        self.rows.append(row)
-
-    def absorb(self, other: Self) -> None:
-        self.rows += other.rows
-
-    def result(self) -> object:
-        accumulator = accumulator_of(self._bound)
-        for row in self.rows:
-            accumulator.add(row)
-        return accumulator.result()
-
-
-def _accumulator(
-    bound: BoundAggregate | BoundUserAggregate, display_name: DisplayName, *, merges: bool
-) -> Any:
-    if isinstance(bound, BoundUserAggregate):
-        return UserAccumulator(bound, display_name)
-    if merges:
-        return MergingAccumulator(bound)
-    return accumulator_of(bound)
-
-
 @dataclass(frozen=True)
 class Processor:
     """Calls a process function with the contents of a window."""
@@ -354,7 +324,7 @@ class BatchProcessor:
         fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
         window: Any = context.window
         of_window = zip((*key[: len(keys)], window.start, window.end), fields, strict=True)
-        windows = [arrow_array([value], field.type) for value, field in of_window]
+        windows = [pa.array([value], field.type) for value, field in of_window]
         rows = self.query.display_fields(self.query.function.columns)
         lists = [pa.array(v, f.type) for v, f in zip(values, rows, strict=True)]
         batch = WindowBatch(
@@ -378,16 +348,3 @@ def processor_of(query: WindowQuery) -> Processor | BatchProcessor | None:
     if isinstance(query.function, BatchFunction):
         return BatchProcessor(query, evaluator_of(query.function))
     return None
-
-
-__all__ = [
-    "Accumulator",
-    "BatchProcessor",
-    "Contents",
-    "Processor",
-    "StoredRow",
-    "StoredRows",
-    "Values",
-    "contents_of",
-    "processor_of",
-]

@@ -17,7 +17,7 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.backend import Key
 from gpu_windows.operators.keyed.timers import Pane
-from gpu_windows.operators.keyed.values import UserKey, arrow_array, keyed_table
+from gpu_windows.operators.keyed.values import UserKey, keyed_table
 from gpu_windows.operators.results import TRACE
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.own_columns import REASON
@@ -173,7 +173,7 @@ class Output:
         """Build a result column; values of a user function are checked."""
         owner = self._owners.get(field.name)
         if owner is None:
-            return arrow_array(values, field.type)
+            return pa.array(values, field.type)
         return checked_column(values, field, owner, self._describe)
 
     def _describe(self, number: int) -> str:
