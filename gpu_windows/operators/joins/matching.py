@@ -51,8 +51,7 @@ class Matching:
     def sort_rows(self, codes: Ints, ts: Ints) -> SortedRows:
         """Return rows sorted by code and time, which a device may have."""
 
-        def sort(backend: Backend, each: Map) -> SortedRows:
-            del each
+        def sort(backend: Backend, _: Map) -> SortedRows:
             return _move(backend.joins.sort(*_on_device(backend, codes, ts)), backend.keep)
 
         return self._kernels.run(len(codes), sort)
@@ -78,8 +77,7 @@ class Matching:
     ) -> tuple[Ints, Ints]:
         """Return the pairs from ``begin`` to ``end``."""
 
-        def expand(backend: Backend, each: Map) -> tuple[Ints, Ints]:
-            del each
+        def expand(backend: Backend, _: Map) -> tuple[Ints, Ints]:
             lefts, rights = (backend.to_device(rows.sorted_rows.numbers) for rows in (left, right))
             first, offsets = map(backend.to_device, ranges)
             i, j = backend.joins.expand_pairs(lefts, rights, first, offsets, begin, end)
@@ -90,31 +88,29 @@ class Matching:
 
     def find_matched(self, left: JoinRows, right: JoinRows) -> Flags:
         """Return which left rows match any right row, without producing pairs."""
-
-        def match(backend: Backend, each: Map) -> Flags:
-            ranges = self._ranges(backend, each, left, right)
-            numbers = backend.to_device(left.sorted_rows.numbers)
-            found: Flags = backend.to_host(backend.joins.has_match(numbers, *ranges))
-            return found
-
-        return self._run(match, left, right)
+        return self._flag_rows(left, left, right, lambda joins: joins.has_match)
 
     def find_covered(self, left: JoinRows, right: JoinRows) -> Flags:
         """Return which right rows match any left row, without producing pairs."""
+        return self._flag_rows(right, left, right, lambda joins: joins.mark_covered)
 
-        def cover(backend: Backend, each: Map) -> Flags:
+    def _flag_rows(
+        self, rows: JoinRows, left: JoinRows, right: JoinRows, kernel_of: Callable[[Any], Any]
+    ) -> Flags:
+        """Return which rows of a side match, by a kernel."""
+
+        def flag(backend: Backend, each: Map) -> Flags:
             ranges = self._ranges(backend, each, left, right)
-            numbers = backend.to_device(right.sorted_rows.numbers)
-            found: Flags = backend.to_host(backend.joins.mark_covered(numbers, *ranges))
+            numbers = backend.to_device(rows.sorted_rows.numbers)
+            found: Flags = backend.to_host(kernel_of(backend.joins)(numbers, *ranges))
             return found
 
-        return self._run(cover, left, right)
+        return self._run(flag, left, right)
 
     def find_nearest(self, left: JoinRows, right: JoinRows, direction: int) -> Ints:
         """Return the number of the nearest right row of every left row, or -1."""
 
-        def nearest(backend: Backend, each: Map) -> Ints:
-            del each
+        def nearest(backend: Backend, _: Map) -> Ints:
             lefts, rights = (_move(rows.sorted_rows, backend.to_device) for rows in (left, right))
             found = backend.joins.nearest(lefts, rights, self._lower, self._upper, direction)
             return backend.to_host(found)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.joins import match_flags
 from gpu_windows.operators.joins.join_index import JoinIndex, are_keys
-from gpu_windows.operators.joins.rows import JoinRows
+from gpu_windows.operators.joins.rows import Flags, JoinRows
 from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
@@ -96,11 +96,7 @@ class StoredSide:
         found = self._by_key.find(self._index.hash_prefixes(codes), ts + lower, ts + upper)
         if found is None:
             return
-        matched = np.zeros(len(found), np.bool_)
-        if self._needs.tracks:
-            found = match_flags.drop_markers(match_flags.resolve_markers(found))
-            matched = match_flags.are_matched(found, self._newly_matched_numbers())
-        candidates = self._index.make_rows(found, matched, among=codes)
+        candidates = self._index.make_rows(*self._resolve(found), among=codes)
         if not len(candidates):
             return
         before = candidates.matched.copy()
@@ -112,20 +108,22 @@ class StoredSide:
     def expire(self, limit: int) -> Iterator[JoinRows]:
         """Expire the rows up to a time; yield those that emit results then."""
         for rows in self._by_time.take_due(limit):
-            unmatched = rows
-            if self._needs.tracks:
-                unmatched = match_flags.drop_markers(match_flags.resolve_markers(rows))
-                matched = match_flags.are_matched(unmatched, self._newly_matched_numbers())
-                unmatched = unmatched.filter(pa.array(~matched))
+            resolved, matched = self._resolve(rows)
+            unmatched = resolved.filter(pa.array(~matched)) if matched.any() else resolved
             yield self._index.make_rows(unmatched, np.zeros(len(unmatched), np.bool_))
         self._by_key.forget(limit)
         self._newly_matched = [
             rows.take(np.flatnonzero(rows.ts > limit)) for rows in self._newly_matched
         ]
 
-    def _newly_matched_numbers(self) -> Ints:
-        numbers = [rows.table.column(match_flags.NUMBER).to_numpy() for rows in self._newly_matched]
-        return np.concatenate([np.empty(0, np.int64), *numbers])
+    def _resolve(self, rows: pa.Table) -> tuple[pa.Table, Flags]:
+        """Return stored rows without match markers, and whether they have been matched."""
+        if not self._needs.tracks:
+            return rows, np.zeros(len(rows), np.bool_)
+        rows = match_flags.drop_markers(match_flags.resolve_markers(rows))
+        numbers = [each.table.column(match_flags.NUMBER).to_numpy() for each in self._newly_matched]
+        newly_matched = np.concatenate([np.empty(0, np.int64), *numbers])
+        return rows, match_flags.are_matched(rows, newly_matched)
 
     # ---- after a call
 

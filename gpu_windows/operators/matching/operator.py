@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from gpu_windows.operators.columns.row_status import status_of_times
 from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.matching.arrays import automaton_of, program_of, rows_of, settings_of
 from gpu_windows.operators.matching.match_state import MatchState, read_remaining
-from gpu_windows.operators.matching.results import Matches, MatchResults
+from gpu_windows.operators.matching.results import Matches, MatchResults, SortedRows
 from gpu_windows.operators.matching.stored import StoredMatches, rows_schema
 from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.operators.state.log import StateLog
@@ -32,34 +32,6 @@ from gpu_windows.rules.pattern_matching import layout
 from gpu_windows.rules.pattern_matching.layout import Found
 
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class _SortedRows:
-    """Rows of a run: stored ones, then those that are due, and their order.
-
-    Parameters
-    ----------
-    rows : pyarrow.Table
-    order : int64[n]
-        By key, and for each key in order of time.
-    codes : int64[k]
-        The keys.
-    begins : int64[k + 1]
-        Where the rows of each begin in this order.
-    stored_counts : int64[k]
-        Number of stored rows of each key.
-    ts, numbers : int64[n]
-        In this order: times, and the index among the due rows, -1 for stored ones.
-    """
-
-    rows: pa.Table
-    order: Ints
-    codes: Ints
-    begins: Ints
-    stored_counts: Ints
-    ts: Ints
-    numbers: Ints
 
 
 class MatchOperator(StatefulOperator[StoredMatches]):
@@ -194,7 +166,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         keys = np.searchsorted(rows.codes, match_state.codes)
         before = match_state.expand_to(keys, matching.nothing(settings, len(rows.codes)), settings)
         conditions = self._match.conditions
-        read = rows.rows.select(conditions.columns)
+        read = rows.table.select(conditions.columns)
         if conditions.columns:
             read = take_rows(read, rows.order)
         lanes = rows_of(conditions, read, rows.ts, rows.begins, rows.stored_counts)
@@ -205,9 +177,9 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         self._check(ended, variable)
         self._store_remaining(rows, found)
         places = found.start, found.ends.reshape(-1, settings.variables), found.cause
-        return Matches(rows.rows, rows.order, rows.codes[found.key], rows.ts, rows.numbers, *places)
+        return Matches(rows, rows.codes[found.key], *places)
 
-    def _sort_rows(self, match_state: MatchState, due: pa.Table, codes: Ints) -> _SortedRows:
+    def _sort_rows(self, match_state: MatchState, due: pa.Table, codes: Ints) -> SortedRows:
         """Return stored and due rows, by key and time."""
         new = due.select(self._row_schema.names).cast(self._row_schema)
         rows = pa.concat_tables([match_state.rows, new]) if len(match_state.rows) else new
@@ -220,12 +192,12 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         counts = np.bincount(of_rows, minlength=self._keys.count)[keys]
         stored_counts = np.zeros(self._keys.count, np.int64)
         stored_counts[match_state.codes] = match_state.lengths
-        return _SortedRows(
+        return SortedRows(
             rows.combine_chunks(), order, keys, offsets(counts), stored_counts[keys],
             ts[order], numbers[order],  # a copy: compiled code takes no array of Arrow's
         )  # fmt: skip
 
-    def _store_remaining(self, rows: _SortedRows, found: Found) -> None:
+    def _store_remaining(self, rows: SortedRows, found: Found) -> None:
         """Store the state after a run, and the rows that it refers to."""
         counts = np.diff(rows.begins)
         match_state, expired = read_remaining(
@@ -233,7 +205,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         )
         begins = rows.begins[np.searchsorted(rows.codes, match_state.codes)]
         places = rows.order[ranges(begins + expired, match_state.lengths)]
-        match_state = replace(match_state, rows=take_rows(rows.rows, places))
+        match_state = replace(match_state, rows=take_rows(rows.table, places))
         others = self._state.match_state
         self._state.match_state = (
             MatchState.concat([others, match_state]) if len(others) else match_state

@@ -32,18 +32,42 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Matches:
-    """Matches in the rows of a run.
+class SortedRows:
+    """Rows of a run: stored ones, then those that are due, and their order.
 
     Parameters
     ----------
-    rows : pyarrow.Table
+    table : pyarrow.Table
     order : int64[n]
-        The order in which matches number these rows.
+        By key, and for each key in order of time.
+    codes : int64[k]
+        The keys.
+    begins : int64[k + 1]
+        Where the rows of each begin in this order.
+    stored_counts : int64[k]
+        Number of stored rows of each key.
+    ts, numbers : int64[n]
+        In this order: times, and the index among the due rows, -1 for stored ones.
+    """
+
+    table: pa.Table
+    order: Ints
+    codes: Ints
+    begins: Ints
+    stored_counts: Ints
+    ts: Ints
+    numbers: Ints
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Matches in the rows of a run, which they number by their order.
+
+    Parameters
+    ----------
+    rows : SortedRows
     codes : int64[m]
         The key of each match.
-    ts, numbers : int64[n]
-        In this order: times, and indices among the due rows of all keys.
     start : int64[m]
         The first row of each match.
     ends : int64[m, variables]
@@ -52,11 +76,8 @@ class Matches:
         The row that completed it, or -1 for the watermark.
     """
 
-    rows: pa.Table
-    order: Ints
+    rows: SortedRows
     codes: Ints
-    ts: Ints
-    numbers: Ints
     start: Ints
     ends: Ints
     cause: Ints
@@ -74,14 +95,14 @@ class Matches:
     def order_of_emission(self) -> Ints:
         """Return the order in which the matches of all keys are emitted."""
         has_row = self.cause >= 0
-        time = np.where(has_row, self.ts[self.cause], LONG_MAX)
-        number = np.where(has_row, self.numbers[self.cause], LONG_MAX)
+        time = np.where(has_row, self.rows.ts[self.cause], LONG_MAX)
+        number = np.where(has_row, self.rows.numbers[self.cause], LONG_MAX)
         return np.lexsort((number, time))
 
     def take(self, places: Ints) -> Matches:
         """Return some matches."""
-        parts = (self.start[places], self.ends[places], self.cause[places])
-        return Matches(self.rows, self.order, self.codes[places], self.ts, self.numbers, *parts)
+        parts = (self.codes, self.start, self.ends, self.cause)
+        return Matches(self.rows, *(part[places] for part in parts))
 
 
 class MatchResults:
@@ -112,7 +133,7 @@ class MatchResults:
         if self._trace:
             fired, time = TRACE
             columns.append(pa.array(["event_time"] * len(matches), fired.type))
-            columns.append(pa.array(matches.ts[matches.ends[:, -1] - 1], time.type))
+            columns.append(pa.array(matches.rows.ts[matches.ends[:, -1] - 1], time.type))
         pairs = zip(columns, self._schema, strict=True)
         columns = [each if each.type == f.type else each.cast(f.type) for each, f in pairs]
         return pa.table(columns, schema=self._schema)
@@ -124,17 +145,18 @@ def _pick_values(measure: RowValue, matches: Matches) -> pa.ChunkedArray:
     begin, end = matches.bounds(reference.variable)
     row = begin + reference.offset if reference.from_first else end - 1 - reference.offset
     is_there = (row >= begin) & (row < end)
-    of_rows = matches.order[np.where(is_there, row, 0)]
+    of_rows = matches.rows.order[np.where(is_there, row, 0)]
     mask = None if is_there.all() else ~is_there
-    return matches.rows.column(measure.column).take(pa.array(of_rows, mask=mask))
+    return matches.rows.table.column(measure.column).take(pa.array(of_rows, mask=mask))
 
 
 def _fold_values(measure: VariableAggregate, matches: Matches) -> pa.Array:
     """Return an aggregate over the rows of a variable in each match."""
     begin, end = matches.bounds(measure.variable)
     bound, lengths = measure.bound, end - begin
-    rows = matches.rows.select(bound.columns) if bound.columns else matches.rows
-    rows = rows.take(pa.array(matches.order[ranges(begin, lengths)]))
+    rows = matches.rows.table
+    rows = rows.select(bound.columns) if bound.columns else rows
+    rows = rows.take(pa.array(matches.rows.order[ranges(begin, lengths)]))
     columns = [column_of(partial, "") for partial in bound.partials]
     states = reduce_lists(select("cpu"), columns, rows, lengths)
     return lower(bound, dict(zip(bound.partials, states, strict=True)))
@@ -144,8 +166,8 @@ def _extreme(measure: VariableExtreme, matches: Matches) -> pa.ChunkedArray:
     """Return the least or greatest value of the rows of a variable in each match; nulls last."""
     begin, end = matches.bounds(measure.variable)
     lengths = end - begin
-    rows = matches.order[ranges(begin, lengths)]
-    values = matches.rows.column(measure.column).take(pa.array(rows))
+    rows = matches.rows.order[ranges(begin, lengths)]
+    values = matches.rows.table.column(measure.column).take(pa.array(rows))
     ranks = sortable(values)
     is_null = values.is_null().to_numpy()
     ranks = np.where(is_null, LONG_MIN, ranks if measure.greatest else ~ranks)
@@ -154,7 +176,7 @@ def _extreme(measure: VariableExtreme, matches: Matches) -> pa.ChunkedArray:
     places = order[last[lengths > 0]]
     found = np.zeros(len(lengths), np.int64)
     found[lengths > 0] = rows[places]
-    return matches.rows.column(measure.column).take(pa.array(found, mask=lengths == 0))
+    return matches.rows.table.column(measure.column).take(pa.array(found, mask=lengths == 0))
 
 
 #: Functions that make a result column, by class of measure.

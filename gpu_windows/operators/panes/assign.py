@@ -134,8 +134,7 @@ class PaneFinder:
         if watermark == LONG_MAX:
             return LONG_MAX
         complete = rules.last_complete_unit(watermark - self._lateness, self._units)
-        expired: int = rules.last_window_fired(complete, self._grid)
-        return min(max(expired + 1, LONG_MIN), LONG_MAX)
+        return _clamp(rules.last_window_fired(complete, self._grid) + 1)
 
     def last_due(self, watermark: int) -> int:
         """Return the number of the last window of event time that ends up to ``watermark``."""
@@ -154,13 +153,11 @@ class PaneFinder:
 
     def first_slice(self, watermark: int) -> int:
         """Return a slice before which all windows have expired."""
-        number: int = rules.first_slice(self.first_open(watermark), self._grid)
-        return min(max(number, LONG_MIN), LONG_MAX)
+        return _clamp(rules.first_slice(self.first_open(watermark), self._grid))
 
     def last_slice(self, window: int) -> int:
         """Return the last slice of a window, given by its number."""
-        number: int = rules.last_slice(window, self._grid)
-        return min(max(number, LONG_MIN), LONG_MAX)
+        return _clamp(rules.last_slice(window, self._grid))
 
     def slice_bounds(self, first: int, last: int) -> tuple[int, int]:
         """Return the first tick of a slice, and the end of a later one."""
@@ -169,8 +166,7 @@ class PaneFinder:
 
     def first_window(self, index: int) -> int:
         """Return the number of the first window that holds a slice."""
-        number: int = rules.first_window(index, self._grid)
-        return number
+        return int(rules.first_window(index, self._grid))
 
     def bounds(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return first and last tick of windows."""
@@ -178,3 +174,8 @@ class PaneFinder:
             return np.full(len(numbers), LONG_MIN), np.full(len(numbers), LONG_MAX)
         starts, ends = rules.start_of(numbers, self._grid), rules.end_of(numbers, self._grid)
         return rules.tick_of(starts, self._units), rules.tick_of(ends, self._units) - 1
+
+
+def _clamp(number: int) -> int:
+    """Return the number of a window or slice within the range of int64."""
+    return min(max(number, LONG_MIN), LONG_MAX)

@@ -17,7 +17,7 @@ from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.ranges import join_ranges, offsets, ranges
 from gpu_windows.operators.columns.row_status import session_ends, status_of_rows
 from gpu_windows.operators.panes.changes import Windows, repeat_codes
-from gpu_windows.operators.panes.outcome import Outcome
+from gpu_windows.operators.panes.outcome import FiredRows, Outcome
 from gpu_windows.operators.panes.results import Call
 from gpu_windows.operators.panes.runner import CHUNK_ELEMENTS, Ints, Machine, Work
 from gpu_windows.operators.panes.state import EmittedWindows, PaneState, create_panes
@@ -154,8 +154,8 @@ class SessionMachine(Machine):
         call = Call(self._keys, work.table, work.panes.partials, settings)
         emitted = self._emitted_windows(sessions)
         outcomes, live = self._results.make(backend, call, before, elements, done, emitted)
-        late = Outcome.only_late(self._results.schema, np.flatnonzero(done.late) - keys.base)
-        return [*outcomes, late], live
+        none = FiredRows(self.schema.empty_table(), *[np.empty(0, np.int64)] * 2)
+        return [*outcomes, Outcome(none, np.flatnonzero(done.late) - keys.base)], live
 
     def _emitted_windows(self, sessions: PaneState) -> Windows | None:
         """Return the windows with a row in the result table; None if not asked for."""

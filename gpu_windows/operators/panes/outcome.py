@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -53,9 +52,3 @@ class Outcome:
     late: Ints
     sides: Mapping[str, FiredRows] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
-
-    @classmethod
-    def only_late(cls, schema: pa.Schema, late: Ints) -> Self:
-        """Return an outcome of late rows only."""
-        none = np.empty(0, np.int64)
-        return cls(FiredRows(schema.empty_table(), none, none), late)

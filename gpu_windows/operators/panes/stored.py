@@ -64,21 +64,17 @@ class StoredWindows:
 
     def save(self, settings: Settings) -> None:
         """Write the windows of the keys that a call has loaded."""
-        self._table.save(self._entries(settings))
-
-    def _count_entries(self, entries: Entries) -> Mapping[str, int]:
-        """Return the number of windows in some entries, and of their retained rows."""
-        return {"windows": len(entries), "rows": entries.row_count}
-
-    def _entries(self, settings: Settings) -> Entries:
-        """Return the windows in memory."""
         machine = self._machine
         hashes = machine.key_hashes()[machine.codes]
         windows, rows = machine.to_tables()
         added = (hashes, *machine.next_timers(settings))
         for name, values in zip((HASH, *TIMERS), added, strict=True):
             windows = windows.append_column(name, pa.array(values))
-        return Entries(windows, rows if len(rows) else None)
+        self._table.save(Entries(windows, rows if len(rows) else None))
+
+    def _count_entries(self, entries: Entries) -> Mapping[str, int]:
+        """Return the number of windows in some entries, and of their retained rows."""
+        return {"windows": len(entries), "rows": entries.row_count}
 
     def clear(self) -> None:
         """Delete everything."""

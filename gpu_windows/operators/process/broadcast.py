@@ -28,7 +28,7 @@ from gpu_windows.operators.process.broadcast_state import (
     BroadcastHandles,
     BroadcastState,
 )
-from gpu_windows.operators.process.context import Context, ProcessFunctionContext
+from gpu_windows.operators.process.context import Context
 from gpu_windows.operators.process.keyed_state import KeyedState
 from gpu_windows.operators.process.open_function import OpenedFunction
 from gpu_windows.operators.process.operator import ProcessOperator
@@ -74,14 +74,12 @@ class BroadcastOperator(ProcessOperator):
 
     def __init__(self, plan: ProcessPlan, *, trace: bool = False) -> None:
         super().__init__(plan, trace=trace)
-        function, query = self._function, plan.query
+        function = self._function
         assert isinstance(function, OpenedBroadcastFunction)
         assert isinstance(function.process, KeyedBroadcastProcess)
         self._process, self._handles = function.process, function.broadcast
         self._broadcast = BroadcastState(self._process.broadcast_state)
-        self._context = _KeyedSide(
-            query, function, self._keyed, self._output, self._handles.read_only
-        )
+        self._context.broadcast_state = self._handles.read_only
         self._aside = _BroadcastSide(
             self._process.name, self._keyed, self._output, self._handles.writable
         )
@@ -156,14 +154,6 @@ class BroadcastOperator(ProcessOperator):
         """Unset the current key, also for state handles that a function got in `open`."""
         self._function.bind(self._no_state, self._keyed.processing_time)
         self._handles.bind(self._broadcast)
-
-
-class _KeyedSide(ProcessFunctionContext):
-    """A `gpu_windows.functions.broadcast.ReadOnlyTimerContext`."""
-
-    def __init__(self, query: Any, opened: Any, keyed: Any, output: Any, read_only: Any) -> None:
-        super().__init__(query, opened, keyed, output)
-        self.broadcast_state = read_only
 
 
 #: Further members of a context of the keyed side.

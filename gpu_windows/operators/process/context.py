@@ -57,7 +57,11 @@ class ProcessFunctionContext(Context):
     ----------
     time_domain : str
         Time domain of the current timer; "" for a row.
+    broadcast_state : callable
+        Returns a map of broadcast state, of functions that have one; it is set by their operator.
     """
+
+    broadcast_state: Callable[[str], Any]
 
     def __init__(
         self,

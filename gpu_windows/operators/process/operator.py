@@ -55,15 +55,7 @@ class ProcessOperator(FunctionOperator):
         query = plan.query
         self._function = open_for(query, self._opens)
         super().__init__(plan, KeyedState(query, self._function))
-        self._output = ProcessOutput(
-            plan.result_schema,
-            query.declared_sides,
-            len(query.keys),
-            query.process.name,
-            user_key=UserKey(query.display_key_fields),
-            trace=trace,
-            timed=query.gives_times,
-        )
+        self._output = ProcessOutput(plan, trace=trace)
         self._context = ProcessFunctionContext(query, self._function, self._keyed, self._output)
 
     # ---- rows and timers

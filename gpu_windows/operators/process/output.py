@@ -15,6 +15,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.backend import Key
 from gpu_windows.operators.keyed.values import UserKey, keyed_table
 from gpu_windows.operators.results import TRACE
+from gpu_windows.planning.kinds.process import ProcessPlan
 
 #: What a row is emitted for: key, time, the handler that gives it, and `TRACE`'s name of the cause.
 Origin: TypeAlias = tuple[Key, int | None, Callable[..., Any], str]
@@ -30,42 +31,23 @@ class ProcessOutput:
 
     Parameters
     ----------
-    schema : pyarrow.Schema
-        Of the results.
-    sides : mapping of str to pyarrow.Schema
-        Declared columns of the side outputs, by tag.
-    keys : int
-        Number of key columns.
-    owner : str
-        Name of the function in errors.
-    user_key : UserKey
-        Keys as users see them, for errors.
+    plan : ProcessPlan
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
-    timed : bool
-        Whether the first column after the keys is the time of a result: that of its row or timer.
     """
 
-    def __init__(
-        self,
-        schema: pa.Schema,
-        sides: Mapping[str, pa.Schema],
-        keys: int,
-        owner: str,
-        *,
-        user_key: UserKey,
-        trace: bool,
-        timed: bool = False,
-    ) -> None:
-        fields, self._user_key = [*schema], user_key
+    def __init__(self, plan: ProcessPlan, *, trace: bool) -> None:
+        query, fields, keys = plan.query, [*plan.result_schema], len(plan.query.keys)
+        owner, timed = query.process.name, query.gives_times
+        self._user_key = UserKey(query.display_key_fields)
         self._keys = pa.schema(fields[:keys])
-        self._time = fields[keys] if timed else None
+        self._time = fields[keys] if timed else None  # of a result: that of its row or timer
         self._main: GatheredRows[Origin] = GatheredRows(pa.schema(fields[keys + timed :]), owner)
         #: Adds a result, given its origin.
         self.emit = self._main.add
         #: Of the current row or timer.
         self.origin: Origin = (), None, self.take, ELEMENT
-        self._sides: GatheredSides[Origin] = GatheredSides(sides, owner)
+        self._sides: GatheredSides[Origin] = GatheredSides(query.declared_sides, owner)
         self._trace = trace
         self.counts = Counts()
         self._no_rows = pa.table({})

@@ -157,42 +157,30 @@ class MapCell(StateCell[dict[Any, Any]]):
 # ---- cells with TTL timestamps
 
 
-class _Stamps:
-    """TTL timestamps of elements."""
-
-    def __init__(self, ttl: StateTtlConfig, now: Now) -> None:
-        self._time_to_live, self._now = ttl.time_to_live, now
-        self.update_on_read = ttl.update_on_read
-
-    def is_expired(self, stamp: int) -> bool:
-        """Whether an element that was written then has expired."""
-        return stamp + self._time_to_live <= self._now.time
-
-    def ends(self, stamp: int) -> int:
-        """Return when an element that was written then expires."""
-        return min(stamp + self._time_to_live, LONG_MAX)
-
-    @property
-    def now(self) -> int:
-        """The timestamp of an element that is written now."""
-        return self._now.time
-
-
 class _Expiring(StateCell[Contents]):
     """A cell whose elements have the time at which they were written."""
 
     #: Type of these times.
     _written: ClassVar[pa.DataType] = pa.list_(pa.int64())
 
-    def __init__(self, descriptor: StateDescriptor, stamps: _Stamps) -> None:
+    def __init__(self, descriptor: StateDescriptor, ttl: StateTtlConfig, now: Now) -> None:
         super().__init__(descriptor)
-        self._stamps = stamps
         self.fields = {**self.fields, WRITTEN: self._written}
+        self._time_to_live, self._update_on_read = ttl.time_to_live, ttl.update_on_read
+        self._now = now
+
+    def _is_expired(self, stamp: int) -> bool:
+        """Whether an element that was written then has expired."""
+        return stamp + self._time_to_live <= self._now.time
+
+    def _end_of(self, stamp: int) -> int:
+        """Return when an element that was written then expires."""
+        return min(stamp + self._time_to_live, LONG_MAX)
 
     def expiry(self, entry: Sequence[Any]) -> int:
         """Return when the first element expires."""
         _, written = entry
-        return self._stamps.ends(min(written))
+        return self._end_of(min(written))
 
 
 class ExpiringValueCell(_Expiring[Any], ValueCell):
@@ -207,13 +195,13 @@ class ExpiringValueCell(_Expiring[Any], ValueCell):
     def load(self, key: Key, entry: Sequence[Any]) -> None:
         """Load a value, unless it has expired."""
         value, stamp = entry
-        if not self._stamps.is_expired(stamp):
+        if not self._is_expired(stamp):
             self.by_key[key] = (value, stamp)
 
     def expiry(self, entry: Sequence[Any]) -> int:
         """Return when the value expires."""
         _, written = entry
-        return self._stamps.ends(written)
+        return self._end_of(written)
 
     def get(self, key: Key) -> Any:
         """Return the value of a key; None if it is not set or has expired."""
@@ -221,16 +209,16 @@ class ExpiringValueCell(_Expiring[Any], ValueCell):
         if found is None:
             return None
         value, stamp = found
-        if self._stamps.is_expired(stamp):
+        if self._is_expired(stamp):
             del self.by_key[key]
             return None
-        if self._stamps.update_on_read:
+        if self._update_on_read:
             self.put(key, value)
         return value
 
     def put(self, key: Key, value: Any) -> None:
         """Set a value."""
-        self.by_key[key] = (value, self._stamps.now)
+        self.by_key[key] = (value, self._now.time)
 
 
 class ExpiringListCell(_Expiring[list[Any]], ListCell):
@@ -249,18 +237,18 @@ class ExpiringListCell(_Expiring[list[Any]], ListCell):
     def get(self, key: Key) -> list[Any]:
         """Return the elements that have not expired."""
         alive = self._drop_expired(iter(self.by_key.pop(key, ())))
-        if self._stamps.update_on_read:
-            alive = [(value, self._stamps.now) for value, _ in alive]
+        if self._update_on_read:
+            alive = [(value, self._now.time) for value, _ in alive]
         if alive:
             self.by_key[key] = alive
         return [value for value, _ in alive]
 
     def append(self, key: Key, values: list[Any]) -> None:
         """Add elements."""
-        super().append(key, [(value, self._stamps.now) for value in values])
+        super().append(key, [(value, self._now.time) for value in values])
 
     def _drop_expired(self, elements: Iterator[tuple[Any, int]]) -> list[tuple[Any, int]]:
-        return [each for each in elements if not self._stamps.is_expired(each[1])]
+        return [each for each in elements if not self._is_expired(each[1])]
 
 
 class ExpiringMapCell(_Expiring[dict[Any, Any]], MapCell):
@@ -283,9 +271,9 @@ class ExpiringMapCell(_Expiring[dict[Any, Any]], MapCell):
     def get(self, key: Key) -> dict[Any, Any]:
         """Return the entries that have not expired."""
         found = self._put_alive(key, self.by_key.pop(key, {}))
-        if self._stamps.update_on_read:
+        if self._update_on_read:
             for of, (value, _) in found.items():
-                found[of] = (value, self._stamps.now)
+                found[of] = (value, self._now.time)
         return {of: value for of, (value, _) in found.items()}
 
     def read(self, key: Key, of: Any, default: Any) -> Any:
@@ -293,23 +281,23 @@ class ExpiringMapCell(_Expiring[dict[Any, Any]], MapCell):
         value, stamp = self.by_key.get(key, {}).get(of, (default, None))
         if stamp is None:
             return default
-        if self._stamps.is_expired(stamp):
+        if self._is_expired(stamp):
             self.remove(key, of)
             return default
-        if self._stamps.update_on_read:
+        if self._update_on_read:
             self.put(key, of, value)
         return value
 
     def put(self, key: Key, of: Any, value: Any) -> None:
         """Set an entry; an expired one loses its place among the others."""
         previous = self.by_key.get(key, {}).get(of)
-        if previous is not None and self._stamps.is_expired(previous[1]):
+        if previous is not None and self._is_expired(previous[1]):
             self.remove(key, of)
-        super().put(key, of, (value, self._stamps.now))
+        super().put(key, of, (value, self._now.time))
 
     def _put_alive(self, key: Key, found: dict[Any, Any]) -> dict[Any, Any]:
         """Store the entries that have not expired."""
-        alive = {of: each for of, each in found.items() if not self._stamps.is_expired(each[1])}
+        alive = {of: each for of, each in found.items() if not self._is_expired(each[1])}
         if alive:
             self.by_key[key] = alive
         return alive
@@ -319,9 +307,7 @@ def make_cell(descriptor: StateDescriptor, now: Now) -> StateCell[Any]:
     """Return the cell of a declared state."""
     plain, expiring = _CELLS.get(type(descriptor), (ValueCell, ExpiringValueCell))
     ttl = descriptor.ttl
-    cell: StateCell[Any] = (
-        plain(descriptor) if ttl is None else expiring(descriptor, _Stamps(ttl, now))
-    )
+    cell: StateCell[Any] = plain(descriptor) if ttl is None else expiring(descriptor, ttl, now)
     return cell
 
 

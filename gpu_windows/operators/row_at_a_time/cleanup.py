@@ -28,7 +28,7 @@ class Cleanup:
     """
 
     def __init__(self, query: WindowQuery, state: WindowState) -> None:
-        self.state = state
+        self.query, self.state = query, state
         self._is_event_time = query.assigner.is_event_time
         self._slides, self._units = query.last_slides if query.changed_only else None, query.units
         self._lateness = query.allowed_lateness if self._is_event_time else 0

@@ -14,7 +14,6 @@ from gpu_windows.operators.keyed.backend import Key
 from gpu_windows.operators.keyed.state import NamedState
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.row_at_a_time.cleanup import Cleanup
-from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.validation import is_user_code
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.vocabulary.windows import Window
@@ -25,9 +24,8 @@ class PaneContext(NamedState):
 
     Parameters
     ----------
-    query : WindowQuery
     cleanup : Cleanup
-        Of the operator, with its state.
+        Of the operator, with its query and its state.
     counts : Counts
         The counters of user code.
     pane : Pane
@@ -38,15 +36,10 @@ class PaneContext(NamedState):
     _pane: Pane
 
     def __init__(
-        self,
-        query: WindowQuery,
-        cleanup: Cleanup,
-        counts: Counts,
-        pane: Pane,
-        merged: Sequence[Window] = (),
+        self, cleanup: Cleanup, counts: Counts, pane: Pane, merged: Sequence[Window] = ()
     ) -> None:
         super().__init__(cleanup.state.trigger_state, pane)
-        self._query, self._counts, self._merged = query, counts, merged
+        self._query, self._counts, self._merged = cleanup.query, counts, merged
         self._cleanup, self._state = cleanup, cleanup.state
 
     # ---- times
@@ -128,21 +121,16 @@ class FunctionPaneContext(PaneContext):
 
     Parameters
     ----------
-    query, cleanup, counts, pane
+    cleanup, counts, pane
         See `PaneContext`.
     sides : GatheredSides
         The side outputs of the function.
     """
 
     def __init__(
-        self,
-        query: WindowQuery,
-        cleanup: Cleanup,
-        counts: Counts,
-        pane: Pane,
-        sides: GatheredSides[Key],
+        self, cleanup: Cleanup, counts: Counts, pane: Pane, sides: GatheredSides[Key]
     ) -> None:
-        super().__init__(query, cleanup, counts, pane)
+        super().__init__(cleanup, counts, pane)
         self._sides = sides
 
     def output(self, tag: str, row: Mapping[str, object]) -> None:

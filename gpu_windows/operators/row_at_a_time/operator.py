@@ -271,10 +271,10 @@ class ReferenceOperator(KeyedOperator):
         return list(dict.fromkeys(pane for panes in every for pane in panes))
 
     def _context(self, pane: Pane, merged: Sequence[Window] = ()) -> PaneContext:
-        return PaneContext(self._plan.query, self._cleanup, self.user_counts, pane, merged)
+        return PaneContext(self._cleanup, self.user_counts, pane, merged)
 
     def _function_context(self, pane: Pane, sides: GatheredSides[Key]) -> FunctionPaneContext:
-        return FunctionPaneContext(self._plan.query, self._cleanup, self.user_counts, pane, sides)
+        return FunctionPaneContext(self._cleanup, self.user_counts, pane, sides)
 
     def _describe(self, pane: Pane) -> str:
         """Return a human-readable description of a window and its key."""

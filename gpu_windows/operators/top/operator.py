@@ -23,13 +23,28 @@ from gpu_windows.rules import LONG_MAX
 Ints = NDArray[np.int64]
 
 
-class _Results:
-    """Makes result tables of changes."""
+class _TopResults(Operator):
+    """What both operators share: keys, and results of changes.
 
-    def __init__(self, plan: TopPlan, keys: KeyEncoder, *, trace: bool) -> None:
-        self._plan, self._keys, self._trace = plan, keys, trace
+    Parameters
+    ----------
+    plan : TopPlan
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
+    """
 
-    def make_emission(self, top_rows: TopRows) -> Emission:
+    def __init__(self, plan: TopPlan, *, trace: bool = False) -> None:
+        self._plan, self._trace = plan, trace
+        names = plan.query.keys
+        self._keys = KeyEncoder([plan.query.schema.field(name).type for name in names])
+
+    def _read(self, batch: pa.Table) -> tuple[Ints, pa.Table]:
+        """Return the key codes of rows, and the columns that are needed of them."""
+        query = self._plan.query
+        codes = self._keys.encode([batch.column(name) for name in query.keys])
+        return codes, batch.select(query.top.columns)
+
+    def _make_emission(self, top_rows: TopRows) -> Emission:
         """Return the changes of the table of the first rows."""
         top, schema = self._plan.query.top, self._plan.result_schema
         changed = top_rows.flush_changes()
@@ -43,62 +58,44 @@ class _Results:
         results = add_trace(results, "element") if self._trace else results
         return Emission(results, pa.table({}), Counters(fired=len(results)))
 
-    def acknowledge(self, rows: int) -> Emission:
+    def _acknowledge(self, batch: pa.Table) -> Emission:
         """Return the emission that acknowledges a batch of rows, without results."""
-        return Emission(self._plan.result_schema.empty_table(), pa.table({}), Counters(rows=rows))
+        none = self._plan.result_schema.empty_table()
+        return Emission(none, pa.table({}), Counters(rows=len(batch)))
 
 
-def _key_encoder(plan: TopPlan) -> KeyEncoder:
-    return KeyEncoder([plan.query.schema.field(name).type for name in plan.query.keys])
-
-
-class BoundedTopOperator(Operator):
+class BoundedTopOperator(_TopResults):
     """Operator of the first rows of keys on bounded input; it emits them at the end, once.
 
-    Parameters
-    ----------
-    plan : TopPlan
-    trace : bool
-        Whether results carry `gpu_windows.operators.results.TRACE`.
+    Parameters: see `_TopResults`.
     """
 
     def __init__(self, plan: TopPlan, *, trace: bool = False) -> None:
-        self._plan = plan
-        self._keys = _key_encoder(plan)
-        self._results = _Results(plan, self._keys, trace=trace)
+        super().__init__(plan, trace=trace)
         self._rows = TopRows(plan.query.top, top_schema(plan))
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Add rows; the first ones are buffered until the end."""
-        codes = self._keys.encode([batch.column(name) for name in self._plan.query.keys])
-        self._rows.add_rows(codes, batch.select(self._plan.query.top.columns))
-        yield self._results.acknowledge(len(batch))
+        self._rows.add_rows(*self._read(batch))
+        yield self._acknowledge(batch)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Emit the first rows at the end of time."""
         if watermark == LONG_MAX:
-            yield self._results.make_emission(self._rows)
+            yield self._make_emission(self._rows)
 
     def state_size(self) -> dict[str, int]:
         """Return the number of buffered rows."""
         return {"rows": len(self._rows)}
 
 
-class TopOperator(StatefulOperator[StoredTop]):
+class TopOperator(_TopResults, StatefulOperator[StoredTop]):
     """Operator of the first rows of keys on a stream; it emits changes after each micro-batch.
 
-    Parameters
-    ----------
-    plan : TopPlan
-    trace : bool
-        Whether results carry `gpu_windows.operators.results.TRACE`.
+    Parameters: see `_TopResults`.
     """
 
-    def __init__(self, plan: TopPlan, *, trace: bool = False) -> None:
-        self._plan = plan
-        self._keys = _key_encoder(plan)
-        self._results = _Results(plan, self._keys, trace=trace)
-        self._clock = 0
+    _clock = 0
 
     def _restore_state(self, log: StateLog) -> StoredTop:
         return StoredTop(self._plan, self._keys, log)
@@ -112,16 +109,16 @@ class TopOperator(StatefulOperator[StoredTop]):
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Add rows."""
         state = self._state
-        codes = self._keys.encode([batch.column(name) for name in self._plan.query.keys])
+        codes, rows = self._read(batch)
         keys = present(codes, self._keys.count)
         state.load(keys)
         state.touch(keys, self._clock)
-        state.top_rows.add_rows(codes, batch.select(self._plan.query.top.columns))
-        yield self._results.acknowledge(len(batch))
+        state.top_rows.add_rows(codes, rows)
+        yield self._acknowledge(batch)
 
     def end_rows(self) -> Iterator[Emission]:
         """Emit the changes."""
-        emission = self._results.make_emission(self._state.top_rows)
+        emission = self._make_emission(self._state.top_rows)
         if len(emission.results):
             yield emission
 

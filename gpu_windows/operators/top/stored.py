@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,8 @@ class StoredTop:
         if found is None:
             return
         table = found.table
-        codes = self._keys.encode([table.column(name) for name in self._key_names(table)])
+        names = (name for name in table.column_names if name.startswith("key"))
+        codes = self._keys.encode([table.column(name) for name in names])
         lists = one_chunk(table.column(LISTS))
         lengths = to_numeric(lists.value_lengths()).values
         begins = np.cumsum(lengths) - lengths
@@ -83,10 +83,6 @@ class StoredTop:
         more = self._keys.count - len(self._until)
         if more > 0:
             self._until = np.concatenate([self._until, np.full(more, LONG_MAX)])
-
-    @staticmethod
-    def _key_names(table: pa.Table) -> Iterator[str]:
-        return (name for name in table.column_names if name.startswith("key"))
 
     def save(self) -> None:
         """Write the keys that are in memory."""

@@ -96,17 +96,16 @@ class TopRows:
         self._rank()
         return self._first
 
-    def load_rows(self, rows: SlotRows) -> None:
-        """Add stored first rows of keys that are not in memory yet."""
-        self._buffer_rows(rows)
-
     def add_rows(self, codes: Ints, table: pa.Table) -> None:
         """Add new rows, in order of arrival."""
         new = SlotRows(codes, np.zeros(len(codes), np.int64), table.cast(self._schema))
-        self._buffer_rows(new.take(self._find_first(new)[0]))
+        self.load_rows(new.take(self._find_first(new)[0]))
 
-    def _buffer_rows(self, rows: SlotRows) -> None:
-        """Buffer rows; rank them when they outnumber the first ones: each is ranked a few times."""
+    def load_rows(self, rows: SlotRows) -> None:
+        """Add rows: stored first ones of keys that are not in memory yet, or new ones.
+
+        They are ranked when they outnumber the first ones: so each is ranked a few times.
+        """
         self._buffered.append(rows)
         if sum(map(len, self._buffered)) > len(self._first):
             self._rank()
