@@ -1,8 +1,9 @@
-"""Consecutive ranges of an array."""
+"""Consecutive ranges of an array, and arrays one after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +23,17 @@ def offsets(lengths: Ints) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
-def split(lengths: Ints, limit: int, most: int) -> Iterator[tuple[int, int]]:
+def split(lengths: Ints, limit: int, max_count: int) -> Iterator[tuple[int, int]]:
     """Yield parts whose lengths add up to ``limit`` at most, or of one element.
 
-    ``most``: maximum number of elements in a part.
+    ``max_count``: maximum number of elements in a part.
     """
     ends = np.cumsum(lengths)
     begin = 0
     while begin < len(ends):
         before = ends[begin - 1] if begin else 0
         end = max(int(np.searchsorted(ends, before + limit, side="right")), begin + 1)
-        end = min(end, begin + most)
+        end = min(end, begin + max_count)
         yield begin, end
         begin = end
 
@@ -56,3 +57,9 @@ def join_ranges(
     values[ranges(begins[:-1], first_lengths)] = first
     values[ranges(seconds, second_lengths)] = second
     return begins, seconds, values
+
+
+def concat_fields(parts: Sequence[object], *names: str) -> Iterator[NDArray[Any]]:
+    """Yield fields of parts that are arrays, each concatenated."""
+    for name in names:
+        yield np.concatenate([getattr(part, name) for part in parts])

@@ -1,4 +1,4 @@
-"""What the operators of joins in time share: rows of two sides, and their results side by side."""
+"""Base of the operators of joins in time: rows of two sides, and their results side by side."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import to_numeric
+from gpu_windows.operators.device import encode_keys
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.rows import Flags, JoinRows
 from gpu_windows.operators.state.buffer_spec import hash_prefixes
@@ -102,7 +103,7 @@ class JoinIndex:
 
     def _codes(self, table: pa.Table) -> Ints:
         columns = [table.column(name) for name in self.keys]
-        codes = self._matching.encode(self._encoder, columns)
+        codes = encode_keys(self._matching.kernels, self._encoder, columns)
         nulls = [column.is_null().to_numpy() for column in columns if column.null_count]
         if not nulls or self._null is None:
             return codes

@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side, SortedRows
-from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.device import Kernels, Map, encode_keys
+from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.joins.rows import Flags, JoinRows
 
@@ -41,12 +39,8 @@ class Matching:
     """
 
     def __init__(self, kernels: Kernels, lower: int, upper: int) -> None:
-        self._kernels = kernels
+        self.kernels = kernels
         self._lower, self._upper = lower, upper
-
-    def encode(self, keys: KeyEncoder, columns: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
-        """Return the codes of keys: int64[n], in [0, ``keys.count``), which a device may have."""
-        return encode_keys(self._kernels, keys, columns)
 
     def sort_rows(self, codes: Ints, ts: Ints) -> SortedRows:
         """Return rows sorted by code and time, which a device may have."""
@@ -54,7 +48,7 @@ class Matching:
         def sort(backend: Backend, _: Map) -> SortedRows:
             return _move(backend.joins.sort(*_on_device(backend, codes, ts)), backend.keep)
 
-        return self._kernels.run(len(codes), sort)
+        return self.kernels.run(len(codes), sort)
 
     def find_pairs(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Ints, Ints]]:
         """Yield pairs of matching rows, as left and right row numbers, in chunks.
@@ -121,7 +115,7 @@ class Matching:
         """Call ``work``, whose input is sorted first."""
         for rows in (left, right):
             _ = rows.sorted_rows
-        return self._kernels.run(len(left) + len(right), work)
+        return self.kernels.run(len(left) + len(right), work)
 
     def _ranges(
         self, backend: Backend, each: Map, left: JoinRows, right: JoinRows

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.contract.joins import SortedRows
+from gpu_windows.operators.columns.ranges import concat_fields
 from gpu_windows.rules import add_saturating
 
 Ints = NDArray[np.int64]
@@ -158,14 +159,9 @@ class Runs:
 
 def _merge(parts: Sequence[JoinRows]) -> JoinRows:
     tables = [part.table for part in parts]
-    return JoinRows(
-        pa.concat_tables(tables, promote_options="default").combine_chunks(),
-        np.concatenate([part.codes for part in parts]),
-        np.concatenate([part.ts for part in parts]),
-        np.concatenate([part.arrival for part in parts]),
-        np.concatenate([part.matched for part in parts]),
-        parts[0].sort,
-    ).arrange()
+    table = pa.concat_tables(tables, promote_options="default").combine_chunks()
+    codes, ts, arrival, matched = concat_fields(parts, "codes", "ts", "arrival", "matched")
+    return JoinRows(table, codes, ts, arrival, matched, parts[0].sort).arrange()
 
 
 def _are_alike(previous: JoinRows, last: JoinRows) -> bool:

@@ -50,7 +50,7 @@ class KeyedOperator(StatefulOperator[StoredKeyedState]):
     def state_size(self) -> dict[str, int]:
         """Return the number of entries of each kind, in memory and in the log."""
         in_memory = self._keyed.size()
-        stored = {} if self._stored is None else self._stored.size()
+        stored = {} if self._stored is None else self._stored.table.not_loaded
         return {name: count + stored.get(name, 0) for name, count in in_memory.items()}
 
     def close(self) -> None:
@@ -69,4 +69,4 @@ class KeyedOperator(StatefulOperator[StoredKeyedState]):
 
     def _next_timers(self, stored: StoredKeyedState) -> Timers:
         """Return the times of the earliest timers."""
-        return stored.next_timers()
+        return stored.table.next_timers()

@@ -52,10 +52,6 @@ class StateTable:
         found = {name: entry[_STATE + name] for name in self.types}
         self.values[pane] = {name: each[0] for name, each in found.items() if each is not None}
 
-    def of(self, pane: Hashable) -> NamedState:
-        """Return the state of a pane."""
-        return NamedState(self, pane)
-
 
 class NamedState:
     """A `gpu_windows.functions.process.WindowState` of one pane."""
@@ -90,14 +86,13 @@ class NamedState:
     def _type_of(self, name: str) -> pa.DataType:
         types = self._table.types
         if name not in types:
-            raise undeclared(self._table.owner, name, types)
+            raise declaration_error(self._table.owner, name, types)
         return types[name]
 
 
-def undeclared(
-    owner: str, name: str, declared: Iterable[str], what: str = "state"
+def declaration_error(
+    owner: str, name: str, names: Iterable[str], what: str = "state"
 ) -> InvalidFunctionError:
-    """Return the error for a state that a function has not declared."""
-    names = ", ".join(declared) or "none"
-    rule = f"{owner} must declare its {what}; it declared {names}"
+    """Return the error for a state that is none of the names that a function has declared."""
+    rule = f"{owner} must declare its {what}; it declared {', '.join(names) or 'none'}"
     return InvalidFunctionError(rule, value=repr(name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -34,6 +33,11 @@ class StoredKeyedState:
         Empty; the keys that calls need are loaded into it.
     log : StateLog
 
+    Attributes
+    ----------
+    table : KeyedTable
+        The keys in the log.
+
     Raises
     ------
     StateError
@@ -42,7 +46,7 @@ class StoredKeyedState:
 
     def __init__(self, backend: KeyedBackend, log: StateLog) -> None:
         self._backend, self._log = backend, log
-        self._table = KeyedTable(log, KEYED, lambda each: backend.counts(each.table))
+        self.table = KeyedTable(log, KEYED, lambda each: backend.counts(each.table))
         numbers = log.numbers(_OWNER, _NUMBERS)
         if numbers is not None:
             backend.watermark, backend.processing_time, *timers = numbers
@@ -52,11 +56,11 @@ class StoredKeyedState:
 
     def load_keys(self, keys: Sequence[pa.Array | pa.ChunkedArray]) -> None:
         """Load the state of some keys, given by their columns."""
-        self._restore(self._table.load(self._hash(keys)))
+        self._restore(self.table.load(self._hash(keys)))
 
     def load_due(self, until: int, *, in_processing_time: bool = False) -> None:
         """Load the state of the keys that have a timer up to some time."""
-        self._restore(self._table.load_due(until, in_processing_time=in_processing_time))
+        self._restore(self.table.load_due(until, in_processing_time=in_processing_time))
 
     def _restore(self, entries: Entries | None) -> None:
         if entries is not None:
@@ -81,15 +85,7 @@ class StoredKeyedState:
         """
         backend, table = self._backend, self._backend.entries()
         hashes = self._hash([table.column(name) for name in backend.key_columns])
-        self._table.save(Entries(table.append_column(HASH, pa.array(hashes))))
+        self.table.save(Entries(table.append_column(HASH, pa.array(hashes))))
         times = backend.watermark, backend.processing_time
         timers = (each.next_number for each in (backend.event_timers, backend.processing_timers))
         self._log.set_numbers(_OWNER, dict(zip(_NUMBERS, (*times, *timers), strict=True)))
-
-    def next_timers(self) -> tuple[int | None, int | None]:
-        """Return the times of the earliest timers in the log."""
-        return self._table.next_timers()
-
-    def size(self) -> Counter[str]:
-        """Return the number of entries of each kind that are in the log and not in memory."""
-        return self._table.not_loaded

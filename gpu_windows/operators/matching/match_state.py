@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.columns.ranges import concat_fields, offsets, ranges
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.pattern_matching.layout import NO_ROW, Found, Settings
 
@@ -65,11 +65,9 @@ class MatchState:
     def concat(cls, parts: Sequence[MatchState]) -> MatchState:
         """Concatenate the state of different keys."""
         rows = pa.concat_tables([part.rows for part in parts], promote_options="default")
-        codes, lengths, counts, partials, pending_counts, pending = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("codes", "lengths", "counts", "partials", "pending_counts", "pending")
-        )
-        return cls(codes, rows.combine_chunks(), lengths, counts, partials, pending_counts, pending)
+        names = ("lengths", "counts", "partials", "pending_counts", "pending")
+        (codes,) = concat_fields(parts, "codes")
+        return cls(codes, rows.combine_chunks(), *concat_fields(parts, *names))
 
     def split(self, some: NDArray[np.bool_]) -> tuple[MatchState, MatchState]:
         """Split into the state of some of the keys, and of the others."""

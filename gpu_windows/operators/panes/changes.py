@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.top_changes import Change, change_names
-from gpu_windows.operators.columns.ranges import offsets
+from gpu_windows.operators.columns.ranges import concat_fields, offsets
 from gpu_windows.operators.panes.state import EmittedWindows, PaneState
 from gpu_windows.rules.window_operator.layout import REST, Events
 
@@ -37,8 +37,7 @@ class Windows:
 
     def concat(self, other: Windows) -> Windows:
         """Return these, then others."""
-        pairs = ((getattr(self, n), getattr(other, n)) for n in ("codes", "start", "last"))
-        return Windows(*map(np.concatenate, pairs))
+        return Windows(*concat_fields((self, other), "codes", "start", "last"))
 
 
 @dataclass(frozen=True)

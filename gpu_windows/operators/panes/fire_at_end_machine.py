@@ -52,7 +52,7 @@ class FireAtEndMachine(PaneMachine):
 
     def load_stored_rows(self, table: pa.Table) -> None:
         """Buffer rows of the store, as `drain_rows` returned them, for the next run only."""
-        codes = self._keys.encode([table.column(name) for name in self._query.keys])
+        codes = self.keys.encode([table.column(name) for name in self._query.keys])
         slices = to_numeric(table.column(SLICE)).values
         rows = table.drop_columns([SLICE])
         self._buffered.append(BufferedRows(rows, codes, slices, is_from_store=True))

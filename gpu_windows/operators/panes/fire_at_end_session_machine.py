@@ -71,7 +71,7 @@ class FireAtEndSessionMachine(SessionMachine):
 
     def to_tables(self) -> tuple[pa.Table, pa.Table]:
         """Return the sessions, without rows."""
-        return to_table(self._state, self._keys, (), self._nodes), pa.table({})
+        return to_table(self._state, self.keys, (), self._nodes), pa.table({})
 
     def drain_rows(self) -> pa.Table | None:
         """Return the new rows, and empty their list; None if there are none.
@@ -84,7 +84,7 @@ class FireAtEndSessionMachine(SessionMachine):
     def find_ending(self, until: int) -> Ending:
         """Return the sessions that end up to some time."""
         state = self._select(self._state, np.flatnonzero(self._state.panes.last <= until))
-        places = hash_prefixes(self.key_hashes())[state.codes]
+        places = hash_prefixes(self.keys.hashes())[state.codes]
         count = int(state.panes.row_count.sum())
         return Ending(places, state.panes.start, state.panes.last, state.rows, count)
 
@@ -129,7 +129,7 @@ class FireAtEndSessionMachine(SessionMachine):
         )
         is_row = state.rows < len(table)
         if is_row.any():
-            hashes = self.key_hashes()[np.repeat(state.codes, state.lengths)[is_row]]
+            hashes = self.keys.hashes()[np.repeat(state.codes, state.lengths)[is_row]]
             rows = table.take(pa.array(state.rows[is_row]))
             rows = rows.append_column(PIECE, pa.array(pieces[is_row]))
             rows = rows.append_column(PLACE, pa.array(hash_prefixes(hashes), pa.int32()))

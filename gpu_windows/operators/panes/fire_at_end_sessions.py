@@ -106,11 +106,11 @@ class StoredSessions(StoredWindows):
         """Write the sessions of the keys that a call has loaded, and the new rows."""
         self._append()
         super().save(settings)
-        if self._rows.consumed_count > self._table.stored["rows"] + _SLACK:
+        if self._rows.consumed_count > self.table.stored["rows"] + _SLACK:
             self._drop_taken()
 
     def _drop_taken(self) -> None:
-        entries = self._table.find_all()
+        entries = self.table.find_all()
         pieces = np.empty(0, np.int64) if entries is None else flatten_lists(entries.table)
         self._rows.purge_except(lambda rows: np.isin(_pieces_of(rows), pieces))
 

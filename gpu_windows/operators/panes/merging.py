@@ -84,8 +84,8 @@ class SessionMachine(Machine):
         panes, extra = self._list_elements(
             self._select(state, np.flatnonzero(touched)), len(table), settings
         )
-        codes = present(np.concatenate([arrived.codes, panes.codes]), self._keys.count)
-        order = order_by_code(arrived.codes, self._keys.count)
+        codes = present(np.concatenate([arrived.codes, panes.codes]), self.keys.count)
+        order = order_by_code(arrived.codes, self.keys.count)
         opens = np.zeros(len(table), np.int64)
         opens[arrived.base :] = arrived.places
         closes = np.zeros(len(table), np.int64)
@@ -109,7 +109,7 @@ class SessionMachine(Machine):
     def _select_touched(self, codes: Ints, settings: Settings) -> NDArray[np.bool_]:
         """Return which sessions may change; ``codes``: keys of new rows."""
         codes_of_sessions = self._state.codes
-        is_touched = np.zeros(self._keys.count, np.bool_)
+        is_touched = np.zeros(self.keys.count, np.bool_)
         is_touched[codes] = True
         is_touched[codes_of_sessions[self._find_due(settings)]] = True
         return is_touched[codes_of_sessions]
@@ -151,7 +151,7 @@ class SessionMachine(Machine):
             np.empty(0, np.int64),
             (),
         )
-        call = Call(self._keys, work.table, work.panes.partials, settings)
+        call = Call(self.keys, work.table, work.panes.partials, settings)
         emitted = self._emitted_windows(sessions)
         outcomes, live = self._results.make(backend, call, before, elements, done, emitted)
         none = FiredRows(self.schema.empty_table(), *[np.empty(0, np.int64)] * 2)

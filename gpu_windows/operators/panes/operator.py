@@ -199,12 +199,12 @@ class BufferOperator(MachineOperator[StoredWindows]):
 
     def _next_timers(self, stored: StoredWindows) -> Timers:
         """Return the times of the earliest timers."""
-        return stored.next_timers()
+        return stored.table.next_timers()
 
     def state_size(self) -> dict[str, int]:
         """Return the number of entries of each kind of state, in memory and in the store."""
         size = Counter(self._machine.size())
-        size.update({} if self._stored is None else self._stored.size())
+        size.update({} if self._stored is None else self._stored.table.not_loaded)
         return dict(size)
 
 

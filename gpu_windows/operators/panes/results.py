@@ -172,10 +172,10 @@ class PaneResults:
         if not (self.keeps_rows or self._query.merges):
             states, live = self._fold_partials(step, before, after)
             return [self._make_outcome(step, at, self._result_columns(states))], live
-        table, most = step.call.table, entries_within(self.stored_columns, PIECE_BYTES)
+        table, max_count = step.call.table, entries_within(self.stored_columns, PIECE_BYTES)
         bytes_a_row = max(table.nbytes // max(len(table), 1), 1)
         limit = min(PIECE_ELEMENTS, max(PIECE_BYTES // bytes_a_row, 1))
-        pieces = (at[slice(*part)] for part in split(lengths[at], limit, most))
+        pieces = (at[slice(*part)] for part in split(lengths[at], limit, max_count))
         if not self.keeps_rows:
             outcomes = (
                 self._make_outcome(

@@ -139,7 +139,7 @@ class Machine(ABC):
         self.keeps_rows = self._results.keeps_rows
         self._used = [*dict.fromkeys([query.time, *query.used_columns])]
         # ---- state
-        self._keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
+        self.keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
         self._state = self._no_panes()
         self._retained: list[pa.Table] = []
         self.seen = 0  # rows
@@ -177,7 +177,7 @@ class Machine(ABC):
         if len(batch) == 0:
             return rejected
         columns = [batch.column(name) for name in self._query.keys]
-        codes = np.asarray(encode_keys(self._kernels, self._keys, columns))
+        codes = np.asarray(encode_keys(self._kernels, self.keys, columns))
         arrival = pa.array(np.arange(self.seen, self.seen + len(batch)))
         self.seen += len(batch)
         rows = batch.select(self._used).append_column(ARRIVAL, arrival)
@@ -226,10 +226,6 @@ class Machine(ABC):
         """The key codes of the buffered rows."""
         return np.concatenate([np.empty(0, np.int64), *(piece.codes for piece in self._buffered)])
 
-    def key_hashes(self) -> Ints:
-        """Return the hash of every key code, the same in every process."""
-        return self._keys.hashes()
-
     def next_timers(self, settings: Settings) -> tuple[Ints, Ints]:
         """Return the earliest timer of every window, of event time and of processing time.
 
@@ -247,13 +243,13 @@ class Machine(ABC):
         ordered = np.sort(state.rows, kind="stable")  # it is in runs, which are merged
         used = ordered[np.diff(ordered, prepend=-1) > 0]
         state = replace(state, rows=np.searchsorted(used, state.rows))
-        windows = to_table(state, self._keys, self._results.stored_columns, self._nodes)
+        windows = to_table(state, self.keys, self._results.stored_columns, self._nodes)
         return windows, rows.take(pa.array(used)) if len(used) else rows.slice(0, 0)
 
     def restore(self, windows: pa.Table, rows: pa.Table | None) -> None:
         """Add the windows of `to_tables` to those in memory; ``rows``: None if they keep none."""
         columns, base = self._results.stored_columns, sum(map(len, self._retained))
-        state = from_table(windows, self._keys, columns, len(self._query.keys))
+        state = from_table(windows, self.keys, columns, len(self._query.keys))
         state = replace(state, rows=state.rows + base)
         if rows is not None:
             self._retained.append(rows)

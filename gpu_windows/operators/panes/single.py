@@ -72,7 +72,7 @@ class PaneMachine(Machine):
 
     def _find_windows(self, arrived: NewRows, first: int, last: int = LONG_MAX) -> Found:
         """Return the windows of rows whose numbers are from ``first`` to ``last``."""
-        codes, places, count = arrived.codes, arrived.places, self._keys.count
+        codes, places, count = arrived.codes, arrived.places, self.keys.count
         return self._kernels.run(
             len(codes),
             lambda backend, _: self.finder.find(backend, codes, places, count, first, last),
@@ -108,5 +108,5 @@ class PaneMachine(Machine):
         begins, news, rows = join_ranges(state.rows, state.lengths, fresh, counts)
         elements = Elements(rows, np.empty_like(rows), work.ts, work.delta_values)
         done = panes.run(self._program, settings, state.panes, elements, begins, news)
-        call = Call(self._keys, work.table, (), settings)
+        call = Call(self.keys, work.table, (), settings)
         return self._results.make(backend, call, state, elements, done)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.partials import PartialColumn, State
-from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.columns.ranges import concat_fields, offsets, ranges
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import (
     CLEANUP,
@@ -66,8 +66,7 @@ class EmittedWindows:
     def concat(cls, parts: Sequence[Self]) -> Self:
         """Concatenate the windows of sessions."""
         lengths = np.concatenate([np.diff(part.begins) for part in parts])
-        start = np.concatenate([part.start for part in parts])
-        return cls(offsets(lengths), start, np.concatenate([part.last for part in parts]))
+        return cls(offsets(lengths), *concat_fields(parts, "start", "last"))
 
 
 @dataclass(frozen=True)
@@ -141,14 +140,15 @@ class PaneState:
     @classmethod
     def concat(cls, parts: Sequence[Self], columns: Sequence[PartialColumn]) -> Self:
         """Concatenate windows."""
-        lengths = np.concatenate([part.lengths for part in parts])
+        names = ("codes", "numbers", "lengths", "rows")
+        codes, numbers, lengths, rows = concat_fields(parts, *names)
         states = zip(*(part.partials for part in parts), strict=True)
         return cls(
-            np.concatenate([part.codes for part in parts]),
-            np.concatenate([part.numbers for part in parts]),
-            Panes(*map(np.concatenate, zip(*(part.panes for part in parts), strict=True))),
+            codes,
+            numbers,
+            Panes(*concat_fields([part.panes for part in parts], *Panes._fields)),
             offsets(lengths),
-            np.concatenate([part.rows for part in parts]),
+            rows,
             tuple(c.concat(list(each)) for c, each in zip(columns, states, strict=True)),
             _concat_emitted(parts),
         )

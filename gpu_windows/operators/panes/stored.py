@@ -33,6 +33,12 @@ class StoredWindows:
     numbers : sequence of str
     lacking : pyarrow.Schema
         See `KeyedTable`.
+
+    Attributes
+    ----------
+    log : StateLog
+    table : KeyedTable
+        The windows in the log.
     """
 
     def __init__(
@@ -43,18 +49,18 @@ class StoredWindows:
         lacking: pa.Schema = NOTHING,
     ) -> None:
         self._machine, self.log = machine, log
-        self._table = KeyedTable(log, WINDOWS, self._count_entries, numbers, lacking=lacking)
+        self.table = KeyedTable(log, WINDOWS, self._count_entries, numbers, lacking=lacking)
 
     # ---- before a call
 
     def load_keys(self, codes: Ints) -> None:
         """Load all windows of some keys."""
-        hashes = self._machine.key_hashes()
-        self._restore(self._table.load(hashes[present(codes, len(hashes))]))
+        hashes = self._machine.keys.hashes()
+        self._restore(self.table.load(hashes[present(codes, len(hashes))]))
 
     def load_due(self, until: int, *, in_processing_time: bool = False) -> None:
         """Load all windows of keys that have a timer up to some time."""
-        self._restore(self._table.load_due(until, in_processing_time=in_processing_time))
+        self._restore(self.table.load_due(until, in_processing_time=in_processing_time))
 
     def _restore(self, found: Entries | None) -> None:
         if found is not None:
@@ -65,12 +71,12 @@ class StoredWindows:
     def save(self, settings: Settings) -> None:
         """Write the windows of the keys that a call has loaded."""
         machine = self._machine
-        hashes = machine.key_hashes()[machine.codes]
+        hashes = machine.keys.hashes()[machine.codes]
         windows, rows = machine.to_tables()
         added = (hashes, *machine.next_timers(settings))
         for name, values in zip((HASH, *TIMERS), added, strict=True):
             windows = windows.append_column(name, pa.array(values))
-        self._table.save(Entries(windows, rows if len(rows) else None))
+        self.table.save(Entries(windows, rows if len(rows) else None))
 
     def _count_entries(self, entries: Entries) -> Mapping[str, int]:
         """Return the number of windows in some entries, and of their retained rows."""
@@ -78,12 +84,4 @@ class StoredWindows:
 
     def clear(self) -> None:
         """Delete everything."""
-        self._table.clear()
-
-    def next_timers(self) -> tuple[int | None, int | None]:
-        """Return the times of the earliest timers of the stored windows."""
-        return self._table.next_timers()
-
-    def size(self) -> dict[str, int]:
-        """Return the number of entries that are in the log and not in memory."""
-        return dict(self._table.not_loaded)
+        self.table.clear()

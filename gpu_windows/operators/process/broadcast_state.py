@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.state_descriptors import MapStateDescriptor
-from gpu_windows.operators.keyed.state import undeclared
+from gpu_windows.operators.keyed.state import declaration_error
 from gpu_windows.operators.process.state_cells import MapCell, Now
 from gpu_windows.operators.process.states import Mapped
 from gpu_windows.operators.state.buffer_spec import KeyColumns
@@ -85,7 +85,7 @@ class BroadcastHandles:
     def _find_handle(self, handles: Mapping[str, Any], name: str) -> Any:
         found = handles.get(name)
         if found is None:
-            raise undeclared(self._owner, name, sorted(handles), "broadcast state")
+            raise declaration_error(self._owner, name, sorted(handles), "broadcast state")
         return found
 
     def _note_change(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpu_windows.functions.keyed_process import RowProcess
-from gpu_windows.operators.keyed.state import undeclared
+from gpu_windows.operators.keyed.state import declaration_error
 from gpu_windows.operators.open_functions import call_close, call_open
 from gpu_windows.operators.process.state_cells import Now, StateCell, make_cell
 from gpu_windows.operators.process.states import make_state
@@ -70,7 +70,7 @@ class OpenedFunction:
         """
         found = self._states.get(name)
         if found is None:
-            raise undeclared(self.process.name, name, self._states)
+            raise declaration_error(self.process.name, name, self._states)
         return found
 
     def bind(self, contents: Mapping[str, dict[Any, Any]], time: int) -> None:

@@ -103,7 +103,7 @@ class PaneContext(NamedState):
         """Combine the values of the merged windows, in their order."""
         value = self.get(name)
         for window in self._merged:
-            state = self._table.of(Pane(self._pane.key, window))
+            state = NamedState(self._table, Pane(self._pane.key, window))
             found = state.get(name)
             if found is not None:
                 value = found if value is None else combine(value, found)
@@ -140,9 +140,9 @@ class FunctionPaneContext(PaneContext):
     @property
     def window_state(self) -> WindowState:
         """State of this key and window."""
-        return self._state.window_state.of(self._pane)
+        return NamedState(self._state.window_state, self._pane)
 
     @property
     def key_state(self) -> WindowState:
         """State of this key."""
-        return self._state.key_state.of(self._pane.key)
+        return NamedState(self._state.key_state, self._pane.key)

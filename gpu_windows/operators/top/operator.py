@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 
 
 class _TopResults(Operator):
-    """What both operators share: keys, and results of changes.
+    """Base of both operators: keys, and results of changes.
 
     Parameters
     ----------

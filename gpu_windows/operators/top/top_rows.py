@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.top_changes import Change, TopChanges
+from gpu_windows.operators.columns.ranges import concat_fields
 from gpu_windows.operators.columns.top_n import first_rows
 from gpu_windows.operators.state.large_strings import take_rows
 
@@ -45,11 +46,9 @@ class SlotRows:
     def concat(cls, parts: Sequence[Self]) -> Self:
         """Concatenate rows."""
         table = pa.concat_tables([part.table for part in parts], promote_options="default")
-        return cls(
-            np.concatenate([part.codes for part in parts]),
-            np.concatenate([part.slots for part in parts]),
-            table.combine_chunks(),  # else chunks grow in number with each call
-        )
+        table = table.combine_chunks()  # else chunks grow in number with each call
+        codes, slots = concat_fields(parts, "codes", "slots")
+        return cls(codes, slots, table)
 
 
 class TableChanges(NamedTuple):
