@@ -93,6 +93,6 @@ class NamedState:
 def declaration_error(
     owner: str, name: str, names: Iterable[str], what: str = "state"
 ) -> InvalidFunctionError:
-    """Return the error for a state that is none of the names that a function has declared."""
+    """Return the error for the name of a state that a function lacks in its declaration."""
     rule = f"{owner} must declare its {what}; it declared {', '.join(names) or 'none'}"
     return InvalidFunctionError(rule, value=repr(name))
