@@ -157,8 +157,6 @@ def _read_frame(spark: Any, path: Path) -> Any:
     PrecisionError
         If a time of CSV is finer than a microsecond.
     """
-    from pyspark.sql.types import StructType
-
     from gpu_windows.spark_glue.columns.names import quote_name
     from gpu_windows.spark_glue.columns.types import to_spark_schema
 
@@ -170,4 +168,4 @@ def _read_frame(spark: Any, path: Path) -> Any:
         times = to_microseconds(table.column(at), field.name, "a time of CSV on Spark")
         column = times.cast(pa.string()) if types.is_null(times.type) else times
         table = table.set_column(at, field.name, column)
-    return spark.createDataFrame(table, schema=to_spark_schema(table.schema, StructType()))
+    return spark.createDataFrame(table, schema=to_spark_schema(table.schema))

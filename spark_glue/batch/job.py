@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from pyspark.sql.types import LongType, MapType, StringType, StructType
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.kinds.window import WindowQuery
-from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import PartialsBy, Plan, is_plan_of
 from gpu_windows.spark_glue.batch.partials import spark_partials
 from gpu_windows.spark_glue.columns.names import quote_name
@@ -24,7 +23,7 @@ from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD
 from gpu_windows.spark_glue.tasks.given_keys import GIVEN, PackKeys, given_keys
 from gpu_windows.spark_glue.tasks.packing import shard_count
 from gpu_windows.spark_glue.tasks.scanning import read_in_tasks
-from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
+from gpu_windows.spark_glue.tasks.worker_step import Step, map_in_workers
 from gpu_windows.spark_glue.tasks.workers import (
     COUNTERS,
     TAGS,
@@ -37,18 +36,9 @@ from gpu_windows.spark_glue.tasks.workers import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
     from gpu_windows.runners.scanned_rows import ScannedRows
-
-#: The last step of a task, from Arrow batches of its shards to Arrow batches of its output.
-LastStep = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-
-
-def partials_in_spark(frame: DataFrame, plan: WindowPlan) -> DataFrame:
-    """Return the table of partials, computed by Spark's own aggregation."""
-    return spark_partials(columns_of(frame, plan), plan)
 
 
 @dataclass(frozen=True)
@@ -86,13 +76,14 @@ def tag_results(rows: BatchRows, plan: Plan, side: str | None = None) -> DataFra
 
     ``side``: the tag of the side output to return instead of the results.
     """
-    schema = to_spark_schema(tagged_schema(plan, side), _keys_only(rows.frame, plan))
+    keys = [rows.frame.schema[name] for name in plan.query.keys]
+    schema = to_spark_schema(tagged_schema(plan, side), keys)
     share = gpu_share(rows.frame.sparkSession.conf)
     return run_shards(rows, plan, lambda packed: RunShards(plan, packed, share, side), schema)
 
 
 def run_shards(
-    rows: BatchRows, plan: Plan, make: Callable[[bool], LastStep], schema: StructType
+    rows: BatchRows, plan: Plan, make: Callable[[bool], Step], schema: StructType
 ) -> DataFrame:
     """Return the output of the last step of a query over all shards.
 
@@ -112,7 +103,7 @@ def run_shards(
         first: MakePartials | PackRows = PackRows(plan, max_bytes=max_bytes)
         if is_plan_of(plan, WindowQuery) and plan.order:
             first = MakePartials(plan, max_bytes, share)
-        packed_schema = to_spark_schema(PACKED, StructType())
+        packed_schema = to_spark_schema(PACKED)
         packed = rows.map(plan, first, packed_schema)
         if given_keys(plan) is not None:
             one_task = frame.sparkSession.range(0, 1, 1, 1)
@@ -120,11 +111,10 @@ def run_shards(
             packed = packed.unionAll(keys)
         by_shard = packed.repartition(SHARD).sortWithinPartitions(SHARD, NUMBER)
         return map_in_workers(by_shard, make(True), schema)
-    columns = columns_of(frame, plan)
     if is_plan_of(plan, WindowQuery) and plan.makes_partials:
-        sorted_rows = _sort_by_shard(spark_partials(columns, plan), plan, ())
+        sorted_rows = _sort_by_shard(spark_partials(frame, plan), plan, ())
     else:
-        sorted_rows = _sort_by_shard(columns, plan, plan.order)
+        sorted_rows = _sort_by_shard(columns_of(frame, plan), plan, plan.order)
     return map_in_workers(sorted_rows, make(False), schema)
 
 
@@ -164,11 +154,6 @@ def _assign_shards(frame: DataFrame, plan: Plan, shard: Column) -> DataFrame:
     return rows.withColumn(COPY, ~of_keys & (F.col(SHARD) != shard))
 
 
-def _keys_only(frame: DataFrame, plan: Plan) -> StructType:
-    """Return the Spark types of the keys, which results keep."""
-    return StructType([frame.schema[name] for name in plan.query.keys])
-
-
 def drop_counters(frame: DataFrame) -> DataFrame:
     """Return the results of a tagged DataFrame, without rows and columns of counters."""
     return frame.where(F.col(COUNTERS).isNull()).drop(*TAGS)
@@ -183,8 +168,8 @@ def total_counters() -> list[Column]:
 
 
 def no_user_counters() -> Column:
-    """Return an empty map of counters."""
-    return F.create_map().cast(MapType(StringType(), LongType()))
+    """Return an empty map of counters: MAP<STRING, BIGINT>."""
+    return F.create_map().cast(MapType(StringType(), LongType())).alias("user")
 
 
 def total_user_counters() -> Column:

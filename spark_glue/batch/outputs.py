@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
@@ -11,8 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from gpu_windows.commits.write_target import WriteTarget, WrittenParquet
 from gpu_windows.functions.two_inputs import DELETED, MARKS
 from gpu_windows.planning.kinds.select import SelectQuery
-from gpu_windows.planning.kinds.window_plan import WindowPlan
-from gpu_windows.planning.own_columns import NO_KEY, REASON, SPREAD
+from gpu_windows.planning.own_columns import NO_KEY, REASON
 from gpu_windows.planning.plan import is_plan_of
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query
@@ -23,24 +23,24 @@ from gpu_windows.spark_glue.batch.job import (
     drop_counters,
     no_user_counters,
     packs_rows,
-    partials_in_spark,
     tag_results,
     total_counters,
     total_user_counters,
 )
-from gpu_windows.spark_glue.batch.selected_rows import row_counts, selected_rows
+from gpu_windows.spark_glue.batch.partials import spark_partials
 from gpu_windows.spark_glue.batch.spark_results import (
     is_finished_in_spark,
     results,
+    row_counts,
+    selected_rows,
     totals_of_partials,
 )
 from gpu_windows.spark_glue.batch.writing import PublicResults, ResultWriter
-from gpu_windows.spark_glue.columns.projections import with_times, with_user_names
-from gpu_windows.spark_glue.columns.result_time import with_result_time
+from gpu_windows.spark_glue.columns.projections import as_times, with_user_names
 from gpu_windows.spark_glue.columns.row_reasons import reason_of_row
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 from gpu_windows.spark_glue.contract.watermarks import without_markers
-from gpu_windows.spark_glue.dataframes.ranking import rank_results
+from gpu_windows.spark_glue.dataframes.results import name_results, results_in_time
 from gpu_windows.spark_glue.dataframes.source import SparkSource
 from gpu_windows.spark_glue.dataframes.spark_selection import SparkOutputs, apply_selections
 from gpu_windows.spark_glue.session.settings import crosses_quickly
@@ -48,7 +48,29 @@ from gpu_windows.spark_glue.session.shuffles import default_shards
 from gpu_windows.spark_glue.session.worker_python import prepare_workers
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+    from pyspark.sql import Column, DataFrame, Observation
+
+
+@dataclass(frozen=True)
+class _Computed:
+    """What Spark computes for a query.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        Rows, partials or tagged results.
+    counters : list of pyspark.sql.Column
+        Aggregates of it that count.
+    user_counters : pyspark.sql.Column
+        The aggregate of it with the counters of user code.
+    finish : callable
+        Makes results of it.
+    """
+
+    frame: DataFrame
+    counters: list[Column]
+    user_counters: Column
+    finish: Callable[[DataFrame], DataFrame]
 
 
 class BatchOutputs(SparkOutputs):
@@ -75,10 +97,6 @@ class BatchOutputs(SparkOutputs):
             reason = source.scan.describe(self.plan, in_task=self._scanned is not None)
             self.plan = replace(self.plan, reasons=(*self.plan.reasons, reason))
 
-    @cached_property
-    def _tagged_results(self) -> DataFrame:
-        return tag_results(self._batch_rows, self.plan)
-
     @property
     def _batch_rows(self) -> BatchRows:
         return BatchRows(self._rows, self._scanned)
@@ -103,29 +121,32 @@ class BatchOutputs(SparkOutputs):
 
     def _all_results(self, observation: Observation | None = None) -> DataFrame:
         """Return the results before selections."""
-        if is_plan_of(self.plan, SelectQuery):
-            found = selected_rows(self._rows, self.plan, observation)
-        elif is_finished_in_spark(self.plan):
-            found = self._finish_in_spark(self.plan, observation)
-        else:
-            frame = self._tagged_results
-            if observation is not None:
-                frame = frame.observe(observation, *total_counters())
-            found = with_times(drop_counters(frame), self.plan.query)
-        return rank_results(
-            with_user_names(found.drop(NO_KEY, SPREAD), self._source.public), self.plan.query
-        )
+        computed, frame = self._computed, self._computed.frame
+        if observation is not None:
+            frame = frame.observe(observation, *computed.counters)
+        return name_results(computed.finish(frame), self.plan.query)
+
+    @cached_property
+    def _computed(self) -> _Computed:
+        plan, rows = self.plan, self._rows
+        if is_plan_of(plan, SelectQuery):
+            return _Computed(
+                rows, row_counts(), no_user_counters(), partial(selected_rows, plan=plan)
+            )
+        if is_finished_in_spark(plan):
+            partials, counters = spark_partials(rows, plan), totals_of_partials(plan)
+            return _Computed(partials, counters, no_user_counters(), partial(results, plan=plan))
+
+        def finish(frame: DataFrame) -> DataFrame:
+            return as_times(drop_counters(frame), plan.query.window_types)
+
+        tagged = tag_results(self._batch_rows, plan)
+        return _Computed(tagged, total_counters(), total_user_counters(), finish)
 
     def _side(self, tag: str) -> DataFrame:
         """Return the rows of a side output; each output is computed when it is evaluated."""
         frame = drop_counters(tag_results(self._batch_rows, self.plan, tag))
         return with_user_names(frame.drop(NO_KEY), self._source.public)
-
-    def _finish_in_spark(self, plan: WindowPlan, observation: Observation | None) -> DataFrame:
-        partials = partials_in_spark(self._rows, plan)
-        if observation is not None:
-            partials = partials.observe(observation, *totals_of_partials(plan))
-        return results(partials, plan)
 
     def _write_parquet(self, target: WriteTarget) -> WrittenParquet:
         return self._writer.write(self.result(), target)
@@ -133,9 +154,7 @@ class BatchOutputs(SparkOutputs):
     @property
     def _writer(self) -> ResultWriter:
         schema = self.result().schema
-        results = PublicResults(
-            self.plan, self._source.public, self.selections, to_arrow_schema(schema)
-        )
+        results = PublicResults(self.plan, self.selections, to_arrow_schema(schema))
         return ResultWriter(self._source.frame.sparkSession, self._batch_rows, results, schema)
 
     def explain(self) -> str:
@@ -148,10 +167,7 @@ class BatchOutputs(SparkOutputs):
     def rows(self, stage: Stage) -> Source:
         """Return the results as rows."""
         del stage
-        query, times = self.plan.query, self.plan.query.results_in_time
-        selections = (each.with_columns(query.display_name(times.name)) for each in self.selections)
-        results = with_result_time(self._all_results(), times)
-        return BatchSource(apply_selections(results, selections))
+        return BatchSource(results_in_time(self._all_results(), self.plan.query, self.selections))
 
     def late(self) -> DataFrame:
         """Return no row: a bounded input is complete before a window closes."""
@@ -169,13 +185,8 @@ class BatchOutputs(SparkOutputs):
 
     def metrics(self) -> DataFrame:
         """Return one row of counters."""
-        if is_plan_of(self.plan, SelectQuery):
-            return self._rows.select(*row_counts(), no_user_counters().alias("user"))
-        if is_finished_in_spark(self.plan):
-            partials = partials_in_spark(self._rows, self.plan)
-            totals = partials.select(*totals_of_partials(self.plan))
-            return totals.withColumn("user", no_user_counters())
-        return self._tagged_results.select(*total_counters(), total_user_counters())
+        computed = self._computed
+        return computed.frame.select(*computed.counters, computed.user_counters)
 
     def _user_frame(self) -> DataFrame:
         return self._source.frame.drop(*self._source.public, DELETED, *MARKS)

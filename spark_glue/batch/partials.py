@@ -16,6 +16,7 @@ from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import SLICE
 from gpu_windows.spark_glue.columns.calendar_columns import UNIT, epoch, with_unit
 from gpu_windows.spark_glue.columns.names import quote_name
+from gpu_windows.spark_glue.columns.projections import columns_of
 from gpu_windows.spark_glue.columns.rule_columns import Ticks
 from gpu_windows.spark_glue.columns.ticks import ticks_of
 from gpu_windows.vocabulary.windows.calendar import CalendarWindows
@@ -43,8 +44,9 @@ def with_slice(frame: DataFrame, plan: WindowPlan) -> DataFrame:
     return frame.withColumn(SLICE, slices)
 
 
-def spark_partials(frame: DataFrame, plan: WindowPlan) -> DataFrame:
+def spark_partials(rows: DataFrame, plan: WindowPlan) -> DataFrame:
     """Aggregate rows to a table of partials (see `gpu_windows.operators.slices.preaggregation`)."""
+    frame = columns_of(rows, plan)
     keys = [F.col(quote_name(name)) for name in plan.query.keys]
     names = [field.name for column in partial_columns(plan) for field in column.fields]
     values = [value for partial in plan.partials for value in _aggregates(partial, plan)]

@@ -1,6 +1,7 @@
-"""Computes results from Spark's own partials, without Python workers, if windows are one slice.
+"""Computes results in Spark, without Python workers.
 
-Then no partials need to be combined.
+Those of windows come from Spark's own partials, if windows are one slice: then no partials need to
+be combined. Those of selections are rows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.preaggregation import UNUSED
 from gpu_windows.operators.slices.table import grid_of
+from gpu_windows.planning.kinds.select import SelectPlan
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan, finishes_in_spark
 from gpu_windows.planning.own_columns import CHANGE, FIRING, INSERT
@@ -30,6 +32,19 @@ from gpu_windows.spark_glue.columns.types import to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+
+def selected_rows(rows: DataFrame, plan: SelectPlan) -> DataFrame:
+    """Return the selected columns of rows."""
+    columns = plan.query.columns.items()
+    return rows.select(*(F.col(quote_name(column)).alias(name) for name, column in columns))
+
+
+def row_counts() -> list[Column]:
+    """Return the aggregates that compute one row of counters from rows: each is a result."""
+    rows, zero = F.count(F.lit(1)), F.lit(0).cast("long")
+    counted = {"rows": rows, "fired": rows}
+    return [counted.get(name, zero).alias(name) for name in Counters.names()]
 
 
 def is_finished_in_spark(plan: Plan) -> TypeGuard[WindowPlan]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql.types import StructType
 
 from gpu_windows.commits.bounded_write import BoundedWrite
@@ -25,12 +24,12 @@ from gpu_windows.runners.selection import Arrangement, Selection
 from gpu_windows.spark_glue.batch.job import BatchRows, run_shards
 from gpu_windows.spark_glue.batch.spark_results import is_finished_in_spark
 from gpu_windows.spark_glue.columns.expressions import is_of_spark
-from gpu_windows.spark_glue.columns.public_rows import public_rows
+from gpu_windows.spark_glue.columns.projections import public_rows
 from gpu_windows.spark_glue.columns.types import to_spark_schema
 from gpu_windows.spark_glue.dataframes.arrow_expressions import why_not_alike
 from gpu_windows.spark_glue.files.local_parquet import LocalParquet
 from gpu_windows.spark_glue.session.settings import hadoop_setting
-from gpu_windows.spark_glue.tasks.device import gpu_share
+from gpu_windows.spark_glue.tasks.device import gpu_share, task_number
 from gpu_windows.spark_glue.tasks.workers import TAG_FIELDS, RunShards, tag_values
 
 if TYPE_CHECKING:
@@ -53,8 +52,6 @@ class PublicResults:
     Parameters
     ----------
     plan : Plan
-    public : mapping of str to str
-        Names of columns to those that the user gave them.
     selections : tuple of Selection
         Of the results.
     schema : pyarrow.Schema
@@ -62,7 +59,6 @@ class PublicResults:
     """
 
     plan: Plan
-    public: Mapping[str, str]
     selections: tuple[Selection, ...]
     schema: pa.Schema
 
@@ -74,7 +70,7 @@ class PublicResults:
         """Return the selected rows in the types that Arrow computes."""
         query = self.plan.query
         planned = rows.cast(self.plan.result_schema)
-        rows = public_rows(planned, self.public, query.window_types, (NO_KEY, SPREAD))
+        rows = public_rows(planned, query.display_names, query.window_types, (NO_KEY, SPREAD))
         return apply_selections(rows, self.selections)
 
 
@@ -98,14 +94,13 @@ class WriteResults:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task; yield one row with the file and the counters."""
         self.write.check_reached()
-        context, run = TaskContext.get(), self.run.start()
-        number = 0 if context is None else context.partitionId()
+        run = self.run.start()
         tables = map(self.results, run.results(batches))
         schema = self.results.schema
-        file = write_parquet_file(self.write.part, number, tables, schema, self.encoding)
-        written = (None, 0, 0) if file is None else (file.name, file.rows, file.bytes)
-        columns = [pa.array([value], f.type) for value, f in zip(written, _FILES, strict=False)]
-        yield pa.record_batch([*columns, *tag_values(run.counters)], schema=_FILES)
+        file = write_parquet_file(self.write.part, task_number(), tables, schema, self.encoding)
+        name, rows, size = (None, 0, 0) if file is None else (file.name, file.rows, file.bytes)
+        columns = [[name], [rows], [size], *tag_values(run.counters)]
+        yield pa.record_batch(columns, schema=_FILES)
 
 
 @dataclass(frozen=True)
@@ -153,7 +148,7 @@ class ResultWriter:
         if not texts:
             return None
         try:
-            before = PublicResults(results.plan, results.public, (), results.schema)
+            before = replace(results, selections=())
             reason = why_not_alike(self.session, texts, before.select(nothing).schema)
             types = results.select(nothing).schema.types
         except GpuWindowsError as error:
@@ -199,7 +194,7 @@ class ResultWriter:
             run = RunShards(plan, packed, share)
             return WriteResults(run, write, self.results, encoding)
 
-        reports = run_shards(self.rows, plan, make, to_spark_schema(_FILES, StructType()))
+        reports = run_shards(self.rows, plan, make, to_spark_schema(_FILES))
         with _task_errors_as_output_errors():
             found = reports.collect()
         written = [WrittenFile(name, rows, size) for name, rows, size, *_ in found if name]

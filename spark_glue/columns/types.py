@@ -5,6 +5,7 @@ Written out because PySpark's own functions change their signature between versi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -98,9 +99,9 @@ def in_type(frame: DataFrame, field: pa.Field) -> Column:
     return column.cast(to_spark(field.type)).alias(field.name)
 
 
-def to_spark_schema(schema: pa.Schema, like: spark.StructType) -> spark.StructType:
+def to_spark_schema(schema: pa.Schema, like: Iterable[spark.StructField] = ()) -> spark.StructType:
     """Return the Spark schema of a table; columns of the same name keep the type in ``like``."""
-    given = {field.name: field.dataType for field in like.fields}
+    given = {field.name: field.dataType for field in like}
     return spark.StructType(
         [spark.StructField(f.name, given.get(f.name) or _spark_type(f), f.nullable) for f in schema]
     )

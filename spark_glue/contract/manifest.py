@@ -68,6 +68,14 @@ class Manifest:
         """Return the manifest with more facts, whose values are also their descriptions."""
         return replace(self, facts={**self.facts, **more}, described={**self.described, **more})
 
+    def with_stages(self, earlier: Mapping[str, Manifest]) -> Manifest:
+        """Return the manifest of a query with those of its earlier stages, by their names."""
+        facts, described = dict(self.facts), dict(self.described)
+        for name, each in earlier.items():
+            facts |= _in_stage(name, each.facts)
+            described |= {f"{name}: {part}": text for part, text in each.described.items()}
+        return replace(self, facts=facts, described=described)
+
     def resume(
         self, other: Manifest, plans: Mapping[str, Plan], begin_empty: Collection[str] = ()
     ) -> Manifest:

@@ -24,10 +24,7 @@ SCHEMA = pa.schema([("shard", pa.int64()), ("kind", pa.int32()), ("blob", pa.bin
 def to_records(task: int, results: Sequence[tuple[int, bytes]], report: bytes) -> pa.RecordBatch:
     """Return the rows of a shard or task: results, each with its kind, then the report."""
     kinds, blobs = [*(kind for kind, _ in results), REPORT], [blob for _, blob in results]
-    columns = [[task] * len(kinds), kinds, [*blobs, report]]
-    return pa.record_batch(
-        [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
-    )
+    return pa.record_batch([[task] * len(kinds), kinds, [*blobs, report]], schema=SCHEMA)
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def _writer(
 def _schema(owner: Owner, output: str, micro_batch: str | None) -> StructType:
     check_output(output, owner.schemas)
     written = StructType.fromJson(json.loads(owner.schemas[output]))
-    schema = to_spark_schema(to_arrow_schema(written), StructType())  # nullable, as files are
+    schema = to_spark_schema(to_arrow_schema(written))  # nullable, as files are
     if micro_batch is None:
         return schema
     if micro_batch.lower() in (name.lower() for name in schema.names):

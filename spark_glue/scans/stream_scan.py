@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -27,16 +27,22 @@ from gpu_windows.spark_glue.scans.batch_scan import (
 )
 from gpu_windows.spark_glue.session.settings import hadoop_setting
 from gpu_windows.spark_glue.tasks.scanning import read_in_tasks
+from gpu_windows.spark_glue.tasks.worker_step import Step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
 #: Schema of Spark's source of whole files; their contents are never read.
 _FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
-
-
 #: The option of Spark's that limits the files of a micro-batch.
-MAX_FILES = "maxFilesPerTrigger"
+_MAX_FILES = "maxFilesPerTrigger"
+
+
+def stream_reader(session: SparkSession, max_files: int | None) -> DataStreamReader:
+    """Return a reader of streams of files, of at most so many files in a micro-batch."""
+    reader = session.readStream
+    return reader if max_files is None else reader.option(_MAX_FILES, max_files)
 
 
 def stream_scan(
@@ -46,9 +52,7 @@ def stream_scan(
 
     See `gpu_windows.spark_glue.streams.scanned_source.scan_stream_by_spark`.
     """
-    reader = (
-        session.readStream if max_files is None else session.readStream.option(MAX_FILES, max_files)
-    )
+    reader = stream_reader(session, max_files)
     files = reader.format("binaryFile").schema(_FILES).load(path).select("path")
     schema = to_arrow_schema(frame.schema)
     try:
@@ -98,7 +102,7 @@ class StreamScan:
         self,
         files: DataFrame,
         plan: Plan,
-        step: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+        step: Step,
         schema: StructType,
     ) -> DataFrame:
         """Return the output of a step over the rows of a micro-batch's files.
@@ -108,7 +112,7 @@ class StreamScan:
         files : pyspark.sql.DataFrame
             Their paths.
         plan : Plan
-        step : callable
+        step : Step
             See `gpu_windows.spark_glue.tasks.scanning.ReadSplits`.
         schema : StructType
             Of its output.

@@ -224,7 +224,7 @@ def fragment_bytes(conf: Conf) -> int:
     raise UnsupportedQueryError(rule, value=rows)
 
 
-_SIZE = re.compile(r"(\d+)([bkmgt]?)(?:i?b)?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d+)([bkmgtp]?)(?:i?b)?", re.IGNORECASE)
 
 
 def byte_count(value: str | None) -> int:
@@ -232,7 +232,7 @@ def byte_count(value: str | None) -> int:
     found = _SIZE.fullmatch((value or "").strip())
     if found is None:
         return 0
-    power = "bkmgt".index(found[2].lower() or "b")
+    power = "bkmgtp".index(found[2].lower() or "b")
     return int(found[1]) << 10 * power
 
 

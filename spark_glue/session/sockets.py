@@ -13,7 +13,8 @@ from collections.abc import Mapping
 
 #: Read once, when an application starts.
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
-#: Where one of these is set, Spark is configured elsewhere, too.
+#: If one of these is set, the user, spark-submit or a folder of settings configures where Spark
+#: runs.
 _ELSEWHERE = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER")
 #: With one of these, other programs may start workers; those of RAPIDS support TCP alone.
 _OTHER_WORKERS = ("spark.plugins", "spark.python.daemon.module", "spark.remote")
@@ -30,9 +31,14 @@ def socket_settings(settings: Mapping[str, str]) -> dict[str, str]:
         Of the application that is to start. Nothing is returned unless its master is local, and
         nothing if it names plugins or another daemon of workers.
     """
-    if sys.platform != "linux" or any(os.environ.get(name) for name in _ELSEWHERE):
+    if sys.platform != "linux" or is_configured_elsewhere():
         return {}
     if any(name in settings for name in (*_OTHER_WORKERS, _PIPELINED)):
         return {}
     is_local = settings.get("spark.master", "").startswith("local")
     return {UNIX_SOCKETS: "true"} if is_local else {}
+
+
+def is_configured_elsewhere() -> bool:
+    """Whether the environment configures Spark, too."""
+    return any(os.environ.get(name) for name in _ELSEWHERE)

@@ -1,4 +1,4 @@
-"""Chooses the Python of Spark's workers on this machine, and checks that it has this package."""
+"""The Python of Spark's workers on this machine: which one, its path, and that it has this package."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pyspark import SparkFiles
 
 from gpu_windows.errors import WorkerPythonError
+from gpu_windows.spark_glue.session.sockets import is_configured_elsewhere
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -37,16 +38,6 @@ from importlib.util import find_spec
 missing = [name for name in sys.argv[1:] if find_spec(name) is None]
 print(json.dumps([list(sys.version_info[:2]), missing]))
 """
-#: If one of these is set, the user, spark-submit or a folder of settings configures where Spark
-#: runs and by which Python.
-_CONFIGURED = (
-    PYTHON,
-    "PYSPARK_GATEWAY_PORT",
-    "SPARK_HOME",
-    "SPARK_CONF_DIR",
-    "SPARK_REMOTE",
-    "MASTER",
-)
 #: The value of `PYTHON` that this process set itself, if it did: the user configured nothing then.
 _own: set[str] = set()
 
@@ -66,7 +57,7 @@ def use_this_python(settings: Mapping[str, str]) -> None:
     if os.environ.get(PYTHON) in _own:  # of an earlier builder, which may have had another
         del os.environ[PYTHON]
     _own.clear()
-    if any(os.environ.get(name) for name in _CONFIGURED) or "spark.remote" in settings:
+    if os.environ.get(PYTHON) or is_configured_elsewhere() or "spark.remote" in settings:
         return
     if _SETTING in settings or settings.get("spark.master", "local").startswith("local"):
         os.environ[PYTHON] = settings.get(_SETTING, sys.executable)
@@ -132,11 +123,42 @@ def import_folders() -> list[str]:
 
 def _add_folders(context: SparkContext, folders: Sequence[str]) -> None:
     """Add folders to the path of workers, in this process's order, before what they inherit."""
-    before = [path for path in context.environment.get(_PATH, "").split(os.pathsep) if path]
+    before = _split_path(context)
     inherited = os.environ.get(_PATH, "").split(os.pathsep)
     missing = [path for path in folders if path not in before]
     if {*missing} - {*inherited}:
         context.environment[_PATH] = os.pathsep.join([*before, *missing])
+
+
+def add_py_files(session: SparkSession) -> None:
+    """Add Python files of the application to the ``PYTHONPATH`` of the one worker without them.
+
+    Spark adds those of ``--py-files`` to the path of its workers, except the one that it starts on
+    the driver before the first micro-batch of a stream with state
+    (``transform_with_state_driver_worker.py``, PySpark 4.0 to 4.3). That one reads ``PYTHONPATH``.
+    On executors the added path does not exist.
+
+    Call it before functions for workers are created. It does nothing if there are no such files,
+    nor on Spark Connect, whose server does not see the client's path.
+    """
+    context = getattr(session, "sparkContext", None)
+    if context is None:
+        return
+    before = _split_path(context)
+    found = _py_files(Path(SparkFiles.getRootDirectory()))
+    if missing := [path for path in found if path not in before]:
+        context.environment[_PATH] = os.pathsep.join([*missing, *before])
+
+
+def _py_files(root: Path) -> list[str]:
+    """Return the files of Spark's folder that are on this process's path."""
+    packages = [path for path in sys.path if Path(path).parent == root and Path(path).is_file()]
+    return [*packages, str(root)] if packages or any(root.glob("*.py")) else []
+
+
+def _split_path(context: SparkContext) -> list[str]:
+    """Return the ``PYTHONPATH`` that was set for workers."""
+    return [path for path in context.environment.get(_PATH, "").split(os.pathsep) if path]
 
 
 def _worker_path(context: SparkContext) -> str:

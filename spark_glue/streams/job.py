@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.state_commit import StateCommit
+from gpu_windows.monitoring.logs import log_fields
 from gpu_windows.monitoring.progress import BatchMetrics
 from gpu_windows.spark_glue.dataframes.stage_rows import split_streams
 from gpu_windows.spark_glue.streams.stage_job import FinishedStage, MicroBatchTimes, StageJob
@@ -98,7 +99,8 @@ class MicroBatchJob:
         frames = split_streams(rows, self.streams)
         for job, before in zip(self.stages, last.stages, strict=True):
             watermarks = {name: each.state.watermark for name, each in finished.items()}
-            done = job.run(job.make_rows(frames), before, watermarks, times)
+            with log_fields(target=job.name):
+                done = job.run(job.make_rows(frames), before, watermarks, times)
             finished[job.name] = done
             if job.is_read:
                 batch = StagedResults(rows.sparkSession, self.log.files, done.staged_files)

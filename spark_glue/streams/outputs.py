@@ -32,7 +32,6 @@ from gpu_windows.spark_glue.streams.select_job import check_crosses
 from gpu_windows.spark_glue.streams.stages import (
     QueryStage,
     check_stage,
-    merge_manifests,
     placeholder,
     with_stages,
 )
@@ -95,7 +94,7 @@ class StreamOutputs(SparkOutputs):
         """The manifest for the checkpoint, with all stages and inputs."""
         inputs = join_inputs(stage.inputs for stage in self.stages)
         warn_of_alike(inputs)
-        whole = merge_manifests(self._manifest, self.earlier)
+        whole = self._manifest.with_stages({each.name: each.manifest for each in self.earlier})
         return replace(whole, inputs=tuple(each.facts for each in inputs))
 
     @cached_property
@@ -120,7 +119,7 @@ class StreamOutputs(SparkOutputs):
         input_types = StructType(
             [StructField(name, schema[of].dataType) for name, of in query.passed_columns.items()]
         )
-        return ResultReader(self.plan, self._source.public, keys, input_types, self.selections)
+        return ResultReader(self.plan, keys, input_types, self.selections)
 
     @property
     def stages(self) -> tuple[QueryStage, ...]:
@@ -171,16 +170,18 @@ class StreamOutputs(SparkOutputs):
         """
         check_stage(self.plan.query)
         check_distinct_stages((*(each.name for each in self.earlier), stage.name))
-        selection = "; ".join(each.describe() for each in self.selections)
-        own = self.stages[-1]
-        manifest = own.manifest.with_facts({"selection": selection} if selection else {})
-        earlier = replace(
-            own, name=stage.name, manifest=manifest, keeps_results=stage.keep, is_read=True
-        )
+        own = replace(self.as_stage(stage.name), keeps_results=stage.keep, is_read=True)
         frame = own.reader.as_stage_rows(placeholder(self.session, own.reader))
         return StreamSource(
-            frame, earlier=(*self.earlier, earlier), stage_rows=StageRows.of_stage(stage.name)
+            frame, earlier=(*self.earlier, own), stage_rows=StageRows.of_stage(stage.name)
         )
+
+    def as_stage(self, name: str) -> QueryStage:
+        """Return the query's own stage as one before others."""
+        own = self.stages[-1]
+        selection = "; ".join(each.describe() for each in self.selections)
+        manifest = own.manifest.with_facts({"selection": selection} if selection else {})
+        return replace(own, name=name, manifest=manifest)
 
     def _analyzed_results(self) -> DataFrame:
         reader = self._own_reader

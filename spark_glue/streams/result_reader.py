@@ -10,17 +10,13 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from gpu_windows.commits import records
-from gpu_windows.commits.records import side_name
 from gpu_windows.functions.two_inputs import MARKS
-from gpu_windows.planning.own_columns import NO_KEY, OWN, SPREAD
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.selection import Selection
-from gpu_windows.spark_glue.columns.projections import as_times, with_times, with_user_names
-from gpu_windows.spark_glue.columns.public_rows import public_rows
-from gpu_windows.spark_glue.columns.result_time import with_result_time
+from gpu_windows.spark_glue.columns.projections import as_times, public_rows, with_user_names
 from gpu_windows.spark_glue.columns.types import to_spark_schema
-from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT, kinds_of, late_schema
-from gpu_windows.spark_glue.dataframes.ranking import rank_results
+from gpu_windows.spark_glue.contract.output_kinds import RESULT, kinds_of
+from gpu_windows.spark_glue.dataframes.results import name_results, results_in_time
 from gpu_windows.spark_glue.dataframes.spark_selection import apply_selections
 from gpu_windows.spark_glue.streams.staged_results import StagedResults
 
@@ -37,8 +33,6 @@ class ResultReader:
     Parameters
     ----------
     plan : Plan
-    public : mapping of str to str
-        Names of columns of expressions to the names that the user gave them.
     keys : StructType
         Spark's types of the keys.
     input_types : StructType
@@ -52,7 +46,6 @@ class ResultReader:
     """
 
     plan: Plan
-    public: Mapping[str, str]
     keys: StructType
     input_types: StructType
     selections: tuple[Selection, ...] = ()
@@ -62,13 +55,8 @@ class ResultReader:
     @property
     def kinds(self) -> dict[str, int]:
         """Names of the outputs to the kinds of their rows."""
-        own = {name: self.first + kind for name, kind in kinds_of(self.plan).items()}
+        own = {name: self.first + kind.number for name, kind in kinds_of(self.plan).items()}
         return own | {n: reader.kinds[output] for n, (reader, output) in self.earlier.items()}
-
-    @staticmethod
-    def is_result(name: str) -> bool:
-        """Whether an output is that of the results."""
-        return name == records.RESULT
 
     def results(self, batch: StagedResults, files: int | None = None) -> DataFrame:
         """Return the results, in at most ``files`` partitions."""
@@ -76,7 +64,8 @@ class ResultReader:
 
     def as_results(self, rows: DataFrame, files: int | None = None) -> DataFrame:
         """Return rows of the plan's results as users see them."""
-        return apply_selections(self._ranked_rows(rows, files).drop(*MARKS), self.selections)
+        named = self._name_results(rows, files).drop(*MARKS)
+        return apply_selections(named, self.selections)
 
     def stage_rows(self, batch: StagedResults) -> DataFrame:
         """Return the results as the rows of another stage."""
@@ -84,44 +73,26 @@ class ResultReader:
 
     def as_stage_rows(self, rows: DataFrame) -> DataFrame:
         """Return rows of the plan's results as another stage reads them: with their time."""
+        return results_in_time(self._name_results(rows, None), self.plan.query, self.selections)
+
+    def _name_results(self, rows: DataFrame, files: int | None) -> DataFrame:
         query = self.plan.query
-        times = query.results_in_time
-        selections = (each.with_columns(query.display_name(times.name)) for each in self.selections)
-        results = with_result_time(self._ranked_rows(rows, None), times)
-        return apply_selections(results, selections)
-
-    def _ranked_rows(self, rows: DataFrame, files: int | None) -> DataFrame:
-        query = self.plan.query
-        results = with_times(rows, query).drop(NO_KEY, SPREAD)
-        return rank_results(with_user_names(results, self.public), query, files)
-
-    def late_rows(self, batch: StagedResults, files: int | None = None) -> DataFrame:
-        """Return late and rejected rows with their reasons, in at most ``files`` partitions."""
-        query, schema = self.plan.query, late_schema(self.plan)
-        # A key that is the event time, too, is in ticks here: it has not the type of the input.
-        others = StructType([each for each in self.keys if each.name != query.time])
-        types = to_spark_schema(schema, others)
-        frame = batch.rows(self.first + LATE, schema, types, files)
-        rows = as_times(frame, [query.time], query.time_type).drop(*OWN)
-        return with_user_names(rows, self.public)
-
-    def side(self, batch: StagedResults, tag: str, files: int | None = None) -> DataFrame:
-        """Return the rows of a side output, in at most ``files`` partitions."""
-        kind = kinds_of(self.plan)[side_name(tag)]
-        frame = self._read(batch, kind, self.plan.query.side_outputs[tag], files)
-        return with_user_names(frame.drop(NO_KEY), self.public)
+        return name_results(as_times(rows, query.window_types), query, files)
 
     def output(self, batch: StagedResults, name: str, files: int | None = None) -> DataFrame:
-        """Return an output by its name among those of a query."""
+        """Return an output by its name among those of a query, in at most ``files`` partitions."""
         if name in self.earlier:
             reader, output = self.earlier[name]
             return reader.output(batch, output, files)
         if name == records.RESULT:
             return self.results(batch, files)
-        if name == records.LATE:
-            return self.late_rows(batch, files)
-        tags = {side_name(tag): tag for tag in self.plan.query.side_outputs}
-        return self.side(batch, tags[name], files)
+        kind = kinds_of(self.plan)[name]
+        # A key that is the event time, too, is in ticks here: it has not the type of the input.
+        others = [each for each in self.keys if each.name not in kind.times]
+        types = to_spark_schema(kind.schema, others)
+        frame = batch.rows(self.first + kind.number, kind.schema, types, files)
+        rows = as_times(frame, kind.times).drop(*kind.own)
+        return with_user_names(rows, self.plan.query.display_names)
 
     def table(self, batch: StagedResults, name: str) -> pa.Table | None:
         """Return an output as an Arrow table if it has few rows, else None.
@@ -132,22 +103,17 @@ class ResultReader:
         if name in self.earlier:
             reader, output = self.earlier[name]
             return reader.table(batch, output)
-        kind, query = self.kinds[name], self.plan.query
-        if not batch.is_small(kind):
+        kind, query = kinds_of(self.plan)[name], self.plan.query
+        number = self.first + kind.number
+        if not batch.is_small(number):
             return None
-        if self.is_result(name):
+        if name == records.RESULT:
             if any(each.expressions for each in self.selections):
                 return None
             if self.selections or query.ranking is not None:
                 return self.results(batch, 1).toArrow()
-            rows = batch.table(kind, self.plan.result_schema)
-            own = (NO_KEY, SPREAD, *MARKS)
-            return public_rows(rows, self.public, query.window_types, own)
-        if name == records.LATE:
-            rows = batch.table(kind, late_schema(self.plan))
-            return public_rows(rows, self.public, {query.time: query.time_type}, OWN)
-        tags = {side_name(tag): schema for tag, schema in query.side_outputs.items()}
-        return public_rows(batch.table(kind, tags[name]), self.public, {}, (NO_KEY,))
+        rows = batch.table(number, kind.schema)
+        return public_rows(rows, query.display_names, kind.times, kind.own)
 
     @property
     def result_types(self) -> StructType:
@@ -156,9 +122,3 @@ class ResultReader:
 
     def _read_results(self, batch: StagedResults, files: int | None) -> DataFrame:
         return batch.rows(self.first + RESULT, self.plan.result_schema, self.result_types, files)
-
-    def _read(
-        self, batch: StagedResults, kind: int, schema: pa.Schema, files: int | None
-    ) -> DataFrame:
-        types = to_spark_schema(schema, self.keys)
-        return batch.rows(self.first + kind, schema, types, files)

@@ -1,13 +1,20 @@
-"""Reads the commit from which a query resumes; refuses folders that are not its checkpoint."""
+"""Resumes a query from the last commit of its checkpoint; refuses folders that are not that."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
 
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.commits.records import is_identity
 from gpu_windows.errors import StateCorruptedError, StateMismatchError
+from gpu_windows.planning.added_results import with_rows_since
+from gpu_windows.spark_glue.contract.manifest import Manifest
+from gpu_windows.spark_glue.streams.outputs import StreamOutputs
 from gpu_windows.spark_glue.streams.spark_offsets import is_ahead
+from gpu_windows.spark_glue.streams.stages import QueryStage
 
 
 def read_resumed_commit(log: CommitLog, files: CheckpointFiles) -> StateCommit | None:
@@ -52,6 +59,37 @@ def read_resumed_commit(log: CommitLog, files: CheckpointFiles) -> StateCommit |
             "in a copy that did not end"
         )
     raise _other_files_error(contents, f"{files.root}/{others[0]}")
+
+
+def resume_stages(
+    outputs: StreamOutputs, last: StateCommit | None, begin_empty: Collection[str]
+) -> tuple[tuple[QueryStage, ...], Manifest]:
+    """Return the stages and the manifest of a query that resumes from a commit, if there is one.
+
+    The plans know which results were added at a later start, and began empty.
+
+    Parameters
+    ----------
+    outputs : StreamOutputs
+    last : StateCommit, optional
+        The last one.
+    begin_empty : collection of str
+        Names of results that may be new and begin empty.
+
+    Raises
+    ------
+    StateMismatchError
+        If the commit is another query's.
+    """
+    if last is None:
+        return outputs.stages, outputs.manifest
+    plans = {stage.name: stage.reader.plan for stage in outputs.stages}
+    manifest = outputs.manifest.resume(Manifest.from_text(last.facts), plans, begin_empty)
+    stages = []
+    for stage in outputs.stages:
+        plan = with_rows_since(plans[stage.name], manifest.begun.get(stage.name, {}))
+        stages.append(replace(stage, reader=replace(stage.reader, plan=plan)))
+    return tuple(stages), manifest
 
 
 def _back_again_error(rule: str, last: StateCommit, root: str) -> StateMismatchError:

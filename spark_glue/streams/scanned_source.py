@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput
 from gpu_windows.spark_glue.scans.batch_scan import check_folder
-from gpu_windows.spark_glue.scans.stream_scan import MAX_FILES, stream_scan
+from gpu_windows.spark_glue.scans.stream_scan import stream_reader, stream_scan
 from gpu_windows.spark_glue.streams.outputs import StreamSource
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ def scan_stream_by_spark(
     """
     check_folder(path, session)
     wanted = session.read.parquet(path).schema if schema is None else schema
-    reader = (
-        session.readStream if max_files is None else session.readStream.option(MAX_FILES, max_files)
-    )
-    frame = reader.schema(wanted).parquet(path)
+    frame = stream_reader(session, max_files).schema(wanted).parquet(path)
     scan = stream_scan(frame, path, session, max_files)
     return StreamSource(frame, inputs=(StreamInput(frame),), scan=scan)

@@ -9,14 +9,13 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from pyarrow import types
-from pyspark.sql.types import StructType
 
 from gpu_windows.checkpointing.state_commit import ShardState, StageState
 from gpu_windows.errors import ColumnTypeError
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.kinds.select import SelectQuery
 from gpu_windows.planning.plan import is_plan_of
-from gpu_windows.spark_glue.columns.types import check_name, to_spark_schema
+from gpu_windows.spark_glue.columns.types import check_name
 from gpu_windows.spark_glue.contract.meter import Measures
 from gpu_windows.spark_glue.contract.progress import read_combined_watermark
 from gpu_windows.spark_glue.contract.records import SCHEMA, SelectReport, ShardReport
@@ -27,8 +26,7 @@ from gpu_windows.spark_glue.streams.stage_job import (
     StageJob,
     split_reports,
 )
-from gpu_windows.spark_glue.tasks.select_task import SelectRows
-from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
+from gpu_windows.spark_glue.tasks.micro_batch import SelectRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,17 +61,10 @@ class SelectStageJob(StageJob):
         """Run the stage in a micro-batch; see `StageJob.run`."""
         plan = self.plan
         assert is_plan_of(plan, SelectQuery)
-        step = self._log_fields(
-            SelectRows(
-                plan=plan, log=self.log, sequence=times.sequence, first_kind=self.reader.first
-            )
+        step = SelectRows(
+            plan=plan, log=self.log, sequence=times.sequence, first_kind=self.reader.first
         )
-        schema = to_spark_schema(SCHEMA, StructType())
-        if self.scan is None:
-            selected = map_in_workers(self._stamp_arrivals(rows, times), step, schema)
-        else:
-            selected = self.scan.map(rows, plan, step, schema)
-        found, inline = split_reports(selected.toArrow())
+        found, inline = split_reports(self._map(rows, step, SCHEMA, times).toArrow())
         reports = [SelectReport.from_bytes(blob) for _, blob in found]
         report = self._combine(
             reports, before, dict(self._stage_watermarks(stage_watermarks)), times

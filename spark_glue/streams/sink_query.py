@@ -46,34 +46,27 @@ def make_sink_query(
     return SinkQuery(
         session=outputs.session,
         checkpoint=checkpoint,
-        plan=outputs.plan,
-        key_columns=key_columns(outputs),
-        window_columns=window_columns(outputs),
         read_schemas=schemas,
         identity=lineage,
-        lacking=lacking_columns(outputs),
+        **facts_for_sinks(outputs),
     )
 
 
-def key_columns(outputs: StreamOutputs) -> tuple[str, ...]:
-    """Return the names of the result columns with the keys."""
-    query, public = outputs.plan.query, outputs.reader.public
-    return tuple(public.get(name, name) for name in query.keys if query.has_key)
+def facts_for_sinks(outputs: StreamOutputs) -> dict[str, Any]:
+    """Return the fields of a `SinkQuery` with the plan of a query and the columns of its results.
 
-
-def window_columns(outputs: StreamOutputs) -> tuple[str, ...]:
-    """Return the names of the result columns with the bounds of the window."""
-    public = outputs.reader.public
-    return tuple(public.get(name, name) for name in outputs.plan.query.window_columns)
-
-
-def lacking_columns(outputs: StreamOutputs) -> tuple[str, ...]:
-    """Return the columns that identify results and that a selection left out or changed."""
-    columns, query = outputs.unchanged_columns, outputs.plan.query
-    if columns is None:
-        return ()
+    The columns that it lacks identify results, and a selection left them out or changed them.
+    """
+    query, columns = outputs.plan.query, outputs.unchanged_columns
+    keys = tuple(map(query.display_name, query.keys)) if query.has_key else ()
+    bounds = tuple(map(query.display_name, query.window_columns))
     firings = (field.name for field in FIRING if field.name in query.result_names)
     change = () if query.change_column is None else (query.change_column,)
-    names = (*key_columns(outputs), *window_columns(outputs))
-    identifying = (*names, *query.number_columns, *firings, *change)
-    return tuple(name for name in identifying if name not in columns)
+    identifying = (*keys, *bounds, *query.number_columns, *firings, *change)
+    lacking = () if columns is None else (name for name in identifying if name not in columns)
+    return {
+        "plan": outputs.plan,
+        "key_columns": keys,
+        "window_columns": bounds,
+        "lacking": tuple(lacking),
+    }

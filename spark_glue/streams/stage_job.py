@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -11,13 +11,11 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
-from pyspark.sql.types import StructType
 
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.staged_file import write_staged_file
 from gpu_windows.checkpointing.state_commit import StagedFile, StageState
 from gpu_windows.errors import StateCorruptedError
-from gpu_windows.monitoring.logs import current_fields
 from gpu_windows.monitoring.progress import BatchMetrics, HeldWatermark, instant
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
@@ -35,10 +33,8 @@ from gpu_windows.spark_glue.scans.stream_scan import StreamScan
 from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD, send_whole
 from gpu_windows.spark_glue.tasks.given_keys import plan_of_micro_batch, plan_of_tasks
-from gpu_windows.spark_glue.tasks.logged_task import LoggedTask, Task
-from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
-from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
-from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
+from gpu_windows.spark_glue.tasks.micro_batch import CONTROL, PackMicroBatch, RunMicroBatch
+from gpu_windows.spark_glue.tasks.worker_step import Step, map_in_workers
 from gpu_windows.spark_glue.tasks.workers import PackRows
 from gpu_windows.vocabulary.watermarks import CombinedWatermark, StageWatermarks
 
@@ -150,31 +146,27 @@ class StageJob:
         combined = read_combined_watermark(self.plan.query, before.watermarks)
         under = LONG_MIN if before.watermark is None else before.watermark
         plan = plan_of_tasks(self.plan)
-        pack = self._log_fields(PackMicroBatch(plan, self.packing, under, self.gpu_share))
-        schema = to_spark_schema(PACKED, StructType())
-        if self.scan is None:
-            packed = map_in_workers(self._stamp_arrivals(rows, times), pack, schema)
-        else:
-            packed = self.scan.map(rows, self.plan, pack, schema)
+        pack = PackMicroBatch(plan, self.packing, under, self.gpu_share)
+        packed = self._map(rows, pack, PACKED, times)
         shards = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
         if len(self._ids) > self.partitions:  # a task processes one shard after another
             shards = shards.sortWithinPartitions(SHARD, NUMBER)
-        run = self._log_fields(self._shard_task(before, combined, stage_watermarks, times))
-        output = map_in_workers(shards, run, to_spark_schema(SCHEMA, StructType())).toArrow()
+        run = self._shard_task(before, combined, stage_watermarks, times)
+        output = map_in_workers(shards, run, to_spark_schema(SCHEMA)).toArrow()
         reports, staged_files = self._shard_reports(output, times)
         return self._finish(reports, staged_files, before, times)
 
-    def _log_fields(self, task: Task) -> LoggedTask:
-        """Return a task that logs with the fields of the driver, and of the stage."""
-        return LoggedTask(task, {**current_fields(), "target": self.name})
-
-    def _stamp_arrivals(self, rows: DataFrame, times: MicroBatchTimes) -> DataFrame:
-        """Raise ingestion times to the time of the micro-batch: Spark's clock may be set back."""
-        query = self.plan.query
-        if not query.watermarks.in_processing_time:
-            return rows
-        now = F.lit(times.now_ms * 1_000).cast("long")
-        return rows.withColumn(query.time, F.greatest(F.col(query.time), now))
+    def _map(
+        self, rows: DataFrame, step: Step, schema: pa.Schema, times: MicroBatchTimes
+    ) -> DataFrame:
+        """Return the output of a step over the rows, or over those of the files that they name."""
+        query, output = self.plan.query, to_spark_schema(schema)
+        if self.scan is not None:
+            return self.scan.map(rows, self.plan, step, output)
+        if query.watermarks.in_processing_time:  # Spark's clock may be set back
+            now = F.lit(times.now_ms * 1_000).cast("long")
+            rows = rows.withColumn(query.time, F.greatest(F.col(query.time), now))
+        return map_in_workers(rows, step, output)
 
     def _shard_task(
         self,
@@ -255,14 +247,12 @@ class StageJob:
         )
 
     def _metrics(
-        self, reports: Collection[ShardReport], watermark: int | None, times: MicroBatchTimes
+        self, reports: Sequence[ShardReport], watermark: int | None, times: MicroBatchTimes
     ) -> BatchMetrics:
-        combined, counters = (
-            next(iter(reports)).combined,
-            reduce(add, (e.counters for e in reports)),
-        )
+        combined, timeouts = reports[0].combined, self.plan.query.watermarks.timeouts
+        counters = reduce(add, (each.counters for each in reports))
         measures = [each.measures for each in reports]
-        may_wait = len(combined.inputs) > 1 or any(t is not None for t in self._timeouts)
+        may_wait = len(combined.inputs) > 1 or any(each is not None for each in timeouts)
         return BatchMetrics(
             number=times.number,
             seconds=0.0,
@@ -278,10 +268,6 @@ class StageJob:
         )
 
     @property
-    def _timeouts(self) -> tuple[int | None, ...]:
-        return self.plan.query.watermarks.timeouts
-
-    @property
     def _ids(self) -> tuple[int, ...]:
         assert self.packing.ids is not None, "shards have ids in a shuffle"
         return self.packing.ids
@@ -293,7 +279,7 @@ class StageJob:
         """
         if not self._controls:
             table = pa.Table.from_batches([send_whole(self._ids, CONTROL)])
-            frame = rows.sparkSession.createDataFrame(table, to_spark_schema(PACKED, StructType()))
+            frame = rows.sparkSession.createDataFrame(table, to_spark_schema(PACKED))
             self._controls.append(frame.coalesce(1))  # a task, not one a core
         return self._controls[0]
 

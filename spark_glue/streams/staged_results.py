@@ -14,7 +14,6 @@ from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.staged_file import read_staged_file
 from gpu_windows.checkpointing.state_commit import StagedFile
 from gpu_windows.operators.state.schemas import add_missing
-from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
 from gpu_windows.spark_glue.tasks.packing import from_ipc
 from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
 
@@ -98,7 +97,6 @@ class ReadStaged:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task: names of files to rows."""
-        freeze_modules()
         for batch in batches:
             for name in batch.column(0).to_pylist():
                 for table in _read_tables(self.files, name, self.kind, self.schema):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
+from gpu_windows.commits import records
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.planning.query import Query
 from gpu_windows.runners.stages import stage_output
@@ -72,19 +73,9 @@ def with_stages(reader: ResultReader, earlier: Iterable[QueryStage]) -> ResultRe
     for number, each in enumerate(earlier):
         own = replace(each.reader, first=first_kind(number), earlier={})
         for name in own.kinds:
-            if each.keeps_results or not own.is_result(name):
+            if each.keeps_results or name != records.RESULT:
                 found[stage_output(each.name, name)] = own, name
     return replace(reader, earlier=found)
-
-
-def merge_manifests(manifest: Manifest, earlier: Iterable[QueryStage]) -> Manifest:
-    """Return the manifest of a query with those of its earlier stages."""
-    facts, described = dict(manifest.facts), dict(manifest.described)
-    for each in earlier:
-        name = each.name
-        facts.update({f"{name}.{fact}": value for fact, value in each.manifest.facts.items()})
-        described.update({f"{name}: {n}": text for n, text in each.manifest.described.items()})
-    return replace(manifest, facts=facts, described=described)
 
 
 def check_stage(query: Query) -> None:

@@ -23,14 +23,13 @@ from gpu_windows.spark_glue.contract.output_kinds import first_kind
 from gpu_windows.spark_glue.contract.placement import shard_ids
 from gpu_windows.spark_glue.contract.times import follows_clock
 from gpu_windows.spark_glue.dataframes.stage_rows import combine_streams
-from gpu_windows.spark_glue.session.py_files import add_py_files
 from gpu_windows.spark_glue.session.settings import fragment_bytes, hadoop_setting
 from gpu_windows.spark_glue.session.shuffles import shuffle_partitions
-from gpu_windows.spark_glue.streams.empty_results import begin_stage, resume_manifest
+from gpu_windows.spark_glue.session.worker_python import add_py_files
 from gpu_windows.spark_glue.streams.engine import Engine
 from gpu_windows.spark_glue.streams.job import MicroBatchJob
 from gpu_windows.spark_glue.streams.outputs import StreamOutputs
-from gpu_windows.spark_glue.streams.resume import read_resumed_commit
+from gpu_windows.spark_glue.streams.resume import read_resumed_commit, resume_stages
 from gpu_windows.spark_glue.streams.select_job import SelectStageJob
 from gpu_windows.spark_glue.streams.sink_query import make_sink_query, open_writer
 from gpu_windows.spark_glue.streams.stage_job import StageJob
@@ -81,7 +80,7 @@ def start(
     _check_keep(outputs.session, keep)
     opened = _open_checkpoint(outputs.session, checkpoint)
     query = make_sink_query(outputs, opened.files.root, opened.log.files, opened.lineage)
-    stages, manifest = _resume_stages(outputs, opened.last, begin_empty)
+    stages, manifest = resume_stages(outputs, opened.last, begin_empty)
     check_picklable([stage.reader.plan for stage in stages])
     streams = {name: each for stage in stages for name, each in stage.rows.streams.items()}
     stream = _stream_writer(streams, stages, opened.log, trigger)
@@ -143,16 +142,6 @@ def _open_checkpoint(session: SparkSession, path: str) -> _OpenedCheckpoint:
     last = read_resumed_commit(log, files)
     log.files.check_create()
     return _OpenedCheckpoint(files, log, last, uuid4().hex if last is None else last.lineage)
-
-
-def _resume_stages(
-    outputs: StreamOutputs, last: StateCommit | None, begin_empty: Collection[str]
-) -> tuple[tuple[QueryStage, ...], Manifest]:
-    """Return the stages and the manifest of a query that resumes from a commit, if there is one."""
-    if last is None:
-        return outputs.stages, outputs.manifest
-    manifest = resume_manifest(outputs, last, begin_empty)
-    return tuple(begin_stage(stage, manifest) for stage in outputs.stages), manifest
 
 
 def _stream_writer(

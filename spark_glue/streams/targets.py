@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from itertools import chain
 
@@ -13,8 +14,8 @@ from gpu_windows.runners.sink import Sink, SinkQuery, Target, TargetsSink
 from gpu_windows.runners.stages import Stage, check_distinct_stages, stage_output
 from gpu_windows.spark_glue.contract.output_kinds import kinds_of
 from gpu_windows.spark_glue.streams.outputs import StreamOutputs
-from gpu_windows.spark_glue.streams.sink_query import key_columns, lacking_columns, window_columns
-from gpu_windows.spark_glue.streams.stages import QueryStage, check_has_no_clock
+from gpu_windows.spark_glue.streams.sink_query import facts_for_sinks
+from gpu_windows.spark_glue.streams.stages import check_has_no_clock
 
 
 def combine_targets(targets: Mapping[str, StreamOutputs]) -> StreamOutputs:
@@ -40,9 +41,9 @@ def combine_targets(targets: Mapping[str, StreamOutputs]) -> StreamOutputs:
     if others:
         for outputs in targets.values():
             check_has_no_clock(outputs.plan.query)
-    stages = [*chain.from_iterable(_as_stages(name, targets[name]) for name in others)]
+    stages = ((*targets[name].earlier, targets[name].as_stage(name)) for name in others)
     combined = copy(targets[last])
-    combined.earlier = (*stages, *combined.earlier)
+    combined.earlier = (*chain.from_iterable(stages), *combined.earlier)
     for each in combined.earlier:
         Stage(each.name)  # checks it
     check_distinct_stages(each.name for each in combined.earlier)
@@ -73,51 +74,25 @@ def combine_sinks(
                 sinks[name],
                 outputs.plan,
                 dict(_output_names("" if name == last else name, outputs)),
-                _SeesQuery(outputs, "" if name in (last, *of_paths) else name),
+                partial(_as_target, outputs, "" if name in (last, *of_paths) else name),
             )
             for name, outputs in targets.items()
         }
     )
 
 
-class _SeesQuery:
-    """Makes the query of a target of the whole query.
+def _as_target(outputs: StreamOutputs, name: str, query: SinkQuery) -> SinkQuery:
+    """Return the query of a target of the whole query.
 
-    Parameters
-    ----------
-    outputs : StreamOutputs
-        Of the target.
-    name : str
-        Of its stage; empty: its identity is that of the whole.
+    ``name``: of its stage; empty: its identity is that of the whole.
     """
-
-    def __init__(self, outputs: StreamOutputs, name: str) -> None:
-        self._outputs, self._name = outputs, name
-
-    def __call__(self, query: SinkQuery) -> SinkQuery:
-        """Return it."""
-        outputs = self._outputs
-        return replace(
-            query,
-            identity=identity_of(query.identity, self._name) if self._name else query.identity,
-            plan=outputs.plan,
-            key_columns=key_columns(outputs),
-            window_columns=window_columns(outputs),
-            lacking=lacking_columns(outputs),
-        )
+    identity = identity_of(query.identity, name) if name else query.identity
+    return replace(query, identity=identity, **facts_for_sinks(outputs))
 
 
 def identity_of(whole: str, name: str) -> str:
     """Return the identity of one of several queries: 32 hex digits, the same at every start."""
     return blake2b(f"{whole}/{name}".encode(), digest_size=16).hexdigest()
-
-
-def _as_stages(name: str, outputs: StreamOutputs) -> Iterable[QueryStage]:
-    """Return the stages of a query, of which the last has a name and gives its results."""
-    own = outputs.stages[-1]
-    selection = "; ".join(each.describe() for each in outputs.selections)
-    manifest = own.manifest.with_facts({"selection": selection} if selection else {})
-    return (*outputs.earlier, replace(own, name=name, manifest=manifest, keeps_results=True))
 
 
 def _output_names(name: str, outputs: StreamOutputs) -> Iterable[tuple[str, str]]:

@@ -38,6 +38,12 @@ def use_task_device(share: float) -> None:
     begin_task(addresses, share if addresses else _UNGRANTED_SHARE, context.partitionId())
 
 
+def task_number() -> int:
+    """Return the partition number of this task; 0 outside of Spark."""
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
+
+
 def task_threads(plan: Plan) -> int:
     """Return how many threads CPU kernels may use in this task: its number of cores."""
     context = TaskContext.get()

@@ -84,9 +84,7 @@ class Cutter:
 def send_whole(shards: Sequence[int], message: bytes) -> pa.RecordBatch:
     """Return rows with one small message for every shard."""
     columns = [[*shards], [WHOLE] * len(shards), [message] * len(shards)]
-    return pa.record_batch(
-        [pa.array(c, f.type) for c, f in zip(columns, PACKED, strict=True)], schema=PACKED
-    )
+    return pa.record_batch(columns, schema=PACKED)
 
 
 def join_fragments(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Buffer]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,17 +13,16 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.local import to_ticks, without_markers
 from gpu_windows.runners.scanned_rows import ScannedRows
 from gpu_windows.scans.splits import Split, fill_bins, split_bytes, split_files
-from gpu_windows.spark_glue.tasks.worker_step import map_in_workers
+from gpu_windows.spark_glue.session.settings import byte_count
+from gpu_windows.spark_glue.tasks.worker_step import Batches, Step, map_in_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-Batches = Iterator[pa.RecordBatch]
 #: Settings of how many tasks run at a time, and how many bytes one of them reads.
 _PARALLELISM = ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism")
 _MAX_BYTES = "spark.sql.files.maxPartitionBytes"
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 
 
 @dataclass(frozen=True)
@@ -37,19 +36,19 @@ class ReadSplits:
         Splits of each task, see `assign_splits`. They are pickled one by one, so that a task
         unpickles its own alone.
     plan : Plan
-    step : callable
-        Takes the batches; see `gpu_windows.spark_glue.columns.projections.columns_of`.
+    step : Step
+        See `gpu_windows.spark_glue.columns.projections.columns_of`.
     """
 
     rows: ScannedRows
     bins: tuple[bytes, ...]
     plan: Plan
-    step: Callable[[Iterable[pa.RecordBatch]], Batches]
+    step: Step
 
     def __call__(self, tasks: Iterable[pa.RecordBatch]) -> Batches:
         """Run in a Spark task, whose rows are numbers of bins."""
         numbers = (number for batch in tasks for number in batch.column(0).to_pylist())
-        return self.step(self._read(numbers))
+        yield from self.step(self._read(numbers))
 
     def _read(self, numbers: Iterable[int]) -> Batches:
         plan = self.plan
@@ -75,7 +74,7 @@ def read_in_tasks(
     session: SparkSession,
     rows: ScannedRows,
     plan: Plan,
-    step: Callable[[Iterable[pa.RecordBatch]], Batches],
+    step: Step,
     schema: StructType,
 ) -> DataFrame:
     """Return the output of a step over the rows of files, which tasks read."""
@@ -89,7 +88,8 @@ def read_in_tasks(
 def assign_splits(session: SparkSession, rows: ScannedRows) -> list[tuple[tuple[int, Split], ...]]:
     """Return the splits of each task, each with the number of its part."""
     files = [file for part in rows.parts for file in part.scan.files]
-    size = split_bytes(files, _tasks_at_a_time(session), _max_split_bytes(session))
+    max_bytes = byte_count(session.conf.get(_MAX_BYTES))
+    size = split_bytes(files, _tasks_at_a_time(session), max_bytes)
     splits = (
         (number, split)
         for number, part in enumerate(rows.parts)
@@ -105,10 +105,3 @@ def _tasks_at_a_time(session: SparkSession) -> int:
             return int(value)
     context = getattr(session, "sparkContext", None)  # Spark Connect has none
     return int(context.defaultParallelism) if context is not None else 200
-
-
-def _max_split_bytes(session: SparkSession) -> int:
-    text = str(session.conf.get(_MAX_BYTES)).strip().lower()
-    number = text.removesuffix("b")
-    digits = number.rstrip("kmgtp")
-    return int(digits) * _UNITS[number[len(digits) :]]

@@ -9,32 +9,33 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark import cloudpickle
 
 from gpu_windows.errors import GpuWindowsError, QueryError
+from gpu_windows.monitoring.logs import current_fields, log_fields, log_to_stderr
 from gpu_windows.spark_glue.session.worker_python import WORKER_MODULES, python_of
+from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    Batches = Iterator[pa.RecordBatch]
+Batches = Iterator[pa.RecordBatch]
+#: Takes the batches of a partition and yields those of the result.
+Step = Callable[[Batches], Iterable[pa.RecordBatch]]
 
 
-def map_in_workers(
-    frame: DataFrame, step: Callable[[Batches], Iterable[pa.RecordBatch]], schema: StructType
-) -> DataFrame:
+def map_in_workers(frame: DataFrame, step: Step, schema: StructType) -> DataFrame:
     """Return the output of a step over the batches of a DataFrame, computed by Python workers.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-    step : callable
-        Takes the batches of a partition and yields those of the result.
+    step : Step
     schema : pyspark.sql.types.StructType
         Of the result.
 
@@ -44,7 +45,8 @@ def map_in_workers(
         If the step cannot be pickled, because a user's function refers to what exists in this
         process only: a session, a lock, an open file.
     """
-    return frame.mapInArrow(portable(ShortErrors(step), frame.sparkSession), schema)
+    task = WorkerTask(step, current_fields())
+    return frame.mapInArrow(portable(task, frame.sparkSession), schema)
 
 
 def portable(step: Callable[..., Any], session: SparkSession) -> PortableStep:
@@ -59,23 +61,29 @@ def portable(step: Callable[..., Any], session: SparkSession) -> PortableStep:
 
 
 @dataclass(frozen=True)
-class ShortErrors:
-    """A step whose errors, those of users' functions too, come without this package's traceback.
+class WorkerTask:
+    """A step in a Spark task: it logs with the driver's fields, and its errors are short.
 
-    Spark ends its message with the error, which has the user's part of the traceback.
+    They come without this package's traceback, those of users' functions too: Spark ends its
+    message with the error, which has the user's part of the traceback.
     """
 
-    step: Callable[[Batches], Iterable[pa.RecordBatch]]
+    step: Step
+    fields: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def __name__(self) -> str:
         """The name of the step."""
-        return getattr(self.step, "__name__", type(self.step).__name__)
+        return _name(self.step)
 
     def __call__(self, batches: Batches) -> Batches:
         """Run in a Spark task."""
+        freeze_modules()
+        if self.fields:
+            log_to_stderr()
         try:
-            yield from self.step(batches)
+            with log_fields(**self.fields):
+                yield from self.step(batches)
         except GpuWindowsError as error:
             raise error.with_traceback(None) from None
 
@@ -94,7 +102,7 @@ class PortableStep:
     @property
     def __name__(self) -> str:
         """The name that Spark's plans show."""
-        return getattr(self.step, "__name__", type(self.step).__name__)
+        return _name(self.step)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the step."""

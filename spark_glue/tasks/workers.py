@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import pyarrow as pa
-from pyspark import TaskContext
 
 from gpu_windows.operators.base import Emission, MergesPartials, Operator, TakesKeys
 from gpu_windows.operators.batch_size import gather, gather_batches, rows_per_call
@@ -18,8 +17,7 @@ from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import Plan, is_plan_of
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.spark_glue.tasks.device import task_threads, use_task_device
-from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
+from gpu_windows.spark_glue.tasks.device import task_number, task_threads, use_task_device
 from gpu_windows.spark_glue.tasks.given_keys import plan_of_tasks, split_given
 from gpu_windows.spark_glue.tasks.packing import (
     FRAGMENT_BYTES,
@@ -69,11 +67,10 @@ class MakePartials:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
-        freeze_modules()
         use_task_device(self.gpu_share)
         stage = Preaggregation(self.plan, threads=task_threads(self.plan))
         tables = stage.run(to_planned_types(batches))
-        yield from pack(self.plan, tables, max_bytes=self.max_bytes, sender=_task_number())
+        yield from pack(self.plan, tables, max_bytes=self.max_bytes, sender=task_number())
 
 
 @dataclass(frozen=True)
@@ -89,12 +86,11 @@ class PackRows:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
-        freeze_modules()
         yield from self.pack(gather(to_planned_types(batches), self.plan.call_rows()))
 
     def pack(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Yield tables as rows of `PACKED`."""
-        yield from pack(self.plan, tables, self.ids, self.max_bytes, _task_number())
+        yield from pack(self.plan, tables, self.ids, self.max_bytes, task_number())
 
 
 @dataclass(frozen=True)
@@ -117,13 +113,11 @@ class RunShards:
             for field in TAG_FIELDS:
                 table = table.append_column(field, _null_lists(len(table), field.type))
             yield from table.cast(schema).to_batches(_OUTPUT_ROWS)
-        columns = [_nothing(field) for field in schema]
-        columns[-len(TAGS) :] = tag_values(run.counters)
-        yield pa.record_batch(columns, schema=schema)
+        nothing = [_nothing(field) for field in [*schema][: -len(TAGS)]]
+        yield pa.record_batch([*nothing, *tag_values(run.counters)], schema=schema)
 
     def start(self) -> PartitionRun:
         """Prepare a Spark task; return the evaluation of its partition."""
-        freeze_modules()
         use_task_device(self.gpu_share)
         return PartitionRun(self.plan, self.side, packed=self.packed)
 
@@ -201,18 +195,11 @@ class PartitionRun:
         return self._plan.query.side_outputs[self._side].empty_table() if rows is None else rows
 
 
-def _task_number() -> int:
-    """Return the partition number of this task; 0 outside of Spark."""
-    context = TaskContext.get()
-    return 0 if context is None else context.partitionId()
-
-
-def tag_values(counters: Counters) -> list[pa.Array]:
-    """Return the values of the columns `TAGS` for a row of counters."""
+def tag_values(counters: Counters) -> list[list[Any]]:
+    """Return the columns `TAGS` of a row of counters."""
     counts = [getattr(counters, name) for name in Counters.names()]
     user = dict(counters.user)
-    values = (counts, [*user], [*user.values()])
-    return [pa.array([each], field.type) for each, field in zip(values, TAG_FIELDS, strict=True)]
+    return [[counts], [[*user]], [[*user.values()]]]
 
 
 def _nothing(field: pa.Field) -> pa.Array:

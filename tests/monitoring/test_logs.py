@@ -15,7 +15,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.monitoring.logs import LogFields, current_fields, log_fields
-from gpu_windows.spark_glue.tasks.logged_task import LoggedTask
+from gpu_windows.spark_glue.tasks.worker_step import WorkerTask
 from tests.sinks.dying import NOW
 from tests.spark_glue.stream_runs import batches, files, outputs_of, streamed
 
@@ -73,7 +73,7 @@ def test_tasks_log_with_the_fields_of_the_driver(logged: pytest.LogCaptureFixtur
             LOGGER.warning("%d", number)
             yield pa.record_batch({"a": [number]})
 
-    assert len([*LoggedTask(task, {"query": "totals"})([])]) == 2
+    assert len([*WorkerTask(task, {"query": "totals"})(iter([]))]) == 2
     assert [fields_of(each)[0] for each in logged.records] == ["totals", "totals"]
     assert current_fields() == {}
 

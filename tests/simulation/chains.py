@@ -23,8 +23,8 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.arrow_rows import with_result_time
 from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT
 from gpu_windows.spark_glue.tasks.fragments import join_fragments
+from gpu_windows.spark_glue.tasks.micro_batch import PackMicroBatch
 from gpu_windows.spark_glue.tasks.packing import from_ipc
-from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_run import _in_order as in_order
 from gpu_windows.spark_glue.tasks.workers import PackRows
 from gpu_windows.vocabulary.options import Options

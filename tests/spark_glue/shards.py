@@ -27,8 +27,8 @@ from gpu_windows.spark_glue.contract.reported_watermarks import (
 from gpu_windows.spark_glue.contract.times import to_ticks
 from gpu_windows.spark_glue.contract.watermarks import INPUT
 from gpu_windows.spark_glue.tasks.fragments import join_fragments
+from gpu_windows.spark_glue.tasks.micro_batch import PackMicroBatch
 from gpu_windows.spark_glue.tasks.packing import from_ipc
-from gpu_windows.spark_glue.tasks.packing_task import PackMicroBatch
 from gpu_windows.spark_glue.tasks.shard_run import FinishedRun, ShardRun
 from gpu_windows.spark_glue.tasks.workers import PackRows
 from gpu_windows.vocabulary.watermarks import CombinedWatermark, WatermarkStrategy

@@ -189,4 +189,4 @@ def test_collations_go_to_arrow_and_back() -> None:
             }
         )
     )
-    assert to_spark_schema(found, StructType()) == schema
+    assert to_spark_schema(found) == schema

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark import SparkFiles
 
-from gpu_windows.spark_glue.session.py_files import add_py_files
+from gpu_windows.spark_glue.session.worker_python import add_py_files
 
 
 @pytest.fixture

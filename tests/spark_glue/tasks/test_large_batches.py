@@ -79,7 +79,7 @@ def test_rows_whose_order_matters_are_sorted_first(monkeypatch: pytest.MonkeyPat
 
 
 def test_results_cross_in_small_blobs_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = pytest.importorskip("gpu_windows.spark_glue.tasks.shard_task")
+    task = pytest.importorskip("gpu_windows.spark_glue.tasks.micro_batch")
     monkeypatch.setattr(task, "_MAX_BLOB_BYTES", 1 << 12)
     results = pa.table({"n": range(1 << 19)})
     emissions = [Emission(results.slice(0, 1 << 18), results), Emission(results, pa.table({}))]

@@ -1,7 +1,8 @@
-"""Shard side of a micro-batch: rows under the last watermark, then the next one, then the state."""
+"""Tasks of a micro-batch: to pack rows by shard, to run the shards, to select rows without them."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, groupby
@@ -16,22 +17,35 @@ from gpu_windows.checkpointing.state_commit import ShardState, StagedFile
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.monitoring.logs import log_fields
 from gpu_windows.operators.base import Emission
-from gpu_windows.planning.plan import Plan
+from gpu_windows.operators.batch_size import gather_batches
+from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation
+from gpu_windows.planning.kinds.select import SelectPlan
+from gpu_windows.planning.kinds.window import WindowQuery
+from gpu_windows.planning.plan import Plan, is_plan_of
+from gpu_windows.rules import LONG_MIN
+from gpu_windows.spark_glue.contract.future_rows import (
+    are_rejected,
+    emit_rejected,
+    split_future_rows,
+)
 from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT, SIDES
 from gpu_windows.spark_glue.contract.progress import watermark_after
-from gpu_windows.spark_glue.contract.records import ShardReport, to_records
+from gpu_windows.spark_glue.contract.records import SelectReport, ShardReport, to_records
 from gpu_windows.spark_glue.contract.reported_watermarks import (
     ReportedWatermarks,
     holds_watermarks,
 )
 from gpu_windows.spark_glue.contract.times import to_ticks
-from gpu_windows.spark_glue.tasks.device import task_threads, use_task_device
+from gpu_windows.spark_glue.tasks.device import task_number, task_threads, use_task_device
 from gpu_windows.spark_glue.tasks.fragments import join_fragments
-from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
 from gpu_windows.spark_glue.tasks.given_keys import plan_of_shard
 from gpu_windows.spark_glue.tasks.open_shard import open_shard
-from gpu_windows.spark_glue.tasks.packing import from_ipc, to_messages
+from gpu_windows.spark_glue.tasks.packing import from_ipc, send_to_all, to_messages
+from gpu_windows.spark_glue.tasks.planned_types import to_planned_types
 from gpu_windows.spark_glue.tasks.shard_run import ShardRun
+from gpu_windows.spark_glue.tasks.workers import PackRows
 from gpu_windows.vocabulary.watermarks import CombinedWatermark
 
 #: A message to every shard, so that shards without rows run, too.
@@ -41,6 +55,55 @@ CONTROL = b"control"
 _MAX_INLINE_BYTES, MIN_INLINE_BYTES = 1 << 20, 1 << 14
 #: Bytes of a blob of results, which goes to the JVM as one batch of rows.
 _MAX_BLOB_BYTES = 1 << 24
+#: So many tasks return few results as they are; those after them less and less.
+_INLINE_TASKS = 1_024
+
+
+@dataclass(frozen=True)
+class PackMicroBatch:
+    """Packs the rows of a task by shard; plans with partials first pre-aggregate on-time rows.
+
+    Parameters
+    ----------
+    plan : Plan
+    rows : PackRows
+        Packs tables.
+    watermark : int
+        Of the previous micro-batch, in ticks; `LONG_MIN` before there is one.
+    gpu_share : float
+        A task's share of a GPU.
+    """
+
+    plan: Plan
+    rows: PackRows
+    watermark: int = LONG_MIN
+    gpu_share: float = 1.0
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run in a Spark task: input rows to rows of `PACKED`."""
+        reported = ReportedWatermarks()
+        tables = _read_rows(self.plan, batches, reported)
+        if self.plan.makes_partials:
+            tables = self._with_partials(tables)
+        yield from self.rows.pack(tables)
+        if reported.watermarks:
+            yield send_to_all(self.plan, reported.as_bytes, self.rows.ids)
+
+    def _with_partials(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        assert is_plan_of(self.plan, WindowQuery)
+        use_task_device(self.gpu_share)
+        stage = OnTimePreaggregation(self.plan, self.watermark, threads=task_threads(self.plan))
+        return chain.from_iterable(
+            (each,) if are_rejected(each) else stage.split(each) for each in tables
+        )
+
+
+def _read_rows(
+    plan: Plan, batches: Iterable[pa.RecordBatch], reported: ReportedWatermarks
+) -> Iterator[pa.Table]:
+    """Yield the rows of a task, rejected ones apart; add their watermarks to ``reported``."""
+    tables = split_future_rows(gather_batches(plan, to_planned_types(batches)))
+    return reported.collect(plan.query, tables)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +152,6 @@ class RunMicroBatch:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task: rows of `PACKED` to rows of `records.SCHEMA`."""
-        freeze_modules()
         use_task_device(self.gpu_share)
         self.log.check_is_reachable()
         numbers = {each: number for number, each in enumerate(self.ids)}
@@ -170,3 +232,65 @@ def to_blobs(emissions: Iterable[Emission], first_kind: int) -> Iterator[Blob]:
         for kind, table in [*tables, *enumerate(emission.sides.values(), SIDES)]:
             for blob in to_messages(table, _MAX_BLOB_BYTES):
                 yield first_kind + kind, blob
+
+
+def inline_bytes(task: int) -> int:
+    """Return how many bytes of results a task returns to the driver; more go to a file of its own.
+
+    A task does not know how many others there are. The bytes of later ones shrink with the square
+    of their number, so that those of all tasks together are less than 32 MiB.
+    """
+    return int(MIN_INLINE_BYTES * min(1.0, _INLINE_TASKS / (task + 1)) ** 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectRows:
+    """Stage the rows of a task as results.
+
+    Parameters
+    ----------
+    plan : SelectPlan
+    log : CommitLog
+    sequence : int
+        Of the micro-batch's commit.
+    first_kind : int
+        The first of the kinds of its rows.
+    """
+
+    plan: SelectPlan
+    log: CommitLog
+    sequence: int
+    first_kind: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run in a Spark task: input rows to rows of `records.SCHEMA`."""
+        self.log.check_is_reachable()
+        reported, run = ReportedWatermarks(), _Run(self.plan)
+        emissions = run.emissions(_read_rows(self.plan, batches, reported))
+        blobs = to_blobs(emissions, self.first_kind)
+        task = task_number()
+        inline, staged_file = stage_blobs(self.log, self.sequence, blobs, inline_bytes(task))
+        report = SelectReport(reported.watermarks, run.counters, run.seconds, staged_file)
+        yield to_records(task, inline, report.as_bytes)
+
+
+class _Run:
+    """Runs the operator, and measures it."""
+
+    def __init__(self, plan: SelectPlan) -> None:
+        self._plan = plan
+        self.counters, self.seconds = Counters(), 0.0
+
+    def emissions(self, tables: Iterable[pa.Table]) -> Iterator[Emission]:
+        """Yield the results of rows, and those that are rejected."""
+        operator = build_operator(self._plan)
+        for table in tables:
+            began = time.perf_counter()
+            if are_rejected(table):
+                found = [emit_rejected([table], self._plan.result_schema)]
+            else:
+                found = [*operator.process(table)]
+            self.seconds += time.perf_counter() - began
+            for emission in found:
+                self.counters += emission.counters
+                yield emission

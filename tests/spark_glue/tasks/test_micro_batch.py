@@ -14,7 +14,12 @@ from gpu_windows.errors import StateCorruptedError
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.contract.progress import read_combined_watermark
 from gpu_windows.spark_glue.tasks.fragments import send_whole
-from gpu_windows.spark_glue.tasks.shard_task import CONTROL, RunMicroBatch
+from gpu_windows.spark_glue.tasks.micro_batch import (
+    CONTROL,
+    MIN_INLINE_BYTES,
+    RunMicroBatch,
+    inline_bytes,
+)
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 from tests.spark_glue.shards import windows_of_ten
 
@@ -51,3 +56,11 @@ def test_a_shard_that_comes_again_is_refused(tmp_path: Path) -> None:
     """Its second half would begin from the state before the first one, and one would be lost."""
     with pytest.raises(StateCorruptedError, match="consecutively, got shard 1"):
         [*make_task(tmp_path, 2)(controls(1, 0, 1))]
+
+
+def test_few_tasks_return_their_results_and_many_not_more_than_a_driver_takes() -> None:
+    sizes = [inline_bytes(task) for task in range(1_000_000)]
+    assert {*sizes[:1_024]} == {MIN_INLINE_BYTES}
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[10_000] < 200
+    assert 16 << 20 < sum(sizes) < 32 << 20
