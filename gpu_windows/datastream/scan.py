@@ -148,7 +148,7 @@ def scan_stream(
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
         rule = "max_files_per_trigger is a number of files, at least 1"
         raise QueryError(rule, value=repr(limit))
-    from gpu_windows.spark_glue.streams.scanned_source import scan_stream_by_spark
+    from gpu_windows.spark_glue.streams.outputs import scan_stream_by_spark
 
     source = scan_stream_by_spark(folder, session, schema, max_files_per_trigger)
     return Scan((folder,), source)

@@ -75,11 +75,11 @@ def assert_runs_agree(
     frames_by_name = {name: spark.createDataFrame(table) for name, table in inputs.items()}
     batch = _outputs(query, frames, frames_by_name).result()
     compared: dict[str, Any] = {"columns": columns, "digits": digits}
-    _compare("a Spark batch", batch, "Arrow", local, compared)
+    _compare("a Spark batch", batch, local, compared)
     if compare_stream:
         with tempfile.TemporaryDirectory() as folder:
             results = _run_stream(query, spark, tables, inputs, micro_batches, Path(folder))
-        _compare("a stream", results, "Arrow", local, compared)
+        _compare("a stream", results, local, compared)
     return local
 
 
@@ -90,11 +90,11 @@ def _outputs(query: Callable[..., Any], tables: Any, inputs: Any) -> Any:
     )
 
 
-def _compare(name: str, found: Any, other: str, wanted: Any, options: dict[str, Any]) -> None:
+def _compare(name: str, found: Any, wanted: pa.Table, options: dict[str, Any]) -> None:
     try:
         assert_rows(found, wanted, **options)
     except AssertionError as error:
-        raise AssertionError(f"{name} (+) and {other} (-) do not agree: {error}") from None
+        raise AssertionError(f"{name} (+) and Arrow (-) do not agree: {error}") from None
 
 
 def _run_stream(

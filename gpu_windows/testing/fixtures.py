@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gpu_windows.spark_glue.session.local_session import QUIET
 from gpu_windows.spark_glue.session.settings import session
 
 if TYPE_CHECKING:
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
 _SETTINGS = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "2",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
+    **QUIET,
 }
 
 

@@ -60,11 +60,11 @@ def assert_rows(
         right = _read_times(right, left, names)
     found = [_comparable(row, names, digits) for row in left]
     wanted = [_comparable(row, names, digits) for row in right]
-    if in_order and found != wanted:
-        raise AssertionError(_describe_order(found, wanted, names))
     missing, extra = Counter(wanted) - Counter(found), Counter(found) - Counter(wanted)
     if missing or extra:
         raise AssertionError(_describe(missing, extra, names, len(found), len(wanted)))
+    if in_order and found != wanted:
+        raise AssertionError(_describe_order(found, wanted))
 
 
 def as_rows(table: Any) -> list[dict[str, Any]]:
@@ -180,20 +180,11 @@ def _describe(
     return "\n".join([*lines, "  (- expected, + found)"])
 
 
-def _describe_order(
-    found: Sequence[Hashable], wanted: Sequence[Hashable], names: Sequence[str]
-) -> str:
-    if Counter(found) != Counter(wanted):
-        missing, extra = Counter(wanted) - Counter(found), Counter(found) - Counter(wanted)
-        return _describe(missing, extra, names, len(found), len(wanted))
+def _describe_order(found: Sequence[Hashable], wanted: Sequence[Hashable]) -> str:
     at = next(i for i, (a, b) in enumerate(zip(found, wanted, strict=True)) if a != b)
     rows = f"  - {_show(wanted[at])}\n  + {_show(found[at])}"
     return f"the rows are the same, but not their order: row {at} differs\n{rows}"
 
 
 def _show(row: Any) -> str:
-    return ", ".join(str(value) if _is_time(value) else repr(value) for value in row)
-
-
-def _is_time(value: object) -> bool:
-    return hasattr(value, "isoformat")
+    return ", ".join(str(value) if hasattr(value, "isoformat") else repr(value) for value in row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
@@ -26,7 +26,6 @@ from gpu_windows.spark_glue.tasks.scanning import read_in_tasks
 from gpu_windows.spark_glue.tasks.worker_step import Step, map_in_workers
 from gpu_windows.spark_glue.tasks.workers import (
     COUNTERS,
-    TAGS,
     USER_COUNTERS,
     USER_COUNTS,
     MakePartials,
@@ -78,12 +77,11 @@ def tag_results(rows: BatchRows, plan: Plan, side: str | None = None) -> DataFra
     """
     keys = [rows.frame.schema[name] for name in plan.query.keys]
     schema = to_spark_schema(tagged_schema(plan, side), keys)
-    share = gpu_share(rows.frame.sparkSession.conf)
-    return run_shards(rows, plan, lambda packed: RunShards(plan, packed, share, side), schema)
+    return run_shards(rows, plan, schema, lambda run: replace(run, side=side))
 
 
 def run_shards(
-    rows: BatchRows, plan: Plan, make: Callable[[bool], Step], schema: StructType
+    rows: BatchRows, plan: Plan, schema: StructType, last_step: Callable[[RunShards], Step]
 ) -> DataFrame:
     """Return the output of the last step of a query over all shards.
 
@@ -91,10 +89,10 @@ def run_shards(
     ----------
     rows : BatchRows
     plan : Plan
-    make : callable
-        Returns the step, given whether rows come packed: see `RunShards`.
     schema : pyspark.sql.types.StructType
-        Of its output.
+        Of the output.
+    last_step : callable
+        Returns the step, given what runs the shards.
     """
     frame = rows.frame
     conf = frame.sparkSession.conf
@@ -110,12 +108,14 @@ def run_shards(
             keys = one_task.mapInArrow(PackKeys(plan, max_bytes), packed_schema)
             packed = packed.unionAll(keys)
         by_shard = packed.repartition(SHARD).sortWithinPartitions(SHARD, NUMBER)
-        return map_in_workers(by_shard, make(True), schema)
+        run = RunShards(plan, packed=True, gpu_share=share)
+        return map_in_workers(by_shard, last_step(run), schema)
     if is_plan_of(plan, WindowQuery) and plan.makes_partials:
         sorted_rows = _sort_by_shard(spark_partials(frame, plan), plan, ())
     else:
         sorted_rows = _sort_by_shard(columns_of(frame, plan), plan, plan.order)
-    return map_in_workers(sorted_rows, make(False), schema)
+    run = RunShards(plan, packed=False, gpu_share=share)
+    return map_in_workers(sorted_rows, last_step(run), schema)
 
 
 def _sort_by_shard(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
@@ -156,7 +156,7 @@ def _assign_shards(frame: DataFrame, plan: Plan, shard: Column) -> DataFrame:
 
 def drop_counters(frame: DataFrame) -> DataFrame:
     """Return the results of a tagged DataFrame, without rows and columns of counters."""
-    return frame.where(F.col(COUNTERS).isNull()).drop(*TAGS)
+    return frame.where(F.col(COUNTERS).isNull()).drop(COUNTERS, USER_COUNTERS, USER_COUNTS)
 
 
 def total_counters() -> list[Column]:

@@ -43,8 +43,7 @@ from gpu_windows.spark_glue.contract.watermarks import without_markers
 from gpu_windows.spark_glue.dataframes.results import name_results, results_in_time
 from gpu_windows.spark_glue.dataframes.source import SparkSource
 from gpu_windows.spark_glue.dataframes.spark_selection import SparkOutputs, apply_selections
-from gpu_windows.spark_glue.session.settings import crosses_quickly
-from gpu_windows.spark_glue.session.shuffles import default_shards
+from gpu_windows.spark_glue.session.settings import crosses_quickly, default_shards
 from gpu_windows.spark_glue.session.worker_python import prepare_workers
 
 if TYPE_CHECKING:
@@ -52,8 +51,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Computed:
-    """What Spark computes for a query.
+class _Computation:
+    """The computation of a query in Spark.
 
     Parameters
     ----------
@@ -121,27 +120,27 @@ class BatchOutputs(SparkOutputs):
 
     def _all_results(self, observation: Observation | None = None) -> DataFrame:
         """Return the results before selections."""
-        computed, frame = self._computed, self._computed.frame
+        computation, frame = self._computation, self._computation.frame
         if observation is not None:
-            frame = frame.observe(observation, *computed.counters)
-        return name_results(computed.finish(frame), self.plan.query)
+            frame = frame.observe(observation, *computation.counters)
+        return name_results(computation.finish(frame), self.plan.query)
 
     @cached_property
-    def _computed(self) -> _Computed:
+    def _computation(self) -> _Computation:
         plan, rows = self.plan, self._rows
         if is_plan_of(plan, SelectQuery):
-            return _Computed(
+            return _Computation(
                 rows, row_counts(), no_user_counters(), partial(selected_rows, plan=plan)
             )
         if is_finished_in_spark(plan):
             partials, counters = spark_partials(rows, plan), totals_of_partials(plan)
-            return _Computed(partials, counters, no_user_counters(), partial(results, plan=plan))
+            return _Computation(partials, counters, no_user_counters(), partial(results, plan=plan))
 
         def finish(frame: DataFrame) -> DataFrame:
             return as_times(drop_counters(frame), plan.query.window_types)
 
-        tagged = tag_results(self._batch_rows, plan)
-        return _Computed(tagged, total_counters(), total_user_counters(), finish)
+        frame = tag_results(self._batch_rows, plan)
+        return _Computation(frame, total_counters(), total_user_counters(), finish)
 
     def _side(self, tag: str) -> DataFrame:
         """Return the rows of a side output; each output is computed when it is evaluated."""
@@ -155,7 +154,7 @@ class BatchOutputs(SparkOutputs):
     def _writer(self) -> ResultWriter:
         schema = self.result().schema
         results = PublicResults(self.plan, self.selections, to_arrow_schema(schema))
-        return ResultWriter(self._source.frame.sparkSession, self._batch_rows, results, schema)
+        return ResultWriter(self._batch_rows, results, schema)
 
     def explain(self) -> str:
         """Return the plan, and why Spark would write the results where tasks cannot."""
@@ -185,8 +184,8 @@ class BatchOutputs(SparkOutputs):
 
     def metrics(self) -> DataFrame:
         """Return one row of counters."""
-        computed = self._computed
-        return computed.frame.select(*computed.counters, computed.user_counters)
+        computation = self._computation
+        return computation.frame.select(*computation.counters, computation.user_counters)
 
     def _user_frame(self) -> DataFrame:
         return self._source.frame.drop(*self._source.public, DELETED, *MARKS)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from gpu_windows import rules
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.formulas import lower
-from gpu_windows.aggregates.partials import ROWS, Partial
+from gpu_windows.aggregates.partials import ROWS
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.preaggregation import UNUSED
@@ -63,14 +63,18 @@ def results(partials: DataFrame, plan: WindowPlan) -> DataFrame:
         WINDOW_START: rules.start_of(number, grid),
         WINDOW_END: rules.end_of(number, grid),
     }
-    columns: dict[Partial, list[Column]] = {
+    columns = {
         column.partial: [F.col(field.name) for field in column.fields]
         for column in partial_columns(plan)
     }
+    formulas = _Columns()
     return partials.where(~_is_unused(plan)).select(
         *(_key(name, plan) for name in plan.query.keys),
         *(_time(bound, plan).alias(name) for name, bound in bounds.items()),
-        *(_lower(each, columns).alias(each.name) for each in plan.query.function.built_in),
+        *(
+            lower(each, [columns[partial] for partial in each.partials], formulas).alias(each.name)
+            for each in plan.query.function.built_in
+        ),
         *_firing(plan),
     )
 
@@ -118,10 +122,6 @@ def _is_unused(plan: WindowPlan) -> Column:
     return special | (F.pmod(F.col(SLICE), F.lit(2)) == 1)
 
 
-def _lower(bound: BoundAggregate, columns: dict[Partial, list[Column]]) -> Column:
-    return lower(bound, [columns[partial] for partial in bound.partials], _COLUMNS)
-
-
 class _Columns:
     """Evaluates formulas of aggregates on Spark columns."""
 
@@ -147,9 +147,6 @@ class _Columns:
         self, bound: BoundAggregate, high: Column, low: Column, counts: Column, some: Column
     ) -> Column:
         return self.result(bound, _exact(high, low).cast("double") / counts, some)
-
-
-_COLUMNS = _Columns()
 
 
 def _exact(high: Column, low: Column) -> Column:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
@@ -28,8 +28,9 @@ from gpu_windows.spark_glue.columns.projections import public_rows
 from gpu_windows.spark_glue.columns.types import to_spark_schema
 from gpu_windows.spark_glue.dataframes.arrow_expressions import why_not_alike
 from gpu_windows.spark_glue.files.local_parquet import LocalParquet
+from gpu_windows.spark_glue.files.part_files import open_writer
 from gpu_windows.spark_glue.session.settings import hadoop_setting
-from gpu_windows.spark_glue.tasks.device import gpu_share, task_number
+from gpu_windows.spark_glue.tasks.device import task_number
 from gpu_windows.spark_glue.tasks.workers import TAG_FIELDS, RunShards, tag_values
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 _FILES = pa.schema(
     [("name", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64()), *TAG_FIELDS]
 )
-#: Setting of Hadoop: whether a complete folder gets a marker. Commits replace it here.
-_MARK = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 #: The error of a task, within the message of Spark's error.
 _OF_TASK = re.compile(r"gpu_windows\.errors\.OutputError: (.*)")
 
@@ -109,17 +108,19 @@ class ResultWriter:
 
     Parameters
     ----------
-    session : pyspark.sql.SparkSession
     rows : BatchRows
     results : PublicResults
     schema : pyspark.sql.types.StructType
         Spark's of the results.
     """
 
-    session: SparkSession
     rows: BatchRows
     results: PublicResults
     schema: StructType
+
+    @property
+    def _session(self) -> SparkSession:
+        return self.rows.frame.sparkSession
 
     def why_by_spark(self, compression: str | None = None) -> str | None:
         """Return why Spark must write the results; None if the tasks that compute them do."""
@@ -132,7 +133,7 @@ class ResultWriter:
             return "distinct, sorted and limited results depend on those of all tasks"
         if (reason := self._why_selected_by_spark()) is not None:
             return reason
-        local = LocalParquet.of_session(self.session, compression)
+        local = LocalParquet.of_session(self._session, compression)
         if local is None:
             return "the session's settings of Parquet files ask for what only Spark writes"
         if not local.takes(self.schema):
@@ -149,7 +150,7 @@ class ResultWriter:
             return None
         try:
             before = replace(results, selections=())
-            reason = why_not_alike(self.session, texts, before.select(nothing).schema)
+            reason = why_not_alike(self._session, texts, before.select(nothing).schema)
             types = results.select(nothing).schema.types
         except GpuWindowsError as error:
             return f"an expression of a selection is not one that Arrow computes, {error.value}"
@@ -170,8 +171,8 @@ class ResultWriter:
         ------
         OutputError
         """
-        files = target.open(hadoop_setting(self.session.conf))
-        local = LocalParquet.of_session(self.session, target.compression)
+        files = target.open(hadoop_setting(self._session.conf))
+        local = LocalParquet.of_session(self._session, target.compression)
         by_spark = self.why_by_spark(target.compression) is not None
         write = BoundedWrite.begin(files, self.schema.json(), target.mode)
         counters: Counters | None = None
@@ -188,13 +189,11 @@ class ResultWriter:
         self, write: BoundedWrite, encoding: ParquetEncoding
     ) -> tuple[list[WrittenFile], Counters]:
         """Return the files of successful attempts, and the sum of their counters."""
-        plan, share = self.results.plan, gpu_share(self.session.conf)
 
-        def make(packed: bool) -> WriteResults:  # noqa: FBT001 - of `run_shards`
-            run = RunShards(plan, packed, share)
+        def last_step(run: RunShards) -> WriteResults:
             return WriteResults(run, write, self.results, encoding)
 
-        reports = run_shards(self.rows, plan, make, to_spark_schema(_FILES))
+        reports = run_shards(self.rows, self.results.plan, to_spark_schema(_FILES), last_step)
         with _task_errors_as_output_errors():
             found = reports.collect()
         written = [WrittenFile(name, rows, size) for name, rows, size, *_ in found if name]
@@ -210,10 +209,7 @@ def _write_by_spark(
     frame: DataFrame, write: BoundedWrite, compression: str | None
 ) -> list[WrittenFile]:
     """Let Spark write the folder of this write."""
-    writer: Any = frame.write.mode("error").option(_MARK, "false")
-    if compression is not None:
-        writer = writer.option("compression", compression)
-    writer.parquet(write.part.spark_url)
+    open_writer(frame).parquet(write.part.spark_url, compression=compression)
     written = count_written(write.part)
     if not written:
         rule = "the driver does not find the files that Spark wrote: choose a path that both reach"

@@ -1,4 +1,7 @@
-"""Times as ticks, microseconds, and back: of TIMESTAMP, and of TIMESTAMP_NTZ without a zone."""
+"""Times as ticks, microseconds, and back: of TIMESTAMP, and of TIMESTAMP_NTZ without a zone.
+
+Also the instants at which clocks show the latter.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from gpu_windows.spark_glue.columns.names import quote_name
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+#: Parts of a time without a zone.
+_PARTS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 #: Expressions have times and ticks once: Spark puts those of chained queries into each other.
 _EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _TICK = "INTERVAL '0 00:00:00.000001' DAY TO SECOND"
@@ -51,6 +56,15 @@ def time_in_sql(ticks: int, dtype: pa.DataType | DataType) -> str:
     if not _has_no_zone(dtype):
         return f"timestamp_micros({ticks}L)"
     return f"({_EPOCH} + {_TICK} * {ticks}L)"
+
+
+def instants_in_spark(times: Column, zone: str) -> Column:
+    """Return the instants at which clocks of a zone show times; the session's zone has no part.
+
+    See `gpu_windows.column_types.local_times.instants_of`. A cast is in the zone of the session.
+    """
+    year, month, day, hour, minute, second = (F.extract(F.lit(part), times) for part in _PARTS)
+    return F.make_timestamp_ltz(year, month, day, hour, minute, second, F.lit(zone))
 
 
 def _has_no_zone(dtype: pa.DataType | DataType) -> bool:

@@ -14,7 +14,7 @@ from gpu_windows.planning.added_results import Since, facts_without, find_added,
 from gpu_windows.planning.facts import Fact, describe_changes, facts_of
 from gpu_windows.planning.input_facts import InputFacts, find_moved_inputs, merge_inputs
 from gpu_windows.planning.plan import Plan, Strategy
-from gpu_windows.spark_glue.contract.times import follows_clock
+from gpu_windows.spark_glue.contract.progress import follows_clock
 
 #: Version of the format and of the meaning of facts. In 1 there were only descriptions; in 2
 #: interval joins were windows; in 3 names of partials were numbers.

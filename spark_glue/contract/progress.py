@@ -8,8 +8,28 @@ from typing import Any
 
 from gpu_windows.planning.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.spark_glue.contract.times import first_ms, follows_clock, to_ticks
 from gpu_windows.vocabulary.watermarks import CombinedWatermark, InputProgress
+
+_TICKS_A_MS = 1_000
+#: A time of the clock that never comes.
+_NEVER_MS = 1 << 62
+
+
+def to_ticks(ms: int) -> int:
+    """Return a time of the clock in ticks."""
+    return ms * _TICKS_A_MS
+
+
+def _first_ms(tick: int) -> int:
+    """Return the first time of the clock that is at least a tick."""
+    return min(-(-tick // _TICKS_A_MS), _NEVER_MS)
+
+
+def follows_clock(query: Query) -> bool:
+    """Whether the clock alone, without rows, can advance a query."""
+    watermarks = query.watermarks
+    becomes_idle = any(timeout is not None for timeout in watermarks.timeouts)
+    return query.uses_processing_time or watermarks.in_processing_time or becomes_idle
 
 
 def read_combined_watermark(query: Query, found: Mapping[str, Any]) -> CombinedWatermark:
@@ -95,12 +115,12 @@ def next_call_ms(
         return None
     watermarks = query.watermarks
     events, processing = zip(*next_times, strict=True)
-    calls = [first_ms(each) for each in processing if each is not None]
+    calls = [_first_ms(each) for each in processing if each is not None]
     idle_check = combined.next_check(now_ms, watermarks.timeouts)
     calls += [] if idle_check is None else [idle_check]
     event = min((each for each in events if each is not None), default=None)
     if event is not None and watermarks.in_processing_time:
-        calls.append(first_ms(event + 1))
+        calls.append(_first_ms(event + 1))
     elif event is not None and combined.idle_since is not None and watermarks.all_close:
-        calls.append(combined.idle_since + first_ms(event - combined.watermark))
+        calls.append(combined.idle_since + _first_ms(event - combined.watermark))
     return max(min(calls), now_ms + 1) if calls else None

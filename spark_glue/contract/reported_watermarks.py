@@ -55,25 +55,19 @@ class ReportedWatermarks:
             return
         times = to_numeric(rows.column(query.time))
         counts = status_of_times(times, query.usable_ticks) == ACCEPTED
-        numbers: NDArray[np.int64] | None = None
+        numbers: NDArray[np.int64] = np.zeros(len(rows), np.int64)
         if INPUT in rows.column_names:
             numbers = to_numeric(rows.column(INPUT)).values
-        carried: NumericColumn | None = None
-        if CARRIED_WATERMARK in rows.column_names:
-            carried = to_numeric(rows.column(CARRIED_WATERMARK))
         for number, watermarks in enumerate(query.watermarks.inputs):
             if isinstance(watermarks, StageWatermarks) or not watermarks.moves:
                 continue  # the driver knows it
-            is_own = np.ones(len(rows), np.bool_) if numbers is None else numbers == number
+            is_own = numbers == number
             if watermarks.column is not None:
-                self._add_greatest(number, carried, is_own)
+                self._add_greatest(number, to_numeric(rows.column(CARRIED_WATERMARK)), is_own)
             elif (is_own & counts).any():
                 self.add(number, watermarks.watermark_of(times.values[is_own & counts]))
 
-    def _add_greatest(
-        self, number: int, carried: NumericColumn | None, is_own: NDArray[np.bool_]
-    ) -> None:
-        assert carried is not None, "rows that carry a watermark have its column"
+    def _add_greatest(self, number: int, carried: NumericColumn, is_own: NDArray[np.bool_]) -> None:
         found = carried.values[is_own & carried.valid if len(carried.valid) else is_own]
         if len(found):
             self.add(number, int(found.max()))

@@ -15,7 +15,6 @@ from gpu_windows.planning.validation import check_free
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.ticks import ticks_in
-from gpu_windows.spark_glue.columns.types import to_arrow_schema
 from gpu_windows.spark_glue.contract.future_rows import FUTURE
 from gpu_windows.vocabulary.watermarks import UnionWatermarks, WatermarkStrategy
 
@@ -59,7 +58,7 @@ def with_progress(
     if not moves or isinstance(watermarks, UnionWatermarks):
         return frame
     if watermarks.column is not None or watermarks.max_ahead is not None:
-        check_reserved_columns(to_arrow_schema(frame.schema))
+        check_reserved_columns(frame.columns)
     columns: dict[str, Column] = {}
     ahead = watermarks.max_ahead
     if ahead is not None:
@@ -113,10 +112,11 @@ def _carried_columns(watermarks: WatermarkStrategy) -> tuple[str, ...]:
     return (CARRIED_WATERMARK, IS_MARKER) if carries else ()
 
 
-def check_reserved_columns(schema: pa.Schema) -> None:
+def check_reserved_columns(names: Iterable[str]) -> None:
     """Raise `NameClashError` if an input has a column with the name of an internal one."""
+    columns = pa.schema([(name, pa.null()) for name in names])
     for name in _RESERVED:
-        check_free(schema, name)
+        check_free(columns, name)
 
 
 def without_progress(schema: pa.Schema) -> pa.Schema:

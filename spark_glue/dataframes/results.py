@@ -12,9 +12,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from gpu_windows.functions.top import Ranking
 from gpu_windows.operators.columns.top_n import select_top_results
-from gpu_windows.planning.own_columns import NO_KEY, SPREAD
+from gpu_windows.planning.own_columns import NO_KEY, SPREAD, ResultTimes
 from gpu_windows.planning.query import Query
-from gpu_windows.planning.own_columns import ResultTimes
 from gpu_windows.planning.validation import check_free
 from gpu_windows.runners.selection import Selection
 from gpu_windows.spark_glue.columns.names import quote_name
@@ -39,16 +38,15 @@ def name_results(results: DataFrame, query: Query, files: int | None = None) -> 
     files : int, optional
         Number of partitions at most.
     """
-    named = with_user_names(results.drop(NO_KEY, SPREAD), query.display_names)
-    return _rank(named, query, files)
+    public_results = with_user_names(results.drop(NO_KEY, SPREAD), query.display_names)
+    return _rank(public_results, query, files)
 
 
 def results_in_time(results: DataFrame, query: Query, selections: Sequence[Selection]) -> DataFrame:
     """Return what `name_results` returned as the rows of another stage: selected, with a time."""
     times = query.results_in_time
-    kept = query.display_name(times.name)
-    with_time = _add_time(results, times)
-    return apply_selections(with_time, (each.with_columns(kept) for each in selections))
+    selections = [each.with_columns(query.display_name(times.name)) for each in selections]
+    return apply_selections(_add_time(results, times), selections)
 
 
 def _add_time(results: DataFrame, times: ResultTimes) -> DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
@@ -11,7 +11,9 @@ from pyspark.sql.types import TimestampType
 
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.runners.arrow_rows import schema_of_sides
 from gpu_windows.runners.outputs import InputSide
+from gpu_windows.runners.row_changes import ProjectRows, RowChange
 from gpu_windows.spark_glue.columns.names import quote_name
 from gpu_windows.spark_glue.columns.types import check_name, to_arrow, to_spark
 from gpu_windows.spark_glue.contract.watermarks import (
@@ -21,7 +23,6 @@ from gpu_windows.spark_glue.contract.watermarks import (
     without_markers,
 )
 from gpu_windows.spark_glue.dataframes.stage_rows import Change
-from gpu_windows.spark_glue.dataframes.upstream import Adoption
 from gpu_windows.vocabulary.watermarks import WatermarkStrategy, join_watermarks
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 def change_sides(
     keys: Sequence[pa.Field], left: tuple[InputSide, DataFrame], right: tuple[InputSide, DataFrame]
-) -> tuple[list[Change], list[Adoption]]:
-    """Return the change for the rows of each side, and the steps before each that it adopts.
+) -> list[Change]:
+    """Return the change for the rows of each side.
 
     See `gpu_windows.runners.outputs.Source.tag_sides`.
     """
@@ -44,21 +45,32 @@ def change_sides(
         for name in (*names, *side.columns):
             check_name(name)
         if frame.isStreaming:
-            check_reserved_columns(pa.schema([(n, pa.null()) for n in (*names, *side.columns)]))
+            check_reserved_columns((*names, *side.columns))
     watermarks = join_watermarks(left[0].watermarks, right[0].watermarks)
-    changes: list[Change] = [
+    return [
         _change(keys, left, right, watermarks, is_left=True),
         _change(keys, right, left, watermarks, is_left=False),
     ]
-    return changes, [
-        _adopt(side) if frame.isStreaming else Adoption() for side, frame in (left, right)
-    ]
 
 
-def _adopt(side: InputSide) -> Adoption:
-    source: Any = side.source
-    adopted: Adoption = source.adopt(side.time, side.watermarks)
-    return adopted
+def sides_in_tasks(
+    keys: Sequence[pa.Field], left: InputSide, right: InputSide
+) -> list[RowChange | str]:
+    """Return the change for the rows of each side that tasks read, or why they cannot make it."""
+    if left.is_broadcast or right.is_broadcast or left.carrier or right.carrier:
+        reason = "rows that are broadcast, or carry watermarks, are read by Spark"
+        return [reason, reason]
+    schema = schema_of_sides(keys, left, right)
+    names = [field.name for field in keys]
+    return [_project(schema, names, side, is_left=side is left) for side in (left, right)]
+
+
+def _project(
+    schema: pa.Schema, keys: Sequence[str], side: InputSide, *, is_left: bool
+) -> RowChange:
+    own = {name: str(column) for name, column in zip(keys, side.keys, strict=True)}
+    columns = {**own, TIME: side.time, **side.columns}
+    return ProjectRows(schema, columns, {SIDE: pa.scalar(is_left)})
 
 
 def _change(

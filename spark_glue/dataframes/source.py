@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import accumulate, chain, count
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +38,8 @@ from gpu_windows.runners.row_changes import (
 from gpu_windows.runners.selection import Selection
 from gpu_windows.runners.stages import check_distinct_stages
 from gpu_windows.spark_glue.columns.expressions import refusal_error, refusals_as_query_errors
-from gpu_windows.spark_glue.columns.local_times import instants_in_spark
 from gpu_windows.spark_glue.columns.names import quote_name
-from gpu_windows.spark_glue.columns.ticks import ticks_of, times_of
+from gpu_windows.spark_glue.columns.ticks import instants_in_spark, ticks_of, times_of
 from gpu_windows.spark_glue.columns.types import check_name, in_type, to_arrow_schema, to_spark
 from gpu_windows.spark_glue.contract.watermarks import (
     check_reserved_columns,
@@ -49,20 +48,18 @@ from gpu_windows.spark_glue.contract.watermarks import (
     without_progress,
 )
 from gpu_windows.spark_glue.dataframes.arrow_expressions import why_not_alike
-from gpu_windows.spark_glue.dataframes.explosion import explode_frame
-from gpu_windows.spark_glue.dataframes.lookup import look_up_frame
-from gpu_windows.spark_glue.dataframes.sides import change_sides
+from gpu_windows.spark_glue.dataframes.more_rows import explode_frame, look_up_frame
+from gpu_windows.spark_glue.dataframes.sides import change_sides, sides_in_tasks
 from gpu_windows.spark_glue.dataframes.spark_selection import check_by_row
-from gpu_windows.spark_glue.dataframes.stage_rows import Change, EarlierStage, StageRows
-from gpu_windows.spark_glue.dataframes.stream_inputs import (
-    StreamInput,
-    join_inputs,
-    name_inputs,
-    time_inputs,
+from gpu_windows.spark_glue.dataframes.stage_rows import (
+    Change,
+    EarlierStage,
+    StageRows,
+    union_frames,
 )
+from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput, complete_input, join_inputs
 from gpu_windows.spark_glue.dataframes.task_scan import TaskScan
 from gpu_windows.spark_glue.dataframes.upstream import Adoption, Upstream
-from gpu_windows.spark_glue.tasks.scanned_sides import sides_in_tasks
 from gpu_windows.vocabulary.watermarks import StageWatermarks, UnionWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
@@ -159,56 +156,65 @@ class SparkSource(Source):
         public = {**self.public, fresh: fallback or own[0]}
         return replace(changed, public=public), fresh
 
-    def _then(self, change: Change, in_task: RowChange | str) -> SparkSource:
+    def _then(
+        self, change: Change, in_task: RowChange | str, selection: Selection | None = None
+    ) -> SparkSource:
         """Return this source after a change.
 
-        ``in_task``: the same change for rows that tasks read, or why tasks cannot make it.
+        ``in_task``: the same for rows that tasks read, or why tasks cannot make it; ``selection``:
+        the same, recorded if there are rows of earlier stages.
         """
         rows = None if self.stage_rows is None else self.stage_rows.then(change)
         frame = change(self.frame)
         scan = None if self.scan is None else self.scan.then(in_task).check_columns(frame)
-        return replace(self, frame=frame, stage_rows=rows, scan=scan)
+        changes = self.changes
+        if selection is not None and self.earlier:
+            changes = (*changes, selection.describe())
+        return replace(self, frame=frame, stage_rows=rows, scan=scan, changes=changes)
 
     def add_arrival_time(self) -> tuple[Source, str]:
         """Return this source with the time of each micro-batch in it, and that column's name."""
         self.check_arrival()
         return self.bind_column(F.current_timestamp(), ARRIVED)
 
-    def check_arrival(self) -> None:
-        """Raise `UnsupportedQueryError` unless it is a stream."""
-        if not self.frame.isStreaming:
-            super().check_arrival()
-
     def filter_rows(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
         with refusals_as_query_errors(condition, self.user_columns):
             in_task = self._in_task([condition], FilterRows(condition))
-            changed = self._then(lambda frame: frame.where(condition), in_task)
+            selection = Selection({}, frozenset(), condition)
+            changed = self._then(lambda frame: frame.where(condition), in_task, selection)
             _ = changed.frame.schema
-        return changed._with_change(Selection({}, frozenset(), condition))
+        return changed
 
     def add_columns(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""
-        check_reserved_columns(pa.schema([(name, pa.null()) for name in columns]))
+        check_reserved_columns(columns)
         check_by_row(self.frame, columns.values(), self.user_columns)
         for name, text in columns.items():
             with refusals_as_query_errors(text, self.user_columns):
                 _ = self.frame.select(F.expr(text).alias(name)).schema
         texts = dict(columns)
-        changed = self._then(
+        return self._then(
             lambda frame: frame.withColumns({name: F.expr(text) for name, text in texts.items()}),
             self._in_task(texts.values(), AddColumns(texts)),
+            Selection(columns, frozenset()),
         )
-        return changed._with_change(Selection(columns, frozenset()))
 
     def project(self, columns: Mapping[str, str]) -> Source:
         """Return this source with some of its columns, by their new names."""
         own = {name: name for name in self.schema.names if name in OWN}
         names = {**columns, **own}
-        schema = pa.schema([self.schema.field(old).with_name(new) for new, old in names.items()])
         pairs = [F.col(quote_name(old)).alias(new) for new, old in names.items()]
-        changed = self._then(lambda frame: frame.select(*pairs), ProjectRows(schema, names, {}))
-        return changed._with_change(Selection(columns, frozenset()))
+        return self._then(
+            lambda frame: frame.select(*pairs),
+            self._project_in_task(names),
+            Selection(columns, frozenset()),
+        )
+
+    def _project_in_task(self, names: Mapping[str, str]) -> ProjectRows:
+        """Return the projection of rows that tasks read; ``names``: new ones to those now."""
+        fields = [self.schema.field(old).with_name(new) for new, old in names.items()]
+        return ProjectRows(pa.schema(fields), names, {})
 
     def explode(self, explosion: Explosion) -> Source:
         """Return the rows of the elements of a list or map."""
@@ -237,12 +243,7 @@ class SparkSource(Source):
         session = self.frame.sparkSession
         return why_not_alike(session, texts, self.scan.rows.schema) or change
 
-    def _with_change(self, change: Selection) -> SparkSource:
-        """Return this source; the change is recorded if there are rows of earlier stages."""
-        changes = (*self.changes, change.describe()) if self.earlier else ()
-        return replace(self, changes=changes)
-
-    def add_constant(self, name: str, value: pa.Scalar) -> Source:
+    def add_constant(self, name: str, value: pa.Scalar) -> SparkSource:
         """Return this source with a column that has one value."""
         check_free(self.schema, name)
         column = F.lit(value.as_py()).cast(to_spark(value.type))
@@ -253,7 +254,6 @@ class SparkSource(Source):
     def add_spread(self, name: str, column: str) -> Source:
         """Return this source with a column of hash values, modulo `_SPREAD`, of another column."""
         source = self.add_constant(name, pa.scalar(0, pa.int64()))
-        assert isinstance(source, SparkSource)
         value = F.pmod(F.xxhash64(F.col(quote_name(column))), F.lit(_SPREAD))
         return source._then(lambda frame: frame.withColumn(name, value), _OF_SPARK)
 
@@ -274,7 +274,7 @@ class SparkSource(Source):
         if not isinstance(dtype, TimestampType | TimestampNTZType):
             found = self.schema.field(column).type
             raise not_a_timestamp(role, found, dtype.simpleString(), column)
-        return replace(self, inputs=time_inputs(self.inputs, self.display_name(column)))
+        return replace(self, inputs=complete_input(self.inputs, time=self.display_name(column)))
 
     def convert_local_time(self, column: str, zone: str) -> Source:
         """Return this source with instants, whatever the zone of the session."""
@@ -293,7 +293,7 @@ class SparkSource(Source):
 
     def with_input_name(self, name: str) -> Source:
         """Return this source with a name for its input, if it has one input without a name."""
-        return replace(self, inputs=name_inputs(self.inputs, name))
+        return replace(self, inputs=complete_input(self.inputs, name=name))
 
     def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of all DataFrames; on streams each keeps its own watermark."""
@@ -314,13 +314,11 @@ class SparkSource(Source):
             rule = "the inputs of a union are all streams or all batch DataFrames"
             raise QueryError(rule, value=type(source).__name__)
         if not isinstance(part.watermarks, UnionWatermarks):
-            check_reserved_columns(source.schema)
+            check_reserved_columns(source.schema.names)
         own_time = part.time
         names = {time if name == own_time else name: name for name in source.schema.names}
-        renamed = pa.schema([source.schema.field(old).with_name(new) for new, old in names.items()])
-        return source._then(
-            lambda frame: frame.withColumnRenamed(own_time, time), ProjectRows(renamed, names, {})
-        )
+        in_task = source._project_in_task(names)
+        return source._then(lambda frame: frame.withColumnRenamed(own_time, time), in_task)
 
     def _of_union(
         self,
@@ -336,8 +334,8 @@ class SparkSource(Source):
         """
         columns = [in_type(self.frame, field) for field in schema]
         if not self.frame.isStreaming or part.time == NO_TIME:
-            alike = ProjectRows(schema, {name: name for name in schema.names}, {})
-            return self._then(lambda frame: frame.select(*columns), alike)
+            in_task = ProjectRows(schema, {name: name for name in schema.names}, {})
+            return self._then(lambda frame: frame.select(*columns), in_task)
         watermarks = part.watermarks
         adopted = self.adopt(time, watermarks)
         more = progress_of_input(watermarks, combined, first)
@@ -349,8 +347,9 @@ class SparkSource(Source):
 
     def adopt(self, time: str, watermarks: WatermarkStrategy) -> Adoption:
         """Return Spark's steps before these rows that a query adopts: see `Upstream.adopt`."""
-        if self.earlier or isinstance(watermarks, UnionWatermarks | StageWatermarks):
-            return self.adopted  # every input was checked before
+        were_checked = self.earlier or isinstance(watermarks, UnionWatermarks | StageWatermarks)
+        if were_checked or not self.frame.isStreaming:
+            return self.adopted
         return Upstream.of(self.frame).adopt(self.frame, time, watermarks)
 
     def display_name(self, column: str) -> str:
@@ -359,13 +358,13 @@ class SparkSource(Source):
 
     def tag_sides(self, keys: Sequence[pa.Field], left: InputSide, right: InputSide) -> Source:
         """Return the rows of two DataFrames; on streams each keeps its own watermark."""
-        sides = [_source_of(each) for each in (left, right)]
-        changes, adopted = change_sides(keys, (left, sides[0].frame), (right, sides[1].frame))
+        sides, sources = (left, right), [_source_of(side) for side in (left, right)]
+        changes = change_sides(keys, (left, sources[0].frame), (right, sources[1].frame))
         in_tasks = sides_in_tasks(keys, left, right)
-        parts = [
-            replace(source._then(change, in_task), adopted=each)
-            for source, change, in_task, each in zip(sides, changes, in_tasks, adopted, strict=True)
-        ]
+        parts = []
+        for side, source, change, in_task in zip(sides, sources, changes, in_tasks, strict=True):
+            adopted = source.adopt(side.time, side.watermarks)
+            parts.append(replace(source._then(change, in_task), adopted=adopted))
         kind = next((type(each) for each in parts if each.frame.isStreaming), type(parts[0]))
         return kind(**_union_fields(parts))
 
@@ -376,15 +375,9 @@ def _union_fields(parts: Sequence[SparkSource]) -> dict[str, Any]:
     check_distinct_stages(each.name for each in earlier)
     changed = [(source.earlier[-1].name, source.changes) for source in parts if source.changes]
     changes = (f"{name}: {each}" for name, changes in changed for each in changes)
-    rows = None
-    if any(each.stage_rows is not None for each in parts):
-        rows = StageRows.union(
-            StageRows.of_stream(each.frame) if each.stage_rows is None else each.stage_rows
-            for each in parts
-        )
     return {
-        "frame": reduce(lambda one, other: one.union(other), (each.frame for each in parts)),
-        "stage_rows": rows,
+        "frame": union_frames(each.frame for each in parts),
+        "stage_rows": StageRows.union((each.frame, each.stage_rows) for each in parts),
         "earlier": earlier,
         "changes": tuple(changes),
         "inputs": join_inputs(each.inputs for each in parts),

@@ -62,13 +62,19 @@ class StageRows:
         return cls(itemgetter(name), {})
 
     @classmethod
-    def union(cls, parts: Iterable[StageRows]) -> Self:
-        """Return the union of several."""
-        every = tuple(parts)
+    def union(cls, parts: Iterable[tuple[DataFrame, StageRows | None]]) -> Self | None:
+        """Return the union of several sources; None if none is made in micro-batches.
+
+        ``parts``: of each the DataFrame, and how its rows are made.
+        """
+        given = tuple(parts)
+        if all(rows is None for _, rows in given):
+            return None
+        every = [cls.of_stream(frame) if rows is None else rows for frame, rows in given]
         makes = tuple(each.make for each in every)
 
         def make(frames: Frames) -> DataFrame:
-            return reduce(lambda one, other: one.union(other), (each(frames) for each in makes))
+            return union_frames(each(frames) for each in makes)
 
         streams = {name: frame for each in every for name, frame in each.streams.items()}
         return cls(make, streams)
@@ -79,14 +85,17 @@ class StageRows:
         return type(self)(lambda frames: change(make(frames)), self.streams)
 
 
+def union_frames(frames: Iterable[DataFrame]) -> DataFrame:
+    """Return the rows of DataFrames of the same columns: at least one."""
+    return reduce(lambda one, other: one.union(other), frames)
+
+
 def combine_streams(streams: Mapping[str, DataFrame]) -> DataFrame:
     """Return the union of several streams, because Spark runs a query on one."""
     every = list(streams.values())
     if len(every) == 1:
         return every[0]
-    return reduce(
-        lambda one, other: one.union(other), (_among(every, number) for number in range(len(every)))
-    )
+    return union_frames(_among(every, number) for number in range(len(every)))
 
 
 def _among(every: Sequence[DataFrame], number: int) -> DataFrame:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.input_facts import InputFacts
@@ -105,16 +105,15 @@ def warn_of_alike(inputs: Iterable[StreamInput]) -> None:
         )
 
 
-def name_inputs(inputs: Iterable[StreamInput], name: str) -> tuple[StreamInput, ...]:
-    """Return inputs; a single one without a name gets this name."""
+def complete_input(inputs: Iterable[StreamInput], **facts: str) -> tuple[StreamInput, ...]:
+    """Return inputs; a single one gets what it lacks of a ``name`` and an event ``time``."""
     given = tuple(inputs)
-    return (replace(given[0], name=name),) if _is_one_of(given, "name") else given
-
-
-def time_inputs(inputs: Iterable[StreamInput], time: str) -> tuple[StreamInput, ...]:
-    """Return inputs; a single one without an event time gets this one."""
-    given = tuple(inputs)
-    return (replace(given[0], time=time),) if _is_one_of(given, "time") else given
+    if len(given) != 1:
+        return given
+    lacking: dict[str, Any] = {
+        fact: value for fact, value in facts.items() if getattr(given[0], fact) is None
+    }
+    return (replace(given[0], **lacking),)
 
 
 def join_inputs(inputs: Iterable[Iterable[StreamInput]]) -> tuple[StreamInput, ...]:
@@ -131,10 +130,6 @@ def join_inputs(inputs: Iterable[Iterable[StreamInput]]) -> tuple[StreamInput, .
         if each.name is not None and by_name.setdefault(each.name, each).frame is not each.frame:
             raise QueryError("each input of a query has a name of its own", value=repr(each.name))
     return given
-
-
-def _is_one_of(inputs: tuple[StreamInput, ...], lacking: str) -> bool:
-    return len(inputs) == 1 and getattr(inputs[0], lacking) is None
 
 
 def _digest(text: str) -> str:

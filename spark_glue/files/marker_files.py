@@ -1,15 +1,17 @@
-"""Marker files: small texts in a folder each, written once, on any file system of Spark's.
-
-Functions import PySpark themselves, because shards that run without it import this module.
-"""
+"""Marker files: small texts in a folder each, written once, on any file system of Spark's."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql import DataFrame, DataFrameWriter, Row, SparkSession
 
 
 def literal(path: str) -> str:
@@ -31,14 +33,9 @@ def read_markers(session: SparkSession, pattern: str, *, many: bool = False) -> 
         Whether many are expected. If not, the pattern is given to Spark twice: for a single
         missing folder it would log a warning with a stack.
     """
-    from pyspark.errors import AnalysisException
-
-    try:
+    rows: list[Row] = []
+    with _ignore_missing_paths():
         rows = _reader(session, *(1 if many else 2) * [pattern]).collect()
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        return []
     return list(dict.fromkeys(text for row in rows if (text := row[0].strip())))
 
 
@@ -49,14 +46,9 @@ def files_of(session: SparkSession, folder: str) -> list[str]:
 
 def files_matching(session: SparkSession, pattern: str) -> list[str]:
     """Return the URIs of files that match a glob of Hadoop's, but hidden ones, without a job."""
-    from pyspark.errors import AnalysisException
-
-    try:
+    with _ignore_missing_paths():
         return _reader(session, pattern, pattern).inputFiles()  # twice: see `read_markers`
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        return []
+    return []
 
 
 def write_marker(session: SparkSession, folder: str, text: str) -> bool:
@@ -64,8 +56,6 @@ def write_marker(session: SparkSession, folder: str, text: str) -> bool:
 
     An incomplete one of a writer that crashed is replaced.
     """
-    from pyspark.errors import AnalysisException
-
     rows = _writer(session, text)
     try:
         rows.mode("error").text(folder)
@@ -78,9 +68,17 @@ def write_marker(session: SparkSession, folder: str, text: str) -> bool:
     return True
 
 
-def _writer(session: SparkSession, text: str) -> DataFrameWriter:
-    from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+@contextmanager
+def _ignore_missing_paths() -> Iterator[None]:
+    """Leave a block in which Spark finds no file of a pattern."""
+    try:
+        yield
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
 
+
+def _writer(session: SparkSession, text: str) -> DataFrameWriter:
     rows = session.range(0, 1, 1, 1).select(F.lit(text).alias("value")).write
     return rows.option("compression", "none")  # readers without Hadoop read it, too
 

@@ -28,6 +28,7 @@ from gpu_windows.spark_glue.files.ownership import (
     find_commit,
     taken_over,
 )
+from gpu_windows.spark_glue.files.part_files import open_writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 #: Bytes of blobs per file. More files let more cores write.
 _FILE_BYTES = 1 << 24
-#: Setting of Hadoop: whether a complete folder gets a marker. Commits replace it here.
-_MARK = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 
 
 class ParquetWriter(SinkWriter):
@@ -152,8 +151,7 @@ class ParquetWriter(SinkWriter):
 
     def _write_by_spark(self, name: str, batch: SinkBatch, files: int) -> Part:
         frame, folder = batch.read(name, files), self._part_folder(name, batch)
-        write = frame.write.mode("error").option(_MARK, "false")
-        write.parquet(f"{self._path}/{folder}")
+        open_writer(frame).parquet(f"{self._path}/{folder}")
         return Part(folder, self._count_rows(frame, folder))
 
     def _part_folder(self, name: str, batch: SinkBatch) -> str:

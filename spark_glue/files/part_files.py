@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.types import StructType
 
 from gpu_windows.commits.completeness import FileRows, Missing, select_files
 from gpu_windows.commits.records import Commit
@@ -16,12 +17,13 @@ from gpu_windows.spark_glue.columns.expressions import is_of_spark, summary
 from gpu_windows.spark_glue.files.marker_files import literal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
 logger = logging.getLogger(__name__)
 #: Options of Spark's file sources for a second count: missing and corrupt files count as no rows.
 _LENIENT = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
+#: Setting of Hadoop: whether a complete folder gets a marker.
+_MARK = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 #: Option that selects Parquet files among files of others.
 _PARQUET_ONLY = {"pathGlobFilter": "*.parquet"}
 
@@ -52,6 +54,11 @@ def complete_files(
         is_whole = names and len(names) == len(found[folder])
         paths += [pattern] if is_whole else [f"{pattern}/{name}" for name in names]
     return paths
+
+
+def open_writer(rows: DataFrame) -> DataFrameWriter:
+    """Return a writer of a new folder, without the marker of complete ones: commits replace it."""
+    return rows.write.mode("error").option(_MARK, "false")
 
 
 def read_files(session: SparkSession, schema: StructType, files: Sequence[str]) -> DataFrame:
@@ -103,8 +110,6 @@ def _count(reader: DataFrameReader, folder: str) -> dict[str, int | None]:
 
 def _without_columns(reader: DataFrameReader, folder: str) -> DataFrame:
     """Return rows without columns, for which Spark reads the footers of files alone."""
-    from pyspark.sql.types import StructType
-
     files = reader.options(**_PARQUET_ONLY, recursiveFileLookup="true")
     return files.schema(StructType()).parquet(folder)
 

@@ -81,12 +81,24 @@ def _list(frame: DataFrame, paths: Sequence[str]) -> FileScan:
     check_columns(frame)
     _check_distinct(paths)
     found = [path_of(uri) for uri in frame.inputFiles()]
-    schema = to_arrow_schema(frame.schema)
+    roots = [root_of(path) for path in paths]
+    return scan_files(to_arrow_schema(frame.schema), found, roots, conf)
+
+
+def scan_files(
+    schema: pa.Schema, found: Sequence[str], roots: Sequence[str], conf: Conf
+) -> FileScan:
+    """Return a scan of the files that were found below scanned folders.
+
+    Raises
+    ------
+    ScanError
+        If a file is missing, or does not have the schema; for partitions that only Spark reads.
+    """
     if not found:
         return FileScan(schema)
-    roots = [root_of(path) for path in paths]
     names = partition_names(found, roots, schema.names)
-    check_partitions(names, schema, roots, found)
+    _check_partitions(names, schema, roots, found)
     options = store_options(found[0], hadoop_setting(conf))
     files = list_files(found, find_values(names, roots), options)
     scan = FileScan(schema, names, files, options)
@@ -120,7 +132,7 @@ def _check_distinct(paths: Sequence[str]) -> None:
         raise ScanError("several paths with * are read by Spark", value=", ".join(paths))
 
 
-def check_partitions(
+def _check_partitions(
     names: Sequence[str], schema: pa.Schema, roots: Sequence[str], found: Sequence[str]
 ) -> None:
     """Raise `ScanError` for partitions that cannot be read from paths below the scanned ones."""

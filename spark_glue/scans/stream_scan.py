@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from gpu_windows.checkpointing.object_stores import Options
 from gpu_windows.errors import GpuWindowsError, ScanError
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.query import Query
 from gpu_windows.runners.scanned_rows import ScannedPart, ScannedRows
-from gpu_windows.scans.files import list_files, path_of_hadoop, root_of, store_options
-from gpu_windows.scans.partitions import find_values, partition_names
+from gpu_windows.scans.files import path_of_hadoop, root_of
 from gpu_windows.scans.scan import FileScan
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 from gpu_windows.spark_glue.contract.watermarks import progress_columns
 from gpu_windows.spark_glue.dataframes.task_scan import ArrivingFiles, TaskScan
-from gpu_windows.spark_glue.scans.batch_scan import (
-    check_columns,
-    check_partitions,
-    check_settings,
-)
-from gpu_windows.spark_glue.session.settings import hadoop_setting
+from gpu_windows.spark_glue.scans.batch_scan import check_columns, check_settings, scan_files
 from gpu_windows.spark_glue.tasks.scanning import read_in_tasks
 from gpu_windows.spark_glue.tasks.worker_step import Step
 
@@ -40,7 +32,7 @@ _MAX_FILES = "maxFilesPerTrigger"
 
 
 def stream_reader(session: SparkSession, max_files: int | None) -> DataStreamReader:
-    """Return a reader of streams of files, of at most so many files in a micro-batch."""
+    """Return a reader of streams of files. ``max_files``: of a micro-batch."""
     reader = session.readStream
     return reader if max_files is None else reader.option(_MAX_FILES, max_files)
 
@@ -50,7 +42,7 @@ def stream_scan(
 ) -> TaskScan:
     """Return the scan by which tasks read files that arrive in a folder.
 
-    See `gpu_windows.spark_glue.streams.scanned_source.scan_stream_by_spark`.
+    See `gpu_windows.spark_glue.streams.outputs.scan_stream_by_spark`.
     """
     reader = stream_reader(session, max_files)
     files = reader.format("binaryFile").schema(_FILES).load(path).select("path")
@@ -124,18 +116,7 @@ class StreamScan:
         """
         paths = [path_of_hadoop(row[0]) for row in files.collect()]
         session = files.sparkSession
-        options: Options = ()
-        if paths:
-            options = store_options(paths[0], hadoop_setting(session.conf))
         (part,) = self.rows.parts
-        scan = self._list(part.scan, paths, options)
+        scan = scan_files(part.scan.schema, paths, self.roots, session.conf)
         rows = ScannedRows((replace(part, scan=scan),))
         return read_in_tasks(session, rows, plan, step, schema)
-
-    def _list(self, scan: FileScan, paths: Sequence[str], options: Options) -> FileScan:
-        names = partition_names(paths, self.roots, scan.schema.names)
-        check_partitions(names, scan.schema, self.roots, paths)
-        files = list_files(paths, find_values(names, self.roots), options)
-        found = replace(scan, partitions=names, files=files, options=options)
-        found.check()
-        return found

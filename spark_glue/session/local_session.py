@@ -23,7 +23,8 @@ _SPARK = r"(?:org\.apache\.spark\.(?:\w+\.)*)?"
 _EXCEPTION = re.compile(rf"(?:: |\d+\. )?{_SPARK}([\w.]+(?:Error|Exception): .*)")
 #: Spark's condition for several failures, which are in the lines after it.
 _SEVERAL = "[STAGE_MATERIALIZATION_MULTIPLE_FAILURES]"
-_QUIET = {
+#: Settings without which Spark writes to the terminal.
+QUIET = {
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -53,7 +54,7 @@ def start(
 
     master = f"local[{cores}]"
     builder = SparkSession.builder.master(master).appName(application)
-    own = {**_QUIET, **(settings or {})}
+    own = {**QUIET, **(settings or {})}
     sockets = socket_settings({"spark.master": master, **own})
     with tempfile.TemporaryFile() as log:
         try:

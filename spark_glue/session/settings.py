@@ -1,4 +1,4 @@
-"""Settings of Spark for fast transfer of rows to and from Python workers."""
+"""Settings of a session: for fast transfer of rows to and from Python workers, and of shuffles."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gpu_windows.spark_glue.session.local_session import get_session
 from gpu_windows.spark_glue.session.running_session import configure_session
 from gpu_windows.spark_glue.session.sockets import socket_settings
 from gpu_windows.spark_glue.session.worker_python import use_this_python, use_this_python_in
+from gpu_windows.vocabulary.options import MAX_SHARDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +33,8 @@ ENOUGH_ROWS = 16_384
 #: Rows of a batch: enough, and few enough for fragments of 8 KiB.
 ROWS = 32_768
 
+#: The number of partitions of a shuffle.
+_PARTITIONS = "spark.sql.shuffle.partitions"
 #: Rows of a batch where nothing is set.
 _SPARKS_ROWS = "10000"
 
@@ -222,6 +225,19 @@ def fragment_bytes(conf: Conf) -> int:
     max_rows = 2 * _BATCH_BYTES // _MIN_FRAGMENT
     rule = f"{ARROW_ROWS} must be in 1..{max_rows}: it bounds the rows that are sent at once"
     raise UnsupportedQueryError(rule, value=rows)
+
+
+def default_shards(session: SparkSession) -> int:
+    """Return how many shards a batch query has: four for each of Spark's shuffle partitions.
+
+    Shards are small integers: with one per partition, their hashes would leave partitions empty.
+    """
+    return min(4 * shuffle_partitions(session), MAX_SHARDS)
+
+
+def shuffle_partitions(session: SparkSession) -> int:
+    """Return the number of partitions of a shuffle."""
+    return int(session.conf.get(_PARTITIONS) or 200)
 
 
 _SIZE = re.compile(r"(\d+)([bkmgtp]?)(?:i?b)?", re.IGNORECASE)

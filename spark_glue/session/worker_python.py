@@ -1,4 +1,4 @@
-"""The Python of Spark's workers on this machine: which one, its path, and that it has this package."""
+"""The Python of Spark's workers on this machine: which one, its path, and whether it suits."""
 
 from __future__ import annotations
 

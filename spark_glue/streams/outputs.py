@@ -22,10 +22,15 @@ from gpu_windows.spark_glue.contract.watermarks import progress_columns, with_pr
 from gpu_windows.spark_glue.dataframes.source import SparkSource
 from gpu_windows.spark_glue.dataframes.spark_selection import SparkOutputs
 from gpu_windows.spark_glue.dataframes.stage_rows import StageRows
-from gpu_windows.spark_glue.dataframes.stream_inputs import join_inputs, warn_of_alike
-from gpu_windows.spark_glue.scans.stream_scan import StreamScan, why_not_in_tasks
-from gpu_windows.spark_glue.session.settings import crosses_quickly
-from gpu_windows.spark_glue.session.shuffles import shuffle_partitions
+from gpu_windows.spark_glue.dataframes.stream_inputs import StreamInput, join_inputs, warn_of_alike
+from gpu_windows.spark_glue.scans.batch_scan import check_folder
+from gpu_windows.spark_glue.scans.stream_scan import (
+    StreamScan,
+    stream_reader,
+    stream_scan,
+    why_not_in_tasks,
+)
+from gpu_windows.spark_glue.session.settings import crosses_quickly, shuffle_partitions
 from gpu_windows.spark_glue.session.worker_python import prepare_workers
 from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.streams.select_job import check_crosses
@@ -38,7 +43,7 @@ from gpu_windows.spark_glue.streams.stages import (
 from gpu_windows.vocabulary.options import MAX_SHARDS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class StreamOutputs(SparkOutputs):
@@ -233,7 +238,31 @@ class StreamSource(SparkSource):
     is_streaming = True
     earlier: tuple[QueryStage, ...] = ()
 
+    def check_arrival(self) -> None:
+        """Do nothing: rows arrive over time."""
+
     def outputs(self, query: Query) -> Outputs:
         """Plan a query."""
         prepare_workers(self.frame.sparkSession)
         return StreamOutputs(self, query)
+
+
+def scan_stream_by_spark(
+    path: str, session: SparkSession, schema: StructType | str | None, max_files: int | None
+) -> StreamSource:
+    """Return files that arrive in a folder as a source.
+
+    Parameters
+    ----------
+    path : str
+    session : pyspark.sql.SparkSession
+    schema : StructType or str, optional
+        Of the files; default: of those already there.
+    max_files : int, optional
+        Of a micro-batch.
+    """
+    check_folder(path, session)
+    wanted = session.read.parquet(path).schema if schema is None else schema
+    frame = stream_reader(session, max_files).schema(wanted).parquet(path)
+    scan = stream_scan(frame, path, session, max_files)
+    return StreamSource(frame, inputs=(StreamInput(frame),), scan=scan)

@@ -64,8 +64,8 @@ class ResultReader:
 
     def as_results(self, rows: DataFrame, files: int | None = None) -> DataFrame:
         """Return rows of the plan's results as users see them."""
-        named = self._name_results(rows, files).drop(*MARKS)
-        return apply_selections(named, self.selections)
+        results = self._name_results(rows, files).drop(*MARKS)
+        return apply_selections(results, self.selections)
 
     def stage_rows(self, batch: StagedResults) -> DataFrame:
         """Return the results as the rows of another stage."""

@@ -32,7 +32,7 @@ from gpu_windows.spark_glue.dataframes.stage_rows import Frames
 from gpu_windows.spark_glue.scans.stream_scan import StreamScan
 from gpu_windows.spark_glue.streams.result_reader import ResultReader
 from gpu_windows.spark_glue.tasks.fragments import NUMBER, PACKED, SHARD, send_whole
-from gpu_windows.spark_glue.tasks.given_keys import plan_of_micro_batch, plan_of_tasks
+from gpu_windows.spark_glue.tasks.given_keys import plan_of_micro_batch
 from gpu_windows.spark_glue.tasks.micro_batch import CONTROL, PackMicroBatch, RunMicroBatch
 from gpu_windows.spark_glue.tasks.worker_step import Step, map_in_workers
 from gpu_windows.spark_glue.tasks.workers import PackRows
@@ -145,8 +145,7 @@ class StageJob:
         """
         combined = read_combined_watermark(self.plan.query, before.watermarks)
         under = LONG_MIN if before.watermark is None else before.watermark
-        plan = plan_of_tasks(self.plan)
-        pack = PackMicroBatch(plan, self.packing, under, self.gpu_share)
+        pack = PackMicroBatch(self.packing, under, self.gpu_share)
         packed = self._map(rows, pack, PACKED, times)
         shards = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
         if len(self._ids) > self.partitions:  # a task processes one shard after another

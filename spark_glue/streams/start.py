@@ -21,10 +21,13 @@ from gpu_windows.runners.sink import Sink
 from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.contract.output_kinds import first_kind
 from gpu_windows.spark_glue.contract.placement import shard_ids
-from gpu_windows.spark_glue.contract.times import follows_clock
+from gpu_windows.spark_glue.contract.progress import follows_clock
 from gpu_windows.spark_glue.dataframes.stage_rows import combine_streams
-from gpu_windows.spark_glue.session.settings import fragment_bytes, hadoop_setting
-from gpu_windows.spark_glue.session.shuffles import shuffle_partitions
+from gpu_windows.spark_glue.session.settings import (
+    fragment_bytes,
+    hadoop_setting,
+    shuffle_partitions,
+)
 from gpu_windows.spark_glue.session.worker_python import add_py_files
 from gpu_windows.spark_glue.streams.engine import Engine
 from gpu_windows.spark_glue.streams.job import MicroBatchJob

@@ -31,13 +31,12 @@ from gpu_windows.spark_glue.contract.future_rows import (
     split_future_rows,
 )
 from gpu_windows.spark_glue.contract.output_kinds import LATE, RESULT, SIDES
-from gpu_windows.spark_glue.contract.progress import watermark_after
+from gpu_windows.spark_glue.contract.progress import to_ticks, watermark_after
 from gpu_windows.spark_glue.contract.records import SelectReport, ShardReport, to_records
 from gpu_windows.spark_glue.contract.reported_watermarks import (
     ReportedWatermarks,
     holds_watermarks,
 )
-from gpu_windows.spark_glue.contract.times import to_ticks
 from gpu_windows.spark_glue.tasks.device import task_number, task_threads, use_task_device
 from gpu_windows.spark_glue.tasks.fragments import join_fragments
 from gpu_windows.spark_glue.tasks.given_keys import plan_of_shard
@@ -65,34 +64,32 @@ class PackMicroBatch:
 
     Parameters
     ----------
-    plan : Plan
     rows : PackRows
-        Packs tables.
+        Packs tables; it has the plan.
     watermark : int
         Of the previous micro-batch, in ticks; `LONG_MIN` before there is one.
     gpu_share : float
         A task's share of a GPU.
     """
 
-    plan: Plan
     rows: PackRows
     watermark: int = LONG_MIN
     gpu_share: float = 1.0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task: input rows to rows of `PACKED`."""
-        reported = ReportedWatermarks()
-        tables = _read_rows(self.plan, batches, reported)
-        if self.plan.makes_partials:
-            tables = self._with_partials(tables)
+        plan, reported = self.rows.plan, ReportedWatermarks()
+        tables = _read_rows(plan, batches, reported)
+        if plan.makes_partials:
+            tables = self._with_partials(plan, tables)
         yield from self.rows.pack(tables)
         if reported.watermarks:
-            yield send_to_all(self.plan, reported.as_bytes, self.rows.ids)
+            yield send_to_all(plan, reported.as_bytes, self.rows.ids)
 
-    def _with_partials(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        assert is_plan_of(self.plan, WindowQuery)
+    def _with_partials(self, plan: Plan, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        assert is_plan_of(plan, WindowQuery)
         use_task_device(self.gpu_share)
-        stage = OnTimePreaggregation(self.plan, self.watermark, threads=task_threads(self.plan))
+        stage = OnTimePreaggregation(plan, self.watermark, threads=task_threads(plan))
         return chain.from_iterable(
             (each,) if are_rejected(each) else stage.split(each) for each in tables
         )

@@ -7,18 +7,19 @@ one that ends the query, not a ``ModuleNotFoundError`` from the middle of Spark'
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark import cloudpickle
+from pyspark import TaskContext, cloudpickle
 
 from gpu_windows.errors import GpuWindowsError, QueryError
 from gpu_windows.monitoring.logs import current_fields, log_fields, log_to_stderr
 from gpu_windows.spark_glue.session.worker_python import WORKER_MODULES, python_of
-from gpu_windows.spark_glue.tasks.freeze_gc import freeze_modules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 Batches = Iterator[pa.RecordBatch]
 #: Takes the batches of a partition and yields those of the result.
 Step = Callable[[Batches], Iterable[pa.RecordBatch]]
+
+#: Numbers the tasks of this process.
+_tasks = count(1)
+#: Number of the last task after which modules are frozen: later ones import little.
+_LAST = 64
 
 
 def map_in_workers(frame: DataFrame, step: Step, schema: StructType) -> DataFrame:
@@ -86,6 +92,23 @@ class WorkerTask:
                 yield from self.step(batches)
         except GpuWindowsError as error:
             raise error.with_traceback(None) from None
+
+
+def freeze_modules() -> None:
+    """Exclude all current objects from later garbage collections (`gc.freeze`).
+
+    Spark reuses workers and collects garbage between two tasks. That visits every object of every
+    module, which takes longer than most tasks of a stream: 70 ms with pandas, PyArrow and Numba.
+
+    Done at the first task of a worker, the second, fourth and so on up to `_LAST`, because modules
+    are imported, and kernels loaded, when they are needed. Frozen objects are still freed with
+    their last reference, but cycles of them are not.
+    """
+    if TaskContext.get() is None:
+        return  # this process is not Spark's
+    number = next(_tasks)
+    if number <= _LAST and number & (number - 1) == 0:
+        gc.freeze()
 
 
 @dataclass(frozen=True)

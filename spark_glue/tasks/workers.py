@@ -31,12 +31,11 @@ from gpu_windows.spark_glue.tasks.planned_types import to_planned_types
 #: Names of the columns of counters in the tagged output: of this package; names and counts of user
 #: code. Not a map: the RAPIDS Accelerator takes `mapInArrow` to the GPU for arrays, not for maps.
 COUNTERS, USER_COUNTERS, USER_COUNTS = "__counters", "__user_counters", "__user_counts"
-#: All of them, in their order.
-TAGS = (COUNTERS, USER_COUNTERS, USER_COUNTS)
-#: Their fields.
-TAG_FIELDS = tuple(
-    pa.field(name, pa.list_(dtype))
-    for name, dtype in zip(TAGS, (pa.int64(), pa.string(), pa.int64()), strict=True)
+#: Their fields, in their order.
+TAG_FIELDS = (
+    pa.field(COUNTERS, pa.list_(pa.int64())),
+    pa.field(USER_COUNTERS, pa.list_(pa.string())),
+    pa.field(USER_COUNTS, pa.list_(pa.int64())),
 )
 
 #: Rows after which the end of a shard is used to release memory.
@@ -113,7 +112,7 @@ class RunShards:
             for field in TAG_FIELDS:
                 table = table.append_column(field, _null_lists(len(table), field.type))
             yield from table.cast(schema).to_batches(_OUTPUT_ROWS)
-        nothing = [_nothing(field) for field in [*schema][: -len(TAGS)]]
+        nothing = [_nothing(field) for field in [*schema][: -len(TAG_FIELDS)]]
         yield pa.record_batch([*nothing, *tag_values(run.counters)], schema=schema)
 
     def start(self) -> PartitionRun:
@@ -196,7 +195,7 @@ class PartitionRun:
 
 
 def tag_values(counters: Counters) -> list[list[Any]]:
-    """Return the columns `TAGS` of a row of counters."""
+    """Return the columns `TAG_FIELDS` of a row of counters."""
     counts = [getattr(counters, name) for name in Counters.names()]
     user = dict(counters.user)
     return [[counts], [[*user]], [[*user.values()]]]

@@ -189,7 +189,7 @@ class Execution:
         """Return what goes to each shard of a stage of what the one before it gave."""
         planned, known = self._plans[number], self._watermarks[number]
         tables = _rows_for(planned, self._plans[number - 1], results)
-        pack = PackMicroBatch(planned, PackRows(planned), LONG_MIN if known is None else known)
+        pack = PackMicroBatch(PackRows(planned), LONG_MIN if known is None else known)
         found: Rows = defaultdict(list)
         for packed in pack(batch for table in tables for batch in table.to_batches()):
             for shard, message in join_fragments([packed]):

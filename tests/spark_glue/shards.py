@@ -18,13 +18,13 @@ from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.contract.progress import (
     next_call_ms,
     read_combined_watermark,
+    to_ticks,
     watermark_after,
 )
 from gpu_windows.spark_glue.contract.reported_watermarks import (
     ReportedWatermarks,
     holds_watermarks,
 )
-from gpu_windows.spark_glue.contract.times import to_ticks
 from gpu_windows.spark_glue.contract.watermarks import INPUT
 from gpu_windows.spark_glue.tasks.fragments import join_fragments
 from gpu_windows.spark_glue.tasks.micro_batch import PackMicroBatch
@@ -100,7 +100,7 @@ class Shards:
         messages: dict[int, list[pa.Buffer]] = defaultdict(list)
         inputs = len(self.plan.query.watermarks.inputs)
         under = LONG_MIN if self.reached is None else self.reached
-        pack = PackMicroBatch(self.plan, PackRows(self.plan), under)
+        pack = PackMicroBatch(PackRows(self.plan), under)
         for task in tasks:
             named = [{"key": key, "part": 0, "ts": ts, "i": i} for key, ts, i, _ in task]
             table = pa.Table.from_pylist(named, SCHEMA).select(self.plan.input_columns)

@@ -16,6 +16,7 @@ from gpu_windows import errors
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.contract.manifest import Manifest
 from gpu_windows.spark_glue.contract.progress import (
+    follows_clock,
     from_json,
     next_call_ms,
     read_combined_watermark,
@@ -25,7 +26,6 @@ from gpu_windows.spark_glue.contract.reported_watermarks import (
     ReportedWatermarks,
     holds_watermarks,
 )
-from gpu_windows.spark_glue.contract.times import follows_clock
 from gpu_windows.spark_glue.contract.watermarks import CARRIED_WATERMARK, INPUT, IS_MARKER
 from gpu_windows.spark_glue.tasks.packing import to_ipc
 from gpu_windows.vocabulary.watermarks import (

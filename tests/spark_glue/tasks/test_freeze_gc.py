@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from gpu_windows.spark_glue.tasks import freeze_gc as garbage
+from gpu_windows.spark_glue.tasks import worker_step as garbage
 
 pyspark = pytest.importorskip("pyspark")
 
