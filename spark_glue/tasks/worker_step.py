@@ -85,9 +85,9 @@ class WorkerTask:
     def __call__(self, batches: Batches) -> Batches:
         """Run in a Spark task."""
         freeze_modules()
-        if self.fields:
-            log_to_stderr()
         try:
+            if self.fields:
+                log_to_stderr()
             with log_fields(**self.fields):
                 yield from self.step(batches)
         except GpuWindowsError as error:
