@@ -28,7 +28,7 @@ from gpu_windows.spark_glue.columns.projections import public_rows
 from gpu_windows.spark_glue.columns.types import to_spark_schema
 from gpu_windows.spark_glue.dataframes.arrow_expressions import why_not_alike
 from gpu_windows.spark_glue.files.local_parquet import LocalParquet
-from gpu_windows.spark_glue.files.part_files import open_writer
+from gpu_windows.spark_glue.files.part_files import write_folder
 from gpu_windows.spark_glue.session.settings import hadoop_setting
 from gpu_windows.spark_glue.tasks.device import task_number
 from gpu_windows.spark_glue.tasks.workers import TAG_FIELDS, RunShards, tag_values
@@ -209,7 +209,7 @@ def _write_by_spark(
     frame: DataFrame, write: BoundedWrite, compression: str | None
 ) -> list[WrittenFile]:
     """Let Spark write the folder of this write."""
-    open_writer(frame).parquet(write.part.spark_url, compression=compression)
+    write_folder(frame, write.part.spark_url, compression)
     written = count_written(write.part)
     if not written:
         rule = "the driver does not find the files that Spark wrote: choose a path that both reach"

@@ -360,11 +360,14 @@ class SparkSource(Source):
         """Return the rows of two DataFrames; on streams each keeps its own watermark."""
         sides, sources = (left, right), [_source_of(side) for side in (left, right)]
         changes = change_sides(keys, (left, sources[0].frame), (right, sources[1].frame))
+        adopted = [
+            source.adopt(side.time, side.watermarks)
+            for source, side in zip(sources, sides, strict=True)
+        ]
         in_tasks = sides_in_tasks(keys, left, right)
         parts = []
-        for side, source, change, in_task in zip(sides, sources, changes, in_tasks, strict=True):
-            adopted = source.adopt(side.time, side.watermarks)
-            parts.append(replace(source._then(change, in_task), adopted=adopted))
+        for source, change, in_task, steps in zip(sources, changes, in_tasks, adopted, strict=True):
+            parts.append(replace(source._then(change, in_task), adopted=steps))
         kind = next((type(each) for each in parts if each.frame.isStreaming), type(parts[0]))
         return kind(**_union_fields(parts))
 

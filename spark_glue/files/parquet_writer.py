@@ -28,7 +28,7 @@ from gpu_windows.spark_glue.files.ownership import (
     find_commit,
     taken_over,
 )
-from gpu_windows.spark_glue.files.part_files import open_writer
+from gpu_windows.spark_glue.files.part_files import write_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -151,7 +151,7 @@ class ParquetWriter(SinkWriter):
 
     def _write_by_spark(self, name: str, batch: SinkBatch, files: int) -> Part:
         frame, folder = batch.read(name, files), self._part_folder(name, batch)
-        open_writer(frame).parquet(f"{self._path}/{folder}")
+        write_folder(frame, f"{self._path}/{folder}")
         return Part(folder, self._count_rows(frame, folder))
 
     def _part_folder(self, name: str, batch: SinkBatch) -> str:

@@ -17,7 +17,7 @@ from gpu_windows.spark_glue.columns.expressions import is_of_spark, summary
 from gpu_windows.spark_glue.files.marker_files import literal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 logger = logging.getLogger(__name__)
 #: Options of Spark's file sources for a second count: missing and corrupt files count as no rows.
@@ -56,9 +56,9 @@ def complete_files(
     return paths
 
 
-def open_writer(rows: DataFrame) -> DataFrameWriter:
-    """Return a writer of a new folder, without the marker of complete ones: commits replace it."""
-    return rows.write.mode("error").option(_MARK, "false")
+def write_folder(rows: DataFrame, url: str, compression: str | None = None) -> None:
+    """Let Spark write rows into a new folder, without the marker that commits replace."""
+    rows.write.mode("error").option(_MARK, "false").parquet(url, compression=compression)
 
 
 def read_files(session: SparkSession, schema: StructType, files: Sequence[str]) -> DataFrame:
