@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from rich.text import Text
 from gpu_windows.column_types.local_times import check_zone
 from gpu_windows.errors import GpuWindowsError, QueryError
 from gpu_windows.sql.files import open_streams, table_reader
-from gpu_windows.sql.query import SqlQuery, sql
+from gpu_windows.sql.query import sql
 from gpu_windows.sql.scripts.script import sql_script
 
 OK, BAD_INPUT = 0, 2
@@ -59,7 +59,7 @@ class Request:
     tables: Sequence[str]
     script: str | None = None
     checkpoint: str | None = None
-    event_times: Sequence[str] = field(default=())
+    event_times: Sequence[str] = ()
     time_zone: str | None = None
     on_spark: bool = False
     rows: int = 20
@@ -92,9 +92,11 @@ def run(request: Request) -> int:
             if request.explain:
                 console.print(Text(query.explain()), soft_wrap=True)
             elif request.output is not None:
-                _write(console, _result(query), request.output)
+                result = _as_arrow(query.result())
+                pq.write_table(result, request.output)
+                console.print(Text(f"{len(result):,} rows in {request.output}"), soft_wrap=True)
             else:
-                _show(console, _result(query), request.rows)
+                _show(console, _as_arrow(query.result()), request.rows)
     except (GpuWindowsError, ImportError, OSError, pa.ArrowException) as error:
         errors.print(Text(f"bad input: {error}"), soft_wrap=True)
         return BAD_INPUT
@@ -139,17 +141,8 @@ def _run_script(console: Console, text: str, request: Request, read: Callable[[P
             _show(console, _as_arrow(script.outputs()[name].result()), request.rows)
 
 
-def _result(query: SqlQuery) -> pa.Table:
-    return _as_arrow(query.result())
-
-
 def _as_arrow(result: Any) -> pa.Table:
     return result if isinstance(result, pa.Table) else result.toArrow()
-
-
-def _write(console: Console, result: pa.Table, path: Path) -> None:
-    pq.write_table(result, path)
-    console.print(Text(f"{len(result):,} rows in {path}"), soft_wrap=True)
 
 
 def _show(console: Console, result: pa.Table, rows: int) -> None:

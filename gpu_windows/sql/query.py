@@ -16,7 +16,6 @@ from gpu_windows.vocabulary.options import Options, change_options
 
 if TYPE_CHECKING:
     from gpu_windows.sql.api_call import ApiCall
-    from gpu_windows.sql.tables.inputs import Input
 
 _WHERE = "\nWHERE: rows that it filters out do not advance the watermark, as they do in Flink"
 
@@ -51,7 +50,7 @@ class SqlQuery:
     text: str
     streams: Mapping[str, Any]
     order: tuple[str, ...] = ()
-    options_: Mapping[str, Any] = None  # type: ignore[assignment]
+    options_: Mapping[str, Any] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def arrival_order(self, *columns: str) -> SqlQuery:
@@ -75,7 +74,7 @@ class SqlQuery:
             Fields of `Options`, such as ``device="cpu"``.
         """
         change_options(Options(), options)
-        return replace(self, options_={**(self.options_ or {}), **options})
+        return replace(self, options_={**self.options_, **options})
 
     def result(self) -> ResultTable:
         """Return the results: a Spark DataFrame, or an Arrow table.
@@ -100,9 +99,7 @@ class SqlQuery:
     @cached_property
     def _outputs(self) -> Outputs:
         """The outputs; cached, because subqueries may run while outputs are built."""
-        from gpu_windows.sql.tables.streams import tables_by_name
-
-        outputs = self._translate(tables_by_name(self.streams)).value
+        outputs = self._translate().value
         assert isinstance(outputs, Outputs)
         return outputs
 
@@ -123,7 +120,7 @@ class SqlQuery:
             .aggregate(['user'], n=gw.count().over(gw.Range()))
         """
         with self._with_position():
-            traced = self._without_rows()
+            traced = self._translate(without_rows=True)
             filters = ".where(" in traced.code and traced.value.is_streaming
             return f"{traced.code}\n\n{traced.value.explain()}{_WHERE if filters else ''}"
 
@@ -145,7 +142,7 @@ class SqlQuery:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the text, columns of the results, and `explain`."""
         with self._with_position():
-            schema = self._without_rows().value.schema
+            schema = self._translate(without_rows=True).value.schema
             columns = ", ".join(f"{field.name}: {field.type}" for field in schema)
             rows = {"query": self.text, "over": ", ".join(self.streams), "result": columns}
             return table_html("SqlQuery", rows, text_html(self.explain()))
@@ -167,21 +164,19 @@ class SqlQuery:
             with errors_at(parse_tree(self.text)), spark_errors_as_query_errors():
                 raise
 
-    def _without_rows(self) -> ApiCall:
-        """Translate over the same tables without rows, so that nothing is computed."""
-        from gpu_windows.sql.tables.streams import tables_by_name, without_rows
-
-        return self._translate(without_rows(tables_by_name(self.streams)))
-
-    def _translate(self, tables: Mapping[str, Input]) -> ApiCall:
+    def _translate(self, *, without_rows: bool = False) -> ApiCall:
+        """Translate the text; ``without_rows``: over no rows, so that nothing is computed."""
         from gpu_windows.sql.syntax.parse import parse_statement
         from gpu_windows.sql.tables.results import Settings
+        from gpu_windows.sql.tables.streams import tables_by_name
         from gpu_windows.sql.translate import translate
 
-        settings = Settings(self.order, self.options_ or {})
+        tables = tables_by_name(self.streams)
+        if without_rows:
+            tables = {name: table.without_rows for name, table in tables.items()}
         on_arrow = not any(each.timed_stream.source.is_of_spark for each in tables.values())
         tree = parse_statement(self.text, on_arrow=on_arrow, functions=self.functions)
-        return translate(tree, tables, settings).outputs
+        return translate(tree, tables, Settings(self.order, self.options_)).outputs
 
 
 def sql(
@@ -240,8 +235,8 @@ def sql(
     [{'at': 1.0}]
     """
     require_extra("sqlglot", "sql", "SQL")
-    query = SqlQuery(text, dict(streams), options_={}, functions=check_functions(functions))
-    query._without_rows()
+    query = SqlQuery(text, dict(streams), functions=check_functions(functions))
+    query._translate(without_rows=True)
     return query
 
 

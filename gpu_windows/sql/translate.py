@@ -9,10 +9,9 @@ from gpu_windows.sql.kinds.group_by import is_grouped, read_group_by
 from gpu_windows.sql.kinds.joins import read_join
 from gpu_windows.sql.kinds.lookup import has_lookup, look_up
 from gpu_windows.sql.kinds.match import read_match
-from gpu_windows.sql.kinds.nested_joins import nest_first_join
 from gpu_windows.sql.kinds.numbering import find_numbering
 from gpu_windows.sql.kinds.over import read_ordered, read_over
-from gpu_windows.sql.kinds.pairs import stage_pairs, takes_pairs
+from gpu_windows.sql.kinds.pairs import nest_first_join, stage_pairs, takes_pairs
 from gpu_windows.sql.kinds.rows import read_rows
 from gpu_windows.sql.kinds.semi_joins import has_subquery, join_subquery
 from gpu_windows.sql.kinds.top import read_top

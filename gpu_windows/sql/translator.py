@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from gpu_windows.errors import did_you_mean
-from gpu_windows.expressions.dialect import TableArgument, WindowFunction
+from gpu_windows.expressions.dialect import WindowFunction
 from gpu_windows.expressions.sql_text import errors_at, position_meta, sql_error
 from gpu_windows.sql.syntax.arrangement import (
     Clauses,
@@ -23,13 +23,12 @@ from gpu_windows.sql.syntax.window_functions import (
     read_window_function,
 )
 from gpu_windows.sql.tables.arrangement import arrange
-from gpu_windows.sql.tables.constants import constant_rows
+from gpu_windows.sql.tables.columns import project
 from gpu_windows.sql.tables.inputs import WINDOW_BOUNDS, Input, Window, check_timed
 from gpu_windows.sql.tables.processing_time import in_time_of
-from gpu_windows.sql.tables.projection import project
 from gpu_windows.sql.tables.results import Results, Settings, select_from_results
 from gpu_windows.sql.tables.stages import Stages
-from gpu_windows.sql.tables.unions import Branch, unite
+from gpu_windows.sql.tables.unions import Branch, constant_rows, unite
 
 
 @dataclass(frozen=True)
@@ -324,7 +323,8 @@ class Translator:
 
     def _window_input(self, call: WindowFunction, alias: str) -> Input:
         table, time, durations = read_window_function(call)
-        rows = self._argument(table)
+        is_query = isinstance(table.this, exp.Select | exp.SetOperation)
+        rows = self.table(exp.Subquery(this=table.this) if is_query else table.this)
         if rows.window is not None:
             raise sql_error(call, "rows can be assigned to windows once")
         clashes = [name for name in WINDOW_BOUNDS if rows.names.has(exp.column(name))]
@@ -345,12 +345,6 @@ class Translator:
             raise sql_error(wrong[0], "PARTITION BY of SESSION takes columns")
         keys = tuple(map(rows.column, by or ())) if is_session else None
         return replace(rows, alias=alias or rows.alias, window=Window(assigner, keys))
-
-    def _argument(self, table: TableArgument) -> Input:
-        node = table.this
-        if isinstance(node, exp.Select | exp.SetOperation):
-            node = exp.Subquery(this=node)
-        return self.table(node)
 
 
 def _check_alias(node: exp.Expr) -> None:

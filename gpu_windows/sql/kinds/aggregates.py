@@ -14,7 +14,7 @@ from gpu_windows.aggregates.user import UserAggregate
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.syntax.statement import USER_AGGREGATE
-from gpu_windows.sql.tables.inputs import Columns
+from gpu_windows.sql.tables.columns import Columns
 
 #: Aggregates of one column.
 _ONE_COLUMN: Mapping[type[exp.Expr], Callable[..., Any]] = {

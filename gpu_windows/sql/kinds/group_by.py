@@ -25,13 +25,8 @@ from gpu_windows.sql.syntax.statement import (
     names_of,
 )
 from gpu_windows.sql.syntax.window_functions import AUXILIARY_FUNCTIONS
-from gpu_windows.sql.tables.inputs import (
-    WINDOW_BOUNDS,
-    Columns,
-    check_timed,
-    result_column,
-    window_bound,
-)
+from gpu_windows.sql.tables.columns import Columns
+from gpu_windows.sql.tables.inputs import WINDOW_BOUNDS, check_timed, result_column, window_bound
 from gpu_windows.sql.tables.processing_time import in_time_of
 from gpu_windows.sql.tables.results import (
     Results,

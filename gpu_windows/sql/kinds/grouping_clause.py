@@ -13,7 +13,8 @@ from gpu_windows.expressions.sql_text import sql_error
 from gpu_windows.sql.syntax.grouping_sets import expand_sets
 from gpu_windows.sql.syntax.statement import Statement
 from gpu_windows.sql.syntax.window_functions import make_assigner, read_group_window
-from gpu_windows.sql.tables.inputs import WINDOW_BOUNDS, Columns, Input, Window, check_timed
+from gpu_windows.sql.tables.columns import Columns
+from gpu_windows.sql.tables.inputs import WINDOW_BOUNDS, Input, Window, check_timed
 
 _NO_WINDOWS = (
     "GROUP BY without windows never ends on a stream: use a window function, FROM "

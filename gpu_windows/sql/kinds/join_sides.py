@@ -22,11 +22,21 @@ class Sides:
 
     Parameters
     ----------
-    left, right : Input
+    tables : tuple of Input
+        The left and the right one.
     """
 
-    left: Input
-    right: Input
+    tables: tuple[Input, Input]
+
+    @property
+    def left(self) -> Input:
+        """The left table."""
+        return self.tables[0]
+
+    @property
+    def right(self) -> Input:
+        """The right table."""
+        return self.tables[1]
 
     def side_of(self, node: exp.Expr) -> int | None:
         """Return the side that owns all columns of an expression; None for both or no side."""
@@ -37,6 +47,10 @@ class Sides:
         """Whether a node names a column of a side."""
         return self.left.owns(column) or self.right.owns(column)
 
+    def with_alias(self, alias: str) -> list[Input]:
+        """Return the table of an alias, in any case: one or no table."""
+        return [table for table in self.tables if table.alias.lower() == alias.lower()]
+
     def owner(self, column: exp.Column) -> int:
         """Return the side that owns a column.
 
@@ -45,7 +59,7 @@ class Sides:
         SqlError
             If both sides do, or none.
         """
-        owners = [i for i, side in enumerate((self.left, self.right)) if side.owns(column)]
+        owners = [i for i, side in enumerate(self.tables) if side.owns(column)]
         if len(owners) == 1:
             return owners[0]
         both = f"{self.left.alias} and {self.right.alias}"
@@ -78,11 +92,7 @@ class Sides:
 
     def has_window_columns(self, node: exp.Expr) -> bool:
         """Whether an expression names a column of windows."""
-        return any(
-            side.window_column(column) is not None
-            for column in node.find_all(exp.Column)
-            for side in (self.left, self.right)
-        )
+        return any(table.has_window_columns(node) for table in self.tables)
 
     def time_bounds(
         self, conditions: Sequence[exp.Expr]
@@ -93,7 +103,7 @@ class Sides:
         and is one of the others, too.
         """
         lower, upper, others = TimeComparisons(self._side_of_time).bounds(conditions)
-        for side, table in enumerate((self.left, self.right)):
+        for side, table in enumerate(self.tables):
             for column, (low, high) in table.delays.items():
                 side_of = partial(self._side_of_delayed, side, column)
                 lowest, highest, _ = TimeComparisons(side_of).bounds(others)
@@ -114,9 +124,9 @@ class Sides:
         """Return the same as `_side_of_time`, of one side for a column that is before its time."""
         if self.owner(column) != side:
             return self._side_of_time(column)
-        is_other = (self.left, self.right)[side].window_column(column) is not None
-        found = None if is_other else (self.left, self.right)[side].column(column)
-        return (side, 0) if found == delayed else None
+        table = self.tables[side]
+        is_other = table.window_column(column) is not None or table.column(column) != delayed
+        return None if is_other else (side, 0)
 
     def _compares_times(self, node: exp.Expr) -> bool:
         return self.left.window is None and not self.time_bounds([node])[2]
@@ -124,7 +134,7 @@ class Sides:
     def _side_of_time(self, column: exp.Column) -> tuple[int, int] | None:
         """Return the side whose time a column is, and the ticks between both."""
         side = self.owner(column)
-        table = (self.left, self.right)[side]
+        table = self.tables[side]
         if table.column(column) == table.time:
             return side, 0
         is_end = table.window is None and table.in_result_windows.window_column(column) == _END

@@ -18,9 +18,9 @@ from gpu_windows.sql.kinds.join_sides import Sides, join_type
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
 from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
 from gpu_windows.sql.syntax.window_functions import duration_call
+from gpu_windows.sql.tables.columns import Columns
 from gpu_windows.sql.tables.inputs import (
     WINDOW_BOUNDS,
-    Columns,
     Input,
     free_name,
     result_column,
@@ -76,14 +76,14 @@ class Join:
         left = translator.table(statement.source)
         right = temporal_join.read_right_table(self._join, translator)
         conditions = [*conjuncts(self._join.args.get("on")), *conjuncts(statement.where)]
-        self._left, self._right = in_same_windows(left, right, conditions)
+        self.sides = Sides(in_same_windows(left, right, conditions))
+        self._left, self._right = self.sides.tables
         self._settings: Settings = translator.settings.for_inputs(self._left, self._right)
         self._span: tuple[int, int] | None = None
         if self._left.alias.lower() == self._right.alias.lower():
             rule = "both sides of the join have the same name: rename one with AS"
             raise sql_error(self._join.this, rule, self._right.alias)
         self._join_type = join_type(self._join)
-        self.sides = Sides(self._left, self._right)
         self._columns = Columns(self._left), Columns(self._right)
         self._picked: tuple[dict[str, str], dict[str, str]] = {}, {}
 
@@ -95,8 +95,8 @@ class Join:
         SqlError
             With the position of what is not covered.
         """
-        sides = (self._left, self._right)
-        if any(side.window for side in sides) and not all(side.window for side in sides):
+        in_windows = [side.window is not None for side in self.sides.tables]
+        if any(in_windows) and not all(in_windows):
             rule = "a join needs windows on both sides, or on neither"
             raise sql_error(self._join.this, rule)
         temporal_join.check_times(self._join, self._statement.source, self._left, self._right)
@@ -128,7 +128,7 @@ class Join:
             If results have rows of the other side alone, which such a condition is not for.
         """
         sides = ("left", "right")
-        for index, side in enumerate((self._left, self._right)):
+        for index, side in enumerate(self.sides.tables):
             keeps_other = self._join_type in (sides[1 - index], "full", *("anti",) * index)
             if side.window_conditions and keeps_other:
                 rule = f"the {sides[index]} side of this join cannot be filtered by its windows"
@@ -200,9 +200,8 @@ class Join:
         return step, others
 
     def _temporal_join(self, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> _Step:
-        sides = self._left, self._right
         temporal_join.check_temporal_join(
-            self._join, self._join_type, *sides, has_key=len(keys) > 0
+            self._join, self._join_type, *self.sides.tables, has_key=len(keys) > 0
         )
         self._span = LONG_MIN, 0  # a version is valid at the left row's time: it is not later
         return lambda left, right: left.call("temporal_join", right)
@@ -272,8 +271,8 @@ class Join:
         """Return the results of a join; ``left``, ``right``: their columns of each side."""
         names = tuple(outputs.value.plan.result_schema.names)
         public = outputs.value.plan.query.display_names
-        window, sides = self._left.window, (self._left, self._right)
-        delays = delays_of_pairs(self._join_type, self._span, (left, right), sides)
+        window = self._left.window
+        delays = delays_of_pairs(self._join_type, self._span, (left, right), self.sides.tables)
         results = Results(outputs, tuple(public.get(name, name) for name in names), delays=delays)
         if window is None:
             return results
@@ -303,10 +302,9 @@ class Join:
         for item in self._statement.items:
             node = item.node
             if isinstance(node, exp.Star):
-                items += self.star_items((self._left, self._right))
+                items += self.star_items(self.sides.tables)
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-                sides = (self._left, self._right)
-                owners = [side for side in sides if side.alias.lower() == node.table.lower()]
+                owners = self.sides.with_alias(node.table)
                 if not owners:
                     raise sql_error(node, "there is no such table here", node.table)
                 items += self.star_items(owners)
@@ -330,10 +328,10 @@ class Join:
         if not isinstance(node, exp.Column):
             return None
         side = self.sides.owner(node)
-        side_table = (self._left, self._right)[side]
-        window = side_table.window_column(node)
+        table = self.sides.tables[side]
+        window = table.window_column(node)
         if window is None:
-            return self._column_result(side, side_table.column(node))
+            return self._column_result(side, table.column(node))
         if self._join_type in ("inner", ("left", "right")[side]) or self._join_type in LEFT_ALONE:
             return window_bound(window)
         here = self._column_result(side, self._columns[side].add(_PRESENT))
@@ -362,8 +360,8 @@ class Join:
         for name, picked in self._picked[side].items():
             if picked == column:
                 return result_column(name)
-        sides = self._left, self._right
-        used = [name for each in sides for name in each.timed_stream.source.schema.names]
+        sources = [each.timed_stream.source for each in self.sides.tables]
+        used = [name for source in sources for name in source.schema.names]
         name = free_name(f"{('left', 'right')[side]}_{column}", used)
         self._picked[side][name] = column
         return result_column(name)

@@ -9,7 +9,8 @@ from gpu_windows.sql.kinds.added_columns import add_columns, free_names
 from gpu_windows.sql.kinds.join_sides import Sides
 from gpu_windows.sql.kinds.temporal_join import table_of_join, version_of
 from gpu_windows.sql.syntax.statement import Statement, conjunction, conjuncts, is_processing_time
-from gpu_windows.sql.tables.inputs import Columns, Input
+from gpu_windows.sql.tables.columns import Columns
+from gpu_windows.sql.tables.inputs import Input
 from gpu_windows.sql.translator import Translator
 
 _CONDITION = (
@@ -27,9 +28,7 @@ def _is_lookup(statement: Statement, translator: Translator) -> bool:
     version = version_of(statement.joins[0])
     if version is None or not isinstance(version.expression, exp.Expr):
         return False
-    time = version.expression
-    while isinstance(time, exp.Paren):
-        time = time.this
+    time = version.expression.unnest()
     return is_processing_time(time) or translator.names_processing_time(statement.source, time)
 
 
@@ -83,15 +82,14 @@ class _Lookup:
         with errors_at(self._join.this):
             stream = left.stream.call("lookup", right.stream, on=on, columns=columns, **options)
         if others:
-            before = self._query.args.get("where")
-            parts = [*conjuncts(None if before is None else before.this), *others]
+            parts = [*conjuncts(Statement(self._query).where), *others]
             self._query.set("where", exp.Where(this=conjunction(parts)))
         added = dict(zip(names, physical, strict=True))
         return add_columns(self._query, self._left, stream, added, self._right.alias)
 
     def _conditions(self) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
         """Return the keys, and conditions of pairs; those on the right table filter it."""
-        sides = Sides(self._left, self._right)
+        sides = Sides((self._left, self._right))
         keys: list[tuple[exp.Expr, exp.Expr]] = []
         others: list[exp.Expr] = []
         for part in conjuncts(self._join.args["on"]):
@@ -100,7 +98,7 @@ class _Lookup:
                 keys.append(pair)
             elif sides.side_of(part) == 1:
                 self._right = self._right.where(part)
-                sides = Sides(self._left, self._right)
+                sides = Sides((self._left, self._right))
             elif self._is_outer:
                 raise sql_error(part, _CONDITION)
             else:

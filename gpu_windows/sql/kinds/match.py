@@ -11,7 +11,8 @@ from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.syntax.statement import Statement
 from gpu_windows.sql.syntax.value_types import apply_type_rules
 from gpu_windows.sql.syntax.window_functions import duration_call
-from gpu_windows.sql.tables.inputs import Columns, Input, check_timed, result_column
+from gpu_windows.sql.tables.columns import Columns
+from gpu_windows.sql.tables.inputs import Input, check_timed, map_columns, result_column
 from gpu_windows.sql.tables.processing_time import in_time_of
 from gpu_windows.sql.tables.results import Results, select_from_results
 from gpu_windows.sql.translator import Translator
@@ -155,9 +156,7 @@ class _Match:
     def _text(self, node: exp.Expr) -> str:
         """Return an expression over a match, with column names of the stream."""
 
-        def rename(each: exp.Expr) -> exp.Expr:
-            if not isinstance(each, exp.Column):
-                return each
+        def rename(each: exp.Column) -> exp.Expr:
             if len(each.parts) > 2:
                 raise sql_error(each, "a column of a match takes one qualifier, its variable")
             if isinstance(each.this, exp.Star):
@@ -167,6 +166,4 @@ class _Match:
             return exp.Column(this=name, table=None if table is None else table.copy())
 
         with errors_at(node):
-            return to_spark_sql(
-                apply_type_rules(node.copy().transform(rename), self._table.type_of)
-            )
+            return to_spark_sql(apply_type_rules(map_columns(node, rename), self._table.type_of))

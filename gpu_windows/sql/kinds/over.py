@@ -15,7 +15,8 @@ from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.kinds.aggregates import build_aggregate
 from gpu_windows.sql.syntax.statement import Item, Statement, names_of, outermost_parts
 from gpu_windows.sql.syntax.window_functions import duration_call
-from gpu_windows.sql.tables.inputs import Columns, Input, check_timed, result_column
+from gpu_windows.sql.tables.columns import Columns
+from gpu_windows.sql.tables.inputs import Input, check_timed, result_column
 from gpu_windows.sql.tables.processing_time import (
     in_time_of,
     is_in_ingestion_time,

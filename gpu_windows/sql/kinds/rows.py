@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.syntax.statement import Statement, conjunction, conjuncts
-from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Columns, Input, result_column
+from gpu_windows.sql.tables.columns import Columns
+from gpu_windows.sql.tables.inputs import WINDOW_COLUMNS, Input, result_column
 from gpu_windows.sql.tables.processing_time import in_ingestion_time
 from gpu_windows.sql.tables.results import (
     Results,
@@ -70,8 +71,7 @@ def _read_select(statement: Statement, table: Input, settings: Settings) -> Resu
 
 def _text(rows: Input, name: str, node: exp.Expr) -> str | None:
     """Return an item as Spark SQL; None if it is the column of this name."""
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.Column) and rows.column(node) == name:
         return None
     with errors_at(node):
@@ -84,7 +84,7 @@ class _WindowRows:
     def __init__(self, statement: Statement, table: Input, settings: Settings) -> None:
         self._statement, self._settings = statement, settings.for_inputs(table)
         conditions = conjuncts(statement.where)
-        self._window_conditions = [each for each in conditions if _has_window_columns(each, table)]
+        self._window_conditions = [each for each in conditions if table.has_window_columns(each)]
         self._table = table.where(
             conjunction([each for each in conditions if each not in self._window_conditions])
         )
@@ -127,7 +127,3 @@ class _WindowRows:
             column = self._columns.add(result_column(column).sql(dialect="spark"))
         self._used[column] = None
         return result_column(column)
-
-
-def _has_window_columns(node: exp.Expr, table: Input) -> bool:
-    return any(table.window_column(column) is not None for column in node.find_all(exp.Column))

@@ -55,7 +55,7 @@ def join_subquery(statement: Statement, translator: Translator) -> tuple[Stateme
     (left_table, right_table), bound = translator.bind(*tables)
     query = statement.select.copy()
     others = [each for each in parts if _predicate(each) is None]
-    query.set("where", None if not others else exp.Where(this=conjunction(others)))
+    query.set("where", exp.Where(this=conjunction(others)) if others else None)
     _qualify(query, left)
     on = _condition(predicate, left, right)
     kind = "ANTI" if predicate.negated else "SEMI"
@@ -106,8 +106,7 @@ def _right_table(predicate: _Predicate, left: Input, translator: Translator) -> 
 def _condition(predicate: _Predicate, left: Input, right: Input) -> exp.Expr | None:
     """Return the condition of a pair of rows."""
     select = predicate.select
-    where = select.args.get("where")
-    parts = [each.copy() for each in conjuncts(None if where is None else where.this)]
+    parts = [each.copy() for each in conjuncts(Statement(select).where)]
     for part in parts:
         _qualify(part, right, left)
     if not predicate.is_in:
@@ -119,9 +118,7 @@ def _condition(predicate: _Predicate, left: Input, right: Input) -> exp.Expr | N
     if predicate.negated and len(items) > 1:
         raise sql_error(predicate.node, "NOT IN takes one value: use NOT EXISTS")
     for value, item in zip(predicate.values, items, strict=True):
-        one, other = value.copy(), item.copy()
-        one = _qualify(one, left)
-        other = _qualify(other, right, left)
+        one, other = _qualify(value.copy(), left), _qualify(item.copy(), right, left)
         same: exp.Expr = exp.EQ(this=one, expression=other)
         if predicate.negated:  # true for a null: then NOT IN is not true
             nulls = [exp.Is(this=each.copy(), expression=exp.Null()) for each in (one, other)]

@@ -71,27 +71,22 @@ def check_temporal_join(
     assert version is not None, "it is a temporal join"
     as_of = version.this == "TIMESTAMP" and version.args.get("kind") == "AS OF"
     if not as_of or not isinstance(version.expression, exp.Expr):
-        raise sql_error(
-            version, f"a temporal join needs FOR SYSTEM_TIME AS OF {left.alias}.{left.time}"
-        )
+        rule = f"a temporal join needs FOR SYSTEM_TIME AS OF {left.alias}.{left.time}"
+        raise sql_error(version, rule)
     if left.window is not None or right.window is not None:
-        raise sql_error(
-            join.this, "a temporal join takes tables, not window functions", right.alias
-        )
+        rule = "a temporal join takes tables, not window functions"
+        raise sql_error(join.this, rule, right.alias)
     if how not in ("inner", "left"):
-        raise sql_error(
-            join.this, "a join FOR SYSTEM_TIME AS OF must be INNER or LEFT", how.upper()
-        )
+        rule = "a join FOR SYSTEM_TIME AS OF must be INNER or LEFT"
+        raise sql_error(join.this, rule, how.upper())
     if not has_key or join.args.get("on") is None:
-        raise sql_error(
-            join.this, "a temporal join needs a key: ON left.key = right.key", right.alias
-        )
+        rule = "a temporal join needs a key: ON left.key = right.key"
+        raise sql_error(join.this, rule, right.alias)
     _check_time(version.expression, left)
 
 
 def _check_time(node: exp.Expr, left: Input) -> None:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    rule_of_time = f"versions are as of the left side's event time: {left.alias}.{left.time}"
+    node = node.unnest()
     if not isinstance(node, exp.Column) or not left.owns(node) or left.column(node) != left.time:
-        raise sql_error(node, rule_of_time, node.sql())
+        rule = f"versions are as of the left side's event time: {left.alias}.{left.time}"
+        raise sql_error(node, rule, node.sql())

@@ -17,12 +17,13 @@ from gpu_windows.sql.kinds.numbering import Numbering, directions_of, find_numbe
 from gpu_windows.sql.kinds.pairs import stage_pairs
 from gpu_windows.sql.kinds.unnest import explode_rows, has_unnest
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts, names_of
+from gpu_windows.sql.tables.columns import Columns
 from gpu_windows.sql.tables.inputs import (
     WINDOW_BOUNDS,
-    Columns,
     Input,
     Window,
     expand_star,
+    map_columns,
     result_column,
     window_bound,
 )
@@ -214,9 +215,7 @@ class _Top:
     def _inline(self, node: exp.Expr) -> exp.Expr:
         """Rewrite an expression of the outer query to one over the rows of the subquery."""
 
-        def visit(each: exp.Expr) -> exp.Expr:
-            if not isinstance(each, exp.Column):
-                return each
+        def visit(each: exp.Column) -> exp.Expr:
             name = each.name.lower()
             if name == self._number.lower():
                 return each
@@ -227,7 +226,7 @@ class _Top:
                 return exp.column(each.this.copy())
             raise sql_error(each, f"there is no such column; there are {', '.join(self._inner)}")
 
-        return node.copy().transform(visit)
+        return map_columns(node, visit)
 
     def _used_columns(self, keys: list[str]) -> list[str]:
         """Return the columns of rows that the outer query reads, without the keys."""

@@ -10,7 +10,8 @@ from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.runners.explosion import is_exploded, parts_of
 from gpu_windows.sql.kinds.added_columns import add_columns, free_names
 from gpu_windows.sql.syntax.statement import Statement
-from gpu_windows.sql.tables.inputs import Columns, Input
+from gpu_windows.sql.tables.columns import Columns
+from gpu_windows.sql.tables.inputs import Input
 from gpu_windows.sql.translator import Translator
 
 _ORDINALITY = "ORDINALITY"

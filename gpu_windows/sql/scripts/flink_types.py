@@ -52,26 +52,29 @@ def _read_digits(cursor: Cursor, default: int) -> None:
 
 
 def _array(cursor: Cursor) -> pa.DataType:
-    cursor.expect("<")
-    element, nullable = read_type(cursor)
-    cursor.expect(">")
-    return pa.list_(pa.field("element", element, nullable))
+    return pa.list_(*_fields(cursor, "element"))
 
 
 def _map(cursor: Cursor) -> pa.DataType:
-    cursor.expect("<")
-    key, _ = read_type(cursor)
-    cursor.expect(",")
-    value, nullable = read_type(cursor)
-    cursor.expect(">")
-    return pa.map_(key, pa.field("value", value, nullable))
+    key, value = _fields(cursor, "key", "value")
+    return pa.map_(key.type, value)
 
 
 def _multiset(cursor: Cursor) -> pa.DataType:
+    [element] = _fields(cursor, "element")
+    return pa.map_(element.type, pa.field("value", pa.int32(), nullable=False))
+
+
+def _fields(cursor: Cursor, *names: str) -> list[pa.Field]:
+    """Read the types in ``< >`` of what a value is made of."""
     cursor.expect("<")
-    element, _ = read_type(cursor)
+    found: list[pa.Field] = []
+    for name in names:
+        if found:
+            cursor.expect(",")
+        found.append(pa.field(name, *read_type(cursor)))
     cursor.expect(">")
-    return pa.map_(element, pa.field("value", pa.int32(), nullable=False))
+    return found
 
 
 def _row(cursor: Cursor) -> pa.DataType:

@@ -184,8 +184,7 @@ def _with_event_time(
 
 def _strategy(node: exp.Expr, column: str) -> ApiCall:
     """Return the watermark strategy of an expression."""
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if _is_column(node, column):
         return call_api(WatermarkStrategy.for_monotonous_timestamps)
     if not isinstance(node, exp.Sub) or not _is_column(node.this, column):

@@ -113,16 +113,6 @@ class Statement:
         """Whether it is ``SELECT *``."""
         return len(self.items) == 1 and isinstance(self.items[0].node, exp.Star)
 
-    def is_all(self, node: exp.Expr) -> bool:
-        """Whether an item stands for all columns of FROM: ``*``, or ``q.*``.
-
-        Raises
-        ------
-        SqlError
-            If it names another table.
-        """
-        return is_star(node, self.source.alias_or_name)
-
     def refuse(self, rule: str, *clauses: str) -> None:
         """Raise `SqlError` if it has one of the clauses, named as in the parser."""
         for name in clauses:

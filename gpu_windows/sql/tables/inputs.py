@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from gpu_windows.datastream.timed_stream import TimedStream
-from gpu_windows.errors import QueryError
 from gpu_windows.expressions.columns import ColumnNames
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.planning.own_columns import NO_TIME
@@ -167,14 +166,16 @@ class Input:
     def owns(self, column: exp.Column) -> bool:
         """Whether a node names a column of this table or of its windows."""
         if column.table:
-            return column.table.lower() == self.alias.lower()
+            return self._has_alias(column)
         return self.names.has(column) or self.window_column(column) is not None
+
+    def _has_alias(self, column: exp.Column) -> bool:
+        """Whether a column is written without a table, or with this one."""
+        return not column.table or column.table.lower() == self.alias.lower()
 
     def window_column(self, node: exp.Expr) -> str | None:
         """Return which of `WINDOW_COLUMNS` a node names; None for other nodes."""
-        if self.window is None or not isinstance(node, exp.Column):
-            return None
-        if node.table and node.table.lower() != self.alias.lower():
+        if self.window is None or not isinstance(node, exp.Column) or not self._has_alias(node):
             return None
         name = node.name.lower()
         if self.window.columns is not None:
@@ -202,8 +203,7 @@ class Input:
         """Whether a node is ``PROCTIME()``, or a column of this table that is."""
         if not isinstance(node, exp.Column):
             return is_processing_time(node)
-        is_own = not node.table or node.table.lower() == self.alias.lower()
-        return is_own and node.name.lower() in map(str.lower, self.processing_times)
+        return self._has_alias(node) and node.name.lower() in map(str.lower, self.processing_times)
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -228,11 +228,7 @@ class Input:
 
     def with_fields(self, node: exp.Expr) -> exp.Expr:
         """Return an expression in which fields of a ROW are no columns of a table."""
-
-        def rewrite(each: exp.Expr) -> exp.Expr:
-            return (self.field(each) or each) if isinstance(each, exp.Column) else each
-
-        return node.transform(rewrite)
+        return map_columns(node, lambda column: self.field(column) or column)
 
     def column(self, column: exp.Column) -> str:
         """Return the stream's column that a node names.
@@ -242,7 +238,7 @@ class Input:
         SqlError
             If no column has the name.
         """
-        if column.table and column.table.lower() != self.alias.lower():
+        if not self._has_alias(column):
             raise sql_error(column, f"there is no such table here; there is {self.alias}")
         if len(column.parts) > 2:
             raise sql_error(column, "a column takes one qualifier, its table")
@@ -277,22 +273,20 @@ class Input:
     def spark_text(self, node: exp.Expr) -> str:
         """Return an expression as Spark SQL over the columns of the stream."""
 
-        def resolve(each: exp.Expr) -> exp.Expr:
-            if not isinstance(each, exp.Column):
-                return each
+        def resolve(each: exp.Column) -> exp.Expr:
             field = self.field(each)
             if field is not None:
-                return field.transform(resolve)
+                return map_columns(field, resolve)
             if self.window_column(each) is not None and not self.names.has(each):
                 rule = (
                     "columns of windows are allowed in results, GROUP BY, PARTITION BY, and in "
                     "conditions without columns of rows"
                 )
                 raise sql_error(each, rule)
-            return exp.column(exp.to_identifier(self.column(each), quoted=True))
+            return result_column(self.column(each))
 
         check_scalar(node)
-        return to_spark_sql(apply_type_rules(node.copy().transform(resolve), self.type_of))
+        return to_spark_sql(apply_type_rules(map_columns(node, resolve), self.type_of))
 
     def type_of(self, column: exp.Column) -> str | None:
         """Return the type of a column of the stream; None if it is not known."""
@@ -316,18 +310,34 @@ class Input:
             return replace(table, stream=self.stream.call("where", self.spark_text(rows)))
 
     def _is_of_windows(self, condition: exp.Expr) -> bool:
-        columns = [*condition.find_all(exp.Column)]
-        return bool(columns) and all(self.window_column(each) is not None for each in columns)
+        columns = [self.window_column(each) for each in condition.find_all(exp.Column)]
+        return bool(columns) and None not in columns
+
+    def has_window_columns(self, node: exp.Expr) -> bool:
+        """Whether an expression names a column of windows."""
+        columns = node.find_all(exp.Column)
+        return any(self.window_column(column) is not None for column in columns)
 
     def _over_windows(self, condition: exp.Expr) -> exp.Expr:
         """Return a condition on columns of windows as one on `WINDOW_COLUMNS` of results."""
 
-        def resolve(node: exp.Expr) -> exp.Expr:
-            column = self.window_column(node)
-            return node if column is None else window_bound(column)
+        def resolve(column: exp.Column) -> exp.Expr:
+            bound = self.window_column(column)
+            assert bound is not None, "the condition is on columns of windows alone"
+            return window_bound(bound)
 
         check_scalar(condition)
-        return condition.copy().transform(resolve)
+        return map_columns(condition, resolve)
+
+
+def map_columns(node: exp.Expr, replace_column: Callable[[exp.Column], exp.Expr]) -> exp.Expr:
+    """Return a copy of an expression with its columns replaced."""
+
+    def visit(each: exp.Expr) -> exp.Expr:
+        return replace_column(each) if isinstance(each, exp.Column) else each
+
+    found: exp.Expr = node.transform(visit)
+    return found
 
 
 def expand_star(items: Iterable[Item], table: str, names: Sequence[str]) -> tuple[Item, ...]:
@@ -374,54 +384,6 @@ def check_scalar(node: exp.Expr) -> None:
         found = node.find(kind)
         if found is not None:
             raise sql_error(found, rule)
-
-
-class Columns:
-    """Columns for expressions over an input: adds one for each expression that is not a column."""
-
-    def __init__(self, table: Input) -> None:
-        self._table = table
-        self._added: dict[str, str] = {}
-        self._nodes: dict[str, exp.Expr] = {}
-
-    def name(self, node: exp.Expr, wanted: str | None = None) -> str:
-        """Return the name of the column of an expression; see `add`."""
-        while isinstance(node, exp.Paren):
-            node = node.this
-        if isinstance(node, exp.Column) and self._table.field(node) is None:
-            window = self._table.window_column(node)
-            if window is not None:
-                raise sql_error(node, f"{window} belongs to a result, not to a row")
-            return self._table.column(node)
-        text = self._table.spark_text(node)
-        self._nodes.setdefault(text, node)
-        return self.add(text, wanted)
-
-    def add(self, text: str, wanted: str | None = None) -> str:
-        """Add a column for a text, once, and return its name: the wanted one, if it is free."""
-        if text not in self._added:
-            names = self._table.timed_stream.source.schema.names
-            used = {name.lower() for name in (*names, *self._added.values(), *WINDOW_COLUMNS)}
-            if not wanted or wanted.lower() in used:
-                numbered = (f"sql_{number}" for number in itertools.count(len(self._added)))
-                wanted = next(name for name in numbered if name not in used)
-            self._added[text] = wanted
-        return self._added[text]
-
-    @property
-    def stream(self) -> ApiCall:
-        """The stream with the added columns."""
-        if not self._added:
-            return self._table.stream
-        columns = {name: text for text, name in self._added.items()}
-        try:
-            return self._table.stream.call("with_columns", **columns)
-        except QueryError as error:
-            node = self._nodes.get(str(error.value))
-            if node is None:
-                raise
-            with errors_at(node):
-                raise
 
 
 def check_timed(table: Input, node: exp.Expr, column: str | None = None) -> None:

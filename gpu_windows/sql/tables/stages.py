@@ -21,6 +21,7 @@ from gpu_windows.sql.tables.inputs import (
     Input,
     Window,
     free_name,
+    map_columns,
     result_column,
     window_bound,
 )
@@ -184,10 +185,8 @@ class _Rows:
         return self._time if column in self._results.times else column
 
     def _spark_text(self, node: exp.Expr) -> str:
-        def visit(each: exp.Expr) -> exp.Expr:
-            return result_column(self._columns[each.name]) if isinstance(each, exp.Column) else each
-
-        return to_spark_sql(node.copy().transform(visit))
+        renamed = map_columns(node, lambda each: result_column(self._columns[each.name]))
+        return to_spark_sql(renamed)
 
 
 def in_same_windows(

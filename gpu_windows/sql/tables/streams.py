@@ -33,8 +33,3 @@ def tables_by_name(streams: Mapping[str, Any]) -> dict[str, Input]:
         table = replace(stream, source=stream.source.with_input_name(name))
         tables[name.lower()] = Input(name, ApiCall(table, name))
     return tables
-
-
-def without_rows(tables: Mapping[str, Input]) -> dict[str, Input]:
-    """Return the same tables with their rows removed."""
-    return {name: table.without_rows for name, table in tables.items()}

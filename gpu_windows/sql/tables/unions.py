@@ -1,15 +1,18 @@
-"""UNION ALL: the rows of several tables, by position, with the names of the first."""
+"""UNION ALL, the rows of several tables by position, and VALUES, rows of constants."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
 from gpu_windows.column_types.widening import common_type
+from gpu_windows.datastream.stream import Stream, stream
+from gpu_windows.expressions.arrow import compute
 from gpu_windows.expressions.sql_text import errors_at, sql_error, to_spark_sql
 from gpu_windows.planning.own_columns import NO_TIME
 from gpu_windows.sql.api_call import ApiCall
@@ -17,7 +20,9 @@ from gpu_windows.sql.tables.inputs import Input, free_name, result_column
 from gpu_windows.sql.tables.results import select_arguments
 
 #: Floats by their names in SQL.
-FLOATS = {"FLOAT": pa.float32(), "DOUBLE": pa.float64()}
+_FLOATS = {"FLOAT": pa.float32(), "DOUBLE": pa.float64()}
+#: The column of a row that has none: a table without columns has no length.
+_ROW = "sql_row"
 
 
 @dataclass(frozen=True)
@@ -74,10 +79,10 @@ def unite(branches: Sequence[Branch], alias: str) -> Input:
     projected = [_project(each, branches, names, shared[:1], time) for each in branches]
     head, *rest = projected
     with errors_at(first.node):
-        stream = head.call("union", *(each.on_one_line() for each in rest))
+        rows = head.call("union", *(each.on_one_line() for each in rest))
     return Input(
         alias,
-        stream,
+        rows,
         columns={name: name for name in names},
         is_results=any(each.table.is_results for each in branches),
         processing_times=first.table.processing_times,
@@ -123,7 +128,7 @@ def _project(
     table, columns, added = branch.table, dict[str, str](), dict[str, str]()
     used = {*table.timed_stream.source.schema.names, *names, time}
     for position, (name, column) in enumerate(zip(names, branch.columns, strict=True)):
-        cast = float_of([each.type_of(position) for each in branches], branch.type_of(position))
+        cast = _float_of([each.type_of(position) for each in branches], branch.type_of(position))
         is_copied = column in columns.values() or (branch.is_time(position) and not shared)
         if (is_copied or cast is not None or branch.is_time(position)) and position not in shared:
             node: exp.Expr = result_column(column)
@@ -132,16 +137,16 @@ def _project(
             added[column] = to_spark_sql(node)
         columns[name] = column
     with errors_at(branch.node):
-        stream = table.stream.call("with_columns", **added) if added else table.stream
+        rows = table.stream.call("with_columns", **added) if added else table.stream
         if not shared and table.time != NO_TIME:
             columns[time] = table.time
         positional, keywords = select_arguments(
             {name: None if name == column else column for name, column in columns.items()}
         )
-        return stream.call("project", *positional, **keywords)
+        return rows.call("project", *positional, **keywords)
 
 
-def float_of(dtypes: Sequence[pa.DataType], own: pa.DataType) -> str | None:
+def _float_of(dtypes: Sequence[pa.DataType], own: pa.DataType) -> str | None:
     """Return the type to which numbers are cast where others of the column are floats.
 
     As in Flink the common type of whole numbers and floats is the float, of decimals and floats
@@ -157,3 +162,60 @@ def float_of(dtypes: Sequence[pa.DataType], own: pa.DataType) -> str | None:
 def _is_number(dtype: pa.DataType) -> bool:
     kinds = (types.is_integer, types.is_floating, types.is_decimal)
     return any(is_of(dtype) for is_of in kinds)
+
+
+def constant_rows(node: exp.Values) -> Input:
+    """Return the rows of VALUES as a table; without any, one row that has no columns.
+
+    Columns have the names of ``AS t(a, b)``, else ``EXPR$0`` and so on; types as in UNION ALL.
+
+    Raises
+    ------
+    SqlError
+        If rows differ in their number of columns, or values have no common type.
+    """
+    nothing = _as_input("", pa.table({_ROW: [0]}), ())
+    if not node.expressions:
+        return nothing
+    alias = node.args.get("alias")
+    rows = [_items(each) for each in node.expressions]
+    names = [] if alias is None else [each.name for each in alias.args.get("columns") or ()]
+    names = names or [f"EXPR${i}" for i in range(len(rows[0]))]
+    for number, items in enumerate(rows):
+        if len(items) != len(names):
+            rule = f"the rows of VALUES have the same number of columns: {len(names)}"
+            raise sql_error(node.expressions[number], rule, len(items))
+    if len({name.lower() for name in names}) < len(names):
+        raise sql_error(alias or node, "two columns of VALUES have the same name")
+    columns = zip(*rows, strict=True)
+    table = pa.table({n: _values(nothing, each) for n, each in zip(names, columns, strict=True)})
+    return _as_input("" if alias is None else alias.name, table, tuple(names))
+
+
+def _as_input(alias: str, table: pa.Table, names: tuple[str, ...]) -> Input:
+    code = f"gw.stream(pa.table({table.to_pydict()!r}))"
+    begun: Stream = stream(table)
+    return Input(alias, ApiCall(begun._without_time, code), columns={name: name for name in names})
+
+
+def _items(row: exp.Expr) -> Sequence[exp.Expr]:
+    """Return the values of a row: ``(1, 'a')``, or one value."""
+    return row.expressions if isinstance(row, exp.Tuple) else [row]
+
+
+def _values(nothing: Input, items: Sequence[exp.Expr]) -> pa.ChunkedArray:
+    """Return the values of a column, cast to their common type."""
+    arrays = [_value(nothing, each) for each in items]
+    dtypes = [each.type for each in arrays]
+    floats = [_FLOATS.get(_float_of(dtypes, own) or "", own) for own in dtypes]
+    dtype = reduce(lambda a, b: None if a is None else common_type(a, b), floats[1:], floats[0])
+    if dtype is None:
+        rule = "the values of a column of VALUES have a common type: CAST them"
+        raise sql_error(items[-1], rule, ", ".join(map(str, dict.fromkeys(dtypes))))
+    return pa.chunked_array([each.cast(dtype) for each in arrays], dtype).combine_chunks()
+
+
+def _value(nothing: Input, node: exp.Expr) -> pa.Array:
+    """Return the value of an expression without columns, in an array of one."""
+    with errors_at(node):
+        return compute(nothing.spark_text(node), pa.table({_ROW: [0]})).combine_chunks()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.types import StructType
 
-from gpu_windows.spark_glue.columns.expressions import summary
+from gpu_windows.errors import OutputError
+from gpu_windows.spark_glue.columns.expressions import is_of_spark, summary
 from gpu_windows.spark_glue.columns.names import quote_name
-from gpu_windows.sql.scripts.spark.files import (
-    file_schema,
-    metadata_columns,
-    read_files,
-)
+from gpu_windows.spark_glue.columns.types import to_spark
 from gpu_windows.sql.scripts.spark.made_rows import make_rows
+from gpu_windows.sql.scripts.spark.parquet import read_parquet
 from gpu_windows.sql.scripts.spark.texts import (
     check_bytes,
     select_values,
@@ -23,10 +23,18 @@ from gpu_windows.sql.scripts.spark.texts import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-    from gpu_windows.sql.scripts.table_options import SparkOptions
+    from gpu_windows.sql.scripts.definitions import TableDefinition
+    from gpu_windows.sql.scripts.table_options import SparkOptions, TableOptions
 
+#: Flink's names of metadata of files, and Spark's columns.
+_FILE_METADATA = {
+    "file.path": "_metadata.file_path",
+    "file.name": "_metadata.file_name",
+    "file.size": "_metadata.file_size",
+    "file.modification-time": "_metadata.file_modification_time",
+}
 _KAFKA_METADATA = {key: key for key in ("topic", "partition", "offset", "timestamp")}
 _RECORD = "__record"
 _STARTS = {"earliest-offset": "earliest", "latest-offset": "latest"}
@@ -40,14 +48,14 @@ def read_rows(options: SparkOptions) -> DataFrame:
     SqlError
         If an option is not covered.
     """
-    readers = {"filesystem": read_files, "kafka": _read_kafka, "datagen": make_rows}
+    readers = {"filesystem": _read_files, "kafka": _read_kafka, "datagen": make_rows}
     return readers[str(options.table.connector)](options)
 
 
 def _read_kafka(options: SparkOptions) -> DataFrame:
     rows = _read_records(options)
-    metadata = metadata_columns(options, _KAFKA_METADATA)
-    files, schema = options.format, file_schema(options.table)
+    metadata = _metadata_columns(options, _KAFKA_METADATA)
+    files, schema = options.format, _schema(options.table)
     if files.name == "raw":
         if len(schema) != 1:
             raise options.error("a raw record is one column", ", ".join(schema.names))
@@ -96,3 +104,67 @@ def _start(options: SparkOptions) -> dict[str, str]:
         return {}
     rule = f"scan.startup.mode is one of {', '.join(_STARTS)}, timestamp: Spark has offsets of "
     raise options.error(f"{rule}its own, in the checkpoint", mode)
+
+
+def _read_files(options: SparkOptions) -> DataFrame:
+    """Return the rows of a file, or of the files in a folder; in streams new ones too.
+
+    Raises
+    ------
+    SqlError
+        If there is no such file or folder; if files of Parquet have other columns; if an option is
+        not covered.
+    """
+    kind = options.format.name
+    if kind not in ("parquet", "csv", "json"):
+        raise options.error("files are parquet, csv or json", kind)
+    read = read_parquet if kind == "parquet" else _read_texts
+    metadata = _metadata_columns(options, _FILE_METADATA)
+    try:
+        return read(options, _schema(options.table), metadata)
+    except OutputError as error:
+        raise options.error(error.rule, str(error.value)) from error
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        rule = f"Spark cannot read it: {summary(error)}"
+        if isinstance(error, AnalysisException) and error.getCondition() == "PATH_NOT_FOUND":
+            rule = "there is no such file or folder: correct 'path', or create the folder"
+        raise options.error(rule, options.path) from error
+
+
+def _schema(table: TableDefinition) -> StructType:
+    """Return the columns that rows of a table have as such."""
+    schema = StructType()
+    for field in table.physical_schema:
+        schema = schema.add(field.name, to_spark(field.type), nullable=True)
+    return schema
+
+
+def _metadata_columns(options: TableOptions, columns: Mapping[str, str]) -> list[Column]:
+    """Return the columns METADATA of a table.
+
+    ``columns``: Spark's by Flink's names.
+
+    Raises
+    ------
+    SqlError
+        If there is no such metadata.
+    """
+    found = []
+    for each in options.table.columns:
+        if each.metadata is not None:
+            if each.metadata not in columns:
+                raise options.error(f"metadata is one of {', '.join(columns)}", each.metadata)
+            assert each.dtype is not None, "a column of metadata has a type"
+            value = F.col(columns[each.metadata]).cast(to_spark(each.dtype))
+            found.append(value.alias(each.name))
+    return found
+
+
+def _read_texts(options: SparkOptions, schema: StructType, metadata: list[Column]) -> DataFrame:
+    files = options.format
+    check_bytes(options)
+    reader = options.reader.schema(with_broken(schema, files)).options(**text_options(files))
+    rows: DataFrame = reader.format(files.name).load(options.path)
+    return select_values(options, schema, rows, metadata, file=F.col("_metadata.file_path"))
