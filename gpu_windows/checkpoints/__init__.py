@@ -26,7 +26,7 @@ from gpu_windows.checkpoints.summary import (
     read_shards,
 )
 from gpu_windows.errors import CheckpointError, StateError
-from gpu_windows.spark_glue.contract.times import to_ticks
+from gpu_windows.spark_glue.contract.progress import to_ticks
 
 __all__ = [
     "CheckpointState",

@@ -15,7 +15,7 @@ from gpu_windows.checkpoints.last_commit import read_last_commit
 from gpu_windows.checkpoints.spark_part import SparkPart
 from gpu_windows.errors import CheckpointError
 from gpu_windows.monitoring.progress import BatchMetrics
-from gpu_windows.spark_glue.contract.times import to_ticks
+from gpu_windows.spark_glue.contract.progress import to_ticks
 
 
 @dataclass(frozen=True)
