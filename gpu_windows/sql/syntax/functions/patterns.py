@@ -17,7 +17,6 @@ from gpu_windows.sql.syntax.functions.building import (
     number,
     spark_function,
     string,
-    template,
 )
 from gpu_windows.sql.syntax.functions.texts import quote_pattern
 from gpu_windows.sql.syntax.regex_groups import groups_in_every_match
@@ -100,10 +99,8 @@ def like(node: exp.Like) -> exp.Expr:
     pattern = node.expression
     if isinstance(pattern, exp.Literal):
         return _with_pattern(node, string(str(pattern.this).replace("\\", "\\\\")))
-    return _with_pattern(node, _DOUBLED(pattern))
-
-
-_DOUBLED = template("REPLACE(a, '\\\\', '\\\\\\\\')")
+    doubled = spark_function("REPLACE")(pattern.copy(), string("\\"), string("\\\\"))
+    return _with_pattern(node, doubled)
 
 
 def escape(node: exp.Escape) -> exp.Expr:

@@ -180,7 +180,13 @@ def _with_charset(name: str) -> Function:
 
 def _is_all(letters: str) -> Function:
     """Return whether all characters are of a kind; false for NULL."""
-    return Function(1, 1, template(f"COALESCE(REGEXP_LIKE(a, '\\\\A{letters}+\\\\z'), FALSE)"))
+    pattern = string(f"\\A{letters}+\\z")
+
+    def build(of: exp.Expr) -> exp.Expr:
+        found = spark_function("REGEXP_LIKE")(of, pattern.copy())
+        return exp.Coalesce(this=found, expressions=[exp.false()])
+
+    return Function(1, 1, build)
 
 
 _LOWER, _UPPER = f"'{ascii_lowercase}'", f"'{ascii_uppercase}'"
@@ -222,6 +228,6 @@ TEXTS: Mapping[str, Function] = {
     "ENCODE": _with_charset("ENCODE"),
     "DECODE": _with_charset("DECODE"),
     "JSON_STRING": Function(1, 1, lambda of: typed_call("JSON_STRING", of)),
-    "IS_ALPHA": _is_all("\\\\p{L}"),
-    "IS_DIGIT": _is_all("\\\\p{Nd}"),
+    "IS_ALPHA": _is_all("\\p{L}"),
+    "IS_DIGIT": _is_all("\\p{Nd}"),
 }
