@@ -160,10 +160,11 @@ class Harness:
 
     def _build(self, tables: Mapping[str, pa.Table]) -> ArrowOutputs:
         """Return outputs of the query over some rows of its inputs."""
-        streams = {
-            name: Stream(ArrowSource(_logical(tables.get(name), schema), as_declared=True))
+        rows = {
+            name: logical_table(tables.get(name, schema.empty_table()), frozenset())
             for name, schema in self._inputs.items()
         }
+        streams = {n: Stream(ArrowSource(each, as_declared=True)) for n, each in rows.items()}
         token = IS_BOUNDED.set(False)
         try:
             by_name = {name: stream for name, stream in streams.items() if name}
@@ -330,10 +331,6 @@ class Harness:
         self._untaken, self._rows, self._seen_times = {}, snapshot.rows, [*snapshot.times]
         self.watermark = None if snapshot.watermark == LONG_MIN else snapshot.watermark
         self._start(snapshot.log.copy())
-
-
-def _logical(table: pa.Table | None, schema: pa.Schema) -> pa.Table:
-    return logical_table(schema.empty_table() if table is None else table, frozenset())
 
 
 def _outputs_of(found: LocalRun) -> dict[str, pa.Table]:
