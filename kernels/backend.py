@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Self
 
@@ -16,16 +16,16 @@ import numpy as np
 
 from gpu_windows.errors import DeviceUnavailableError
 from gpu_windows.kernels import task
-from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
+from gpu_windows.kernels.contract.arrays import DeviceArray, DeviceInts, HostArray
 from gpu_windows.kernels.contract.groups import Groups
-from gpu_windows.kernels.contract.modules import Memory, Modules
+from gpu_windows.kernels.contract.modules import Modules
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backend(Modules[Groups]):
-    """The kernels of `gpu_windows.kernels.cpu` or `gpu_windows.kernels.cuda`.
+    """The kernels of a back end, and the memory in which they work: here the host's.
 
     Both keep `gpu_windows.kernels.contract`; whoever calls them need not know which they are.
 
@@ -35,14 +35,17 @@ class Backend(Modules[Groups]):
         What runs the kernels.
     reason : str
         Why this one was chosen.
+    moved : dict, optional
+        What was moved, by the identity of what it was on the host; nothing is remembered without.
+    pending : list, optional
+        What is delivered and was not looked at.
     """
 
     name: str
     reason: str
-
-    def to_device(self, array: HostArray) -> DeviceArray:
-        """Move a NumPy array to where the kernels run."""
-        return self.memory.to_device(array)
+    #: The arrays of the host are in it, too, and so keep their identity.
+    moved: dict[int, tuple[HostArray, DeviceArray]] | None = field(default=None, compare=False)
+    pending: list[Any] | None = field(default=None, compare=False)
 
     def remembering(self) -> Self:
         """Return a back end that moves an array that it is given again only once.
@@ -50,57 +53,70 @@ class Backend(Modules[Groups]):
         It holds all that it moved: take one for each call of an operator. Nobody may change an
         array that was moved, on either side.
         """
-        return replace(self, memory=_Remembering(self.memory))
-
-    def to_host(self, array: DeviceArray) -> HostArray:
-        """Move a kernel's result to NumPy."""
-        return self.memory.to_host(array)
-
-    def keep(self, array: DeviceArray) -> HostArray:
-        """Return a kernel's result as NumPy's, or as what becomes so when it is looked at."""
-        return self.memory.keep(array)
-
-    def deliver(self, array: DeviceArray) -> HostArray:
-        """Return a result of a call; the first look at one brings all of them to the host."""
-        return self.memory.deliver(array)
-
-    def upload(self, array: HostArray) -> HostArray:
-        """Return an array of the host as what `to_device` finds where the kernels run."""
-        return self.memory.upload(array)
-
-    def borrow(self, array: DeviceArray) -> HostArray:
-        """Return an array of somebody else's as `keep` does."""
-        return self.memory.borrow(array)
-
-    def take(self, values: DeviceArray, index: DeviceArray) -> DeviceArray:
-        """Return some values, by position."""
-        return self.memory.take(values, index)
-
-    def empty(self, count: int, dtype: type[np.generic]) -> DeviceArray:
-        """Allocate an output of a kernel."""
-        return self.memory.empty(count, dtype)
-
-
-class _Remembering:
-    """Memory of a back end, for a while."""
-
-    def __init__(self, memory: Memory) -> None:
-        self.to_host, self.keep, self.release = memory.to_host, memory.keep, memory.release
-        self.take, self.empty, self.borrow = memory.take, memory.empty, memory.borrow
-        self.upload = memory.upload
-        self._move, self._deliver = memory.to_device, memory.deliver
-        self._pending: list[Any] = []
-        self._moved: dict[int, tuple[HostArray, DeviceArray]] = {}  # the former keep their id
-
-    def deliver(self, array: DeviceArray, pending: list[Any] | None = None) -> HostArray:
-        """See `contract.modules.Memory.deliver`."""
-        return self._deliver(array, self._pending if pending is None else pending)
+        return replace(self, moved={}, pending=[])
 
     def to_device(self, array: HostArray) -> DeviceArray:
-        """See `contract.modules.Memory.to_device`."""
-        if id(array) not in self._moved:
-            self._moved[id(array)] = array, self._move(array)
-        return self._moved[id(array)][1]
+        """Return the array where the kernels run, contiguous; one that is there is not copied."""
+        if self.moved is None:
+            return self._move(array)
+        if id(array) not in self.moved:
+            self.moved[id(array)] = array, self._move(array)
+        return self.moved[id(array)][1]
+
+    def _move(self, array: HostArray) -> DeviceArray:
+        return np.ascontiguousarray(array)
+
+    def to_host(self, array: DeviceArray) -> HostArray:
+        """Return the array as NumPy's; waits for the kernels that write it."""
+        return array  # type: ignore[no-any-return]
+
+    def keep(self, array: DeviceArray) -> HostArray:
+        """Return a result that kernels may take again, where it is until somebody looks at it.
+
+        On CUDA it is no array of NumPy's, but behaves like one, read only: the first look copies
+        it. `to_device` finds it where it is, `numpy.concatenate` of such arrays is one.
+        """
+        return array  # type: ignore[no-any-return]
+
+    def deliver(self, array: DeviceArray) -> HostArray:
+        """Return a result for the host, which is there when somebody looks at it.
+
+        The first look at one brings all that were delivered by the same `remembering` back end, in
+        one copy if they are small: so a call that delivers all its results before it looks waits
+        once.
+        """
+        return array  # type: ignore[no-any-return]
+
+    def borrow(self, array: DeviceArray) -> HostArray:
+        """Return an array of somebody else's as `keep` does; `release` leaves it where it is.
+
+        Nobody may change it, and its memory is not ours to give back. It is copied to where the
+        back end's arrays are, if it is elsewhere.
+        """
+        return array  # type: ignore[no-any-return]
+
+    def upload(self, array: HostArray) -> HostArray:
+        """Return an array as `keep` does, which `to_device` finds; the host keeps its own.
+
+        On CUDA the host does not wait for it. What is looked at is the array of the host, which
+        nobody may change, and `release` drops the copy.
+        """
+        return np.asarray(array)
+
+    def release(self) -> bool:
+        """Move all that is kept to the host, to make room; return whether there was any.
+
+        What was uploaded is there already.
+        """
+        return False
+
+    def take(self, values: DeviceArray, index: DeviceInts) -> DeviceArray:
+        """Return ``values[index]``, int64[n] within bounds."""
+        return values[index]
+
+    def empty(self, count: int, dtype: type[np.generic]) -> DeviceArray:
+        """Allocate ``count`` values of a dtype, undefined."""
+        return np.empty(count, dtype)
 
 
 def select(device: str = "auto") -> Backend:
@@ -119,15 +135,14 @@ def select(device: str = "auto") -> Backend:
         If "cuda" is asked for where no CUDA device or package can be used.
     """
     if device == "cpu":
-        return _load("cpu", "cpu", "asked for")
+        return _load("cpu", "asked for")
     missing = _use_device(task.current(), forced=device == "cuda")
     if missing is not None and device == "cuda":
         raise DeviceUnavailableError(f"device='cuda' needs a usable CUDA device: {missing}")
     if missing is not None:
-        return _load("cpu", "cpu", missing)
-    return _load(
-        "cuda", "cuda", "asked for" if device == "cuda" else "this task has a usable CUDA device"
-    )
+        return _load("cpu", missing)
+    reason = "asked for" if device == "cuda" else "this task has a usable CUDA device"
+    return _load("cuda", reason)
 
 
 def probe(backend: Backend) -> Backend:
@@ -146,7 +161,7 @@ def probe(backend: Backend) -> Backend:
     if missing is None:
         return backend
     logger.warning("kernels run on the CPU: %s", missing)
-    return _load("cpu", "cpu", missing)
+    return _load("cpu", missing)
 
 
 def _use_device(running: task.Task, *, forced: bool) -> str | None:
@@ -167,10 +182,11 @@ def _use_device(running: task.Task, *, forced: bool) -> str | None:
 
 
 @cache
-def _load(name: str, package: str, reason: str) -> Backend:
+def _load(name: str, reason: str) -> Backend:
     logger.info("kernels run on %s: %s", name, reason)
-    modules = importlib.import_module(f"gpu_windows.kernels.{package}.modules").MODULES
-    return Backend(**vars(modules), name=name, reason=reason)
+    package: Any = importlib.import_module(f"gpu_windows.kernels.{name}.modules")
+    found: Backend = package.BACKEND(**vars(package.MODULES), name=name, reason=reason)
+    return found
 
 
 @cache

@@ -222,7 +222,7 @@ class Kernels:
     def _try(self, rows: int, work: Callable[[Backend], T]) -> _Done[T] | None:
         """Call ``work`` on the device; return None if memory ran out, even with caches released."""
         done = self._once(rows, work)
-        if done is None and self._backend.memory.release():
+        if done is None and self._backend.release():
             logger.info("caches of the device were released, for %d rows", rows)
             done = self._once(rows, work)
         if done is None:

@@ -57,7 +57,7 @@ class Ranges:
         order : int64[n]
             Which ranges.
         gather : callable
-            `contract.modules.Memory.take` of the back end.
+            `take` of the back end.
         """
         moved = {name: gather(getattr(self, name), order) for name in self._OF_EACH}
         return replace(self, **moved)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import Kernel, kernel, specialize
 from gpu_windows.kernels.contract.windows import Ranges, Windows
-from gpu_windows.kernels.cpu import memory, rules
+from gpu_windows.kernels.cpu import rules
 from gpu_windows.kernels.cpu.moments import Moments, empty_moments
 from gpu_windows.kernels.cpu.running import choose_better, scan_fold, scan_moments, scan_pick
 from gpu_windows.kernels.cpu.search import first_from
@@ -142,7 +142,7 @@ def by_number(found: Windows) -> Windows:
     shifted = found.numbers - found.numbers.min(initial=LONG_MAX)
     if len(shifted) and shifted.max() < 1 << 16:
         shifted = shifted.astype(np.uint16)  # NumPy sorts 16 bits by radix
-    return found.take(np.argsort(shifted, kind="stable"), memory.take)
+    return found.take(np.argsort(shifted, kind="stable"), np.take)
 
 
 def bounds(found: Windows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.modules import Modules
 from gpu_windows.kernels.cpu import (
     assign,
@@ -9,9 +10,11 @@ from gpu_windows.kernels.cpu import (
     grouping,
     joins,
     keys,
-    memory,
     reduce,
 )
+
+#: Its memory is the host's.
+BACKEND = Backend
 
 MODULES = Modules(
     keys,
@@ -20,5 +23,4 @@ MODULES = Modules(
     reduce,
     combine,
     joins,
-    memory,
 )

@@ -9,9 +9,11 @@ from gpu_windows.kernels.cuda import (
     grouping,
     joins,
     keys,
-    memory,
     reduce,
 )
+from gpu_windows.kernels.cuda.memory import CudaBackend
+
+BACKEND = CudaBackend
 
 MODULES = Modules(
     keys,
@@ -20,5 +22,4 @@ MODULES = Modules(
     reduce,
     combine,
     joins,
-    memory,
 )

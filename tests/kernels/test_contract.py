@@ -34,8 +34,8 @@ PARTS = {
         "machine", "modules", "moments", "rules", "search", "sorting", "types",
     },
     "cuda": {
-        "blocks", "cells", "compiler", "cupy_kernels", "float_cells", "kernel",
-        "launcher", "library", "merge_path", "modules", "primitives", "probe", "reach", "replicas",
+        "blocks", "cells", "compiler", "cupy_kernels", "float_cells", "kernel", "launcher",
+        "library", "memory", "merge_path", "modules", "primitives", "probe", "reach", "replicas",
         "resident", "rules", "scan", "search", "session", "sorting", "staging", "texts", "types",
         "windows",
     },

@@ -81,12 +81,12 @@ def test_without_room_they_are_put_together_on_the_host(holding: PretendDevice) 
 
 
 def test_all_leave_the_device_at_once(holding: PretendDevice) -> None:
-    assert not holding.backend.memory.release()
+    assert not holding.backend.release()
     first, second = kept(holding), kept(holding, VALUES[:3])
     assert holding.held == 64
-    assert holding.backend.memory.release()
+    assert holding.backend.release()
     assert (holding.held, first.on_device, second.tolist()) == (0, None, [3, -1, 4])
-    assert not holding.backend.memory.release()
+    assert not holding.backend.release()
     assert holding.backend.to_device(first).tolist() == VALUES.tolist()
     assert np.concatenate([first, second]).tolist() == [*VALUES.tolist(), 3, -1, 4]
 
@@ -94,7 +94,7 @@ def test_all_leave_the_device_at_once(holding: PretendDevice) -> None:
 def test_nobody_holds_one_that_is_not_used(holding: PretendDevice) -> None:
     resident = kept(holding)
     del resident
-    assert (holding.held, holding.backend.memory.release()) == (0, False)
+    assert (holding.held, holding.backend.release()) == (0, False)
 
 
 def test_on_cpu_a_result_is_what_it_is() -> None:
@@ -102,7 +102,7 @@ def test_on_cpu_a_result_is_what_it_is() -> None:
 
     cpu = select("cpu")
     assert cpu.keep(VALUES) is VALUES
-    assert not cpu.memory.release()
+    assert not cpu.release()
     assert cpu.take(VALUES, np.array([4, 0])).tolist() == [-5, 3]
 
 
@@ -133,7 +133,7 @@ def test_threads_may_keep_and_release_at_once(holding: PretendDevice) -> None:
         for resident in [kept(holding), *shared]:
             assert holding.backend.to_device(resident).tolist() == VALUES.tolist()
 
-    uses = (look, look, holding.backend.memory.release)
+    uses = (look, look, holding.backend.release)
     threads = [threading.Thread(target=work, args=(use,)) for use in uses]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)

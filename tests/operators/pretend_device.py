@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,8 @@ import numpy as np
 import pytest
 
 from gpu_windows.kernels.backend import Backend, select
-from gpu_windows.kernels.cuda import memory, session
+from gpu_windows.kernels.cuda import session
+from gpu_windows.kernels.cuda.memory import CudaBackend
 from tests.kernels.pretend_session import session_of
 
 
@@ -51,8 +51,8 @@ class PretendDevice:
         )
         opened = session_of(arrays)
         monkeypatch.setattr(session, "_session", lambda *_: opened)
-        cpu = select("cpu")
-        self.backend: Backend = replace(cpu, name="cuda", reason="a test", memory=memory)
+        named = vars(select("cpu")) | {"name": "cuda", "reason": "a test"}
+        self.backend: Backend = CudaBackend(**named)
 
     def _call(self) -> None:
         self.calls += 1

@@ -129,7 +129,7 @@ def test_what_the_host_looks_at_is_its_own(pretended: PretendDevice, sums: Plan)
     assert values.on_device is not None
     assert values.sum() == 7 * ROWS
     calls = pretended.calls
-    assert pretended.backend.memory.release()
+    assert pretended.backend.release()
     assert (values.on_device, pretended.held, pretended.calls) == (None, 0, calls)
     assert values.sum() == 7 * ROWS
     assert pretended.backend.to_device(values)[0] == 7, "it goes there again"

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.kernels.cuda import memory, primitives
+from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.kernel import CudaKernel
+from gpu_windows.kernels.cuda.memory import CudaBackend
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.slices.table import SliceTable
 from tests.ptx import arrays
@@ -203,7 +204,7 @@ def counting(device: Device) -> Iterator[Traffic]:
         return counted
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "upload", of_batches(memory.upload))
+        patch.setattr(CudaBackend, "upload", of_batches(CudaBackend.upload))
         patch.setattr(SliceTable, "add_rows", of_batches(SliceTable.add_rows))
         patch.setattr(primitives, "_MAX_BLOCKS", ROWS // (_ROWS_A_THREAD * primitives.THREADS))
         patch.setattr(CudaKernel, "__call__", launched)
