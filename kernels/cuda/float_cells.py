@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_windows.kernels.compile import specialize
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceFloats, DeviceInts
 from gpu_windows.kernels.cuda import primitives, replicas, rules
 from gpu_windows.kernels.cuda.blocks import (
@@ -59,7 +60,7 @@ def fold(
 
 def _sum(size: int, occupied: Any, cells: Any, bits: Any, masked: int, valid: Any) -> Any:
     places, table = replicas.table(MAX, size)
-    _exponents(len(cells), cells, places, bits, masked, valid, table)
+    _exponents(len(cells), 0, cells, places, bits, masked, valid, table)
     exponents = replicas.fold_replicas(MAX, places, table)
     (places, high), (_, middle), (_, low) = (replicas.table(ADD, size) for _ in range(3))
     words = high, middle, low
@@ -70,16 +71,27 @@ def _sum(size: int, occupied: Any, cells: Any, bits: Any, masked: int, valid: An
     return out
 
 
-@kernel((INTS32, INT, INTS, INT, BOOLS, INTS))
-def _exponents(cells: Any, replicas: Any, bits: Any, masked: Any, valid: Any, table: Any) -> None:
+def _fold_greatest(
+    turned: Any, cells: Any, replicas: Any, bits: Any, masked: Any, valid: Any, table: Any
+) -> None:
     owners, greatest = cuda.shared.array(SLOTS, np.int32), cuda.shared.array(SLOTS, np.int64)
     clear_table(owners, greatest)
     begin, end = rows_of_block(cells.size)
     for i in range(begin + cuda.threadIdx.x, end, THREADS):
         if not masked or valid[i]:
-            exponent = rules.exponent_of(bits[i])
-            keep_greatest(owners, greatest, cells[i], exponent, replicas, table)
+            number = number_of(bits[i]) ^ turned
+            keep_greatest(owners, greatest, cells[i], number, replicas, table)
     put_away(owners, greatest, replicas, table)
+
+
+#: Which number of a float is folded: a kernel of `_fold_greatest` has its own in this place.
+number_of: Any = None
+_exponents, _fold_in_order = (
+    kernel((INT, INTS32, INT, INTS, INT, BOOLS, INTS))(
+        specialize(_fold_greatest, name, number_of=number)
+    )
+    for name, number in (("exponents", rules.exponent_of), ("fold_in_order", rules.order_of))
+)
 
 
 @kernel((INTS32, INT, INTS, INTS, INT, BOOLS, INTS, INTS, INTS))
@@ -121,20 +133,6 @@ def _extreme(
     orders = replicas.fold_replicas(MAX, places, table)
     _bits_of_cells(len(out), turned, occupied, orders, out)
     return out.view(np.float64)
-
-
-@kernel((INT, INTS32, INT, INTS, INT, BOOLS, INTS))
-def _fold_in_order(
-    turned: Any, cells: Any, replicas: Any, bits: Any, masked: Any, valid: Any, table: Any
-) -> None:
-    owners, greatest = cuda.shared.array(SLOTS, np.int32), cuda.shared.array(SLOTS, np.int64)
-    clear_table(owners, greatest)
-    begin, end = rows_of_block(cells.size)
-    for i in range(begin + cuda.threadIdx.x, end, THREADS):
-        if not masked or valid[i]:
-            order = rules.order_of(bits[i]) ^ turned
-            keep_greatest(owners, greatest, cells[i], order, replicas, table)
-    put_away(owners, greatest, replicas, table)
 
 
 @kernel((INT, INTS, INTS, INTS))
