@@ -1,4 +1,4 @@
-"""Types of kernel arguments, described without Numba, which compiling imports."""
+"""Types of the arguments of CPU kernels, described without Numba, which compiling imports."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from gpu_windows.rules import Grid, Reciprocal, Units
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,26 @@ def record(kind: type, letters: str) -> Record:
     ``letters``: i, f and b for arrays of int64, float64 and int8; I and F for scalars.
     """
     return Record(kind, tuple(_LETTERS[letter] for letter in letters))
+
+
+# ---- what kernels of the CPU take: inputs are read-only, outputs are not
+
+INT = Scalar("int64")
+INTS = Array("int64", is_written=False)
+FLOATS = Array("float64", is_written=False)
+BOOLS = Array("bool", is_written=False)
+BYTES = Array("int8", is_written=False)
+INTS32 = Array("int32", is_written=False)
+TEXT = Array("uint8", is_written=False)
+OUT_INTS = Array("int64")
+OUT_FLOATS = Array("float64")
+OUT_BOOLS = Array("bool")
+OUT_BYTES = Array("int8")
+OUT_INTS32 = Array("int32")
+OUT_TEXT = Array("uint8")
+GRID = record(Grid, "I" * len(Grid._fields))
+RECIPROCAL = record(Reciprocal, "I" * len(Reciprocal._fields))
+UNITS = record(Units, "iiIIiiiIIIII")
 
 
 def numba_type(described: Type) -> Any:

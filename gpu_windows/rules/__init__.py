@@ -19,7 +19,6 @@ from gpu_windows.rules import (
     fixed_point,
     joins,
     lateness,
-    over,
     partials,
     slicing,
     units,
@@ -92,7 +91,7 @@ from gpu_windows.rules.units import (
 )
 
 #: The modules whose functions kernels compile.
-COMPILED = (division, fixed_point, joins, lateness, over, partials, slicing, units)
+COMPILED = (division, fixed_point, joins, lateness, partials, slicing, units)
 
 __all__ = [
     "ACCEPTED",

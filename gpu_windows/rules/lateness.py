@@ -1,4 +1,4 @@
-"""Whether a window or a row is late, and what becomes of a row."""
+"""Whether a window or a row is late, what becomes of a row, and when Flink forgets it."""
 
 from __future__ import annotations
 
@@ -64,3 +64,28 @@ def status_of(ts: int, index: int, first_on_time: int, grid: Grid) -> int:
     if ts < first_on_time:
         return LATE
     return GAP if is_gap(index, grid) else ACCEPTED
+
+
+# ---- rows of frames of time
+
+
+def must_reach(ts: int, before: int) -> int:
+    """Return the time that the next clean-up of a key must have, for a row with frames like this.
+
+    Parameters
+    ----------
+    ts : int
+        Of the row.
+    before : int
+        How far back a frame reaches, in ticks.
+    """
+    return ts + before + 1
+
+
+def cleanup_timer(ts: int, before: int) -> int:
+    """Return the time of the clean-up that a row asks for, where the next one is too early.
+
+    Source: org.apache.flink.table.runtime.operators.over.RowTimeRangeBoundedPrecedingFunction,
+    ``registerCleanupTimer``: half a frame later than it must be, so that it is asked for seldom.
+    """
+    return ts + before + before // 2 + 1

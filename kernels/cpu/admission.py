@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpu_windows.kernels.argument_types import INT, INTS, OUT_BYTES, OUT_INTS
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import rules
-from gpu_windows.kernels.cpu.types import INT, INTS, OUT_BYTES, OUT_INTS
 from gpu_windows.rules import ACCEPTED, LATE, LONG_MIN
 
 

@@ -7,16 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.compile import inner, kernel
-from gpu_windows.kernels.contract.rows import Assigned, Limits, Seen
-from gpu_windows.kernels.cpu.rules import (
-    slice_by_reciprocal,
-    slice_start,
-    status_of,
-    tick_of,
-    unit_by_reciprocal,
-)
-from gpu_windows.kernels.cpu.types import (
+from gpu_windows.kernels.argument_types import (
     BOOLS,
     GRID,
     INT,
@@ -25,6 +16,15 @@ from gpu_windows.kernels.cpu.types import (
     OUT_INTS,
     RECIPROCAL,
     UNITS,
+)
+from gpu_windows.kernels.compile import inner, kernel
+from gpu_windows.kernels.contract.rows import Assigned, Limits, Seen
+from gpu_windows.kernels.cpu.rules import (
+    slice_by_reciprocal,
+    slice_start,
+    status_of,
+    tick_of,
+    unit_by_reciprocal,
 )
 from gpu_windows.rules import (
     ACCEPTED,

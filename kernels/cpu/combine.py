@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.compile import Kernel, kernel, specialize
-from gpu_windows.kernels.contract.windows import Ranges, Windows
-from gpu_windows.kernels.cpu import rules
-from gpu_windows.kernels.cpu.moments import Moments, empty_moments
-from gpu_windows.kernels.cpu.running import choose_better, scan_fold, scan_moments, scan_pick
-from gpu_windows.kernels.cpu.search import first_from
-from gpu_windows.kernels.cpu.types import (
+from gpu_windows.kernels.argument_types import (
     BOOLS,
     BYTES,
     FLOATS,
@@ -25,6 +19,12 @@ from gpu_windows.kernels.cpu.types import (
     OUT_FLOATS,
     OUT_INTS,
 )
+from gpu_windows.kernels.compile import Kernel, kernel, specialize
+from gpu_windows.kernels.contract.windows import Ranges, Windows
+from gpu_windows.kernels.cpu import rules
+from gpu_windows.kernels.cpu.moments import Moments, empty_moments
+from gpu_windows.kernels.cpu.running import choose_better, scan_fold, scan_moments, scan_pick
+from gpu_windows.kernels.cpu.search import first_from
 from gpu_windows.rules import ADD, LONG_MAX, PREFIX, SUFFIX, Grid
 
 

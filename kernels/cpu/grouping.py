@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_windows.kernels.argument_types import INT, INTS, INTS32, OUT_INTS, OUT_INTS32
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.contract import groups
 from gpu_windows.kernels.contract.rows import Assigned
 from gpu_windows.kernels.cpu.keys import Encoder
 from gpu_windows.kernels.cpu.sorting import order_runs
-from gpu_windows.kernels.cpu.types import INT, INTS, INTS32, OUT_INTS, OUT_INTS32
 
 #: Cells a row up to which a table of all (key, slice) cells is cheaper than hashing the pairs.
 _DENSE_CELLS_PER_ROW = 4

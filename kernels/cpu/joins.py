@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_windows.kernels.argument_types import INT, INTS, INTS32, OUT_BOOLS, OUT_INTS, OUT_INTS32
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.contract.joins import Side, SortedRows
 from gpu_windows.kernels.cpu import rules, search, sorting
-from gpu_windows.kernels.cpu.types import INT, INTS, INTS32, OUT_BOOLS, OUT_INTS, OUT_INTS32
 from gpu_windows.rules import AFTER, BEFORE
 
 Ints = NDArray[np.int64]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_windows.kernels.argument_types import INT, INTS, OUT_INTS, OUT_TEXT, TEXT
 from gpu_windows.kernels.compile import inner, kernel
-from gpu_windows.kernels.cpu.types import INT, INTS, OUT_INTS, OUT_TEXT, TEXT
 
 Ints = NDArray[np.int64]
 

@@ -5,7 +5,7 @@ A key is one unit of work here, whose rows are in order: it is the CPU's on ever
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,6 +34,9 @@ from gpu_windows.rules.pattern_matching.layout import (
 
 Ints = NDArray[np.int64]
 Memory = TypeVar("Memory", Pool, Completed, Found)
+
+#: What aggregates keep of a partial match.
+_AGGREGATES = ("ints", "floats", "counts")
 
 #: Initial capacity: partial and complete matches of a key; about how many matches of a row.
 _CAPACITY, _MATCHES_A_ROW = 256, 0.25
@@ -119,50 +122,54 @@ def nothing(settings: Settings, keys: int) -> Found:
 
 
 def _pool(settings: Settings, capacity: int) -> Pool:
-    sums = capacity * settings.aggregates
-    return Pool(
-        state=np.empty(capacity, np.int64),
-        start=np.empty(capacity, np.int64),
-        ends=np.empty(capacity * settings.variables, np.int64),
-        ints=np.empty(sums, np.int64),
-        floats=np.empty(sums, np.float64),
-        counts=np.empty(sums, np.int64),
-        heap=np.empty(capacity, np.int64),
-        sizes=np.zeros(2, np.int64),
-    )
+    sizes = {
+        **dict.fromkeys(("state", "start", "heap"), capacity),
+        "ends": capacity * settings.variables,
+        **dict.fromkeys(_AGGREGATES, capacity * settings.aggregates),
+    }
+    return Pool(**_zeros(sizes), sizes=np.zeros(2, np.int64))
 
 
 def _allocate_completed(settings: Settings, capacity: int) -> Completed:
-    return Completed(
-        start=np.empty(capacity, np.int64),
-        ends=np.empty(capacity * settings.variables, np.int64),
-        new=np.empty(capacity, np.int64),
-        pending=np.empty(capacity, np.int64),
-        sizes=np.zeros(3, np.int64),
-    )
+    sizes = {
+        **dict.fromkeys(("start", "new", "pending"), capacity),
+        "ends": capacity * settings.variables,
+    }
+    return Completed(**_zeros(sizes), sizes=np.zeros(3, np.int64))
 
 
 def _allocate_found(
     settings: Settings, keys: int, matches: int, partials: int, pending: int
 ) -> Found:
-    sums = partials * settings.aggregates
     return Found(
-        key=np.empty(matches, np.int64),
-        cause=np.empty(matches, np.int64),
-        start=np.empty(matches, np.int64),
-        ends=np.empty(matches * settings.variables, np.int64),
+        **_zeros(_sizes_of_found(settings, matches, partials, pending)),
         partials=np.zeros(keys + 1, np.int64),
-        state=np.empty(partials, np.int64),
-        starts=np.empty(partials, np.int64),
-        partial_ends=np.empty(partials * settings.variables, np.int64),
-        ints=np.empty(sums, np.int64),
-        floats=np.empty(sums, np.float64),
-        counts=np.empty(sums, np.int64),
         complete=np.zeros(keys + 1, np.int64),
-        complete_starts=np.empty(pending, np.int64),
-        complete_ends=np.empty(pending * settings.variables, np.int64),
         sizes=np.zeros(3, np.int64),
     )
+
+
+def _sizes_of_found(
+    settings: Settings, matches: int, partials: int, pending: int
+) -> dict[str, int]:
+    """Return how long the arrays of `Found` are that have no entry a key."""
+    return {
+        **dict.fromkeys(("key", "cause", "start"), matches),
+        "ends": matches * settings.variables,
+        **dict.fromkeys(("state", "starts"), partials),
+        "partial_ends": partials * settings.variables,
+        **dict.fromkeys(_AGGREGATES, partials * settings.aggregates),
+        "complete_starts": pending,
+        "complete_ends": pending * settings.variables,
+    }
+
+
+def _zeros(sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Allocate arrays of some sizes, by name: 0 where nobody writes."""
+    return {
+        name: np.zeros(size, np.float64 if name == "floats" else np.int64)
+        for name, size in sizes.items()
+    }
 
 
 def _machine(depth: int) -> Machine:
@@ -185,14 +192,5 @@ def _larger(old: Memory, new: Memory) -> Memory:
 
 def _trim(found: Found, settings: Settings) -> Found:
     """Return what was found without the memory that was not used."""
-    matches, partials, pending = map(int, found.sizes)
-    used = {
-        **dict.fromkeys(("key", "cause", "start"), matches),
-        "ends": matches * settings.variables,
-        **dict.fromkeys(("state", "starts"), partials),
-        "partial_ends": partials * settings.variables,
-        **dict.fromkeys(("ints", "floats", "counts"), partials * settings.aggregates),
-        "complete_starts": pending,
-        "complete_ends": pending * settings.variables,
-    }
+    used = _sizes_of_found(settings, *map(int, found.sizes))
     return found._replace(**{name: getattr(found, name)[:size] for name, size in used.items()})

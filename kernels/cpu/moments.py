@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.compile import JIT, inner, kernel, specialize
-from gpu_windows.kernels.cpu import rules
-from gpu_windows.kernels.cpu.grouping import Groups
-from gpu_windows.kernels.cpu.types import (
+from gpu_windows.kernels.argument_types import (
     BOOLS,
     FLOATS,
     INT,
@@ -23,6 +20,9 @@ from gpu_windows.kernels.cpu.types import (
     OUT_FLOATS,
     OUT_INTS,
 )
+from gpu_windows.kernels.compile import JIT, inner, kernel, specialize
+from gpu_windows.kernels.cpu import rules
+from gpu_windows.kernels.cpu.grouping import Groups
 from gpu_windows.rules import BLOCK
 
 Moments = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]

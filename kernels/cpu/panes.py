@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_windows.kernels.argument_types import OUT_INTS
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import machine
 from gpu_windows.kernels.cpu.machine import (
@@ -19,7 +20,6 @@ from gpu_windows.kernels.cpu.machine import (
     run_with_room,
 )
 from gpu_windows.kernels.cpu.sorting import sort_runs
-from gpu_windows.kernels.cpu.types import OUT_INTS
 from gpu_windows.rules.window_operator.layout import Elements, Events, Panes, Program, Settings
 
 Ints = NDArray[np.int64]

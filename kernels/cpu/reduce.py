@@ -11,11 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.compile import kernel
-from gpu_windows.kernels.cpu import rules
-from gpu_windows.kernels.cpu.grouping import Groups
-from gpu_windows.kernels.cpu.moments import moments, moments_of
-from gpu_windows.kernels.cpu.types import (
+from gpu_windows.kernels.argument_types import (
     BOOLS,
     FLOATS,
     INT,
@@ -24,6 +20,10 @@ from gpu_windows.kernels.cpu.types import (
     OUT_FLOATS,
     OUT_INTS,
 )
+from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.cpu import rules
+from gpu_windows.kernels.cpu.grouping import Groups
+from gpu_windows.kernels.cpu.moments import moments, moments_of
 from gpu_windows.rules import IDENTITIES
 
 __all__ = ["ALL", "count", "exact_sum", "moments", "moments_of", "pick", "reduce"]

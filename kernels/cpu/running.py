@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_windows.kernels.argument_types import BOOLS, FLOATS, INT, INTS, OUT_FLOATS, OUT_INTS
 from gpu_windows.kernels.compile import inner, kernel, specialize
 from gpu_windows.kernels.cpu import rules
 from gpu_windows.kernels.cpu.moments import Moments, empty_moments, follows, whole
-from gpu_windows.kernels.cpu.types import BOOLS, FLOATS, INT, INTS, OUT_FLOATS, OUT_INTS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

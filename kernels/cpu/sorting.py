@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_windows.kernels.argument_types import INT, INTS, OUT_INTS
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import rules
-from gpu_windows.kernels.cpu.types import INT, INTS, OUT_INTS
 
 Ints = NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""What the threads of a block do together: sums and folds, and a table in their shared memory."""
+"""Sums and folds over the threads of a block, and a table in their shared memory."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def bounds(found: Windows) -> tuple[DeviceInts, DeviceInts]:
     return starts, ends
 
 
-def _find_blocks(codes: Any, values: Any, length: int, most: int) -> tuple[Any, Any]:
+def _find_blocks(codes: Any, values: Any, length: int, max_entries: int) -> tuple[Any, Any]:
     """Return the first and the last entry of the block of every entry: int32[m] twice.
 
     Parameters
@@ -117,22 +117,22 @@ def _find_blocks(codes: Any, values: Any, length: int, most: int) -> tuple[Any, 
         Entries, sorted by (code, value).
     length : int
         A block is of so many values, of one code. 1: every entry is one, and nothing is returned.
-    most : int
+    max_entries : int
         How many entries a block may have.
     """
     count = len(codes) if length > 1 else 0
     heads, tails = (primitives.empty(count, np.int32) for _ in range(2))
-    _blocks(count, codes, values, length, most, heads, tails)
+    _blocks(count, codes, values, length, max_entries, heads, tails)
     return heads, tails
 
 
 @kernel((INTS, INTS, INT, INT, INTS32, INTS32))
-def _blocks(codes: Any, values: Any, length: Any, most: Any, heads: Any, tails: Any) -> None:
+def _blocks(codes: Any, values: Any, length: Any, max_entries: Any, heads: Any, tails: Any) -> None:
     for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
         edge = values[e] - values[e] % length
-        heads[e] = first_from(codes, values, codes[e], edge, max(e - most + 1, 0), e)
+        heads[e] = first_from(codes, values, codes[e], edge, max(e - max_entries + 1, 0), e)
         end = rules.add_saturating(edge, length - 1)
-        high = min(e + most, codes.size)
+        high = min(e + max_entries, codes.size)
         tails[e] = first_after(codes, values, codes[e], end, e, high) - 1
 
 

@@ -31,7 +31,7 @@ OPAQUE = {groups.G: "Groups", groups.G_contra: "Groups"}
 #: What the modules of the contract are made of; nobody but they may call it.
 PARTS = {
     "cpu": {
-        "machine", "modules", "moments", "rules", "search", "sorting", "types",
+        "machine", "modules", "moments", "rules", "search", "sorting",
     },
     "cuda": {
         "blocks", "cells", "compiler", "cupy_kernels", "float_cells", "kernel", "launcher",

@@ -23,7 +23,7 @@ from gpu_windows.operators.results import TRACE, add_trace
 from gpu_windows.operators.row_at_a_time.accumulators import accumulator_of
 from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.rules.over import cleanup_timer, must_reach
+from gpu_windows.rules.lateness import cleanup_timer, must_reach
 from gpu_windows.vocabulary.frames import Frame
 from gpu_windows.vocabulary.triggers import Row
 

@@ -19,7 +19,7 @@ from gpu_windows.rules.pattern_matching.layout import (
     Settings,
     Work,
 )
-from gpu_windows.rules.pattern_matching.partials import stay
+from gpu_windows.rules.pattern_matching.partials import copy_ends, stay
 
 
 def is_over(first: int, time: int, within: int) -> bool:
@@ -66,9 +66,7 @@ def give(key: int, cause: int, partials: Pool, matches: Matches, settings: Setti
         made = found.sizes[0]
         found.key[made], found.cause[made] = key, cause
         found.start[made] = completed.start[item]
-        for each in range(settings.variables):
-            place = made * settings.variables + each
-            found.ends[place] = completed.ends[item * settings.variables + each]
+        copy_ends(completed.ends, item, found.ends, made, 0, settings)
         found.sizes[0] = made + 1
         completed.sizes[2] = pop(completed.pending, completed.sizes[2], completed.start)
         partials.sizes[1] = drop_until(partials.heap, partials.sizes[1], last, partials.start)

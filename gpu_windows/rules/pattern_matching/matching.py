@@ -20,7 +20,7 @@ from gpu_windows.rules.pattern_matching.layout import (
     Settings,
     Work,
 )
-from gpu_windows.rules.pattern_matching.partials import follow
+from gpu_windows.rules.pattern_matching.partials import copy_aggregates, copy_ends, follow
 
 
 def short_of(pools: Pools, matches: Matches, settings: Settings) -> int:
@@ -60,21 +60,14 @@ def begin(key: int, stored: Found, pool: Pool, completed: Completed, work: Work)
         pool.state[each], pool.heap[each] = stored.state[old], each
         start = stored.starts[old]
         pool.start[each] = NO_ROW if start == NO_ROW else base + start
-        for variable in range(settings.variables):
-            place = each * settings.variables + variable
-            pool.ends[place] = base + stored.partial_ends[old * settings.variables + variable]
-        for number in range(settings.aggregates):
-            new, target = each * settings.aggregates + number, old * settings.aggregates + number
-            pool.ints[new], pool.floats[new] = stored.ints[target], stored.floats[target]
-            pool.counts[new] = stored.counts[target]
+        copy_ends(stored.partial_ends, old, pool.ends, each, base, settings)
+        copy_aggregates(stored, old, pool, each, settings)
         pool.sizes[0] = pool.sizes[1] = each + 1
     for each in range(pending):
         old = stored.complete[key] + each
         completed.start[each] = base + stored.complete_starts[old]
         completed.pending[each] = each
-        for variable in range(settings.variables):
-            place = each * settings.variables + variable
-            completed.ends[place] = base + stored.complete_ends[old * settings.variables + variable]
+        copy_ends(stored.complete_ends, old, completed.ends, each, base, settings)
         completed.sizes[0] = completed.sizes[2] = each + 1
     return DONE
 
@@ -99,24 +92,14 @@ def leave(key: int, pool: Pool, matches: Matches, work: Work) -> int:
         found.state[new] = pool.state[item]
         start = pool.start[item]
         found.starts[new] = NO_ROW if start == NO_ROW else start - base
-        for variable in range(settings.variables):
-            place = new * settings.variables + variable
-            found.partial_ends[place] = pool.ends[item * settings.variables + variable] - base
-            if start == NO_ROW:
-                found.partial_ends[place] = 0
-        for number in range(settings.aggregates):
-            target, old = new * settings.aggregates + number, item * settings.aggregates + number
-            found.ints[target], found.floats[target], found.counts[target] = 0, 0.0, 0
-            if start != NO_ROW:
-                found.ints[target], found.floats[target] = pool.ints[old], pool.floats[old]
-                found.counts[target] = pool.counts[old]
+        if start != NO_ROW:  # else all that is stored of it is 0
+            copy_ends(pool.ends, item, found.partial_ends, new, -base, settings)
+            copy_aggregates(pool, item, found, new, settings)
     found.sizes[1] += count
     for each in range(pending):
         item, new = completed.pending[each], found.sizes[2] + each
         found.complete_starts[new] = completed.start[item] - base
-        for variable in range(settings.variables):
-            place = new * settings.variables + variable
-            found.complete_ends[place] = completed.ends[item * settings.variables + variable] - base
+        copy_ends(completed.ends, item, found.complete_ends, new, -base, settings)
     found.sizes[2] += pending
     found.partials[key + 1] = found.sizes[1]
     found.complete[key + 1] = found.sizes[2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gpu_windows.rules.pattern_matching.conditions import fold_in, holds
 from gpu_windows.rules.pattern_matching.heap import push
 from gpu_windows.rules.pattern_matching.layout import (
@@ -55,6 +57,20 @@ def end_at(variable: int, each: int, asked: Asked, settings: Settings) -> int:
     return end
 
 
+def copy_ends(ends: Any, item: int, out: Any, to: int, shift: int, settings: Settings) -> None:
+    """Copy the ends of a match to another place, ``shift`` rows further."""
+    for each in range(settings.variables):
+        out[to * settings.variables + each] = ends[item * settings.variables + each] + shift
+
+
+def copy_aggregates(source: Any, item: int, into: Any, to: int, settings: Settings) -> None:
+    """Copy what the aggregates of a partial match keep, between `Pool` or `Found`."""
+    for number in range(settings.aggregates):
+        old, new = item * settings.aggregates + number, to * settings.aggregates + number
+        into.ints[new], into.floats[new] = source.ints[old], source.floats[old]
+        into.counts[new] = source.counts[old]
+
+
 def took(variable: int, state: int, asked: Asked, into: Pool, work: Work) -> None:
     """Add a partial match that has taken a row to a pool."""
     settings, pool, item = work.settings, asked.pool, asked.item
@@ -64,13 +80,12 @@ def took(variable: int, state: int, asked: Asked, into: Pool, work: Work) -> Non
     into.start[made] = asked.row if is_new else pool.start[item]
     for each in range(settings.variables):
         into.ends[made * settings.variables + each] = end_at(variable, each, asked, settings)
+    if not is_new:
+        copy_aggregates(pool, item, into, made, settings)
     for number in range(settings.aggregates):
         place = made * settings.aggregates + number
-        into.counts[place] = 0
-        if not is_new:
-            old = item * settings.aggregates + number
-            into.ints[place], into.floats[place] = pool.ints[old], pool.floats[old]
-            into.counts[place] = pool.counts[old]
+        if is_new:
+            into.counts[place] = 0
         if work.program.of[number] in (EVERY, variable):
             add_row(number, asked.row, into, place, work)
     into.sizes[0] = made + 1
@@ -106,12 +121,8 @@ def stay(pool: Pool, item: int, into: Pool, settings: Settings) -> None:
     """Add a partial match to a pool as it is."""
     made = into.sizes[0]
     into.state[made], into.start[made] = pool.state[item], pool.start[item]
-    for each in range(settings.variables):
-        into.ends[made * settings.variables + each] = pool.ends[item * settings.variables + each]
-    for number in range(settings.aggregates):
-        new, old = made * settings.aggregates + number, item * settings.aggregates + number
-        into.ints[new], into.floats[new] = pool.ints[old], pool.floats[old]
-        into.counts[new] = pool.counts[old]
+    copy_ends(pool.ends, item, into.ends, made, 0, settings)
+    copy_aggregates(pool, item, into, made, settings)
     into.sizes[0] = made + 1
     into.sizes[1] = push(into.heap, into.sizes[1], made, into.start)
 
