@@ -13,8 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.errors import DeviceMemoryError
-from gpu_windows.kernels import task
-from gpu_windows.kernels.backend import Backend, probe, select
+from gpu_windows.kernels.backend import Backend, Grant, begin, current_task, probe, select
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
 from gpu_windows.vocabulary.options import Device
@@ -45,7 +44,7 @@ def begin_task(addresses: tuple[str, ...], share: float, number: int) -> None:
     number : int
         Of the task: selects the GPU of a task with ``device="cuda"`` that was granted none.
     """
-    task.begin(task.Grant(addresses, share, number))
+    begin(Grant(addresses, share, number))
 
 
 class Halvable(Protocol):
@@ -102,7 +101,7 @@ class Kernels:
     """
 
     def __init__(self, device: Device, threads: int = 1) -> None:
-        self._task = task.current()
+        self._task = current_task()
         self._backend = select(device)
         self._always = device != "auto" or self._backend.name == "cpu"
         self._pool = ThreadPoolExecutor(threads, "kernels") if threads > 1 else None

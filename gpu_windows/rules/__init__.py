@@ -21,7 +21,6 @@ from gpu_windows.rules import (
     lateness,
     partials,
     slicing,
-    units,
 )
 from gpu_windows.rules.division import Reciprocal, reciprocal
 from gpu_windows.rules.joins import (
@@ -58,17 +57,22 @@ from gpu_windows.rules.partials import (
 )
 from gpu_windows.rules.slicing import (
     BOTH,
+    NEVER,
     PREFIX,
     SUFFIX,
+    TICKS,
     Grid,
+    Units,
     cumulative_grid,
     earliest_unit,
     end_of,
+    find_run,
     first_slice,
     first_window,
     interval_start,
     is_gap,
     is_repeated,
+    last_complete_unit,
     last_slice,
     last_window,
     last_window_fired,
@@ -77,21 +81,14 @@ from gpu_windows.rules.slicing import (
     slice_start,
     sliding_grid,
     start_of,
-)
-from gpu_windows.rules.ticks import LONG_MAX, LONG_MIN, SENTINELS
-from gpu_windows.rules.units import (
-    NEVER,
-    TICKS,
-    Units,
-    find_run,
-    last_complete_unit,
     tick_of,
     tick_within,
     unit_of,
 )
+from gpu_windows.rules.ticks import LONG_MAX, LONG_MIN, SENTINELS
 
 #: The modules whose functions kernels compile.
-COMPILED = (division, fixed_point, joins, lateness, partials, slicing, units)
+COMPILED = (division, fixed_point, joins, lateness, partials, slicing)
 
 __all__ = [
     "ACCEPTED",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_windows.errors import DeviceFailedError, DeviceMemoryError
-from gpu_windows.kernels import task
+from gpu_windows.kernels.backend import device_failed
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.library import load_cupy, why_too_old
 from gpu_windows.kernels.cuda.staging import Staging
@@ -226,7 +226,7 @@ def working() -> Iterator[Session]:
         if isinstance(error, MemoryError) or any(name in text for name in _OUT_OF_MEMORY):
             raise DeviceMemoryError(f"a batch must fit into device memory: {text}") from error
         if any(name in text for name in LASTING):
-            task.device_failed(text)
+            device_failed(text)
             rule = "a process whose CUDA context is broken must end; another may use the device"
             raise DeviceFailedError(rule, value=text) from error
         raise

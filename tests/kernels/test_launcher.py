@@ -16,8 +16,8 @@ import pytest
 
 from gpu_windows import rules
 from gpu_windows.errors import DeviceFailedError, DeviceMemoryError
+from gpu_windows.kernels import backend
 from gpu_windows.kernels import compile as compiling
-from gpu_windows.kernels import task
 from tests.lanes import quick
 
 pytestmark = pytest.mark.ptx
@@ -238,13 +238,13 @@ def test_what_the_driver_says_is_typed(
     """Kernels run later: the launch that is told of a failure need not be the one that failed."""
     from cuda.bindings import driver
 
-    monkeypatch.setattr(task._Process, "failure", None)
+    monkeypatch.setattr(backend._Process, "failure", None)
     device.status = getattr(driver.CUresult, status)
     said = rf"combine\.subtract was not launched: {status}{more}$"
     with pytest.raises(kind, match=said) as raised:
         compiled(device, "combine.subtract")(1, *[ints()] * 4)
     assert type(raised.value) is kind
-    assert (task.device_failure() is not None) == (kind is DeviceFailedError)
+    assert (backend.device_failure() is not None) == (kind is DeviceFailedError)
 
 
 @pytest.mark.parametrize(

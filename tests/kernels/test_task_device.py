@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from gpu_windows.errors import DeviceFailedError, DeviceMemoryError, DeviceUnavailableError
-from gpu_windows.kernels import backend, task
+from gpu_windows.kernels import backend
+from gpu_windows.kernels.backend import Grant, Task, visible_devices
 from gpu_windows.kernels.cuda import session
-from gpu_windows.kernels.task import Grant, Task, visible_devices
 from tests.kernels.pretend_session import session_of
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -88,7 +88,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
     """The devices that kernels were told to use, with the share of each, in order."""
     found: list[tuple[int, float]] = []
     monkeypatch.delenv(VISIBLE, raising=False)
-    monkeypatch.setattr(task, "_Process", type("_Process", (), {"task": None, "failure": None}))
+    monkeypatch.setattr(backend, "_Process", type("_Process", (), {"task": None, "failure": None}))
     monkeypatch.setattr(backend, "why_no_cuda", lambda: None)
     monkeypatch.setattr(session, "uuids", lambda: UUIDS)
     monkeypatch.setattr(session, "why_not_device", lambda _: None)
@@ -223,7 +223,7 @@ def test_errors_of_cuda_are_typed_by_what_may_come_after(
         raise RuntimeError(message)
     assert type(raised.value) is kind
     broken = kind is DeviceFailedError
-    assert (task.device_failure() is not None) == broken
+    assert (backend.device_failure() is not None) == broken
     assert backend.select("auto").name == ("cpu" if broken else "cuda")
     if broken:
         with pytest.raises(DeviceUnavailableError, match=r"LAUNCH_FAILED|IllegalAddress"):
@@ -260,12 +260,12 @@ log = sys.argv[1]
 def work(batches):
     from contextlib import nullcontext
     from pyspark import TaskContext
-    from gpu_windows.kernels import task
+    from gpu_windows.kernels import backend
     from gpu_windows.kernels.cuda import session
 
     attempt = TaskContext.get().attemptNumber()
     with open(log, "a") as file:
-        file.write(f"{attempt} {os.getpid()} {task.device_failure()}\\n")
+        file.write(f"{attempt} {os.getpid()} {backend.device_failure()}\\n")
     if attempt == 0 and TaskContext.get().stageId() == 1:
         class Device(nullcontext):
             def use(self): ...

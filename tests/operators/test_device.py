@@ -17,7 +17,7 @@ from gpu_windows.errors import (
     DeviceUnavailableError,
     UnsupportedQueryError,
 )
-from gpu_windows.kernels import task
+from gpu_windows.kernels import backend
 from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators import device
 from gpu_windows.operators.base import Emission
@@ -102,7 +102,7 @@ def test_at_last_the_cpu_takes_it_and_that_is_counted() -> None:
 def test_after_some_failures_the_rest_of_the_task_is_the_cpus(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task._Process, "task", task.Task(task.Grant(("0",))))
+    monkeypatch.setattr(backend._Process, "task", backend.Task(backend.Grant(("0",))))
     tried: list[int] = []
 
     def work(backend: Backend, piece: Rows) -> str:
@@ -126,7 +126,7 @@ def test_after_some_failures_the_rest_of_the_task_is_the_cpus(
     kernels.each([Rows(0, 10)], work)
     assert kernels.take_counters().device_fallbacks == 0  # the CPU's in any case
     assert tried == []
-    monkeypatch.setattr(task._Process, "task", task.Task(task.Grant(("0",))))
+    monkeypatch.setattr(backend._Process, "task", backend.Task(backend.Grant(("0",))))
     Kernels("cuda").run(80_000, lambda backend, _: work(backend, Rows(0, 80_000)))
     assert tried == [80_000]  # the next task tries again
 

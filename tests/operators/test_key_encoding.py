@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.kernels import task
+from gpu_windows.kernels import backend
 from gpu_windows.kernels.backend import select
 from gpu_windows.kernels.cuda.resident import Resident
 from gpu_windows.operators import device
@@ -31,7 +31,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> PretendDevice:
     pretended, cpu = PretendDevice(monkeypatch), select("cpu")
     monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else pretended.backend)
     monkeypatch.setattr(device, "probe", lambda chosen: chosen)
-    monkeypatch.setattr(task._Process, "task", task.Task(task.Grant(("0",))))
+    monkeypatch.setattr(backend._Process, "task", backend.Task(backend.Grant(("0",))))
     return pretended
 
 

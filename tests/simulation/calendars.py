@@ -1,8 +1,8 @@
 """Windows of a calendar whose days last a few ticks, so that rows of a simulation are in several.
 
 Days are of unequal length, some are empty, and months have days that they lack: what
-`gpu_windows.rules.units` is for. The assigner counts as one of the package's, so it has no strategy
-of its own.
+`gpu_windows.rules.slicing` is for. The assigner counts as one of the package's, so it has no
+strategy of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows and windows of slices that count units (`gpu_windows.rules.units`)."""
+"""Rows and windows of slices that count units (`gpu_windows.rules.slicing`)."""
 
 from __future__ import annotations
 

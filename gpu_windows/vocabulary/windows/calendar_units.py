@@ -1,4 +1,4 @@
-"""The days and months of a time zone, as units of slices (`gpu_windows.rules.units`)."""
+"""The days and months of a time zone, as units of slices (`gpu_windows.rules.slicing`)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ShownDays(NamedTuple):
         The ticks at which shifts change, ascending; at the end `NEVER`.
     shifts : int64[pieces]
     buckets : int64[buckets]
-        See `gpu_windows.rules.units.Units`.
+        See `gpu_windows.rules.slicing.Units`.
     bucket_shift, bucket_steps : int
     end : int
         The first tick after these days.

@@ -1,4 +1,4 @@
-"""Spark's expressions find the units of the calendar that `gpu_windows.rules.units` finds."""
+"""Spark's expressions find the units of the calendar that `gpu_windows.rules.slicing` finds."""
 
 from __future__ import annotations
 
