@@ -261,13 +261,7 @@ class Input:
     def expand_star(
         self, items: Iterable[Item], names: Sequence[str] | None = None
     ) -> tuple[Item, ...]:
-        """Return a list of SELECT with ``*`` and ``t.*`` expanded to names: by default `all_names`.
-
-        Raises
-        ------
-        SqlError
-            If it names another table.
-        """
+        """Return a list of SELECT with ``*`` and ``t.*`` expanded, by default to `all_names`."""
         return expand_star(items, self.alias, self.all_names if names is None else names)
 
     def spark_text(self, node: exp.Expr) -> str:

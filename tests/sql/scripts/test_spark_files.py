@@ -11,6 +11,8 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import SqlError
+from gpu_windows.sql.scripts import connectors
+from gpu_windows.sql.scripts.spark import tables
 from tests.lanes import quick
 
 if TYPE_CHECKING:
@@ -187,3 +189,19 @@ def test_what_one_script_wrote_another_reads(
     on_arrow = table(tmp_path / "between", columns) + "SELECT k, total, ts FROM t"
     found = gw.sql_script(on_arrow).results()["result"].to_pylist()
     assert sorted(tuple(row.values()) for row in found) == expected
+
+
+@pytest.mark.parametrize("kind", quick(["json", "csv"], "json"))
+def test_records_of_kafka_have_metadata(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    record = '{"a": 1}' if kind == "json" else "1"
+    rows = spark.createDataFrame(
+        [(record.encode(), "x", 7)], "value BINARY, topic STRING, offset LONG"
+    )
+    monkeypatch.setattr(tables, "_read_records", lambda options: rows)
+    options = f"'connector' = 'kafka', 'topic' = 'x', 'format' = '{kind}'"
+    text = f"""CREATE TABLE t (a INT, at BIGINT METADATA FROM 'offset', topic STRING METADATA)
+      WITH ({options}); SELECT a, at, topic FROM t"""
+    monkeypatch.setattr(connectors, "check_brokers", lambda options: None)
+    assert read(spark, text) == [(1, 7, "x")]
